@@ -1,0 +1,72 @@
+# The targets: `make` lists them. PORT, HOST and DATABASE_URL come from the environment.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PACKAGES := accounts tracking payouts affiliate_site
+HOST ?= 127.0.0.1
+PORT ?= 8000
+export HOST PORT
+TEST_WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test slow race check lint types imports openapi lock audit clean
+
+help:  ## lists the targets
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## */\1\t/' | expand -t 12
+
+setup: $(STAMP)  ## makes .venv and installs the locked packages
+
+$(STAMP): requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; this is " + sys.version.split()[0] + ". Try make PYTHON=python3.11")'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python lacks its venv module: apt-get install python3-venv" >&2; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the locked packages into $(VENV) ..." >&2
+	@$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements-dev.txt
+	@touch $@
+
+run: setup  ## serves the demo on the embedded database: make run PORT=9000
+	@exec $(PY) -m affiliate_site.run
+
+test: setup  ## passes the tests, on SQLite or on what DATABASE_URL names
+	@mkdir -p staticfiles
+	@$(PY) -m pytest -n $(TEST_WORKERS) -m "not slow"
+
+slow: setup  ## the long runs: races with gunicorn, the state machine
+	@mkdir -p staticfiles
+	@$(PY) -m pytest -m slow
+
+race: setup  ## 64 clients post one external_id at once, 200 rounds, against gunicorn
+	@mkdir -p staticfiles
+	@$(PY) -m pytest -m slow -s tests/concurrency/test_doubled_sales.py
+
+check: lint imports types  ## everything that needs no test: style, types, laws, migrations
+	@$(PY) manage.py makemigrations --check --dry-run
+	@PUBLIC_URL=https://aff.example.net SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))') \
+		$(PY) manage.py check --deploy --fail-level WARNING
+	@$(PY) manage.py export_openapi | diff -q - openapi.json >/dev/null || { echo "openapi.json is old: make openapi" >&2; exit 1; }
+
+lint: setup  ## ruff: style and format
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+
+types: setup  ## mypy
+	@$(VENV)/bin/mypy
+
+imports: setup  ## the import contracts
+	@$(VENV)/bin/lint-imports
+
+openapi: setup  ## writes the committed openapi.json
+	@$(PY) manage.py export_openapi openapi.json
+
+lock: setup  ## makes the lock and its hashed exports anew
+	@$(VENV)/bin/uv lock
+	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --quiet --output-file requirements.txt
+	@$(VENV)/bin/uv export --frozen --no-emit-project --quiet --output-file requirements-dev.txt
+
+audit: setup  ## asks for known holes in the locked packages
+	@$(VENV)/bin/pip-audit --disable-pip --require-hashes -r requirements-dev.txt
+
+clean:  ## removes .venv and build results, never var/
+	@rm -rf $(VENV) staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis

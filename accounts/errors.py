@@ -1,0 +1,82 @@
+"""Refusals of the domain: three kinds, and nothing about HTTP in them.
+
+A leaf is a fact with its text on the class: `raise DuplicateConversion(external_id=…)`.
+A fact may stand in the text as `{name}`. There is no kind for missing rights: every
+refusal of that sort is the door's.
+"""
+
+from typing import Any, ClassVar
+
+
+class DomainError(Exception):
+    """The domain says no; `text` tells the caller why."""
+
+    message: ClassVar[str] = ""
+    message_raw: ClassVar[str | None] = None  # with {{ placeholders }}; None: message
+    property_path: ClassVar[str | None] = None  # the field it speaks of, if it does
+
+    def __init__(self, **facts: Any) -> None:
+        super().__init__(facts)
+        self.facts = facts
+        self.text = self.message.format(**facts)
+        self.path = facts.get("path", self.property_path)
+
+    @property
+    def raw(self) -> str:
+        return self.message_raw if self.message_raw is not None else self.text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Rejected(DomainError):
+    """The request is wrong, and the text says what to change."""
+
+
+class Missing(DomainError):
+    """There is no such thing in this account."""
+
+
+class Conflict(DomainError):
+    """The thing is in a state that does not allow this."""
+
+    code: ClassVar[str] = ""
+
+
+class AccountLocked(Rejected):
+    """Tracking is refused while the account is locked."""
+
+    message = "Advertiser account locked"
+
+
+class UnknownAccount(Missing):
+    """No account has this slug."""
+
+    message = "There is no account '{slug}'"
+
+
+class UnknownPlan(Missing):
+    """No plan has this name."""
+
+    message = "There is no plan '{plan}'; the plans are {plans}"
+
+
+class AccountExists(Rejected):
+    """An account's slug is taken once, for the whole site."""
+
+    message = "There is an account '{slug}' already"
+
+
+class OddSlug(Rejected):
+    """A slug goes into addresses and commands, so its letters are few."""
+
+    message = (
+        "'{slug}' is not a slug: 1 to 64 lower-case letters, digits and dashes,"
+        " beginning with a letter or digit"
+    )
+
+
+class UnknownKey(Missing):
+    """The account has no key with this prefix."""
+
+    message = "The account has no API key that begins with '{prefix}'"

@@ -1,0 +1,232 @@
+"""Fields of requests and answers: one spelling of each kind of value.
+
+In a body `null` means "not sent", so a field never sees it unless it allows it.
+"""
+
+from decimal import Decimal
+
+from django.core.exceptions import ValidationError as DjangoValidationError
+from django.core.validators import validate_email
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from accounts.errors import DomainError
+from affiliate_site.api.errors import Flaw, bracketed
+from tracking.meta_data import MetaDataFlaw, checked
+from tracking.money import admit, read_amount
+
+ASCII_SPACE = " \t\r\n\f\v"
+MISSING = "Missing mandatory parameter(s)"
+WRONG_TYPE = "This value should be of type {{ type }}."
+TOO_LONG = "This value is too long, {{ limit }} characters at most."
+TOO_SHORT = "This value is too short, {{ limit }} characters at least."
+NO_BOOLEAN = "This value should be true or false."
+TOO_MANY = "This list holds {{ limit }} items at most."
+NO_TEXT = "This value is not valid text."
+
+
+def is_blank(value) -> bool:
+    """Empty or white space only."""
+    return isinstance(value, str) and not value.strip()
+
+
+def text_of(value) -> str:
+    """A string as sent; an integer as its digits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise Flaw(WRONG_TYPE, type="string")
+    return value
+
+
+class Text(serializers.CharField):
+    """Text, kept exactly as sent."""
+
+    default_error_messages = {"required": MISSING}
+
+    def __init__(self, *, max_length=255, min_length=None, cut=False, **kwargs):
+        super().__init__(
+            max_length=max_length,
+            min_length=min_length,
+            trim_whitespace=False,
+            allow_blank=True,
+            **kwargs,
+        )
+        self.cut = cut
+
+    def run_validation(self, data=serializers.empty):
+        is_empty, data = self.validate_empty_values(data)
+        return data if is_empty else self.to_internal_value(data)
+
+    def to_internal_value(self, data):
+        text = self.prepared(text_of(data))
+        if self.required and is_blank(text):
+            self.fail("required")
+        if len(text) > self.max_length and not self.cut:
+            raise Flaw(TOO_LONG, limit=self.max_length)
+        if self.min_length and len(text) < self.min_length:
+            raise Flaw(TOO_SHORT, limit=self.min_length)
+        return text[: self.max_length]
+
+    def prepared(self, text: str) -> str:
+        return text
+
+
+class Lookup(Text):
+    """Text that something is looked up by: without outer white space."""
+
+    def prepared(self, text: str) -> str:
+        return text.strip(ASCII_SPACE)
+
+
+class Email(Lookup):
+    """An e-mail address."""
+
+    def __init__(self, **kwargs):
+        super().__init__(max_length=254, **kwargs)
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        try:
+            validate_email(text)
+        except DjangoValidationError:
+            raise Flaw("This is not a valid email address.") from None
+        return text
+
+
+class Flag(serializers.BooleanField):
+    """`true` or `false`, nothing else."""
+
+    default_error_messages = {"required": MISSING}
+
+    def to_internal_value(self, data):
+        if not isinstance(data, bool):
+            raise Flaw(NO_BOOLEAN)
+        return data
+
+
+class QueryFlag(serializers.BooleanField):
+    """`true`, `false`, `1` or `0` in a query, any case."""
+
+    words = {"true": True, "1": True, "false": False, "0": False}
+
+    def to_internal_value(self, data):
+        try:
+            return self.words[data.lower()]
+        except KeyError:
+            raise Flaw(NO_BOOLEAN) from None
+
+
+class Amount(serializers.DecimalField):
+    """An exact amount: a JSON number, or its digits as text; a number in answers.
+
+    It comes back as exact as it was sent; `admitted` rounds it, once its currency
+    is known.
+    """
+
+    default_error_messages = {"required": MISSING}
+
+    def __init__(self, **kwargs):
+        super().__init__(max_digits=None, decimal_places=None, **kwargs)
+
+    def run_validation(self, data=serializers.empty):
+        is_empty, data = self.validate_empty_values(data)
+        return data if is_empty else self.to_internal_value(data)
+
+    def to_internal_value(self, data):
+        return flawed(read_amount, data)
+
+
+def admitted(amount: Decimal, currency: str | None) -> Decimal:
+    """An amount as its currency keeps it, or a flaw."""
+    return flawed(admit, amount, currency)
+
+
+def flawed(rule, *values):
+    """What the rule returns; its refusal becomes a flaw of the field."""
+    try:
+        return rule(*values)
+    except DomainError as refusal:
+        raise Flaw(refusal.text) from None
+
+
+class MetaData(serializers.DictField):
+    """String keys to string values; numbers and booleans are taken as text."""
+
+    default_error_messages = {"required": MISSING}
+
+    def __init__(self, **kwargs):
+        super().__init__(child=serializers.CharField(), **kwargs)
+
+    def to_internal_value(self, data):
+        if not isinstance(data, dict):
+            raise Flaw(WRONG_TYPE, type="object")
+        try:
+            return checked(data)
+        except MetaDataFlaw as flaw:
+            if flaw.key is None:
+                raise Flaw(flaw.template, **flaw.values) from None
+            raise ValidationError(
+                {bracketed(flaw.key): Flaw(flaw.template, **flaw.values).detail}
+            ) from None
+
+
+class Input(serializers.Serializer):
+    """What an operation reads: unknown fields are ignored, `null` is not sent.
+
+    `aliases` names other spellings, `click.id` among them; the proper name counts
+    when both are sent.
+    """
+
+    aliases: dict[str, str] = {}
+    default_error_messages = {"required": MISSING}
+
+    def to_internal_value(self, data):
+        if not isinstance(data, dict):
+            raise Flaw(WRONG_TYPE, type="object")
+        return super().to_internal_value(self.sent(data))
+
+    def sent(self, data: dict) -> dict:
+        """The fields that carry something, under their proper names."""
+        found = {
+            name: value
+            for name, value in data.items()
+            if name in self.fields and self.says_something(name, value)
+        }
+        for alias, name in self.aliases.items():
+            value = value_at(data, alias)
+            if name not in found and value is not None:
+                found[name] = value
+        return found
+
+    def says_something(self, name: str, value) -> bool:
+        field = self.fields[name]
+        if value is None:
+            return field.allow_null
+        return not (value == {} and isinstance(field, Input))
+
+
+def value_at(data, path: str):
+    """`click.id` in an object of objects; None when it is not there."""
+    for step in path.split("."):
+        data = data.get(step) if isinstance(data, dict) else None
+    return data
+
+
+class Items(serializers.ListField):
+    """A list of objects, of a bounded length; an empty one is not sent."""
+
+    def __init__(self, *, child, most, **kwargs):
+        super().__init__(child=child, max_length=most, **kwargs)
+        self.most = most
+
+    def run_validation(self, data=serializers.empty):
+        is_empty, data = self.validate_empty_values(data)
+        return data if is_empty else self.to_internal_value(data)
+
+    def to_internal_value(self, data):
+        if not isinstance(data, list):
+            raise Flaw(WRONG_TYPE, type="array")
+        if len(data) > self.most:
+            raise Flaw(TOO_MANY, limit=self.most)
+        return self.run_child_validation(data)

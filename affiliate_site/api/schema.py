@@ -1,0 +1,155 @@
+"""The OpenAPI document, made of what the viewsets declare.
+
+What a viewset reads, filters and answers is said once, on its class; here it is
+only handed to the generator.
+"""
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+from affiliate_site.api.limits import rate_of
+from affiliate_site.door import MESSAGES
+
+INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
+RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+ERRORS = {
+    "type": "object",
+    "properties": {
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "message": TEXT,
+                    "message_raw": TEXT,
+                    "property_path": TEXT,
+                    "code": TEXT,
+                },
+                "required": ["message"],
+            },
+        }
+    },
+    "required": ["errors"],
+}
+REFUSAL = {
+    "type": "object",
+    "properties": {
+        "message": {"type": "string", "enum": list(MESSAGES.values())},
+        "code": INTEGER,
+        "traceId": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    },
+    "required": ["message", "code"],
+}
+EITHER = {
+    "oneOf": [
+        {"$ref": "#/components/schemas/Errors"},
+        {"$ref": "#/components/schemas/Refusal"},
+    ]
+}
+
+
+def _answer(meaning: str, schema: dict, media_type: str = "application/json") -> dict:
+    return {"description": meaning, "content": {media_type: {"schema": schema}}}
+
+
+SHARED_ANSWERS = {
+    "400": _answer("Invalid request; the message says what to change", EITHER),
+    "401": _answer("The key is missing or wrong", EITHER["oneOf"][1]),
+    "403": _answer("Not on the plan, or the role is too low", EITHER["oneOf"][1]),
+    "404": _answer("No such object in this account", EITHER),
+    "405": _answer("The path does not take this method", EITHER["oneOf"][1]),
+    "409": _answer("The object's state forbids it", EITHER["oneOf"][0]),
+    "413": _answer("The body is over 1 MiB", EITHER["oneOf"][1]),
+    "429": _answer("Over the rate limit", TEXT, "text/plain"),
+}
+
+
+class KeyHeaderScheme(OpenApiAuthenticationExtension):
+    """How a key is sent."""
+
+    target_class = "affiliate_site.api.authentication.KeyHeader"
+    name = "ApiKey"
+
+    def get_security_definition(self, auto_schema):
+        return {"type": "apiKey", "in": "header", "name": "X-Api-Key"}
+
+
+class DeclaredSchema(AutoSchema):
+    """Reads an operation off its viewset's declarations."""
+
+    def declared(self, kind: str):
+        return getattr(self.view, kind).get(self.view.action)
+
+    def get_operation_id(self):
+        return f"{type(self.view).__name__.removesuffix('ViewSet')}_{self.view.action}"
+
+    def get_tags(self):
+        return [self.path.removeprefix("/1.6/").partition("/")[0]]
+
+    def get_description(self):
+        return (getattr(self.view, self.view.action).__doc__ or "").strip()
+
+    def get_request_serializer(self):
+        return self.declared("reads")
+
+    def get_response_serializers(self):
+        shape = self.view.answers[self.view.action]
+        if shape is None:
+            return {204: OpenApiResponse(description="Done; there is no body")}
+        return {200: shape}
+
+    def get_override_parameters(self):
+        query, filters = self.declared("query"), self.declared("filters")
+        rules = filters.base_filters if filters else {}
+        return [
+            *([query] if query else []),
+            *(
+                OpenApiParameter(name, rule.schema, description=type(rule).__doc__)
+                for name, rule in rules.items()
+            ),
+        ]
+
+    def get_operation(self, *args, **kwargs):
+        operation = super().get_operation(*args, **kwargs)
+        for status in self.refusals():
+            operation["responses"][status] = {
+                "$ref": f"#/components/responses/{status}"
+            }
+        for answer in operation["responses"].values():
+            if self.rate and "$ref" not in answer:
+                answer["headers"] = {name: {"schema": INTEGER} for name in RATE_HEADERS}
+            if self.declared("filters") and "$ref" not in answer:
+                answer.setdefault("headers", {})["Link"] = {"schema": TEXT}
+        return operation
+
+    @property
+    def rate(self):
+        return rate_of(self.view, self.view.action)
+
+    def refusals(self):
+        """The statuses, besides success, that this operation can answer with."""
+        yield from ("401", "403", "405")
+        if self.declared("reads"):
+            yield "413"
+        if any(self.declared(kind) for kind in ("reads", "query", "filters")):
+            yield "400"
+        if "{" in self.path:
+            yield "404"
+        if self.declared("conflicts"):
+            yield "409"
+        if self.rate:
+            yield "429"
+
+
+def add_shared_answers(result, generator, request, public):
+    """The two error bodies, and the refusals that operations share."""
+    components = result.setdefault("components", {})
+    components["responses"] = SHARED_ANSWERS
+    components["schemas"] = {
+        **components.get("schemas", {}),
+        "Errors": ERRORS,
+        "Refusal": REFUSAL,
+    }
+    return result

@@ -1,0 +1,106 @@
+"""TenantViewSet: an endpoint is: read, one call, answer."""
+
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.exceptions import MethodNotAllowed, NotAuthenticated
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from accounts.services.accounts import refuse_locked
+from affiliate_site.api.filters import ListFilter
+from affiliate_site.api.limits import Limited
+from affiliate_site.api.pagination import PAGE_SIZE, count_rows, link_header
+from affiliate_site.api.parsing import read_json, refuse_large
+
+
+class TenantViewSet(Limited, ViewSet):
+    """A resource of one account.
+
+    Declares, per action: `reads` (the shape of the body), `query` (of the query of
+    a write), `filters` (of a list), `answers` (the shape of the answer, in a list
+    for a list, None for nothing), `conflicts` (it can answer 409), `features` (of
+    the plan), `tracks` (refused while the account is locked). The OpenAPI document
+    is made of the same words.
+    """
+
+    thing: type  # the model whose permissions are asked for
+    reads: dict = {}
+    query: dict = {}
+    filters: dict = {}
+    answers: dict = {}
+    conflicts: dict = {}
+    features: dict = {}
+    tracks: tuple = ()
+
+    def initialize_request(self, request, *args, **kwargs):
+        """Keep Django's own request too: DRF hides it behind its wrapper."""
+        self.plain_request = request
+        return super().initialize_request(request, *args, **kwargs)
+
+    def initial(self, request, *args, **kwargs):
+        """The order of checks: method, key, limit, plan and role, size, JSON, lock."""
+        if request.method not in self.allowed_methods:
+            raise MethodNotAllowed(request.method)
+        if request.method == "OPTIONS":
+            return
+        self.at = timezone.now()
+        if request.auth is None:
+            raise NotAuthenticated
+        self.account = request.user
+        self.plain_request.api_key = request.auth
+        self.check_throttles(request)
+        self.check_permissions(request)
+        if self.action in self.reads:
+            refuse_large(request)
+            self.body = read_json(self.plain_request)
+        if self.action in self.tracks:
+            refuse_locked(self.account)
+
+    def options(self, request, *args, **kwargs):
+        """No key, no list of fields: what a browser asks before it calls."""
+        response = HttpResponse(status=204)
+        response["Allow"] = ", ".join(self.allowed_methods)
+        return response
+
+    @property
+    def default_response_headers(self):
+        return {}
+
+    def read(self) -> dict:
+        """The body, as its declaration reads it."""
+        return self.read_as(self.reads[self.action], self.body)
+
+    def read_query(self) -> dict:
+        """The query of a write, as its declaration reads it; empty means not sent."""
+        sent = {
+            name: value for name, value in self.request.query_params.items() if value
+        }
+        return self.read_as(self.query[self.action], sent)
+
+    def read_as(self, declaration, data) -> dict:
+        reader = declaration(data=data)
+        reader.is_valid(raise_exception=True)
+        return reader.validated_data
+
+    def found(self, rows, missing):
+        """The one shown row, or the refusal that names what is missing."""
+        for row in rows.as_shown()[:1]:
+            return row
+        raise missing
+
+    def answer(self, data):
+        return Response(data)
+
+    def page(self, shape, rows):
+        """The page asked for, of the rows that the list's filters let pass."""
+        asked = self.filters.get(self.action, ListFilter)
+        rows, number = asked(self.request.query_params, queryset=rows).narrowed()
+        total = count_rows(rows)
+        first = (number - 1) * PAGE_SIZE
+        shown = rows.cut(self.account, first=first, length=PAGE_SIZE).as_shown()
+        response = Response([shape(row) for row in shown] if first < total else [])
+        response["Link"] = link_header(self.request, number, total)
+        return response
+
+    def nothing(self):
+        return Response(status=204)

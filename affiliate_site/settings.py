@@ -1,0 +1,157 @@
+"""Settings: one file, the same for everyone; differences come from env.py."""
+
+from affiliate_site import env
+from affiliate_site.logs import configure
+
+DEBUG = env.DEBUG
+SECRET_KEY = env.SECRET_KEY
+SECRET_KEY_FALLBACKS = env.SECRET_KEY_FALLBACKS
+ALLOWED_HOSTS = env.ALLOWED_HOSTS
+PUBLIC_URL = env.PUBLIC_URL
+TRUSTED_PROXY_COUNT = env.TRUSTED_PROXY_COUNT
+
+INSTALLED_APPS = [
+    "affiliate_site.apps.AffiliateSite",
+    "payouts",
+    "tracking",
+    "accounts",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+]
+
+MIDDLEWARE = [
+    "affiliate_site.middleware.FirstAnswer",
+    "affiliate_site.logs.RequestLog",
+    "affiliate_site.middleware.AddressRepair",
+    "affiliate_site.middleware.CrossOrigin",
+    "affiliate_site.middleware.TransportSecurity",
+    "affiliate_site.middleware.StaticFiles",
+]
+
+ROOT_URLCONF = "affiliate_site.urls"
+WSGI_APPLICATION = "affiliate_site.wsgi.application"
+APPEND_SLASH = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [env.ROOT / "templates"],
+        "APP_DIRS": True,
+    }
+]
+
+
+# Databases: one rule for both engines, a transaction that fails is a transaction
+# that never was, and a 2xx means that it is on disk.
+
+SQLITE = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": (
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+    ),
+}
+TIME_LIMITS = (
+    "-c statement_timeout=10s -c lock_timeout=3s"
+    " -c idle_in_transaction_session_timeout=15s"
+)
+POSTGRESQL = {
+    "options": TIME_LIMITS,
+    "server_side_binding": True,
+    "prepare_threshold": 5,
+    "pool": {"min_size": 1, "max_size": env.WEB_THREADS, "timeout": 3},
+}
+
+DATABASES = {"default": env.database()}
+DATABASE = DATABASES["default"]
+if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASE |= {"OPTIONS": SQLITE, "CONN_MAX_AGE": None}
+elif env.PGBOUNCER:
+    # A pooler in transaction mode keeps no session: nothing may rely on one.
+    DATABASE |= {"OPTIONS": {}, "DISABLE_SERVER_SIDE_CURSORS": True}
+else:
+    DATABASE |= {"OPTIONS": POSTGRESQL, "CONN_HEALTH_CHECKS": True}
+
+
+# Time, language, text: UTC and the spec's English, whatever a caller prefers.
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+LANGUAGE_CODE = "en"
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+
+
+# The door.
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["affiliate_site.api.authentication.KeyHeader"],
+    "DEFAULT_PERMISSION_CLASSES": ["affiliate_site.api.permissions.PlanAndRole"],
+    "DEFAULT_RENDERER_CLASSES": ["affiliate_site.api.rendering.ExactJSON"],
+    "DEFAULT_PARSER_CLASSES": ["affiliate_site.api.parsing.StrictJSON"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "affiliate_site.api.rendering.AlwaysJSON",
+    "DEFAULT_SCHEMA_CLASS": "affiliate_site.api.schema.DeclaredSchema",
+    "EXCEPTION_HANDLER": "affiliate_site.api.errors.answer_failure",
+    "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,
+}
+
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
+    "floods": {"BACKEND": "affiliate_site.floods.CountingCache"},
+}
+RATELIMIT_USE_CACHE = "floods"
+RATELIMIT_IP_META_KEY = "affiliate_site.floods.address"
+
+
+# Security headers of every answer are constants in middleware.py; these belong to TLS.
+
+SECURE_SSL_REDIRECT = env.BEHIND_TLS
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if env.BEHIND_TLS else 0
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.BEHIND_TLS
+if env.TRUSTED_PROXY_COUNT:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+SILENCED_SYSTEM_CHECKS = [
+    "security.W001",  # SecurityMiddleware is there, wrapped: TransportSecurity
+    "security.W002",  # X-Frame-Options is set by FirstAnswer, on every answer
+    "security.W003",  # no form and no cookie anywhere: nothing to forge a request with
+    "security.W005",  # subdomains are not ours to decide about
+    "security.W021",  # nor is the preload list
+]
+
+
+# Files that a page needs, and the description of the API.
+
+STATIC_URL = "/static/"
+STATIC_ROOT = env.ROOT / "staticfiles"
+STORAGES = {
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.AppDirectoriesFinder"]
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Affiliate Site",
+    "DESCRIPTION": "The affiliate program API, version 1.6.",
+    "VERSION": "1.6",
+    "OAS_VERSION": "3.1.1",
+    "SCHEMA_PATH_PREFIX": r"/1\.6",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "POSTPROCESSING_HOOKS": ["affiliate_site.api.schema.add_shared_answers"],
+    "ENABLE_DJANGO_DEPLOY_CHECK": True,
+}
+
+LOGGING_CONFIG = None
+configure(level=env.LOG_LEVEL, console=env.LOG_FORMAT == "console")

@@ -1,0 +1,97 @@
+"""Opening a program: the rules of tracking, and what a sale earns."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from urllib.parse import urlsplit
+
+from django.db import IntegrityError, transaction
+
+from accounts.errors import OddSlug
+from accounts.ids import SLUG
+from accounts.models.accounts import Account
+from accounts.services.events import note
+from payouts.models.commission_types import RateKind
+from tracking.errors import OddSetting, ProgramExists
+from tracking.models.programs import Program
+from tracking.money import currency_named, round_to
+
+STANDARD = "standard"
+LONGEST_COOKIE_TIME = 365
+HIGHEST_PERCENTAGE = 100
+FINEST_RATE = Decimal("0.0001")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a new program pays, approves and forgets."""
+
+    title: str
+    currency: str
+    cookie_time: int = 45  # days
+    rate_kind: str = RateKind.PERCENTAGE
+    rate: Decimal = Decimal(10)
+    landing_page: str = ""
+    auto_approve_affiliates: bool = False
+    auto_approve_commissions: bool = False
+
+
+def open_program(account: Account, *, slug: str, rules: Rules, at: datetime) -> Program:
+    """Make a program with its commission type `standard`."""
+    currency = currency_named(rules.currency)
+    _refuse_odd(slug, rules, currency)
+    try:
+        with transaction.atomic():
+            program = account.programs.create(
+                slug=slug,
+                title=rules.title,
+                currency=currency,
+                cookie_time=rules.cookie_time,
+                landing_page=rules.landing_page,
+                auto_approve_affiliates=rules.auto_approve_affiliates,
+                auto_approve_commissions=rules.auto_approve_commissions,
+                created_at=at,
+            )
+            account.commission_types.create(
+                program=program,
+                identifier=STANDARD,
+                title="Standard",
+                kind=rules.rate_kind,
+                value=rules.rate,
+                is_default=True,
+            )
+            note(account, "program.opened", program, at=at, rate=str(rules.rate))
+    except IntegrityError:
+        if account.programs.filter(slug=slug).exists():
+            raise ProgramExists(slug=slug) from None
+        raise
+    return program
+
+
+def _refuse_odd(slug: str, rules: Rules, currency: str) -> None:
+    if not SLUG.fullmatch(slug):
+        raise OddSlug(slug=slug)
+    if not 1 <= rules.cookie_time <= LONGEST_COOKIE_TIME:
+        raise OddSetting(setting="The cookie time", rule="1 to 365 days")
+    if rules.landing_page and not _is_web_address(rules.landing_page):
+        raise OddSetting(setting="The landing page", rule="an http(s) address")
+    if rules.rate_kind == RateKind.FIXED and rules.rate != round_to(
+        currency, rules.rate
+    ):
+        raise OddSetting(
+            setting="The commission", rule=f"an amount with the decimals of {currency}"
+        )
+    if rules.rate < 0 or rules.rate != rules.rate.quantize(FINEST_RATE):
+        raise OddSetting(
+            setting="The commission", rule="0 or more, with 4 decimals at most"
+        )
+    if rules.rate_kind == RateKind.PERCENTAGE and rules.rate > HIGHEST_PERCENTAGE:
+        raise OddSetting(setting="The commission", rule="100 % at most")
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -1,0 +1,20 @@
+"""Test values for the environment: SQLite in a file, or what DATABASE_URL names."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+os.environ.setdefault("SECRET_KEY", "a-secret-for-tests-alone-that-signs-nothing-real")
+os.environ.setdefault("LOG_FORMAT", "json")
+
+from affiliate_site.settings import *  # noqa: F403
+from affiliate_site.settings import DATABASES
+
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # A file: the one in memory has no WAL, and other processes cannot see it.
+    folder = tempfile.mkdtemp(prefix="affiliate-site-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    DATABASES["default"]["TEST"] = {"NAME": f"{folder}/test.sqlite3"}
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,108 @@
+"""Money without Django: what a currency is, and how an amount is rounded, once."""
+
+import re
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from functools import cache
+
+from babel.core import get_global
+from babel.numbers import get_currency_precision, get_currency_symbol
+
+from tracking.errors import (
+    BelowNought,
+    NotANumber,
+    TooManyDigits,
+    UnknownCurrency,
+)
+
+NOUGHT = Decimal(0)
+SIGNIFICANT_DIGITS = 15
+WHOLE_DIGITS = 13
+DECIMAL_TEXT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+LONGEST_NUMBER = 64
+
+
+@cache
+def currencies() -> frozenset[str]:
+    """The codes of ISO 4217 that are legal tender somewhere today."""
+    return frozenset(
+        code
+        for used in get_global("territory_currencies").values()
+        for code, _, until, tender in used
+        if tender and until is None
+    )
+
+
+def currency_named(code: str) -> str:
+    """The currency in upper case, without outer white space."""
+    found = code.strip(" \t\r\n\f\v").upper()
+    if found not in currencies():
+        raise UnknownCurrency
+    return found
+
+
+@cache
+def exponent(currency: str) -> int:
+    """Decimals of the minor unit: JPY 0, EUR 2, KWD 3."""
+    return get_currency_precision(currency)
+
+
+@cache
+def symbol(currency: str) -> str:
+    """`€`; the code where there is no symbol."""
+    return get_currency_symbol(currency, locale="en")
+
+
+def round_to(currency: str, exact: Decimal) -> Decimal:
+    """The amount in whole minor units, rounded half up (away from nought)."""
+    unit = Decimal(1).scaleb(-exponent(currency))
+    rounded = exact.quantize(unit, rounding=ROUND_HALF_UP)
+    return rounded or NOUGHT
+
+
+def read_amount(value: object) -> Decimal:
+    """The exact decimal that a JSON number or an ASCII decimal string spells."""
+    if isinstance(value, Decimal):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Decimal(value)
+    if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
+        if DECIMAL_TEXT.fullmatch(value):
+            return Decimal(value)
+        raise NotANumber
+    if isinstance(value, str) and DECIMAL_TEXT.fullmatch(value):
+        raise TooManyDigits
+    raise NotANumber
+
+
+def admit(exact: Decimal, currency: str | None) -> Decimal:
+    """The amount as it is kept: rounded, then not too long and not below nought.
+
+    While the currency is not known yet, only what no currency could mend is
+    refused, and the exact amount comes back.
+    """
+    exact = exact or NOUGHT  # 0e50 is nought, whatever its exponent says
+    if exact.adjusted() >= WHOLE_DIGITS:
+        raise TooManyDigits
+    if currency is None:
+        _refuse_below_nought(_rounded_to_whole(exact))
+        return exact
+    amount = round_to(currency, exact)
+    if amount.adjusted() >= WHOLE_DIGITS or _significant(amount) > SIGNIFICANT_DIGITS:
+        raise TooManyDigits
+    return _refuse_below_nought(amount)
+
+
+def _rounded_to_whole(exact: Decimal) -> Decimal:
+    return exact.quantize(
+        Decimal(1), rounding=ROUND_DOWN if exact > 0 else ROUND_HALF_UP
+    )
+
+
+def _refuse_below_nought(amount: Decimal) -> Decimal:
+    if amount < 0:
+        raise BelowNought
+    return amount
+
+
+def _significant(amount: Decimal) -> int:
+    return len(amount.normalize().as_tuple().digits)
