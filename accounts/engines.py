@@ -6,9 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import DatabaseError, IntegrityError, OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
+from django.db.models import F, Func, TextField
+from django.db.models.sql.compiler import SQLCompiler
 
 LOCK_TIMEOUT = "55P03"
 READ_COMMITTED_CLOCK = "SELECT clock_timestamp()"
@@ -154,3 +157,28 @@ class Unlogged(TableOperation):
             f"ALTER TABLE {table} RESET (fillfactor)",
             f"ALTER TABLE {table} SET LOGGED",
         ]
+
+
+class ValueAtKey(Func):
+    """The text at one key of a JSON object, whatever the key looks like.
+
+    Django's own look-ups take a key of digits for an index into a list.
+    """
+
+    output_field = TextField()
+
+    def __init__(self, field: str, key: str) -> None:
+        super().__init__(F(field))
+        self.key = key
+
+    def as_sqlite(  # type: ignore[override]
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        column, values = compiler.compile(self.source_expressions[0])
+        return f"JSON_EXTRACT({column}, %s)", [*values, f'$."{self.key}"']
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        column, values = compiler.compile(self.source_expressions[0])
+        return f"({column} ->> %s::text)", [*values, self.key]

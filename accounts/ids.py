@@ -47,3 +47,12 @@ def base62(number: int, width: int) -> str:
 def checksum(text: str) -> str:
     """Six base62 characters of CRC32: a typing error shows without a database."""
     return base62(zlib.crc32(text.encode()), 6)
+
+
+NUMBERED = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{6})", re.ASCII)
+
+
+def numbered(text: str) -> tuple[int, str] | None:
+    """The number and the hex digits of `4-b81d20`; None for any other text."""
+    match = NUMBERED.fullmatch(text)
+    return (int(match[1]), match[2]) if match else None

@@ -16,6 +16,185 @@ class ProgramIsLocked(Conflict):
     code = "program_archived"
 
 
+class AffiliateNotFound(Missing):
+    """The account has no affiliate with this id, or the program does not."""
+
+    message = "Affiliate not found"
+
+
+class CustomerNotFound(Missing):
+    """The account has no customer with this id."""
+
+    message = "Customer not found"
+
+
+class ClickNotFound(Missing):
+    """The account has no click with this id."""
+
+    message = "Click not found"
+
+
+class ConversionNotFound(Missing):
+    """The account has no conversion with this number."""
+
+    message = "Conversion not found"
+
+
+class TooManyKeys(Rejected):
+    """An eleventh key."""
+
+    message = "Meta data holds {limit} keys at most."
+    message_raw = "Meta data holds {{ limit }} keys at most."
+    property_path = "value"
+
+
+class MetaDataKeyNotFound(Missing):
+    """The object has no meta data under this key."""
+
+    message = "Meta data key not found"
+
+
+# Tracking: the spec's own messages stand alone, without a field.
+
+
+class NoClue(Rejected):
+    """No attribution field was sent, or a field that the call cannot do without."""
+
+    message = "Missing mandatory parameter(s)"
+
+
+class BlankClue(Rejected):
+    """The highest attribution field was sent empty."""
+
+    message = (
+        "Parameter '{name}' takes precedence for tracking, but no value was passed"
+    )
+
+
+class UnknownReferralCode(Rejected):
+    """No affiliate of the account has this code."""
+
+    message = "Unknown referral code"
+
+
+class UnknownCoupon(Rejected):
+    """No affiliate of the account has this coupon."""
+
+    message = "Unknown coupon code"
+
+
+class InvalidClickId(Rejected):
+    """The account has no such click."""
+
+    message = "Invalid click id"
+
+
+class InvalidAssetOrSource(Rejected):
+    """The pair names no program or no affiliate of the account."""
+
+    message = "Invalid asset id or source id"
+
+
+class InvalidTrackingId(Rejected):
+    """No visitor of the account has this id."""
+
+    message = "Invalid tracking id"
+
+
+class UnknownCustomer(Rejected):
+    """Only a customer was sent, and there is none with this id."""
+
+    message = (
+        "Missing tracking parameter value and no customer found for customer id:"
+        " {customer_id}"
+    )
+
+
+class AffiliateDeleted(Rejected):
+    """Who was removed earns no more."""
+
+    message = "Affiliate is deleted"
+
+
+class AffiliateNotApproved(Rejected):
+    """Only approved affiliates earn in a program."""
+
+    message = "Affiliate is not approved for this program"
+
+
+class ProgramArchived(Rejected):
+    """An archived program takes no conversions."""
+
+    message = "Program is archived"
+
+
+class CookieExpired(Rejected):
+    """The click is older than the program's cookie time."""
+
+    message = "Cookie expired"
+
+
+class DuplicateConversion(Rejected):
+    """An `external_id` names one conversion of the account."""
+
+    message = (
+        "Duplicate conversion. There is already a conversion for External id"
+        " '{external_id}'"
+    )
+
+
+class TooManyAttempts(Rejected):
+    """A retry came within ten seconds of a failure. The spelling is the spec's."""
+
+    message = "To many concurrent attempts to create conversion with id '{external_id}'"
+
+
+class DuplicateCustomer(Rejected):
+    """A `customer_id` names one customer of the account."""
+
+    message = (
+        "Duplicate customer. There is already a customer for Customer id"
+        " '{customer_id}'"
+    )
+
+
+class InvalidStatus(Rejected):
+    """Not a status that a customer begins with."""
+
+    message = "Invalid status '{status}'. Valid are 'new', 'trial', 'lead'"
+
+
+# Affiliates and enrolments: field errors.
+
+
+class EmailTaken(Rejected):
+    """An e-mail address names one affiliate of the account."""
+
+    message = "Email address is already in use"
+    property_path = "email"
+
+
+class UnknownAffiliate(Rejected):
+    """A body names an affiliate that the account does not have."""
+
+    message = "Unknown affiliate"
+    property_path = "affiliate.id"
+
+
+class AlreadyEnrolled(Rejected):
+    """An affiliate is in a program once."""
+
+    message = "Affiliate is already in this program"
+    property_path = "affiliate.id"
+
+
+class CouponTaken(Rejected):
+    """A coupon names one affiliate in one program."""
+
+    message = "Coupon is already in use"
+    property_path = "coupon"
+
+
 class ProgramExists(Rejected):
     """A program's slug is taken once in its account."""
 

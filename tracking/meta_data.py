@@ -8,6 +8,7 @@ from tracking.money import SIGNIFICANT_DIGITS, WHOLE_DIGITS
 MOST_KEYS = 10
 LONGEST_KEY = 64
 LONGEST_VALUE = 255
+TOO_MANY_KEYS = "Meta data holds {{ limit }} keys at most."
 FORBIDDEN = frozenset("\":{}]\\'/&")
 
 
@@ -21,13 +22,27 @@ class MetaDataFlaw(Exception):
         self.values = values
 
 
+class OddMetaData(Exception):
+    """Everything that is wrong with a map."""
+
+    def __init__(self, flaws: list[MetaDataFlaw]) -> None:
+        super().__init__(flaws)
+        self.flaws = flaws
+
+
 def checked(data: dict[str, object]) -> dict[str, str]:
-    """The map as it is kept: string keys to string values."""
+    """The map as it is kept: string keys to string values; or all its flaws."""
     if len(data) > MOST_KEYS:
-        raise MetaDataFlaw(
-            None, "Meta data holds {{ limit }} keys at most.", limit=MOST_KEYS
-        )
-    return {checked_key(key): checked_value(key, value) for key, value in data.items()}
+        raise OddMetaData([MetaDataFlaw(None, TOO_MANY_KEYS, limit=MOST_KEYS)])
+    kept, flaws = {}, []
+    for key, value in data.items():
+        try:
+            kept[checked_key(key)] = checked_value(key, value)
+        except MetaDataFlaw as flaw:
+            flaws.append(flaw)
+    if flaws:
+        raise OddMetaData(flaws)
+    return kept
 
 
 def checked_key(key: str) -> str:

@@ -23,7 +23,7 @@ class Event(Owned):
     trace_id = models.CharField(max_length=32, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = OwnedQuerySet["Event"].as_manager()
+    objects = OwnedQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["account", "-id"], name="diary_newest_first")]

@@ -30,7 +30,7 @@ class ApiKey(Owned):
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
 
-    objects = OwnedQuerySet["ApiKey"].as_manager()
+    objects = OwnedQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 
 from accounts.errors import DomainError
 from affiliate_site.api.errors import Flaw, bracketed
-from tracking.meta_data import MetaDataFlaw, checked
+from tracking.meta_data import MetaDataFlaw, OddMetaData, checked, checked_value
 from tracking.money import admit, read_amount
 
 ASCII_SPACE = " \t\r\n\f\v"
@@ -20,6 +20,7 @@ MISSING = "Missing mandatory parameter(s)"
 WRONG_TYPE = "This value should be of type {{ type }}."
 TOO_LONG = "This value is too long, {{ limit }} characters at most."
 TOO_SHORT = "This value is too short, {{ limit }} characters at least."
+BLANK = "This value should not be blank."
 NO_BOOLEAN = "This value should be true or false."
 TOO_MANY = "This list holds {{ limit }} items at most."
 NO_TEXT = "This value is not valid text."
@@ -44,7 +45,9 @@ class Text(serializers.CharField):
 
     default_error_messages = {"required": MISSING}
 
-    def __init__(self, *, max_length=255, min_length=None, cut=False, **kwargs):
+    def __init__(
+        self, *, max_length=255, min_length=None, cut=False, filled=False, **kwargs
+    ):
         super().__init__(
             max_length=max_length,
             min_length=min_length,
@@ -52,7 +55,8 @@ class Text(serializers.CharField):
             allow_blank=True,
             **kwargs,
         )
-        self.cut = cut
+        self.cut = cut  # what is too long is cut, not refused
+        self.filled = filled  # optional, but not blank
 
     def run_validation(self, data=serializers.empty):
         is_empty, data = self.validate_empty_values(data)
@@ -62,6 +66,8 @@ class Text(serializers.CharField):
         text = self.prepared(text_of(data))
         if self.required and is_blank(text):
             self.fail("required")
+        if self.filled and is_blank(text):
+            raise Flaw(BLANK)
         if len(text) > self.max_length and not self.cut:
             raise Flaw(TOO_LONG, limit=self.max_length)
         if self.min_length and len(text) < self.min_length:
@@ -163,19 +169,40 @@ class MetaData(serializers.DictField):
             raise Flaw(WRONG_TYPE, type="object")
         try:
             return checked(data)
-        except MetaDataFlaw as flaw:
-            if flaw.key is None:
-                raise Flaw(flaw.template, **flaw.values) from None
+        except OddMetaData as odd:
             raise ValidationError(
-                {bracketed(flaw.key): Flaw(flaw.template, **flaw.values).detail}
+                {bracketed(flaw.key): detail_of(flaw) for flaw in odd.flaws}
+                if odd.flaws[0].key is not None
+                else detail_of(odd.flaws[0])
             ) from None
+
+
+class MetaDataValue(serializers.CharField):
+    """One value of meta data; it may be empty."""
+
+    default_error_messages = {"required": MISSING}
+
+    def run_validation(self, data=serializers.empty):
+        is_empty, data = self.validate_empty_values(data)
+        return data if is_empty else self.to_internal_value(data)
+
+    def to_internal_value(self, data):
+        try:
+            return checked_value("", data)
+        except MetaDataFlaw as flaw:
+            raise ValidationError(detail_of(flaw)) from None
+
+
+def detail_of(flaw: MetaDataFlaw):
+    """A flaw of meta data, as DRF carries it."""
+    return Flaw(flaw.template, **flaw.values).detail
 
 
 class Input(serializers.Serializer):
     """What an operation reads: unknown fields are ignored, `null` is not sent.
 
-    `aliases` names other spellings, `click.id` among them; the proper name counts
-    when both are sent.
+    `aliases` leads from other spellings (`click.id` is the `id` inside `click`) to
+    the proper ones; the proper name counts when both are sent.
     """
 
     aliases: dict[str, str] = {}
@@ -195,8 +222,9 @@ class Input(serializers.Serializer):
         }
         for alias, name in self.aliases.items():
             value = value_at(data, alias)
-            if name not in found and value is not None:
-                found[name] = value
+            whole, _, part = name.partition(".")
+            if whole not in found and value is not None:
+                found[whole] = {part: value} if part else value
         return found
 
     def says_something(self, name: str, value) -> bool:

@@ -159,6 +159,10 @@ class ListFilter(django_filters.FilterSet):
 
     page = Page()
 
+    def __init__(self, *args, account, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.account = account
+
     def narrowed(self):
         """The rows that pass and the page asked for, or every flaw of the query."""
         flaws = self.form.errors.as_data()

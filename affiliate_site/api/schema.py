@@ -79,11 +79,15 @@ class KeyHeaderScheme(OpenApiAuthenticationExtension):
 class DeclaredSchema(AutoSchema):
     """Reads an operation off its viewset's declarations."""
 
-    def declared(self, kind: str):
+    def declared(self, kind):
         return getattr(self.view, kind).get(self.view.action)
 
     def get_operation_id(self):
-        return f"{type(self.view).__name__.removesuffix('ViewSet')}_{self.view.action}"
+        name = type(self.view).__name__.removesuffix("ViewSet")
+        doubled = self.path.endswith("/approval/") or (
+            self.method == "POST" and self.view.action == "replace"
+        )
+        return f"{name}_{self.view.action}" + ("_alias" if doubled else "")
 
     def get_tags(self):
         return [self.path.removeprefix("/1.6/").partition("/")[0]]
@@ -92,7 +96,8 @@ class DeclaredSchema(AutoSchema):
         return (getattr(self.view, self.view.action).__doc__ or "").strip()
 
     def get_request_serializer(self):
-        return self.declared("reads")
+        reads = self.declared("reads")
+        return {"application/json": reads} if isinstance(reads, dict) else reads
 
     def get_response_serializers(self):
         shape = self.view.answers[self.view.action]

@@ -94,7 +94,9 @@ class TenantViewSet(Limited, ViewSet):
     def page(self, shape, rows):
         """The page asked for, of the rows that the list's filters let pass."""
         asked = self.filters.get(self.action, ListFilter)
-        rows, number = asked(self.request.query_params, queryset=rows).narrowed()
+        rows, number = asked(
+            self.request.query_params, queryset=rows, account=self.account
+        ).narrowed()
         total = count_rows(rows)
         first = (number - 1) * PAGE_SIZE
         shown = rows.cut(self.account, first=first, length=PAGE_SIZE).as_shown()

@@ -30,7 +30,7 @@ class CommissionType(Owned):
     value = AmountField()
     is_default = models.BooleanField(default=False)
 
-    objects = OwnedQuerySet["CommissionType"].as_manager()
+    objects = OwnedQuerySet.as_manager()
 
     class Meta:
         constraints = [

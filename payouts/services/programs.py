@@ -52,6 +52,7 @@ def open_program(account: Account, *, slug: str, rules: Rules, at: datetime) -> 
                 auto_approve_commissions=rules.auto_approve_commissions,
                 created_at=at,
             )
+            account.assets.create(program=program)
             account.commission_types.create(
                 program=program,
                 identifier=STANDARD,

@@ -1,0 +1,132 @@
+"""Affiliates in a program: `/programs/{id}/affiliates/`."""
+
+from rest_framework.exceptions import ValidationError
+
+from accounts.ids import numbered
+from accounts.services.usage import Rate
+from affiliate_site.api.errors import Flaw
+from affiliate_site.api.fields import MISSING, Email, Flag, Input, Lookup
+from affiliate_site.api.filters import Address, Choice, ListFilter, Words
+from affiliate_site.api.shapes.people import EnrolmentShape, enrolment_shape
+from affiliate_site.api.viewsets import TenantViewSet
+from tracking.errors import AffiliateNotFound
+from tracking.models.enrolments import Enrolment
+from tracking.services.enrolments import Entry, decide_on, enrol
+from tracking.services.programs import program_named
+
+APPROVED = {"true": True, "false": False, "pending": None, "null": None}
+
+
+class WhoInput(Input):
+    """An affiliate, by id or by e-mail address."""
+
+    id = Lookup(required=False)
+    email = Email(required=False)
+
+    def validate(self, said):
+        if not said.get("id") and not said.get("email"):
+            raise ValidationError({"id": Flaw(MISSING).detail})
+        return said
+
+
+class EnrolmentInput(Input):
+    """Who joins a program; `approved` absent: as the program decides."""
+
+    aliases = {"affiliate_id": "affiliate.id"}
+
+    affiliate = WhoInput()
+    approved = Flag(required=False, allow_null=True)
+    coupon = Lookup(required=False, min_length=1, max_length=64)
+
+
+class EnrolmentFilter(ListFilter):
+    """Nobody has a parent or a group yet, so asking for one finds nobody."""
+
+    source_id = Words(method="by_source")
+    email = Address(method="by_email")
+    parent_id = Words(method="nobody")
+    parentId = Words(method="nobody")  # noqa: N815 - an alias of the public API
+    affiliate_group_id = Words(method="nobody")
+    approved = Choice(choices=APPROVED, method="by_approval")
+
+    def by_source(self, rows, name, value):
+        number, hex_digits = numbered(value) or (0, "")
+        return rows.filter(
+            affiliate__sources__pk=number, affiliate__sources__hex=hex_digits
+        )
+
+    def by_email(self, rows, name, value):
+        return rows.with_email(value)
+
+    def by_approval(self, rows, name, value):
+        return rows.filter(approved=APPROVED[value])
+
+    def nobody(self, rows, name, value):
+        return rows.none()
+
+
+class EnrolmentViewSet(TenantViewSet):
+    """Contract 2.7.2."""
+
+    thing = Enrolment
+    rates = Rate(1500, minutes=5)
+    reads = {"create": EnrolmentInput}
+    filters = {"list": EnrolmentFilter}
+    conflicts = {"create": True, "approve": True, "disapprove": True}
+    answers = {
+        "list": EnrolmentShape(many=True),
+        "create": EnrolmentShape,
+        "retrieve": EnrolmentShape,
+        "approve": EnrolmentShape,
+        "disapprove": EnrolmentShape,
+    }
+
+    def list(self, request, program_id):
+        """The affiliates of a program, whatever their approval, newest first."""
+        program = program_named(self.account, program_id)
+        rows = self.account.enrolments.present().filter(program=program)
+        return self.page(enrolment_shape, rows.newest_first())
+
+    def create(self, request, program_id):
+        """Add an affiliate to a program; it gets a referral code of its own."""
+        program = program_named(self.account, program_id)
+        entry = entry_of(self.read(), by_default=program.auto_approve_affiliates)
+        enrolment = enrol(self.account, program=program, entry=entry, at=self.at)
+        return self.shown(pk=enrolment.pk)
+
+    def retrieve(self, request, program_id, affiliate_id):
+        """One affiliate in a program."""
+        program = program_named(self.account, program_id)
+        return self.shown(program=program, affiliate__slug=affiliate_id)
+
+    def approve(self, request, program_id, affiliate_id):
+        """Let the affiliate earn in the program; repeatable."""
+        return self.decide(program_id, affiliate_id, approved=True)
+
+    def disapprove(self, request, program_id, affiliate_id):
+        """Let the affiliate earn no more; old commissions stay. Repeatable."""
+        return self.decide(program_id, affiliate_id, approved=False)
+
+    def decide(self, program_id, affiliate_id, *, approved):
+        enrolment = decide_on(
+            self.account,
+            program=program_named(self.account, program_id),
+            affiliate_id=affiliate_id,
+            approved=approved,
+            at=self.at,
+        )
+        return self.shown(pk=enrolment.pk)
+
+    def shown(self, **which):
+        rows = self.account.enrolments.present().filter(**which)
+        return self.answer(enrolment_shape(self.found(rows, AffiliateNotFound)))
+
+
+def entry_of(said: dict, *, by_default: bool) -> Entry:
+    """What was read, as the service takes it."""
+    return Entry(
+        affiliate_id=said["affiliate"].get("id"),
+        email=said["affiliate"].get("email"),
+        approved=said.get("approved", by_default or None),
+        coupon=said.get("coupon"),
+    )

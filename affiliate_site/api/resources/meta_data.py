@@ -1,0 +1,104 @@
+"""Meta data: the five routes, once for every kind of row that carries it."""
+
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from accounts.services.usage import Rate
+from affiliate_site.api.fields import Input, MetaData, MetaDataValue, detail_of
+from affiliate_site.api.viewsets import TenantViewSet
+from tracking.errors import CustomerNotFound, MetaDataKeyNotFound
+from tracking.meta_data import MetaDataFlaw, checked_key
+from tracking.models.customers import Customer
+from tracking.services.meta_data import forget_key, replace, set_key
+
+MAP = {"type": "object", "additionalProperties": {"type": "string"}}
+
+
+class ValueShape(serializers.Serializer):
+    """The value at one key."""
+
+    value = serializers.CharField()
+
+
+def value_shape(value: str) -> dict:
+    """One value of a map."""
+    return {"value": value}
+
+
+class ValueInput(Input):
+    """The value for one key."""
+
+    value = MetaDataValue()
+
+
+class MetaDataViewSet(TenantViewSet):
+    """Contract 2.1.5; a subclass says whose meta data."""
+
+    rates = Rate(300, minutes=15)
+    reads = {"replace": MAP, "set_key": ValueInput}
+    answers = {
+        "retrieve": MAP,
+        "replace": MAP,
+        "retrieve_key": ValueShape,
+        "set_key": ValueShape,
+        "forget_key": None,
+    }
+    missing: type[Exception]
+
+    def rows(self, row_id):
+        raise NotImplementedError
+
+    def retrieve(self, request, row_id):
+        """All keys and values."""
+        return self.answer(self.kept(row_id))
+
+    def replace(self, request, row_id):
+        """Forget all keys, keep these."""
+        self.kept(row_id)
+        try:
+            data = MetaData().run_validation(self.body)
+        except ValidationError as flaws:
+            raise ValidationError({"meta_data": flaws.detail}) from None
+        self.change(replace, row_id, data=data)
+        return self.answer(data)
+
+    def retrieve_key(self, request, row_id, key):
+        """The value at one key."""
+        kept = self.kept(row_id)
+        if key not in kept:
+            raise MetaDataKeyNotFound
+        return self.answer(value_shape(kept[key]))
+
+    def set_key(self, request, row_id, key):
+        """Create or overwrite one key."""
+        self.kept(row_id)
+        value = self.read()["value"]
+        try:
+            checked_key(key)
+        except MetaDataFlaw as flaw:
+            raise ValidationError({"value": detail_of(flaw)}) from None
+        self.change(set_key, row_id, key=key, value=value)
+        return self.answer(value_shape(value))
+
+    def forget_key(self, request, row_id, key):
+        """Remove one key."""
+        self.change(forget_key, row_id, key=key)
+        return self.nothing()
+
+    def kept(self, row_id) -> dict[str, str]:
+        for data in self.rows(row_id).values_list("meta_data", flat=True):
+            return data
+        raise self.missing
+
+    def change(self, how, row_id, **what):
+        how(self.account, self.rows(row_id), self.missing, **what, at=self.at)
+
+
+class CustomerMetaDataViewSet(MetaDataViewSet):
+    """Meta data of a customer."""
+
+    thing = Customer
+    missing = CustomerNotFound
+
+    def rows(self, row_id):
+        return self.account.customers.present().filter(public_id=row_id)

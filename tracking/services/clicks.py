@@ -1,0 +1,74 @@
+"""Clicks: recorded, one insert each."""
+
+import ipaddress
+from dataclasses import dataclass, field
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from accounts.models.accounts import Account
+from tracking.attribution import ASSET_ID, REFERRAL_CODE, Clues
+from tracking.errors import NoClue
+from tracking.models.clicks import Click
+from tracking.services.attribution import weigh
+
+LONGEST_ADDRESS = 2048
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A visit through a link, as the caller tells it."""
+
+    clues: Clues
+    referrer: str | None = None
+    landing_page: str | None = None
+    user_agent: str | None = None
+    ip: str | None = None
+    meta_data: dict[str, str] = field(default_factory=dict)
+
+
+def record_click(account: Account, *, visit: Visit, at: datetime) -> Click:
+    """Record a visit; every call makes a new click."""
+    finding = weigh(
+        account,
+        clues=visit.clues,
+        order=(REFERRAL_CODE, ASSET_ID),
+        at=at,
+        ignore_cookie_age=True,
+    )
+    if finding.verdict.deciding is None or finding.verdict.deciding.blank:
+        raise NoClue
+    finding.verdict.require_earner()
+    return account.clicks.create(
+        enrolment=finding.enrolment,
+        program=finding.program,
+        affiliate=finding.affiliate,
+        referrer=web_address(visit.referrer),
+        landing_page=web_address(visit.landing_page),
+        user_agent=visit.user_agent,
+        ip=first_address(visit.ip),
+        meta_data=visit.meta_data,
+        created_at=at,
+    )
+
+
+def web_address(text: str | None) -> str | None:
+    """An absolute http(s) address, cut at 2,048 characters; an odd one is nothing."""
+    if not text:
+        return None
+    cut = text[:LONGEST_ADDRESS]
+    try:
+        parts = urlsplit(cut)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return None
+    return cut if usable else None
+
+
+def first_address(text: str | None) -> str | None:
+    """The first valid IP address of a forwarded-for list."""
+    for part in (text or "").split(","):
+        try:
+            return str(ipaddress.ip_address(part.strip()))
+        except ValueError:
+            continue
+    return None
