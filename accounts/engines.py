@@ -139,6 +139,32 @@ def trigger_names(table: str) -> dict[str, str]:
     }
 
 
+def missing_triggers(table: str) -> list[str]:
+    """The triggers of an append-only table that are not there."""
+    catalogue = (
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        if connection.vendor == "sqlite"
+        else "SELECT tgname FROM pg_trigger WHERE tgenabled <> 'D'"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(catalogue)
+        there = {row[0] for row in cursor.fetchall()}
+    return [name for name in trigger_names(table) if name not in there]
+
+
+def rows_not_whole(table: str, column: str) -> int:
+    """On SQLite: how many rows hold something else than an integer in this column."""
+    if connection.vendor != "sqlite":
+        return 0  # the column's type sees to it
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT COUNT(*) FROM {table}"  # noqa: S608 - names from our own models
+            f" WHERE typeof({column}) NOT IN ('integer', 'null')"
+        )
+        count: int = cursor.fetchone()[0]
+    return count
+
+
 class Unlogged(TableOperation):
     """Counters that may be lost: PostgreSQL keeps them out of its log."""
 

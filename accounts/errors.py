@@ -80,3 +80,11 @@ class UnknownKey(Missing):
     """The account has no key with this prefix."""
 
     message = "The account has no API key that begins with '{prefix}'"
+
+
+class Several(Rejected):
+    """Several fields are wrong at once."""
+
+    def __init__(self, refusals: list[Rejected]) -> None:
+        super().__init__()
+        self.refusals = refusals

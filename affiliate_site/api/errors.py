@@ -18,7 +18,7 @@ from rest_framework.exceptions import (
 )
 from rest_framework.response import Response
 
-from accounts.errors import Conflict, DomainError, Missing, Rejected
+from accounts.errors import Conflict, DomainError, Missing, Rejected, Several
 from affiliate_site import door
 
 STATUS_OF_KIND = {Rejected: 400, Missing: 404, Conflict: 409}
@@ -57,7 +57,10 @@ def answer_failure(failure, context):
     """DRF's exception handler: a response, or None for what is our own fault."""
     request = context["view"].plain_request
     if isinstance(failure, DomainError):
-        return Response({"errors": [told(failure)]}, status=status_of(failure))
+        refusals = failure.refusals if isinstance(failure, Several) else [failure]
+        return Response(
+            {"errors": [told(it) for it in refusals]}, status=status_of(failure)
+        )
     if isinstance(failure, ValidationError):
         return Response({"errors": list(flat(failure.detail))}, status=400)
     if isinstance(failure, NotAuthenticated | AuthenticationFailed):

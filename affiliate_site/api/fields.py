@@ -3,6 +3,7 @@
 In a body `null` means "not sent", so a field never sees it unless it allows it.
 """
 
+import re
 from decimal import Decimal
 
 from django.core.exceptions import ValidationError as DjangoValidationError
@@ -24,6 +25,16 @@ BLANK = "This value should not be blank."
 NO_BOOLEAN = "This value should be true or false."
 TOO_MANY = "This list holds {{ limit }} items at most."
 NO_TEXT = "This value is not valid text."
+
+
+ROW_NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+HIGHEST_ROW = 2**63 - 1
+
+
+def row_number(text: str) -> int:
+    """A conversion's or commission's number in a path; 0, which no row has, if odd."""
+    number = int(text) if ROW_NUMBER.fullmatch(text) else 0
+    return number if number <= HIGHEST_ROW else 0
 
 
 def is_blank(value) -> bool:

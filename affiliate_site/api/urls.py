@@ -3,7 +3,10 @@
 from django.urls import path
 
 from affiliate_site.api.resources.affiliates import AffiliateViewSet
+from affiliate_site.api.resources.balances import BalanceViewSet
 from affiliate_site.api.resources.clicks import ClickViewSet
+from affiliate_site.api.resources.commissions import CommissionViewSet
+from affiliate_site.api.resources.conversions import ConversionViewSet
 from affiliate_site.api.resources.customers import CustomerViewSet
 from affiliate_site.api.resources.enrolments import EnrolmentViewSet
 from affiliate_site.api.resources.meta_data import CustomerMetaDataViewSet
@@ -13,6 +16,7 @@ WHOLE: dict = {"get": "retrieve", "put": "replace", "post": "replace"}
 ONE_KEY: dict = {"get": "retrieve_key", "put": "set_key", "delete": "forget_key"}
 APPROVAL: dict = {"put": "approve", "delete": "disapprove"}
 
+commission = "commissions/<str:commission_id>/"
 customer = "customers/<str:customer_id>/"
 enrolled = "programs/<str:program_id>/affiliates/"
 one_enrolled = f"{enrolled}<str:affiliate_id>/"
@@ -34,9 +38,21 @@ urlpatterns = [
         "customers/<str:row_id>/meta-data/<str:key>/",
         CustomerMetaDataViewSet.as_view(ONE_KEY),
     ),
+    path("conversions/", ConversionViewSet.as_view({"get": "list", "post": "create"})),
+    path(
+        "conversions/<str:conversion_id>/",
+        ConversionViewSet.as_view({"get": "retrieve"}),
+    ),
+    path("commissions/", CommissionViewSet.as_view({"get": "list"})),
+    path(f"{commission}approved/", CommissionViewSet.as_view(APPROVAL)),
+    path(f"{commission}approval/", CommissionViewSet.as_view(APPROVAL)),
     path("affiliates/", AffiliateViewSet.as_view({"get": "list", "post": "create"})),
     path(
         "affiliates/<str:affiliate_id>/", AffiliateViewSet.as_view({"get": "retrieve"})
+    ),
+    path(
+        "affiliates/<str:affiliate_id>/balances/",
+        BalanceViewSet.as_view({"get": "retrieve"}),
     ),
     path("programs/", ProgramViewSet.as_view({"get": "list"})),
     path("programs/<str:program_id>/", ProgramViewSet.as_view({"get": "retrieve"})),
@@ -46,4 +62,5 @@ urlpatterns = [
     path(f"{one_enrolled}approval/", EnrolmentViewSet.as_view(APPROVAL)),
     path("clicks/", ClickViewSet.as_view({"get": "list", "post": "create"})),
     path("clicks/<str:click_id>/", ClickViewSet.as_view({"get": "retrieve"})),
+    path("balances/", BalanceViewSet.as_view({"get": "list"})),
 ]

@@ -92,6 +92,10 @@ class TenantViewSet(Limited, ViewSet):
         return Response(data)
 
     def page(self, shape, rows):
+        """The page asked for, each row by itself."""
+        return self.page_of_all(lambda shown: [shape(row) for row in shown], rows)
+
+    def page_of_all(self, shape_all, rows):
         """The page asked for, of the rows that the list's filters let pass."""
         asked = self.filters.get(self.action, ListFilter)
         rows, number = asked(
@@ -100,7 +104,7 @@ class TenantViewSet(Limited, ViewSet):
         total = count_rows(rows)
         first = (number - 1) * PAGE_SIZE
         shown = rows.cut(self.account, first=first, length=PAGE_SIZE).as_shown()
-        response = Response([shape(row) for row in shown] if first < total else [])
+        response = Response(shape_all(list(shown)) if first < total else [])
         response["Link"] = link_header(self.request, number, total)
         return response
 

@@ -48,6 +48,11 @@ class Finding:
         return known.customer if known else None
 
     @property
+    def deciding_clue(self) -> str:
+        """The name of the clue that decided."""
+        return _there(self.verdict.deciding).clue
+
+    @property
     def deciding_click(self) -> Click | None:
         """The click that decided, if it was one."""
         return self._deciding.click
@@ -63,7 +68,7 @@ class Finding:
 
     @property
     def _deciding(self) -> Found:
-        return self.found[_there(self.verdict.deciding).clue]
+        return self.found[self.deciding_clue]
 
 
 def weigh(

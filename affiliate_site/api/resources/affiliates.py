@@ -5,7 +5,7 @@ from rest_framework import serializers
 
 from accounts.ids import numbered
 from accounts.services.usage import Rate
-from affiliate_site.api.errors import Flaw
+from affiliate_site.api.errors import Flaw, bracketed
 from affiliate_site.api.fields import (
     TOO_LONG,
     TOO_MANY,
@@ -15,7 +15,6 @@ from affiliate_site.api.fields import (
     Lookup,
     MetaData,
     Text,
-    bracketed,
     text_of,
 )
 from affiliate_site.api.filters import Address, ListFilter, Words

@@ -1,10 +1,11 @@
-"""What goes out about clicks and customers."""
+"""What goes out about clicks, customers, conversions and commissions."""
 
 from functools import lru_cache
 
 from rest_framework import serializers
 from ua_parser import parse
 
+from affiliate_site.api.fields import Amount
 from affiliate_site.api.shapes.refs import (
     AffiliateRefShape,
     ClickRefShape,
@@ -127,3 +128,123 @@ def versioned(part) -> str | None:
 def known(family: str) -> str | None:
     """`Other` says nothing."""
     return None if family == "Other" else family
+
+
+class CustomerRefShape(serializers.Serializer):
+    """A customer, in short."""
+
+    id = serializers.CharField()
+    customer_id = serializers.CharField()
+    status = serializers.CharField()
+
+
+def customer_ref_shape(row) -> dict | None:
+    """From columns `customer__…`; None without a customer, or after its removal."""
+    if row["customer__public_id"] is None or row["customer__removed_at"]:
+        return None
+    return {
+        "id": row["customer__public_id"],
+        "customer_id": row["customer__customer_id"],
+        "status": row["customer__status"],
+    }
+
+
+class NestedCommissionShape(serializers.Serializer):
+    """A commission inside its conversion: the spec's thirteen keys."""
+
+    id = serializers.IntegerField()
+    conversion_sub_amount = Amount(allow_null=True)
+    amount = Amount()
+    commission_type = serializers.CharField()
+    approved = serializers.BooleanField(allow_null=True)
+    affiliate = AffiliateRefShape()
+    kind = serializers.CharField()
+    currency = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    payout = serializers.JSONField(allow_null=True)
+    comment = serializers.CharField(allow_null=True)
+    final = serializers.BooleanField(allow_null=True)
+    commission_name = serializers.CharField()
+
+
+def nested_commission_shape(row, *, pending_as_null: bool = False) -> dict:
+    """A row of `CommissionQuerySet.as_shown`, inside its conversion."""
+    waits = row["status"] == "pending" and pending_as_null
+    return {
+        "id": row["id"],
+        "conversion_sub_amount": row["sub_amount"],
+        "amount": row["amount"],
+        "commission_type": row["commission_type"],
+        "approved": None if waits else row["status"] == "approved",
+        "affiliate": affiliate_ref_shape(row),
+        "kind": row["kind"],
+        "currency": row["currency"],
+        "created_at": row["created_at"],
+        "payout": None,  # no payment can cover a commission yet
+        "comment": row["comment"],
+        "final": True if row["finalized_at"] else None,
+        "commission_name": row["name"],
+    }
+
+
+class ConversionIdShape(serializers.Serializer):
+    """The conversion that a commission belongs to."""
+
+    id = serializers.IntegerField()
+
+
+class CommissionShape(NestedCommissionShape):
+    """A commission, standing alone."""
+
+    status = serializers.CharField()
+    conversion = ConversionIdShape(allow_null=True)
+    finalization_date = serializers.DateTimeField(allow_null=True)
+
+
+def commission_shape(row, *, pending_as_null: bool = False) -> dict:
+    """A row of `CommissionQuerySet.as_shown`, standing alone."""
+    return nested_commission_shape(row, pending_as_null=pending_as_null) | {
+        "status": row["status"],
+        "conversion": {"id": row["conversion_id"]},
+        "finalization_date": row["finalized_at"],
+    }
+
+
+class ConversionShape(serializers.Serializer):
+    """A conversion."""
+
+    id = serializers.IntegerField()
+    external_id = serializers.CharField(allow_null=True)
+    amount = Amount()
+    click = ClickRefShape(allow_null=True)
+    commissions = NestedCommissionShape(many=True)
+    program = ProgramRefShape()
+    affiliate = AffiliateRefShape()
+    customer = CustomerRefShape(allow_null=True)
+    meta_data = serializers.DictField(child=serializers.CharField())
+    created_at = serializers.DateTimeField()
+    warnings = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    affiliate_meta_data = serializers.DictField(
+        child=serializers.CharField(), allow_null=True
+    )
+    tracking_source = serializers.CharField(allow_null=True)
+
+
+def conversion_shape(row, commissions: list[dict]) -> dict:
+    """A row of `ConversionQuerySet.as_shown`, with its commissions as shown."""
+    own_click = row["click__affiliate_id"] == row["affiliate_id"]
+    return {
+        "id": row["id"],
+        "external_id": row["external_id"],
+        "amount": row["amount"],
+        "click": click_ref_shape(row),
+        "commissions": commissions,
+        "program": program_ref_shape(row),
+        "affiliate": affiliate_ref_shape(row),
+        "customer": customer_ref_shape(row),
+        "meta_data": row["meta_data"],
+        "created_at": row["created_at"],
+        "warnings": row["warnings"],
+        "affiliate_meta_data": row["click__meta_data"] if own_click else None,
+        "tracking_source": row["tracking_source"],
+    }

@@ -1,0 +1,273 @@
+"""The proof of the books: equations, each a question that must find nothing.
+
+The numbers are those of the design: E7, E8 and E12 speak of payments and come with
+them. A balance is credits less debits, for every kind of ledger account alike.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from django.apps import apps
+from django.db import models
+from django.db.models import Count, F, Max, Q, Sum
+
+from accounts.engines import missing_triggers, rows_not_whole
+from accounts.models.accounts import Account, Owned
+from accounts.models.events import Event
+from payouts.models.commissions import Status
+from payouts.models.ledger import BETWEEN, LedgerAccount, Move, Place, Transfer
+from tracking.amounts import AmountField
+from tracking.money import NOUGHT
+
+APPEND_ONLY = (Event, Transfer)
+OURS = ("accounts", "tracking", "payouts")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One row that an equation does not hold for."""
+
+    equation: str
+    account: str
+    row: str
+    stored: str
+    computed: str
+
+
+@dataclass
+class Report:
+    """What was looked at, and what was found."""
+
+    ledger_accounts: int = 0
+    transfers: int = 0
+    below_nought: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    closed_count: int = 0
+    closed_last_id: int | None = None
+    closed_sum: Decimal = NOUGHT
+
+
+Sums = dict[tuple[int | None, str], Decimal]  # (whose, currency) → amount
+
+
+def prove(accounts: Iterable[Account], *, at: datetime) -> Report:
+    """Recompute every balance from the transfers, and hold each equation."""
+    report = Report()
+    report.failures += whole_database()
+    for account in accounts:
+        books = _Books(account)
+        report.ledger_accounts += len(books.rows)
+        report.below_nought += sum((row.balance or 0) < 0 for row in books.rows)
+        report.failures += books.failures()
+        _count_transfers(report, account, at)
+    return report
+
+
+def whole_database() -> Iterator[Failure]:
+    """E10: the triggers are there. E13: amounts are whole in every row."""
+    for grown in APPEND_ONLY:
+        table = grown._meta.db_table
+        for name in missing_triggers(table):
+            yield Failure("E10", "-", table, "no trigger", name)
+    for model in _tenant_models():
+        table = model._meta.db_table
+        for column in model._meta.fields:
+            if isinstance(column, AmountField):
+                odd = rows_not_whole(table, column.attname)
+                if odd:
+                    yield Failure("E13", "-", table, f"{odd} odd rows", column.attname)
+
+
+class _Books:
+    """The books of one account, read whole."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.rows = list(account.ledger_accounts.select_related("affiliate"))
+        into = _sums(account.transfers.values_list("credit").annotate(Sum("amount")))
+        out_of = _sums(account.transfers.values_list("debit").annotate(Sum("amount")))
+        self.computed = {
+            row.pk: into.get(row.pk, NOUGHT) - out_of.get(row.pk, NOUGHT)
+            for row in self.rows
+        }
+
+    def failures(self) -> Iterator[Failure]:
+        yield from self.e1_all_balances_cancel_out()
+        yield from self.e2_stored_balances()
+        yield from self.e3_e4_what_affiliates_have()
+        yield from self.e5_expense()
+        yield from self.e6_each_commission()
+        yield from self.e9_each_transfer()
+        yield from self.e11_one_account()
+
+    def e1_all_balances_cancel_out(self) -> Iterator[Failure]:
+        totals: dict[str, Decimal] = defaultdict(Decimal)
+        for row in self.rows:
+            stored = row.balance
+            totals[row.currency] += self.computed[row.pk] if stored is None else stored
+        for currency, total in totals.items():
+            if total:
+                yield self.failure("E1", currency, total, NOUGHT)
+
+    def e2_stored_balances(self) -> Iterator[Failure]:
+        for row in self.rows:
+            if row.balance is not None and row.balance != self.computed[row.pk]:
+                yield self.failure("E2", _name(row), row.balance, self.computed[row.pk])
+
+    def e3_e4_what_affiliates_have(self) -> Iterator[Failure]:
+        for equation, place, status in (
+            ("E3", Place.PAYABLE, Status.APPROVED),
+            ("E4", Place.PENDING, Status.PENDING),
+        ):
+            owed = self.commissions(status)
+            for row in self.rows:
+                if row.kind == place:
+                    sum_of = owed.pop((row.affiliate_id, row.currency), NOUGHT)
+                    if row.balance != sum_of:
+                        yield self.failure(equation, _name(row), row.balance, sum_of)
+            for (affiliate, currency), amount in owed.items():
+                if amount:
+                    whose = f"affiliate {affiliate} {currency}"
+                    yield self.failure(equation, whose, None, amount)
+
+    def e5_expense(self) -> Iterator[Failure]:
+        earned: dict[str, Decimal] = defaultdict(Decimal)
+        for status in (Status.PENDING, Status.APPROVED):
+            for (_, currency), amount in self.commissions(status).items():
+                earned[currency] += amount
+        for row in self.rows:
+            if row.kind == Place.EXPENSE:
+                sum_of = earned.pop(row.currency, NOUGHT)
+                if -self.computed[row.pk] != sum_of:
+                    stored = -self.computed[row.pk]
+                    yield self.failure("E5", row.currency, stored, sum_of)
+        for currency, amount in earned.items():
+            if amount:
+                yield self.failure("E5", currency, None, amount)
+
+    def e6_each_commission(self) -> Iterator[Failure]:
+        moved = self.moved_by_commission()
+        rows = self.account.commissions.values_list("id", "status", "amount")
+        for number, status, amount in rows.iterator():
+            lies = moved.get(number, _Moved())
+            expected = {
+                Status.PENDING: (amount, NOUGHT),
+                Status.APPROVED: (NOUGHT, amount),
+            }.get(Status(status), (NOUGHT, NOUGHT))
+            if (lies.pending, lies.payable) != expected or lies.steps != lies.count:
+                yield self.failure(
+                    "E6",
+                    f"commission {number} ({status})",
+                    f"pending {lies.pending}, payable {lies.payable},"
+                    f" {lies.count} transfers up to step {lies.steps}",
+                    f"pending {expected[0]}, payable {expected[1]}",
+                )
+
+    def e9_each_transfer(self) -> Iterator[Failure]:
+        fits = Q(pk=None)
+        for kind, (debit, credit) in BETWEEN.items():
+            fits |= Q(kind=kind, debit__kind=debit, credit__kind=credit)
+        sound = fits & Q(
+            amount__gt=NOUGHT,
+            debit__account=F("account"),
+            credit__account=F("account"),
+            debit__currency=F("currency"),
+            credit__currency=F("currency"),
+        )
+        sound_ids = self.account.transfers.filter(sound).values("pk")
+        for row in self.account.transfers.exclude(pk__in=sound_ids):
+            between = " → ".join(BETWEEN[Move(row.kind)])
+            yield self.failure("E9", f"transfer {row.pk}", str(row), between)
+
+    def e11_one_account(self) -> Iterator[Failure]:
+        for model in _tenant_models():
+            rows = model._base_manager.filter(account=self.account)
+            for key in _keys_to_tenants(model):
+                strangers = rows.filter(**{f"{key}__isnull": False}).exclude(
+                    **{f"{key}__account": self.account}
+                )
+                for number in strangers.values_list("pk", flat=True):
+                    table = f"{model._meta.db_table} {number}"
+                    yield self.failure("E11", table, "another account's", key)
+
+    def commissions(self, status: Status) -> Sums:
+        rows = (
+            self.account.commissions.filter(status=status)
+            .values_list("affiliate", "currency")
+            .annotate(Sum("amount"))
+        )
+        return {(affiliate, currency): amount for affiliate, currency, amount in rows}
+
+    def moved_by_commission(self) -> "dict[int, _Moved]":
+        moved: dict[int, _Moved] = defaultdict(_Moved)
+        rows = self.account.transfers.values_list("commission", "kind").annotate(
+            Sum("amount"), Count("id"), Max("step")
+        )
+        for number, kind, amount, count, step in rows:
+            moved[number].add(kind, amount, count, step)
+        return moved
+
+    def failure(
+        self, equation: str, row: str, stored: object, computed: object
+    ) -> Failure:
+        return Failure(equation, self.account.slug, row, str(stored), str(computed))
+
+
+@dataclass
+class _Moved:
+    """Where the transfers of one commission leave its amount."""
+
+    pending: Decimal = NOUGHT
+    payable: Decimal = NOUGHT
+    count: int = 0
+    steps: int = 0
+
+    def add(self, kind: str, amount: Decimal, count: int, step: int) -> None:
+        debit, credit = BETWEEN[Move(kind)]
+        for place, signed in ((debit, -amount), (credit, amount)):
+            if place == Place.PENDING:
+                self.pending += signed
+            elif place == Place.PAYABLE:
+                self.payable += signed
+        self.count += count
+        self.steps = max(self.steps, step)
+
+
+def _count_transfers(report: Report, account: Account, at: datetime) -> None:
+    today = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    closed = account.transfers.filter(created_at__lt=today).aggregate(
+        n=Count("id"), last=Max("id"), total=Sum("amount")
+    )
+    report.transfers += account.transfers.count()
+    report.closed_count += closed["n"]
+    report.closed_sum += closed["total"] or NOUGHT
+    if closed["last"] is not None:
+        report.closed_last_id = max(report.closed_last_id or 0, closed["last"])
+
+
+def _sums(rows: Iterable[tuple[int, Decimal]]) -> dict[int, Decimal]:
+    return dict(rows)
+
+
+def _name(row: LedgerAccount) -> str:
+    whose = row.affiliate.slug if row.affiliate else "the account"
+    return f"{row.kind} of {whose} in {row.currency}"
+
+
+def _tenant_models() -> list[type[models.Model]]:
+    return [
+        model
+        for app in OURS
+        for model in apps.get_app_config(app).get_models()
+        if issubclass(model, Owned)
+    ]
+
+
+def _keys_to_tenants(model: type[models.Model]) -> Iterator[str]:
+    for column in model._meta.fields:
+        target = column.related_model
+        if isinstance(target, type) and issubclass(target, Owned):
+            yield column.name

@@ -1,0 +1,208 @@
+"""Contract, section 8, steps 1 to 5: one sale end to end, values to the cent."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+import time_machine
+
+from payouts.models.commission_types import RateKind
+from payouts.services.programs import Rules, open_program
+from tests.proof import books_agree
+
+MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
+
+
+@pytest.fixture
+def harbor(account):
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    rules = Rules(
+        title="Harbor Lamp Partners",
+        currency="EUR",
+        landing_page="https://shop.example.net/",
+    )
+    program = open_program(account, slug="harbor-lamp-partners", rules=rules, at=at)
+    account.commission_types.create(
+        program=program,
+        identifier="accessories",
+        title="Accessories",
+        kind=RateKind.PERCENTAGE,
+        value=Decimal("7.5"),
+    )
+    return program
+
+
+def said(response):
+    """The JSON of a 200."""
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
+    with time_machine.travel(datetime(2026, 3, 2, 8, 0, tzinfo=UTC), tick=False):
+        affiliate = said(
+            api.post(
+                "/affiliates/",
+                '{"firstname": "Mina", "lastname": "Kessler",'
+                ' "email": "mina@notes.example.org"}',
+                content_type="application/x-www-form-urlencoded",
+            )
+        )
+    password = affiliate.pop("password")
+    mina = {
+        "id": "minakessler",
+        "firstname": "Mina",
+        "lastname": "Kessler",
+        "email": "mina@notes.example.org",
+        "company": None,
+        "address": None,
+        "meta_data": {},
+        "parent_id": None,
+        "created_at": "2026-03-02T08:00:00+00:00",
+        "affiliate_group_id": None,
+        "promoted_at": None,
+        "promotion_method": None,
+        "custom_fields": {},
+    }
+    assert re.fullmatch(r"[A-Za-z0-9]{16}", password)
+    assert affiliate == mina
+
+    with time_machine.travel(datetime(2026, 3, 2, 8, 1, tzinfo=UTC), tick=False):
+        enrolment = said(
+            api.post(
+                "/programs/harbor-lamp-partners/affiliates/",
+                {
+                    "affiliate": {"id": "minakessler"},
+                    "approved": True,
+                    "coupon": "MINA10",
+                },
+            )
+        )
+    link = enrolment["referral_link"]
+    code = link["link"].rpartition("ref=")[2]
+    assert re.fullmatch(r"[a-z0-9]{7}", code)
+    assert re.fullmatch(r"[0-9]+-[0-9a-f]{6}", link["asset_id"])
+    assert re.fullmatch(r"[0-9]+-[0-9a-f]{6}", link["source_id"])
+    assert enrolment == mina | {
+        "referral_link": {
+            "link": f"https://shop.example.net/?ref={code}",
+            "asset_id": link["asset_id"],
+            "source_id": link["source_id"],
+        },
+        "coupon": "MINA10",
+        "approved": True,
+        "applied_at": "2026-03-02T08:01:00+00:00",
+    }
+
+    clicked_at = datetime(2026, 3, 3, 19, 3, 44, tzinfo=UTC)
+    with time_machine.travel(clicked_at, tick=False):
+        click = said(
+            api.post(
+                "/clicks/",
+                {
+                    "referral_code": code,
+                    "referrer": "https://notes.example.org/lamps",
+                    "landing_page": f"https://shop.example.net/?ref={code}",
+                    "meta_data": {"subid1": "newsletter-12"},
+                },
+            )
+        )
+    assert list(click) == ["id"]
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", click["id"])
+
+    order = (
+        '{"external_id": "order-10417", "click_id": "%s", "customer_id": "acct-55120",'
+        ' "commissions": [{"sub_amount": 200},'
+        ' {"sub_amount": "49.90", "commission_type": "accessories"}],'
+        ' "meta_data": {"channel": "web"}}'
+    ) % click["id"]
+    with time_machine.travel(datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC), tick=False):
+        response = api.post("/conversions/", order)
+    sale = said(response)
+    first, second = (commission["id"] for commission in sale["commissions"])
+    by_mina = {"id": "minakessler", "firstname": "Mina", "lastname": "Kessler"}
+    standard = {
+        "id": first,
+        "conversion_sub_amount": 200,
+        "amount": 20,
+        "commission_type": "standard",
+        "approved": False,
+        "affiliate": by_mina,
+        "kind": "regular",
+        "currency": "EUR",
+        "created_at": "2026-03-04T09:15:27+00:00",
+        "payout": None,
+        "comment": None,
+        "final": None,
+        "commission_name": "Standard",
+    }
+    accessories = standard | {
+        "id": second,
+        "conversion_sub_amount": 49.9,
+        "amount": 3.74,
+        "commission_type": "accessories",
+        "commission_name": "Accessories",
+    }
+    assert first < second
+    assert sale == {
+        "id": sale["id"],
+        "external_id": "order-10417",
+        "amount": 249.9,
+        "click": {
+            "created_at": "2026-03-03T19:03:44+00:00",
+            "referrer": "https://notes.example.org/lamps",
+            "landing_page": f"https://shop.example.net/?ref={code}",
+        },
+        "commissions": [standard, accessories],
+        "program": {
+            "id": "harbor-lamp-partners",
+            "title": "Harbor Lamp Partners",
+            "currency": "EUR",
+        },
+        "affiliate": by_mina,
+        "customer": {
+            "id": sale["customer"]["id"],
+            "customer_id": "acct-55120",
+            "status": "paying",
+        },
+        "meta_data": {"channel": "web"},
+        "created_at": "2026-03-04T09:15:27+00:00",
+        "warnings": None,
+        "affiliate_meta_data": {"subid1": "newsletter-12"},
+        "tracking_source": "click",
+    }
+    assert re.fullmatch(r"cu_[A-Za-z0-9]{16}", sale["customer"]["id"])
+    # Exact on the wire, not only after a float has read it.
+    assert b'"amount":249.9,' in response.content
+    assert b'"conversion_sub_amount":200,"amount":20,' in response.content
+    assert b'"conversion_sub_amount":49.9,"amount":3.74,' in response.content
+
+    for later in (timedelta(seconds=1), timedelta(days=400)):
+        moment = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC) + later
+        with time_machine.travel(moment, tick=False):
+            again = api.post("/conversions/", order)
+        assert again.status_code == 400
+        assert again.json() == {
+            "errors": [
+                {
+                    "message": "Duplicate conversion. There is already a conversion"
+                    " for External id 'order-10417'"
+                }
+            ]
+        }
+
+    approved = said(api.put(f"/commissions/{first}/approved/"))
+    said(api.put(f"/commissions/{second}/approved/"))
+    assert approved == standard | {
+        "approved": True,
+        "status": "approved",
+        "conversion": {"id": sale["id"]},
+        "finalization_date": None,
+    }
+    balance = api.get("/affiliates/minakessler/balances/")
+    assert balance.content == b'{"EUR":23.74}'
+    assert said(api.get("/balances/")) == [
+        {"affiliate_id": "minakessler", "balances": {"EUR": 23.74}}
+    ]
+    books_agree(account)
