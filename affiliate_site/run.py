@@ -10,7 +10,7 @@ import sys
 import django
 from django.core.management import call_command
 
-DEPLOY = "deploy/gunicorn.conf.py"
+SERVER = ("-m", "gunicorn", "-c", "deploy/gunicorn.conf.py")
 
 
 def main() -> None:
@@ -25,11 +25,8 @@ def main() -> None:
     django.setup()
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)
-
-    from affiliate_site.demo import demo_at_hand
-
-    print(banner(address, demo_at_hand()), flush=True)  # noqa: T201 - its purpose
-    os.execv(sys.executable, [sys.executable, "-m", "gunicorn", "-c", DEPLOY])  # noqa: S606
+    print(banner(address), flush=True)  # noqa: T201 - it is what this is for
+    os.execv(sys.executable, [sys.executable, *SERVER])  # noqa: S606 - becomes it
 
 
 def refuse_taken(host: str, port: str) -> None:
@@ -42,31 +39,37 @@ def refuse_taken(host: str, port: str) -> None:
             sys.exit(f"Cannot serve on {host}:{port}: {error}. Try make run PORT=9000")
 
 
-def banner(address: str, demo: dict[str, str] | None) -> str:
+def banner(address: str) -> str:
     """What to read first; without a demo account only the addresses."""
+    from affiliate_site.demo import demo_at_hand
+
     lines = [
         "Affiliate Site is ready",
         f"  API          {address}/1.6/",
         f"  Reference    {address}/docs/",
     ]
-    if demo is None:
-        return "\n".join(lines)
-    lines.insert(2, f"  Key          {demo['key']}")
-    curl = f"curl -H 'X-Api-Key: {demo['key']}' {address}/1.6"
-    code = demo["referral_code"]
-    sale = (
-        rf'"{{\"referral_code\": \"{code}\",'
-        r" \"external_id\": \"try-$(date +%s)\", \"amount\": 49.90}" + '"'
-    )
-    tries = [
+    demo = demo_at_hand()
+    if demo is not None:
+        lines.insert(2, f"  Key          {demo.key}")
+        titles = ("Try", "", "", "")
+        lines += [
+            f"  {title:<12} {line}"
+            for title, line in zip(titles, tries(address, demo), strict=True)
+        ]
+    return "\n".join(lines)
+
+
+def tries(address: str, demo) -> list[str]:
+    """Four lines that work as they are copied, again and again."""
+    curl = f"curl -H 'X-Api-Key: {demo.key}' {address}/1.6"
+    code = demo.referral_code
+    return [
         f"{curl}/programs/",
         f"""{curl}/clicks/ -d '{{"referral_code": "{code}"}}'""",
-        f"{curl}/conversions/ -d {sale}",
+        f"""{curl}/conversions/ -d "{{\\"referral_code\\": \\"{code}\\","""
+        """ \\"external_id\\": \\"try-$(date +%s)\\", \\"amount\\": 49.90}\"""",
         f"{curl}/conversions/",
     ]
-    for number, line in enumerate(tries):
-        lines.append(f"  {'Try' if number == 0 else '':<12} {line}")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

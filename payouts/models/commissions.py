@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Self
 
 from django.db import models
@@ -113,8 +114,10 @@ class Commission(Owned):
     def __str__(self) -> str:
         return str(self.pk)
 
-    def move(self, *, to: Status, finalized_at: Any = None) -> bool:
-        """Take another state, unless somebody changed it in between."""
-        return self.change(
-            expecting={"status": self.status}, status=to, finalized_at=finalized_at
-        )
+    def move(self, *, to: Status, finalized_at: datetime | None = None) -> None:
+        """Take another state. Whoever calls holds the ledger rows of its affiliate."""
+        was = self.status
+        if not self.change(
+            expecting={"status": was}, status=to, finalized_at=finalized_at
+        ):
+            raise RuntimeError(f"commission {self.pk} moved while its books were held")

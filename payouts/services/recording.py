@@ -19,6 +19,7 @@ from tracking.models.conversions import Conversion
 from tracking.money import NOUGHT, admit
 from tracking.services.attribution import weigh
 from tracking.services.conversions import create_conversion
+from tracking.services.customers import CustomerCameFirst
 
 UNCOVERED = "the payout balance does not cover it"
 
@@ -40,6 +41,13 @@ class Sale:
 
 def record_conversion(account: Account, *, sale: Sale, at: datetime) -> Conversion:
     """Record a sale and everything that follows from it, or nothing at all."""
+    try:
+        return _record(account, sale, at)
+    except CustomerCameFirst:
+        return _record(account, sale, at)  # the customer is known by now
+
+
+def _record(account: Account, sale: Sale, at: datetime) -> Conversion:
     with transaction.atomic():
         finding = weigh(
             account,

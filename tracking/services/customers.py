@@ -19,6 +19,10 @@ from tracking.services.warnings import warnings_about
 PRESENT = "removed_at IS NULL"
 
 
+class CustomerCameFirst(Exception):
+    """Another sale made this customer at the same moment: look again."""
+
+
 @dataclass(frozen=True)
 class Registration:
     """A customer of the caller's, and who brought it."""
@@ -73,7 +77,8 @@ def buyer(
 ) -> Customer | None:
     """The customer of a sale: known, or made by it; paying from now on.
 
-    Two sales of one new customer at once both get the one row.
+    Of two sales of one new customer at once the second is told to look again: the
+    customer then belongs to whom the first one named.
     """
     if customer_id is None:
         return None
@@ -88,11 +93,10 @@ def buyer(
             click=finding.deciding_click,
             created_at=at,
         )
-        if _insert(account, customer):
-            note(account, "customer.created", customer, at=at)
-            return customer
-        customer = account.customers.present().get(customer_id=customer_id)
-    if customer.status != Status.PAYING:
+        if not _insert(account, customer):
+            raise CustomerCameFirst
+        note(account, "customer.created", customer, at=at)
+    elif customer.status != Status.PAYING:
         was = customer.status
         customer.change(status=Status.PAYING)
         note(account, "customer.updated", customer, at=at, status=[was, "paying"])

@@ -1,0 +1,173 @@
+"""How many statements each operation asks of the database: measured, and frozen.
+
+BEGIN and COMMIT (in a test SAVEPOINT and RELEASE), key look-up and rate count are
+included. A number may fall, never rise, and none depends on the rows of a page.
+"""
+
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from payouts.services.programs import Rules, open_program
+from payouts.services.rates import Item
+from payouts.services.recording import Sale, record_conversion
+from tests.proof import books_agree
+from tracking.attribution import Clues
+from tracking.services.affiliates import Application, sign_up
+from tracking.services.clicks import Visit, record_click
+from tracking.services.enrolments import Entry, enrol
+
+LISTS = {
+    "/programs/": 4,
+    "/programs/spring/affiliates/": 5,
+    "/affiliates/": 4,
+    "/clicks/": 4,
+    "/customers/": 4,
+    "/conversions/": 5,
+    "/conversions/?pending=true": 5,
+    "/commissions/": 4,
+    "/balances/": 3,
+}
+ITEMS = {
+    "/programs/spring/": 3,
+    "/programs/spring/affiliates/adastone/": 4,
+    "/affiliates/adastone/": 3,
+    "/affiliates/adastone/balances/": 4,
+    "/clicks/{click}/": 3,
+    "/customers/{customer}/": 3,
+    "/customers/{customer}/meta-data/": 3,
+    "/conversions/{conversion}/": 4,
+}
+CLICK = 3
+CUSTOMER = 8
+SALE_OF_KNOWN_CUSTOMER = 18
+SALE_OF_NEW_CUSTOMER = 20
+FIRST_SALE_OF_AFFILIATE = 24
+APPROVAL = 14
+REPEATED_APPROVAL = 9
+
+
+@pytest.fixture
+def shop(account):
+    """A program, one approved affiliate, and how to sell."""
+    at = timezone.now()
+    rules = Rules(title="Spring", currency="EUR")
+    program = open_program(account, slug="spring", rules=rules, at=at)
+    sign_up(account, application=Application("Ada", "Stone"), at=at)
+    entry = Entry(affiliate_id="adastone", approved=True, coupon="ADA")
+    enrol(account, program=program, entry=entry, at=at)
+    return program
+
+
+def sell(account, number, parts=1):
+    """A click, and a sale by it to a customer of its own."""
+    at = timezone.now()
+    visit = Visit(clues=Clues(referral_code=code_of(account)))
+    click = record_click(account, visit=visit, at=at)
+    sale = Sale(
+        clues=Clues(click_id=str(click.public_id), customer_id=f"customer-{number}"),
+        items=[Item(Decimal(10))] * parts,
+        external_id=f"order-{number}",
+    )
+    return record_conversion(account, sale=sale, at=at)
+
+
+def code_of(account):
+    return account.referral_codes.get().code
+
+
+def asked(api, statements, method, path, body=None):
+    """How many statements a request costs that succeeds, once the key was used."""
+    with statements() as captured:
+        response = api.ask(method, path, body)
+    assert response.status_code == 200, response.content
+    return len(captured)
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_list_costs_the_same_with_one_row_and_with_a_full_page(
+    api, account, shop, statements, path
+):
+    sell(account, 0, parts=3)
+    api.get("/programs/")  # the key's first use is written down
+
+    with_one = asked(api, statements, "GET", path)
+    for number in range(1, 30):
+        sell(account, number, parts=3)
+    with_many = asked(api, statements, "GET", path)
+
+    assert with_one == with_many == LISTS[path]
+
+
+@pytest.mark.parametrize("path", ITEMS)
+def test_an_item_costs_what_was_measured(api, account, shop, statements, path):
+    conversion = sell(account, 0, parts=3)
+    api.get("/programs/")
+    filled = path.format(
+        click=conversion.click.public_id,
+        customer=conversion.customer.public_id,
+        conversion=conversion.pk,
+    )
+
+    assert asked(api, statements, "GET", filled) == ITEMS[path]
+
+
+def test_a_click_costs_what_was_measured(api, account, shop, statements):
+    api.get("/programs/")
+    visit = {"referral_code": code_of(account)}
+
+    assert asked(api, statements, "POST", "/clicks/", visit) == CLICK
+
+
+def test_a_customer_costs_what_was_measured(api, account, shop, statements):
+    click = sell(account, 0).click
+    api.get("/programs/")
+    customer = {"customer_id": "new", "click_id": str(click.public_id)}
+
+    assert asked(api, statements, "POST", "/customers/", customer) == CUSTOMER
+
+
+@pytest.mark.parametrize(
+    ("customer_id", "budget"),
+    [
+        pytest.param("customer-0", SALE_OF_KNOWN_CUSTOMER, id="known customer"),
+        pytest.param("new", SALE_OF_NEW_CUSTOMER, id="new customer"),
+    ],
+)
+@pytest.mark.parametrize("parts", [1, 10])
+def test_a_sale_costs_what_was_measured_however_many_parts_it_has(
+    api, account, shop, statements, customer_id, budget, parts
+):
+    click = sell(account, 0).click
+    api.get("/programs/")
+    sale = {
+        "external_id": "order-new",
+        "click_id": str(click.public_id),
+        "customer_id": customer_id,
+        "commissions": [{"sub_amount": 10}] * parts,
+    }
+
+    assert asked(api, statements, "POST", "/conversions/", sale) == budget
+    books_agree(account)
+
+
+def test_an_affiliates_first_sale_opens_its_ledger_accounts(
+    api, account, shop, statements
+):
+    api.get("/programs/")
+    sale = {"external_id": "o", "coupon": "ADA", "customer_id": "new", "amount": 10}
+
+    cost = asked(api, statements, "POST", "/conversions/", sale)
+
+    assert cost == FIRST_SALE_OF_AFFILIATE
+
+
+def test_an_approval_costs_what_was_measured(api, account, shop, statements):
+    commission = sell(account, 0).commissions.get()
+    api.get("/programs/")
+    path = f"/commissions/{commission.pk}/approved/"
+
+    assert asked(api, statements, "PUT", path) == APPROVAL
+    assert asked(api, statements, "PUT", path) == REPEATED_APPROVAL
+    books_agree(account)
