@@ -5,10 +5,11 @@ result is exactly one JSON object. What cannot be done is one line on standard
 error and exit 1; wrong arguments are exit 2.
 """
 
+import re
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -16,12 +17,15 @@ from django.db import OperationalError
 from django.utils import timezone
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from accounts.actor import acting
 from accounts.errors import DomainError
 from accounts.exact_json import exact_json, plain
 from accounts.models.accounts import Account
 from accounts.services.accounts import account_named
+
+AMOUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
 class TellingCommand(BaseCommand):
@@ -67,7 +71,7 @@ class TellingCommand(BaseCommand):
             return
         table = Table(*columns, box=None, pad_edge=False)
         for row in rows:
-            table.add_row(*(_cell(value) for value in row))
+            table.add_row(*(Text(_cell(value)) for value in row))
         # OutputWrapper hides the stream that Rich wants to look at.
         stream: Any = self.stdout._out  # noqa: SLF001
         width = None if self.stdout.isatty() else 200
@@ -91,13 +95,9 @@ class AccountCommand(TellingCommand):
 
 def amount(text: str) -> Decimal:
     """An argument that is an amount: digits, perhaps a point and digits."""
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not value.is_finite() or "e" in text.lower() or not text.isascii():
+    if not AMOUNT.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not a number like 12.50")
-    return value
+    return Decimal(text)
 
 
 def _cell(value: Any) -> str:

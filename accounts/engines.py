@@ -15,6 +15,14 @@ from django.db.models.sql.compiler import SQLCompiler
 
 LOCK_TIMEOUT = "55P03"
 READ_COMMITTED_CLOCK = "SELECT clock_timestamp()"
+SNAPSHOT = {
+    "sqlite": ["BEGIN DEFERRED"],
+    "postgresql": [
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        "SET LOCAL statement_timeout = 0",
+        "SET LOCAL idle_in_transaction_session_timeout = 0",
+    ],
+}
 
 
 class OnlyGrows(DatabaseError):
@@ -49,6 +57,21 @@ def database_now() -> datetime:
         cursor.execute(READ_COMMITTED_CLOCK)
         moment: datetime = cursor.fetchone()[0]
     return moment
+
+
+@contextmanager
+def one_snapshot() -> Iterator[None]:
+    """Read everything as it stood at one moment, without holding writers up."""
+    if connection.in_atomic_block:
+        yield  # somebody's transaction already
+        return
+    with connection.cursor() as cursor:
+        for sentence in SNAPSHOT[connection.vendor]:
+            cursor.execute(sentence)
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
 
 
 class TableOperation(Operation):

@@ -67,6 +67,12 @@ class AccountExists(Rejected):
     message = "There is an account '{slug}' already"
 
 
+class OddSetting(Rejected):
+    """Nothing can be run with this setting."""
+
+    message = "{setting} must be {rule}"
+
+
 class OddSlug(Rejected):
     """A slug goes into addresses and commands, so its letters are few."""
 

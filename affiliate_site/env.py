@@ -5,11 +5,11 @@ given as `NAME_FILE`, the path of a file that holds the value.
 """
 
 import os
+import re
 import secrets
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -17,13 +17,16 @@ from django.core.exceptions import ImproperlyConfigured
 ROOT = Path(__file__).resolve().parent.parent
 VAR = ROOT / "var"
 EXAMPLE_SECRETS = ("changeme", "change-me", "secret", "example")
+ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[\w.-]+)(:[0-9]{1,5})?", re.ASCII)
+HIGHEST_PORT = 65535
+ENGINES = ("postgres://", "postgresql://", "sqlite:///")
 ON = ("on", "true", "1", "yes")
 OFF = ("off", "false", "0", "no", "")
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable as it stands, without outer white space."""
-    return os.environ.get(name, default).strip()
+    """The variable without outer white space; empty means not set."""
+    return os.environ.get(name, "").strip() or default
 
 
 def secret(name: str) -> str:
@@ -33,7 +36,7 @@ def secret(name: str) -> str:
         return text(name)
     try:
         return Path(path).read_text().strip()
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise ImproperlyConfigured(f"{name}_FILE cannot be read: {error}") from error
 
 
@@ -90,12 +93,16 @@ def private(path: str, flags: int) -> int:
 def public_url() -> str:
     """Scheme and host that links are built from when no request is at hand."""
     value = text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
+    if not ORIGIN.fullmatch(value) or not is_port(value.rpartition(":")[2]):
         raise ImproperlyConfigured(
             f"PUBLIC_URL must be http(s)://host[:port], not {value!r}"
         )
     return value
+
+
+def is_port(ending: str) -> bool:
+    """Whatever stands behind the last colon: a host, or a port that exists."""
+    return not ending.isdigit() or 0 < int(ending) <= HIGHEST_PORT
 
 
 def secret_key() -> str:
@@ -123,12 +130,15 @@ def allowed_hosts() -> list[str]:
 def database() -> dict[str, Any]:
     """The connection that `DATABASE_URL` names, as Django wants it."""
     try:
+        if not DATABASE_URL.startswith(ENGINES):
+            raise ValueError("another scheme")
         return environ.Env.db_url_config(DATABASE_URL)
-    except (ValueError, ImproperlyConfigured) as error:
+    except (ValueError, ImproperlyConfigured):
+        # Not chained: what the address holds, its password too, is nobody's business.
         raise ImproperlyConfigured(
             "DATABASE_URL must be postgres://user:pass@host:port/name"
             " or sqlite:///<path>"
-        ) from error
+        ) from None
 
 
 DEBUG = switch("DEBUG")

@@ -17,11 +17,11 @@ WRONG_KEYS = "300/m"
 def address(request) -> str:
     """The caller's address: the socket's, or what the trusted proxies wrote."""
     proxies = settings.TRUSTED_PROXY_COUNT
-    found = request.META.get("REMOTE_ADDR", "")
-    if proxies:
-        hops = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-        found = hops[-proxies] if len(hops) >= proxies else found
-    return cleaned(found)
+    written = request.META.get("HTTP_X_FORWARDED_FOR", "")
+    hops = written.split(",") if written else []
+    if proxies and len(hops) >= proxies:
+        return cleaned(hops[-proxies])
+    return cleaned(request.META.get("REMOTE_ADDR", ""))
 
 
 def cleaned(text: str) -> str:

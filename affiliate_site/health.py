@@ -1,10 +1,11 @@
 """/healthz: the process answers. /readyz: the database, its migrations, the disk."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import structlog
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpResponse
 
@@ -36,7 +37,7 @@ def ready(request):
         ask_database()
         ask_migrations()
         ask_disk()
-    except (DatabaseError, NotReady, OSError) as reason:
+    except (DatabaseError, InterfaceError, NotReady, OSError) as reason:
         log.warning("not_ready", reason=str(reason), traceId=request.trace_id)
         return answer("unavailable", 503)
     return answer("ready", 200)
@@ -50,8 +51,9 @@ def answer(status: str, code: int) -> HttpResponse:
 
 
 def ask_database() -> None:
-    """`SELECT 1` within a second."""
-    with transaction.atomic(), connection.cursor() as cursor:
+    """`SELECT 1` within a second; on SQLite without asking for its one writer."""
+    whole = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
+    with whole, connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(PATIENCE)
         cursor.execute("SELECT 1")

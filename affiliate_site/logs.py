@@ -5,6 +5,7 @@ line names the route's pattern.
 """
 
 import logging
+import re
 import time
 
 import structlog
@@ -14,6 +15,7 @@ from accounts.actor import acting
 
 request_log = structlog.get_logger("affiliate_site.request")
 
+TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 STAMPS: list = [
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -91,11 +93,18 @@ class RequestLog:
             bytes=0 if response.streaming else len(response.content),
             exc_info=failure,
             **who_asked(request),
+            **called_by(request),
         )
         return response
 
     def process_exception(self, request, exception):
         request.failure = exception
+
+
+def called_by(request) -> dict[str, str]:
+    """The caller's own trace, kept beside ours and never trusted."""
+    parent = request.headers.get("traceparent", "")
+    return {"traceparent": parent} if TRACE_PARENT.fullmatch(parent) else {}
 
 
 def route_of(request) -> str | None:

@@ -25,8 +25,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "affiliate_site.middleware.FirstAnswer",
     "affiliate_site.logs.RequestLog",
-    "affiliate_site.middleware.AddressRepair",
     "affiliate_site.middleware.CrossOrigin",
+    "affiliate_site.middleware.AddressRepair",
     "affiliate_site.middleware.TransportSecurity",
     "affiliate_site.middleware.StaticFiles",
 ]

@@ -5,11 +5,17 @@ from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
+from hypothesis import settings as hypothesis_settings
 
 from accounts.models.keys import Role
 from accounts.services.keys import issue
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
+from tests.shop import Shop
+
+# A busy machine is no failure: examples have no deadline.
+hypothesis_settings.register_profile("house", deadline=None)
+hypothesis_settings.load_profile("house")
 
 NOW = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
@@ -120,3 +126,9 @@ def statements():
             yield captured
 
     return capture
+
+
+@pytest.fixture
+def shop(account):
+    """A program of 10 % in EUR; `shop.mina` sells in it."""
+    return Shop(account)

@@ -48,6 +48,21 @@ class TooManyKeys(Rejected):
     property_path = "value"
 
 
+class OddKey(Rejected):
+    """A key that no meta data may have; the flaw says why."""
+
+    property_path = "value"
+
+    def __init__(self, text: str, raw: str) -> None:
+        super().__init__()
+        self.text = text
+        self.template = raw
+
+    @property
+    def raw(self) -> str:
+        return self.template
+
+
 class MetaDataKeyNotFound(Missing):
     """The object has no meta data under this key."""
 
@@ -224,9 +239,3 @@ class BelowNought(Rejected):
     """An amount that should not be negative."""
 
     message = "This value should be 0 or more."
-
-
-class OddSetting(Rejected):
-    """A program cannot be run with this setting."""
-
-    message = "{setting} must be {rule}"

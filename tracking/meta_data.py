@@ -2,12 +2,13 @@
 
 from decimal import Decimal
 
-from tracking.errors import NotANumber, TooManyDigits
-from tracking.money import SIGNIFICANT_DIGITS, WHOLE_DIGITS
+from tracking.errors import TooManyDigits
+from tracking.money import SIGNIFICANT_DIGITS, WHOLE_DIGITS, significant
 
 MOST_KEYS = 10
 LONGEST_KEY = 64
 LONGEST_VALUE = 255
+TOO_LONG = "This value is too long, {{ limit }} characters at most."
 TOO_MANY_KEYS = "Meta data holds {{ limit }} keys at most."
 FORBIDDEN = frozenset("\":{}]\\'/&")
 
@@ -20,6 +21,14 @@ class MetaDataFlaw(Exception):
         self.key = key
         self.template = template
         self.values = values
+
+    @property
+    def text(self) -> str:
+        """The message with its values filled in."""
+        text = self.template
+        for name, value in self.values.items():
+            text = text.replace(f"{{{{ {name} }}}}", str(value))
+        return text
 
 
 class OddMetaData(Exception):
@@ -52,11 +61,7 @@ def checked_key(key: str) -> str:
             key, "This value is too short, {{ limit }} characters at least.", limit=1
         )
     if len(key) > LONGEST_KEY:
-        raise MetaDataFlaw(
-            key,
-            "This value is too long, {{ limit }} characters at most.",
-            limit=LONGEST_KEY,
-        )
+        raise MetaDataFlaw(key, TOO_LONG, limit=LONGEST_KEY)
     if not FORBIDDEN.isdisjoint(key):
         raise MetaDataFlaw(key, "This key holds a character that is not allowed.")
     return key
@@ -73,21 +78,17 @@ def checked_value(key: str, value: object) -> str:
             key, "This value should be of type {{ type }}.", type="string"
         )
     if len(value) > LONGEST_VALUE:
-        raise MetaDataFlaw(
-            key,
-            "This value is too long, {{ limit }} characters at most.",
-            limit=LONGEST_VALUE,
-        )
+        raise MetaDataFlaw(key, TOO_LONG, limit=LONGEST_VALUE)
     return value
 
 
 def _digits(key: str, number: Decimal) -> str:
     """Plain digits (`1.50` stays, `1e2` is `100`), within an amount's limits."""
-    significant = len(number.normalize().as_tuple().digits)
     if number and (
-        number.adjusted() >= WHOLE_DIGITS or significant > SIGNIFICANT_DIGITS
+        number.adjusted() >= WHOLE_DIGITS or significant(number) > SIGNIFICANT_DIGITS
     ):
         raise MetaDataFlaw(key, TooManyDigits.message)
-    if number.adjusted() < -LONGEST_VALUE:
-        raise MetaDataFlaw(key, NotANumber.message)
-    return format(number, "f")
+    text = format(number, "f")
+    if len(text) > LONGEST_VALUE:
+        raise MetaDataFlaw(key, TOO_LONG, limit=LONGEST_VALUE)
+    return text

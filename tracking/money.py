@@ -18,7 +18,6 @@ NOUGHT = Decimal(0)
 SIGNIFICANT_DIGITS = 15
 WHOLE_DIGITS = 13
 DECIMAL_TEXT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
-LONGEST_NUMBER = 64
 
 
 @cache
@@ -65,12 +64,8 @@ def read_amount(value: object) -> Decimal:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return Decimal(value)
-    if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
-        if DECIMAL_TEXT.fullmatch(value):
-            return Decimal(value)
-        raise NotANumber
     if isinstance(value, str) and DECIMAL_TEXT.fullmatch(value):
-        raise TooManyDigits
+        return Decimal(value)
     raise NotANumber
 
 
@@ -87,7 +82,7 @@ def admit(exact: Decimal, currency: str | None) -> Decimal:
         _refuse_below_nought(_rounded_to_whole(exact))
         return exact
     amount = round_to(currency, exact)
-    if amount.adjusted() >= WHOLE_DIGITS or _significant(amount) > SIGNIFICANT_DIGITS:
+    if amount.adjusted() >= WHOLE_DIGITS or significant(amount) > SIGNIFICANT_DIGITS:
         raise TooManyDigits
     return _refuse_below_nought(amount)
 
@@ -104,5 +99,6 @@ def _refuse_below_nought(amount: Decimal) -> Decimal:
     return amount
 
 
-def _significant(amount: Decimal) -> int:
-    return len(amount.normalize().as_tuple().digits)
+def significant(number: Decimal) -> int:
+    """How many digits count: leading and trailing noughts do not."""
+    return len("".join(map(str, number.as_tuple().digits)).strip("0"))

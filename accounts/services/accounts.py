@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from accounts.errors import (
     AccountExists,
     AccountLocked,
+    OddSetting,
     OddSlug,
     UnknownAccount,
     UnknownPlan,
@@ -14,6 +15,8 @@ from accounts.errors import (
 from accounts.ids import SLUG
 from accounts.models.accounts import Account, Plan
 from accounts.services.events import note
+
+LONGEST_TEXT = 255
 
 
 def open_account(
@@ -28,6 +31,7 @@ def open_account(
     """Open an account on a plan."""
     if not SLUG.fullmatch(slug):
         raise OddSlug(slug=slug)
+    refuse_long("The name", name)
     try:
         with transaction.atomic():
             account = Account.objects.create(
@@ -44,6 +48,12 @@ def open_account(
             raise AccountExists(slug=slug) from None
         raise
     return account
+
+
+def refuse_long(setting: str, text: str, limit: int = LONGEST_TEXT) -> None:
+    """Stop here if a text does not fit its column; SQLite would not say so."""
+    if len(text) > limit:
+        raise OddSetting(setting=setting, rule=f"{limit} characters at most")
 
 
 def plan_named(name: str) -> Plan:

@@ -10,6 +10,7 @@ from accounts.errors import UnknownKey
 from accounts.ids import checksum, random_text
 from accounts.models.accounts import Account
 from accounts.models.keys import ApiKey
+from accounts.services.accounts import refuse_long
 from accounts.services.events import note
 
 BEGINNING = "aff_live_"
@@ -22,6 +23,7 @@ def issue(
     account: Account, *, name: str, role: str, at: datetime
 ) -> tuple[ApiKey, str]:
     """Make a key; its text is handed out this once and kept nowhere."""
+    refuse_long("The label", name)
     with transaction.atomic():
         while True:
             text = _new_text()

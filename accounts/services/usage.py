@@ -1,7 +1,7 @@
 """How often: a fixed window that opens with the first hit, counted where all see it."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
@@ -91,8 +91,6 @@ def _ask(sentence: str, *values: Any) -> tuple:  # type: ignore[type-arg]
         return cursor.fetchone() or ()
 
 
-def _moment(value: datetime | str) -> datetime:
-    """SQLite hands times back as text."""
-    if isinstance(value, datetime):
-        return value
-    return datetime.fromisoformat(value + "+00:00")
+def _moment(value: datetime) -> datetime:
+    """SQLite's times come back without their zone, which is UTC."""
+    return value if value.tzinfo else value.replace(tzinfo=UTC)

@@ -4,6 +4,7 @@ If the domain or the input refused: `{"errors": […]}`. If the door refused:
 `{"message", "code", "traceId"}`. What is our own fault is answered in door.py.
 """
 
+import re
 from collections.abc import Iterator
 
 from django.http import HttpResponse
@@ -23,6 +24,7 @@ from affiliate_site import door
 
 STATUS_OF_KIND = {Rejected: 400, Missing: 404, Conflict: 409}
 LONGEST_ECHO = 255
+PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")
 
 
 class Raw(str):
@@ -35,9 +37,8 @@ class Flaw(ValidationError):
     """One field is wrong: `Flaw("… {{ limit }} …", limit=255)`."""
 
     def __init__(self, template, **values):
-        text = template
-        for name, value in values.items():
-            text = text.replace(f"{{{{ {name} }}}}", str(value))
+        # One pass: a value may itself look like a placeholder.
+        text = PLACEHOLDER.sub(lambda it: str(values.get(it[1], it[0])), template)
         super().__init__(ErrorDetail(text, Raw(template)))
 
 

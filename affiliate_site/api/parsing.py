@@ -14,7 +14,7 @@ MOST_BYTES = 1024 * 1024
 DEEPEST = 32
 LONGEST_NUMBER = 64
 HIGHEST_EXPONENT = 99
-CHARSETS = ("utf-8", "utf8", "us-ascii")
+CHARSETS = ("utf-8", "us-ascii")
 CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
 EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)$")
 
@@ -34,7 +34,7 @@ class StrictJSON(BaseParser):
 def refuse_large(request) -> None:
     """413 for a body over 1 MiB, by its announced length."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    if length.isdigit() and int(length) > MOST_BYTES:
+    if length.isascii() and length.isdigit() and int(length) > MOST_BYTES:
         raise TooLarge
 
 

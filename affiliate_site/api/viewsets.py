@@ -59,6 +59,7 @@ class TenantViewSet(Limited, ViewSet):
     def options(self, request, *args, **kwargs):
         """No key, no list of fields: what a browser asks before it calls."""
         response = HttpResponse(status=204)
+        del response["Content-Type"]
         response["Allow"] = ", ".join(self.allowed_methods)
         return response
 

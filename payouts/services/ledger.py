@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import Max, Q, Sum
+from django.db.models import Max, Q
 
 from accounts.models.accounts import Account
 from payouts.errors import BalanceTooLarge
@@ -25,6 +25,7 @@ from payouts.models.ledger import (
     Place,
     Transfer,
 )
+from tracking.amounts import ExactSum
 from tracking.money import NOUGHT
 
 Slot = tuple[str, int | None]  # a place, and whose: an affiliate's id, or the whole
@@ -185,7 +186,7 @@ class Books:
         others = self.account.ledger_accounts.filter(
             currency=self.currency, kind=Place.PAYABLE, balance__gt=NOUGHT
         ).exclude(affiliate__in=self.affiliates)
-        return others.aggregate(owed=Sum("balance"))["owed"] or NOUGHT
+        return others.aggregate(owed=ExactSum("balance"))["owed"] or NOUGHT
 
 
 @contextmanager

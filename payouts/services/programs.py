@@ -3,23 +3,24 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
-from accounts.errors import OddSlug
+from accounts.errors import OddSetting, OddSlug
 from accounts.ids import SLUG
 from accounts.models.accounts import Account
+from accounts.services.accounts import refuse_long
 from accounts.services.events import note
 from payouts.models.commission_types import RateKind
-from tracking.errors import OddSetting, ProgramExists
+from tracking.errors import ProgramExists
 from tracking.models.programs import Program
-from tracking.money import currency_named, round_to
+from tracking.money import WHOLE_DIGITS, currency_named, round_to
+from tracking.services.clicks import LONGEST_ADDRESS, web_address
 
 STANDARD = "standard"
 LONGEST_COOKIE_TIME = 365
 HIGHEST_PERCENTAGE = 100
-FINEST_RATE = Decimal("0.0001")
+FINEST = Decimal("0.0001")  # as fine as AmountField keeps it
 
 
 @dataclass(frozen=True)
@@ -72,27 +73,22 @@ def open_program(account: Account, *, slug: str, rules: Rules, at: datetime) -> 
 def _refuse_odd(slug: str, rules: Rules, currency: str) -> None:
     if not SLUG.fullmatch(slug):
         raise OddSlug(slug=slug)
+    refuse_long("The title", rules.title)
+    refuse_long("The landing page", rules.landing_page, LONGEST_ADDRESS)
     if not 1 <= rules.cookie_time <= LONGEST_COOKIE_TIME:
         raise OddSetting(setting="The cookie time", rule="1 to 365 days")
-    if rules.landing_page and not _is_web_address(rules.landing_page):
+    if rules.landing_page and not web_address(rules.landing_page):
         raise OddSetting(setting="The landing page", rule="an http(s) address")
-    if rules.rate_kind == RateKind.FIXED and rules.rate != round_to(
-        currency, rules.rate
-    ):
-        raise OddSetting(
-            setting="The commission", rule=f"an amount with the decimals of {currency}"
-        )
-    if rules.rate < 0 or rules.rate != rules.rate.quantize(FINEST_RATE):
-        raise OddSetting(
-            setting="The commission", rule="0 or more, with 4 decimals at most"
-        )
-    if rules.rate_kind == RateKind.PERCENTAGE and rules.rate > HIGHEST_PERCENTAGE:
+    _refuse_odd_rate(rules, currency)
+
+
+def _refuse_odd_rate(rules: Rules, currency: str) -> None:
+    rate = rules.rate
+    if rate.adjusted() >= WHOLE_DIGITS or rate < 0 or rate != rate.quantize(FINEST):
+        rule = f"0 or more, with {WHOLE_DIGITS} digits and 4 decimals at most"
+        raise OddSetting(setting="The commission", rule=rule)
+    if rules.rate_kind == RateKind.PERCENTAGE and rate > HIGHEST_PERCENTAGE:
         raise OddSetting(setting="The commission", rule="100 % at most")
-
-
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    if rules.rate_kind == RateKind.FIXED and rate != round_to(currency, rate):
+        rule = f"an amount with the decimals of {currency}"
+        raise OddSetting(setting="The commission", rule=rule)

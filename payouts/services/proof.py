@@ -12,17 +12,18 @@ from decimal import Decimal
 
 from django.apps import apps
 from django.db import models
-from django.db.models import Count, F, Max, Q, Sum
+from django.db.models import Count, F, Max, Min, Q
 
 from accounts.engines import missing_triggers, rows_not_whole
 from accounts.models.accounts import Account, Owned
 from accounts.models.events import Event
 from payouts.models.commissions import Status
-from payouts.models.ledger import BETWEEN, LedgerAccount, Move, Place, Transfer
-from tracking.amounts import AmountField
+from payouts.models.ledger import BETWEEN, LedgerAccount, Place, Transfer
+from tracking.amounts import AmountField, ExactSum
 from tracking.money import NOUGHT
 
 APPEND_ONLY = (Event, Transfer)
+PLACES: dict[str, tuple[str, ...]] = {str(it): BETWEEN[it] for it in BETWEEN}
 OURS = ("accounts", "tracking", "payouts")
 
 
@@ -87,12 +88,15 @@ class _Books:
     def __init__(self, account: Account) -> None:
         self.account = account
         self.rows = list(account.ledger_accounts.select_related("affiliate"))
-        into = _sums(account.transfers.values_list("credit").annotate(Sum("amount")))
-        out_of = _sums(account.transfers.values_list("debit").annotate(Sum("amount")))
+        into, out_of = self.posted_to("credit"), self.posted_to("debit")
         self.computed = {
             row.pk: into.get(row.pk, NOUGHT) - out_of.get(row.pk, NOUGHT)
             for row in self.rows
         }
+
+    def posted_to(self, side: str) -> dict[int, Decimal]:
+        rows = self.account.transfers.values_list(side)
+        return dict(rows.annotate(ExactSum("amount")))
 
     def failures(self) -> Iterator[Failure]:
         yield from self.e1_all_balances_cancel_out()
@@ -157,12 +161,12 @@ class _Books:
                 Status.PENDING: (amount, NOUGHT),
                 Status.APPROVED: (NOUGHT, amount),
             }.get(Status(status), (NOUGHT, NOUGHT))
-            if (lies.pending, lies.payable) != expected or lies.steps != lies.count:
+            if (lies.pending, lies.payable) != expected or not lies.numbered:
                 yield self.failure(
                     "E6",
                     f"commission {number} ({status})",
                     f"pending {lies.pending}, payable {lies.payable},"
-                    f" {lies.count} transfers up to step {lies.steps}",
+                    f" {lies.count} transfers, steps {lies.first} to {lies.last}",
                     f"pending {expected[0]}, payable {expected[1]}",
                 )
 
@@ -179,7 +183,7 @@ class _Books:
         )
         sound_ids = self.account.transfers.filter(sound).values("pk")
         for row in self.account.transfers.exclude(pk__in=sound_ids):
-            between = " → ".join(BETWEEN[Move(row.kind)])
+            between = " → ".join(PLACES.get(row.kind, ("no such kind",)))
             yield self.failure("E9", f"transfer {row.pk}", str(row), between)
 
     def e11_one_account(self) -> Iterator[Failure]:
@@ -197,17 +201,17 @@ class _Books:
         rows = (
             self.account.commissions.filter(status=status)
             .values_list("affiliate", "currency")
-            .annotate(Sum("amount"))
+            .annotate(ExactSum("amount"))
         )
         return {(affiliate, currency): amount for affiliate, currency, amount in rows}
 
     def moved_by_commission(self) -> "dict[int, _Moved]":
         moved: dict[int, _Moved] = defaultdict(_Moved)
         rows = self.account.transfers.values_list("commission", "kind").annotate(
-            Sum("amount"), Count("id"), Max("step")
+            ExactSum("amount"), Count("id"), Min("step"), Max("step")
         )
-        for number, kind, amount, count, step in rows:
-            moved[number].add(kind, amount, count, step)
+        for number, kind, amount, count, first, last in rows:
+            moved[number].add(kind, amount, count, first, last)
         return moved
 
     def failure(
@@ -223,33 +227,38 @@ class _Moved:
     pending: Decimal = NOUGHT
     payable: Decimal = NOUGHT
     count: int = 0
-    steps: int = 0
+    first: int = 1
+    last: int = 0
 
-    def add(self, kind: str, amount: Decimal, count: int, step: int) -> None:
-        debit, credit = BETWEEN[Move(kind)]
+    @property
+    def numbered(self) -> bool:
+        """Are the steps 1…n? No two are the same: a constraint sees to it."""
+        return self.first == 1 and self.last == self.count
+
+    def add(
+        self, kind: str, amount: Decimal, count: int, first: int, last: int
+    ) -> None:
+        debit, credit = PLACES.get(kind, ("", ""))  # E9 speaks of an odd kind
         for place, signed in ((debit, -amount), (credit, amount)):
             if place == Place.PENDING:
                 self.pending += signed
             elif place == Place.PAYABLE:
                 self.payable += signed
+        self.first = min(self.first, first) if self.count else first
+        self.last = max(self.last, last)
         self.count += count
-        self.steps = max(self.steps, step)
 
 
 def _count_transfers(report: Report, account: Account, at: datetime) -> None:
     today = at.replace(hour=0, minute=0, second=0, microsecond=0)
     closed = account.transfers.filter(created_at__lt=today).aggregate(
-        n=Count("id"), last=Max("id"), total=Sum("amount")
+        n=Count("id"), last=Max("id"), total=ExactSum("amount")
     )
     report.transfers += account.transfers.count()
     report.closed_count += closed["n"]
     report.closed_sum += closed["total"] or NOUGHT
     if closed["last"] is not None:
         report.closed_last_id = max(report.closed_last_id or 0, closed["last"])
-
-
-def _sums(rows: Iterable[tuple[int, Decimal]]) -> dict[int, Decimal]:
-    return dict(rows)
 
 
 def _name(row: LedgerAccount) -> str:

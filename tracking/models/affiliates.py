@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import Q, Value
-from django.db.models.functions import Lower
+from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models.accounts import Account, Owned, OwnedQuerySet
@@ -34,7 +33,7 @@ class AffiliateQuerySet(OwnedQuerySet["Affiliate"]):
 
     def with_email(self, email: str) -> Self:
         """E-mail addresses compare in any case."""
-        return self.annotate(folded=Lower("email")).filter(folded=Lower(Value(email)))
+        return self.filter(email_folded=email.casefold())
 
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "-id")
@@ -56,6 +55,8 @@ class Affiliate(Owned):
     firstname = models.CharField(max_length=255)
     lastname = models.CharField(max_length=255)
     email = models.CharField(max_length=254, null=True)  # noqa: DJ001 - none was given
+    # Folded here, since the databases fold differently beyond ASCII.
+    email_folded = models.CharField(max_length=762, null=True)  # noqa: DJ001
     password = models.CharField(max_length=255)
     company_name = models.CharField(max_length=255, null=True)  # noqa: DJ001
     company_description = models.CharField(max_length=1000, null=True)  # noqa: DJ001
@@ -77,8 +78,7 @@ class Affiliate(Owned):
                 fields=["account", "slug"], name="one_affiliate_per_slug"
             ),
             models.UniqueConstraint(
-                "account",
-                Lower("email"),
+                fields=["account", "email_folded"],
                 condition=Q(removed_at=None),
                 name="one_affiliate_per_email",
             ),

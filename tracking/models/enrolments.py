@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import Value
-from django.db.models.functions import Lower
 from django.utils import timezone
 
 from accounts.models.accounts import Account, Owned, OwnedQuerySet
@@ -23,9 +21,7 @@ class EnrolmentQuerySet(OwnedQuerySet["Enrolment"]):
 
     def with_email(self, email: str) -> Self:
         """Those whose affiliate has this e-mail address, in any case."""
-        return self.annotate(folded=Lower("affiliate__email")).filter(
-            folded=Lower(Value(email))
-        )
+        return self.filter(affiliate__email_folded=email.casefold())
 
     def newest_first(self) -> Self:
         return self.order_by("-applied_at", "-id")

@@ -49,6 +49,7 @@ def sign_up(
         firstname=application.firstname,
         lastname=application.lastname,
         email=application.email,
+        email_folded=application.email.casefold() if application.email else None,
         password=hashed,
         meta_data=application.meta_data,
         created_at=at,

@@ -11,8 +11,8 @@ from django.db import models, transaction
 
 from accounts.models.accounts import Account, Owned
 from accounts.services.events import note
-from tracking.errors import MetaDataKeyNotFound, TooManyKeys
-from tracking.meta_data import MOST_KEYS
+from tracking.errors import MetaDataKeyNotFound, OddKey, TooManyKeys
+from tracking.meta_data import MOST_KEYS, MetaDataFlaw, checked_key
 
 Rows = models.QuerySet[Any]
 MetaData = dict[str, str]
@@ -39,7 +39,11 @@ def set_key(
     value: str,
     at: datetime,
 ) -> MetaData:
-    """Create or overwrite one key; an eleventh is refused."""
+    """Create or overwrite one key; an odd one is refused, and an eleventh."""
+    try:
+        checked_key(key)
+    except MetaDataFlaw as flaw:
+        raise OddKey(flaw.text, flaw.template) from None
 
     def with_key(kept: MetaData) -> MetaData:
         if key not in kept and len(kept) >= MOST_KEYS:

@@ -1,13 +1,11 @@
 """Meta data: the five routes, once for every kind of row that carries it."""
 
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 
 from accounts.services.usage import Rate
-from affiliate_site.api.fields import Input, MetaData, MetaDataValue, detail_of
+from affiliate_site.api.fields import Input, MetaData, MetaDataValue
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import CustomerNotFound, MetaDataKeyNotFound
-from tracking.meta_data import MetaDataFlaw, checked_key
 from tracking.models.customers import Customer
 from tracking.services.meta_data import forget_key, replace, set_key
 
@@ -29,6 +27,12 @@ class ValueInput(Input):
     """The value for one key."""
 
     value = MetaDataValue()
+
+
+class MapInput(Input):
+    """The whole map, under the name that its flaws are told by."""
+
+    meta_data = MetaData()
 
 
 class MetaDataViewSet(TenantViewSet):
@@ -55,10 +59,7 @@ class MetaDataViewSet(TenantViewSet):
     def replace(self, request, row_id):
         """Forget all keys, keep these."""
         self.kept(row_id)
-        try:
-            data = MetaData().run_validation(self.body)
-        except ValidationError as flaws:
-            raise ValidationError({"meta_data": flaws.detail}) from None
+        data = self.read_as(MapInput, {"meta_data": self.body})["meta_data"]
         self.change(replace, row_id, data=data)
         return self.answer(data)
 
@@ -73,10 +74,6 @@ class MetaDataViewSet(TenantViewSet):
         """Create or overwrite one key."""
         self.kept(row_id)
         value = self.read()["value"]
-        try:
-            checked_key(key)
-        except MetaDataFlaw as flaw:
-            raise ValidationError({"value": detail_of(flaw)}) from None
         self.change(set_key, row_id, key=key, value=value)
         return self.answer(value_shape(value))
 

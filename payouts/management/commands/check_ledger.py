@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accounts.commands import TellingCommand
+from accounts.engines import one_snapshot
 from accounts.models.accounts import Account
 from accounts.services.accounts import account_named
 from payouts.services.proof import Report, prove
@@ -19,8 +20,9 @@ class Command(TellingCommand):
         parser.add_argument("--account", metavar="ACCOUNT", help="this one alone")
 
     def work(self, *, at: datetime, account: str | None = None, **options: Any) -> None:
-        accounts = [account_named(account)] if account else Account.objects.iterator()
-        report = prove(accounts, at=at)
+        accounts = [account_named(account)] if account else Account.objects.all()
+        with one_snapshot():
+            report = prove(accounts, at=at)
         self.tell(
             _summary(report),
             ok=not report.failures,

@@ -1,0 +1,213 @@
+"""Contract 1.4: the key is in a header, belongs to one account, and may be revoked."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+
+from accounts.ids import checksum
+from accounts.models.keys import ApiKey
+from accounts.services.keys import revoke
+from tests.conftest import NOW
+from tests.factories.tracking import ProgramFactory
+
+UNKNOWN = "aff_live_" + "0" * 43
+UNKNOWN += checksum(UNKNOWN)
+AUTHENTICATION_FAILED = {"message": "Authentication Failed.", "code": 401}
+JSON = {"Accept": "application/json"}
+PATH = "/1.6/programs/"
+
+
+@pytest.fixture
+def key(account, key_for):
+    return key_for(account)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"X-Api-Key": "right"}, 200),
+        ({"Api-Key": "right"}, 200),
+        ({"x-api-key": "right"}, 200),
+        ({"X-Api-Key": "right", "Api-Key": "right"}, 200),
+        ({"X-Api-Key": "right", "Api-Key": "wrong"}, 200),
+        ({"X-Api-Key": "wrong", "Api-Key": "right"}, 401),
+        ({"X-Api-Key": "", "Api-Key": "right"}, 200),
+        ({"X-Api-Key": " \t", "Api-Key": "right"}, 200),
+        ({"X-Api-Key": "right", "Api-Key": ""}, 200),
+        ({"X-Api-Key": "", "Api-Key": ""}, 401),
+        ({"X-Api-Key": "", "Api-Key": "wrong"}, 401),
+        ({"Authorization": "right"}, 401),
+        ({"Authorization": "ApiKey right"}, 401),
+        ({"Cookie": "X-Api-Key=right; api_key=right"}, 401),
+    ],
+    ids=str,
+)
+def test_looks_for_the_key_in_two_headers(client, key, headers, status):
+    sent = {
+        name: value.replace("right", key).replace("wrong", UNKNOWN)
+        for name, value in headers.items()
+    }
+
+    response = client.get(PATH, headers=sent | JSON)
+
+    assert response.status_code == status
+
+
+@pytest.mark.parametrize("name", ["X-Api-Key", "x-api-key", "api_key", "key", "apikey"])
+def test_takes_no_key_from_the_query(client, key, name):
+    response = client.get(PATH, {name: key}, headers=JSON)
+
+    assert response.status_code == 401
+    assert response.json() == AUTHENTICATION_FAILED
+
+
+def test_takes_no_key_from_a_body(client, key):
+    response = client.generic("GET", PATH, f'{{"X-Api-Key": "{key}"}}', headers=JSON)
+
+    assert response.status_code == 401
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", "  \t "], ids=repr)
+@pytest.mark.parametrize("header", ["X-Api-Key", "Api-Key"])
+def test_takes_a_blank_key_for_a_missing_one(client, db, header, blank):
+    as_page = client.get(PATH, headers={header: blank})
+    as_json = client.get(PATH, headers={header: blank} | JSON)
+
+    assert as_page.status_code == as_json.status_code == 401
+    assert as_page["Content-Type"] == "text/html; charset=utf-8"
+    assert as_json.json() == AUTHENTICATION_FAILED
+
+
+WRONG = {
+    "unknown": lambda key: UNKNOWN,
+    "one letter off": lambda key: (
+        key[:20] + ("a" if key[20] != "a" else "b") + key[21:]
+    ),
+    "other case": str.swapcase,
+    "too short": lambda key: key[:-1],
+    "too long": lambda key: key + "0",
+    "prefix alone": lambda key: key[:12],
+    "without its beginning": lambda key: key.removeprefix("aff_live_"),
+    "another beginning": lambda key: key.replace("aff_live_", "aff_test_"),
+    "in quotes": lambda key: f'"{key}"',
+    "twice": lambda key: f"{key}, {key}",
+    "NUL behind it": lambda key: f"{key}\x00",
+    "very long": lambda key: "a" * 100_000,
+    "per cent": lambda key: "%s%n%00",
+    "like pattern": lambda key: key[:-1] + "_",
+    "statement": lambda key: "' OR 1=1 --",
+    "latin-1 bytes": lambda key: "\xe4\xff",
+    "bytes of UTF-8": lambda key: "ključ".encode().decode("latin-1"),
+    "right one with a byte": lambda key: f"{key}\xff",
+    "full-width digits": lambda key: key[:-1] + "\uff10".encode().decode("latin-1"),
+}
+
+
+@pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("header", ["X-Api-Key", "Api-Key"])
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_refuses_a_wrong_key_in_one_way(client, key, header, accept, spoil):
+    response = client.get(PATH, headers={header: spoil(key), "Accept": accept})
+
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == "ApiKey"
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == AUTHENTICATION_FAILED
+    assert not any(name.startswith("X-RateLimit") for name in response.headers)
+
+
+def test_refuses_a_revoked_key_from_the_next_request_on(client, account, key):
+    before = client.get(PATH, headers={"X-Api-Key": key})
+    revoke(account, prefix=key[:12], at=NOW)
+    after = client.get(PATH, headers={"X-Api-Key": key})
+
+    assert before.status_code == 200
+    assert after.status_code == 401
+    assert after["Content-Type"] == "application/json"
+    assert after.json() == AUTHENTICATION_FAILED
+    assert not any(name.startswith("X-RateLimit") for name in after.headers)
+
+
+def test_tells_a_revoked_key_and_an_unknown_one_apart_by_nothing(client, account, key):
+    revoke(account, prefix=key[:12], at=NOW)
+
+    revoked, unknown = (
+        client.get(PATH, headers={"X-Api-Key": text}) for text in (key, UNKNOWN)
+    )
+
+    assert revoked.status_code == unknown.status_code
+    assert revoked.content == unknown.content
+    assert set(revoked.headers) == set(unknown.headers)
+
+
+def test_keeps_the_other_keys_when_one_is_revoked(client, account, key_for):
+    earlier, later = key_for(account), key_for(account)
+    revoke(account, prefix=earlier[:12], at=NOW)
+
+    response = client.get(PATH, headers={"X-Api-Key": later})
+
+    assert response.status_code == 200
+
+
+def test_opens_one_account_alone(api, other_api, program, other_account):
+    ProgramFactory(account=other_account, slug="zz-marker-program")
+
+    mine, theirs = (asked.get("/programs/").json() for asked in (api, other_api))
+
+    assert [row["id"] for row in mine] == ["harbor-lamp-partners"]
+    assert [row["id"] for row in theirs] == ["zz-marker-program"]
+
+
+@pytest.mark.parametrize("spoiled", ["one letter off", "too long", "latin-1 bytes"])
+def test_asks_no_key_table_about_a_typo(client, key, statements, spoiled):
+    with statements() as asked:
+        client.get(PATH, headers={"X-Api-Key": WRONG[spoiled](key)})
+
+    assert not any(ApiKey._meta.db_table in query["sql"] for query in asked)
+
+
+# When a key was last used
+
+
+def last_used():
+    return ApiKey.objects.get().last_used_at
+
+
+def test_remembers_when_a_key_was_used_at_most_once_a_minute(api):
+    moments = []
+    with time_machine.travel(NOW, tick=False) as clock:
+        for pause in (0, 30, 29, 2, 61):
+            clock.shift(timedelta(seconds=pause))
+            api.get("/programs/")
+            moments.append((last_used() - NOW).total_seconds())
+
+    assert moments == [0, 0, 0, 61, 122]
+
+
+def test_remembers_nothing_of_a_wrong_key(client, key):
+    client.get(PATH, headers={"X-Api-Key": UNKNOWN})
+
+    assert last_used() is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/1.6/nothing/"), ("POST", PATH), ("OPTIONS", PATH)],
+)
+def test_remembers_nothing_of_a_request_that_needed_no_key(client, key, method, path):
+    client.generic(method, path, headers={"X-Api-Key": key})
+
+    assert last_used() is None
+
+
+def test_writes_the_moment_of_use_but_once(api, statements):
+    api.get("/programs/")
+
+    with statements() as asked:
+        api.get("/programs/")
+
+    assert not any(
+        query["sql"].startswith("UPDATE") and ApiKey._meta.db_table in query["sql"]
+        for query in asked
+    )

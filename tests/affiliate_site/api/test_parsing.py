@@ -1,0 +1,452 @@
+"""Contract 1.2: which bodies are read, and every row of the table of refused ones."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from django.test import RequestFactory
+
+from affiliate_site.api.errors import TooLarge
+from affiliate_site.api.parsing import InvalidBody, read_json
+
+pytestmark = pytest.mark.urls("tests.probes")
+
+MIB = 1024 * 1024
+REFUSED = {"errors": [{"message": "Request body was not valid JSON"}]}
+
+
+def posted(body, content_type="application/json", **headers):
+    if isinstance(body, str):
+        body = body.encode()
+    return RequestFactory().generic(
+        "POST", "/", body, content_type=content_type, headers=headers
+    )
+
+
+def nested(levels, opening, closing):
+    return opening * levels + closing * levels
+
+
+# Read as sent
+
+
+READ = {
+    "an empty object": ("{}", {}),
+    "white space around": (" \t\r\n{}\n ", {}),
+    "text": ('{"a": "b"}', {"a": "b"}),
+    "outer white space in text": ('{" a ": " b "}', {" a ": " b "}),
+    "letters of the world": ('{"š": "日本 🙂"}', {"š": "日本 🙂"}),
+    "an escaped pair of surrogates": (r'{"a": "\ud83d\ude42"}', {"a": "🙂"}),
+    "escaped controls": (r'{"a": "\u0001\n\u007f"}', {"a": "\x01\n\x7f"}),
+    "a BOM inside text": ('{"a": "\ufeff"}', {"a": "\ufeff"}),
+    "letters that are not composed": ('{"e\u0301": 1}', {"e\u0301": 1}),
+    "keys that differ by case": ('{"a": 1, "A": 2}', {"a": 1, "A": 2}),
+    "keys that differ by form": (
+        '{"\u00e9": 1, "e\u0301": 2}',
+        {"\u00e9": 1, "e\u0301": 2},
+    ),
+    "one key in two objects": (
+        '{"a": {"k": 1}, "b": {"k": 1}}',
+        {"a": {"k": 1}, "b": {"k": 1}},
+    ),
+    "null, true and false": (
+        '{"a": null, "b": true, "c": false}',
+        {"a": None, "b": True, "c": False},
+    ),
+    "brackets in text": (json.dumps({"a": "[" * 1000}), {"a": "[" * 1000}),
+    "the words of no number in text": (
+        '{"a": "NaN", "Infinity": "-Infinity"}',
+        {"a": "NaN", "Infinity": "-Infinity"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "read"), READ.values(), ids=READ)
+def test_reads_an_object_as_sent(body, read):
+    assert read_json(posted(body)) == read
+
+
+NUMBERS = [
+    "0",
+    "-0",
+    "20",
+    "49.90",
+    "0.30000000000000004",
+    "90071992547409.93",
+    "12345678901234567.89",
+    "123456789012345678901234567890",
+    "1e2",
+    "1E+2",
+    "1e-2",
+    "1e99",
+    "1e-99",
+    "1E+99",
+    "1e0000000000000000099",
+    "-1.5e99",
+    "0e99",
+    "1" * 64,
+    "-" + "1" * 63,
+    "0." + "1" * 62,
+    "1." + "0" * 59 + "e99",
+]
+
+
+@pytest.mark.parametrize("literal", NUMBERS)
+def test_reads_the_very_digits_of_a_number(literal):
+    read = read_json(posted(f'{{"a": {literal}}}'))["a"]
+
+    assert isinstance(read, int | Decimal)
+    assert Decimal(read) == Decimal(literal)
+
+
+@pytest.mark.parametrize("literal", ["49.90", "1e2", "0.1", "-0.0"])
+def test_never_reads_a_float(literal):
+    read = read_json(posted(f'{{"a": [{literal}]}}'))["a"][0]
+
+    assert type(read) is Decimal
+    assert str(read) == str(Decimal(literal))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"a": ' + nested(31, "[", "]") + "}",
+        nested(31, '{"a":', "}").replace("}", "1}", 1),
+        nested(32, '{"a":', "}").replace("}", "1}", 1),
+        '{"a": ' + nested(15, '[{"a":', "}]").replace("}", "[]}", 1) + "}",
+    ],
+    ids=["arrays", "31 objects", "32 objects", "both"],
+)
+def test_reads_thirty_two_levels(body):
+    assert read_json(posted(body)) == json.loads(body)
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "",
+        "application/json",
+        "application/json; charset=utf-8",
+        "application/json;charset=UTF-8",
+        'application/json; charset="utf-8"',
+        "application/json; charset=us-ascii",
+        "application/json ; Charset = Utf-8",
+        "application/x-www-form-urlencoded",
+        "application/x-www-form-urlencoded; charset=UTF-8",
+        "multipart/form-data; boundary=x",
+        "multipart/form-data",
+        "text/plain;charset=UTF-8",
+        "text/xml",
+        "application/octet-stream",
+        "application/vnd.api+json",
+        "nonsense",
+        ";;;",
+        "*/*",
+    ],
+)
+def test_reads_json_under_any_content_type(api, content_type):
+    response = api.post("/probes/", '{"name": "š"}', content_type=content_type)
+
+    assert response.status_code == 200
+    assert response.json() == {"name": "š"}
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "IDENTITY", " identity "])
+def test_reads_what_is_not_packed(encoding):
+    request = posted("{}", **{"Content-Encoding": encoding})
+
+    assert read_json(request) == {}
+
+
+# Refused
+
+
+NOT_UTF_8 = {
+    "a byte that begins nothing": b'{"a": "\xff"}',
+    "latin-1": '{"a": "š"}'.encode("iso-8859-2"),
+    "an overlong form": b'{"a": "\xc0\xaf"}',
+    "half a letter": b'{"a": "\xe2\x82"}',
+    "above the last letter": b'{"a": "\xf4\x90\x80\x80"}',
+    "a byte-order mark": b'\xef\xbb\xbf{"a": 1}',
+    "UTF-16 with its mark": '{"a": 1}'.encode("utf-16"),
+    "UTF-16": '{"a": 1}'.encode("utf-16-le"),
+    "UTF-32": '{"a": 1}'.encode("utf-32-be"),
+    "UTF-7": '{"a": "š"}'.encode("utf-7").replace(b"+", b"+\xff"),
+}
+DOUBLED = {
+    "a key twice": '{"a": 1, "a": 1}',
+    "a key twice, one escaped": r'{"a": 1, "\u0061": 2}',
+    "the empty key twice": '{"": 1, "": 2}',
+    "in an object": '{"a": {"k": 1, "k": 2}}',
+    "in an array": '{"a": [[{"k": 1, "b": 0, "k": 2}]]}',
+    "at depth": nested(31, '{"a":', "}").replace("}", '{"k": 1, "k": 1}}', 1),
+    "null twice": '{"a": null, "a": null}',
+}
+NESTED = {
+    "33 arrays": '{"a": ' + nested(32, "[", "]") + "}",
+    "33 objects": nested(33, '{"a":', "}").replace("}", "1}", 1),
+    "33 of both": '{"a": ' + nested(16, '[{"a":', "}]").replace("}", "1}", 1) + "}",
+    "33 beside a shallow one": '{"b": [], "a": ' + nested(32, "[", "]") + "}",
+    "100,000 brackets": nested(100_000, "[", "]"),
+    "100,000 brackets, open": "[" * 100_000,
+    "100,000 brackets in an object": '{"a": ' + nested(100_000, "[", "]") + "}",
+    "100,000 braces": nested(100_000, '{"a":', "}").replace("}", "1}", 1),
+    "100,000 braces, open": '{"a":' * 100_000,
+}
+POISONED = {
+    "NUL in a value, escaped": r'{"a": "b\u0000c"}',
+    "NUL in a key, escaped": r'{"a\u0000": 1}',
+    "NUL in a value, raw": '{"a": "b\x00c"}',
+    "NUL in a key, raw": '{"a\x00": 1}',
+    "NUL in a list": r'{"a": ["b", "\u0000"]}',
+    "NUL in an unknown map": r'{"zz": {"a": {"b\u0000": "c"}}}',
+    "NUL after the object": "{}\x00",
+    "a high surrogate in a value": r'{"a": "\ud800"}',
+    "a low surrogate in a value": r'{"a": "\udfff"}',
+    "a high surrogate in a key": r'{"\ud800": 1}',
+    "a low surrogate in a key": r'{"a": {"b\udc00": 1}}',
+    "a pair in the wrong order": r'{"a": "\ude42\ud83d"}',
+    "a high one before a letter": r'{"a": "\ud83dx"}',
+    "a low one after a pair": r'{"a": "\ud83d\ude42\ude42"}',
+    "a raw surrogate in a value": b'{"a": "\xed\xa0\x80"}',
+    "a raw surrogate in a key": b'{"\xed\xbf\xbf": 1}',
+    "a raw pair": b'{"a": "\xed\xa0\xbd\xed\xb9\x82"}',
+}
+NO_NUMBERS = {
+    "NaN": '{"a": NaN}',
+    "Infinity": '{"a": Infinity}',
+    "-Infinity": '{"a": -Infinity}',
+    "NaN in a list": '{"a": [1, NaN]}',
+    "-NaN": '{"a": -NaN}',
+    "nan": '{"a": nan}',
+    "+1": '{"a": +1}',
+    ".5": '{"a": .5}',
+    "5.": '{"a": 5.}',
+    "01": '{"a": 01}',
+    "0x1": '{"a": 0x1}',
+    "1_000": '{"a": 1_000}',
+    "full-width": '{"a": \uff11}',
+}
+MONSTERS = {
+    "65 digits": f'{{"a": {"1" * 65}}}',
+    "64 digits and a sign": f'{{"a": -{"1" * 64}}}',
+    "65 letters with a point": f'{{"a": 0.{"1" * 63}}}',
+    "65 letters with an exponent": f'{{"a": 1.{"0" * 60}e99}}',
+    "65 letters of exponent": f'{{"a": 1e{"0" * 61}99}}',
+    "100,000 digits": f'{{"a": {"1" * 100_000}}}',
+    "exponent 100": '{"a": 1e100}',
+    "exponent +100": '{"a": 1E+100}',
+    "exponent -100": '{"a": 1e-100}',
+    "exponent 400": '{"a": 1e400}',
+    "nought with exponent 100": '{"a": 0e100}',
+    "exponent of twenty digits": f'{{"a": 1e{"9" * 20}}}',
+    "in a list in an unknown field": '{"zz": [[1e100]]}',
+}
+NO_OBJECT = {
+    "nothing": "",
+    "white space": " \n",
+    "null": "null",
+    "true": "true",
+    "a number": "1",
+    "a text": '"a"',
+    "an array": "[]",
+    "an array of objects": '[{"name": "a"}]',
+}
+NO_JSON = {
+    "an open object": '{"a": 1',
+    "two objects": "{} {}",
+    "a comma too many": '{"a": 1,}',
+    "a key without quotes": "{a: 1}",
+    "single quotes": "{'a': 1}",
+    "a comment": "{} // lamp",
+    "a raw line break in text": '{"a": "b\nc"}',
+    "a raw tab in text": '{"a": "b\tc"}',
+    "an odd escape": r'{"a": "\x41"}',
+    "half an escape": r'{"a": "\u12"}',
+    "a form": "a=1&b=2",
+    "many fields of a form": "&".join(f"a{n}=1" for n in range(2000)),
+    "XML": "<a/>",
+    "white space that is not JSON's": "\u00a0{}",
+    "a packed body": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
+}
+REFUSED_BODIES = {
+    f"{row}: {name}": body
+    for row, bodies in {
+        "not UTF-8": NOT_UTF_8,
+        "duplicate keys": DOUBLED,
+        "nesting": NESTED,
+        "NUL or surrogate": POISONED,
+        "non-numbers": NO_NUMBERS,
+        "monster numbers": MONSTERS,
+        "no object": NO_OBJECT,
+        "no JSON": NO_JSON,
+    }.items()
+    for name, body in bodies.items()
+}
+
+
+@pytest.mark.parametrize("body", REFUSED_BODIES.values(), ids=REFUSED_BODIES)
+def test_refuses_a_body(body):
+    with pytest.raises(InvalidBody):
+        read_json(posted(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "[]",
+        "null",
+        '{"name": "a", "name": "b"}',
+        r'{"name": "\ud800"}',
+        r'{"name": "a", "zz": "\u0000"}',
+        b'{"name": "\xff"}',
+        '{"name": NaN}',
+        '{"name": 1e400}',
+        "[" * 100_000,
+    ],
+    ids=lambda body: repr(body[:30]),
+)
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"],
+)
+def test_answers_a_refused_body_in_one_way(api, body, content_type):
+    response = api.post("/probes/", body, content_type=content_type)
+
+    assert response.status_code == 400
+    assert response.json() == REFUSED
+
+
+CHARSETS = ["utf-7", "utf-16", "iso-8859-1", "idna", "unicode_escape", "latin1", "x"]
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        *(f"application/json; charset={name}" for name in CHARSETS),
+        'application/json; charset="utf-16"',
+        "application/json;CHARSET=UTF-16",
+        "application/json; a=b; charset=utf-16",
+        "application/json; charset = utf-16",
+        "text/plain;charset=utf-16",
+        "application/x-www-form-urlencoded; charset=iso-8859-1",
+    ],
+)
+def test_refuses_another_character_set(api, content_type):
+    response = api.post("/probes/", '{"name": "a"}', content_type=content_type)
+
+    assert response.status_code == 400
+    assert response.json() == REFUSED
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["gzip", "GZIP", "deflate", "br", "zstd", "x-gzip", "identity, gzip", "nonsense"],
+)
+def test_refuses_a_packed_body(api, encoding):
+    response = api.post("/probes/", '{"name": "a"}', **{"Content-Encoding": encoding})
+
+    assert response.status_code == 400
+    assert response.json() == REFUSED
+
+
+# Arrays, where an operation takes them
+
+
+@pytest.mark.parametrize("body", ["[]", '[{"a": 1}]', "{}", "[1]", "[null]"])
+def test_reads_an_array_where_one_is_allowed(body):
+    assert read_json(posted(body), or_array=True) == json.loads(body)
+
+
+@pytest.mark.parametrize("body", ["", "null", "1", '"a"', "true", "[", "[NaN]"])
+def test_refuses_all_else_where_an_array_is_allowed(body):
+    with pytest.raises(InvalidBody):
+        read_json(posted(body), or_array=True)
+
+
+@pytest.mark.parametrize(
+    ("levels", "refused"), [(32, False), (33, True)], ids=["32", "33"]
+)
+def test_counts_the_outermost_array_as_a_level(levels, refused):
+    request = posted(nested(levels, "[", "]"))
+
+    if not refused:
+        assert read_json(request, or_array=True) == json.loads(request.body)
+        return
+    with pytest.raises(InvalidBody):
+        read_json(request, or_array=True)
+
+
+# Size
+
+
+def padded(size):
+    body = b'{"name": "a"}'
+    return body + b" " * (size - len(body))
+
+
+def test_reads_a_mebibyte(api):
+    response = api.post("/probes/", padded(MIB))
+
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"],
+)
+def test_refuses_a_byte_more(api, content_type):
+    response = api.post("/probes/", padded(MIB + 1), content_type=content_type)
+
+    assert response.status_code == 413
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == {
+        "message": "Request Entity Too Large",
+        "code": 413,
+        "traceId": response["X-Trace-Id"],
+    }
+
+
+def test_asks_for_the_size_before_the_encoding(api):
+    response = api.post("/probes/", padded(MIB + 1), **{"Content-Encoding": "gzip"})
+
+    assert response.status_code == 413
+
+
+def test_refuses_a_body_that_grew_beyond_its_limit():
+    with pytest.raises(TooLarge):
+        read_json(posted(padded(MIB + 1)))
+
+
+@pytest.mark.parametrize("length", ["", "0", "-1", "x", "1e3", "\xb2", "9" * 30])
+def test_bears_an_odd_length(api, length):
+    response = api.client.generic(
+        "POST",
+        "/1.6/probes/",
+        '{"name": "a"}',
+        headers={"X-Api-Key": api.key},
+        CONTENT_LENGTH=length,
+    )
+
+    assert response.status_code in (400, 413)
+
+
+# Operations that read no body
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", "no JSON", b"\xff", "[" * 100_000])
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/programs/", 200),
+        ("HEAD", "/programs/", 200),
+        ("GET", "/programs/harbor-lamp-partners/", 200),
+        ("DELETE", "/probes/any/", 204),
+        ("OPTIONS", "/programs/", 204),
+    ],
+)
+def test_reads_no_body_where_none_belongs(api, program, method, path, status, body):
+    response = api.ask(method, path, body, **{"Content-Encoding": "gzip"})
+
+    assert response.status_code == status

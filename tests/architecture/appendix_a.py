@@ -1,0 +1,172 @@
+"""Contract, appendix A, row by row; and the routes that the resolver has."""
+
+import re
+from dataclasses import dataclass
+
+from django.urls import get_resolver
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+# Contract 1.8: requests, minutes.
+BUCKETS = {
+    "R1": (10, 1),
+    "R2": (100, 1),
+    "R3": (900, 1),
+    "R4": (1500, 5),
+    "R5": (300, 15),
+    "-": None,
+}
+ROLES = {"V": "viewer", "M": "manager", "O": "owner"}
+RANKS = ("viewer", "manager", "owner")
+
+# Path, then a cell for each of METHODS: bucket and least role; an empty one is a 405.
+# A feature of the plan in brackets: of the whole path, or of one method.
+TABLE = """
+/customers/                                          | R4 V | - M  |      |      |
+/customers/{}/                                       | R4 V |      |      | - M  | - M
+/customers/{}/status/                                |      |      | - M  |      | - M
+/customers/{}/meta-data/                             | R5 V | R5 M | R5 M |      |
+/conversions/{}/meta-data/                           | R5 V | R5 M | R5 M |      |
+/affiliates/{}/meta-data/                            | R5 V | R5 M | R5 M |      |
+/customers/{}/meta-data/{}/                          | R5 V |      | R5 M |      | R5 M
+/conversions/{}/meta-data/{}/                        | R5 V |      | R5 M |      | R5 M
+/affiliates/{}/meta-data/{}/                         | R5 V |      | R5 M |      | R5 M
+/conversions/                                        | R3 V | - M  |      |      |
+/conversions/{}/                                     | R4 V |      |      | - M  | - M
+/conversions/{}/commissions/                         |      | - M  |      |      |
+/commissions/                                        | R4 V |      |      |      |
+/commissions/{}/                                     | - V  |      |      | - M  |
+/commissions/{}/approved/                            |      |      | - M  |      | - M
+/commissions/{}/approval/                            |      |      | - M  |      | - M
+/affiliates/                                         | R4 V | R4 M |      |      |
+/affiliates/custom-fields/                           | R4 V |      |      |      |
+/affiliates/{}/                                      | R4 V |      |      | R4 M | R4 M
+/affiliates/{}/group/                                |      |      | R4 M |      | R4 M
+/affiliates/{}/parent/ (mlm)                         |      | R4 M | R4 M |      | R4 M
+/affiliates/{}/notes/                                | R5 V | R5 M |      |      |
+/affiliates/{}/notes/{}/                             | R5 V |      | R5 M | R5 M | R5 M
+/affiliates/{}/payout-methods/                       | R4 V |      |      |      |
+/affiliates/{}/payout-methods/{}/                    | R4 V |      | R4 M |      |
+/affiliates/{}/balances/                             | R4 V |      |      |      |
+/affiliates/{}/payments/                             | R4 V |      |      |      |
+/affiliates/{}/programs/                             | R4 V |      |      |      |
+/affiliate-groups/                                   | R5 V | R5 M |      |      |
+/affiliate-groups/{}/                                | R5 V |      |      | R5 M |
+/affiliate-prospects/                                | R4 V | R4 M |      |      |
+/affiliate-prospects/{}/                             | R4 V |      |      |      | R4 M
+/programs/                                           | R4 V |      |      |      |
+/programs/{}/                                        | R4 V |      |      |      |
+/programs/{}/affiliates/                             | R4 V | R4 M |      |      |
+/programs/{}/affiliates/{}/                          | R4 V |      |      | R4 M |
+/programs/{}/affiliates/{}/approved/                 |      |      | R4 M |      | R4 M
+/programs/{}/affiliates/{}/approval/                 |      |      | R4 M |      | R4 M
+/programs/{}/commission-types/                       | R4 V |      |      |      |
+/programs/{}/levels/ (mlm)                           | R4 V |      |      |      |
+/programs/{}/bonuses/ (bonuses)                      | R4 V |      |      |      |
+/clicks/ (GET: clicks)                               | R3 V | - M  |      |      |
+/clicks/{}/ (clicks)                                 | R2 V |      |      |      |
+/balances/                                           | R1 V |      |      |      |
+/payments/                                           | R5 V | R5 O |      |      |
+/payments/{}/                                        | R5 V |      |      |      | R5 O
+"""
+
+# What is counted together: an alias shares the counter of what it stands for (1.8).
+ALIASES = {
+    ("POST", "/customers/{}/meta-data/"): ("PUT", "/customers/{}/meta-data/"),
+    ("POST", "/conversions/{}/meta-data/"): ("PUT", "/conversions/{}/meta-data/"),
+    ("POST", "/affiliates/{}/meta-data/"): ("PUT", "/affiliates/{}/meta-data/"),
+    ("POST", "/affiliates/{}/parent/"): ("PUT", "/affiliates/{}/parent/"),
+    ("PUT", "/affiliates/{}/notes/{}/"): ("PATCH", "/affiliates/{}/notes/{}/"),
+    **{
+        (method, f"/{thing}/approval/"): (method, f"/{thing}/approved/")
+        for thing in ("commissions/{}", "programs/{}/affiliates/{}")
+        for method in ("PUT", "DELETE")
+    },
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What the contract says of one method of one path."""
+
+    method: str
+    path: str
+    bucket: str
+    role: str
+    feature: str | None = None
+
+    @property
+    def rate(self) -> tuple[int, int] | None:
+        return BUCKETS[self.bucket]
+
+
+def _operations(row: str):
+    head, *cells = (cell.strip() for cell in row.split("|"))
+    path, _, note = head.partition(" ")
+    only, _, feature = note.strip("()").rpartition(": ")
+    for method, cell in zip(METHODS, cells, strict=True):
+        if cell:
+            bucket, role = cell.split()
+            gated = feature if feature and only in ("", method) else None
+            yield Operation(method, path, bucket, ROLES[role], gated)
+
+
+OPERATIONS = {
+    (operation.method, operation.path): operation
+    for row in TABLE.strip().splitlines()
+    for operation in _operations(row)
+}
+PATHS = {path for _, path in OPERATIONS}
+
+
+@dataclass(frozen=True)
+class Route:
+    """A pattern of the resolver below `/1.6/`, in the appendix's spelling."""
+
+    path: str
+    view: type
+    actions: dict[str, str]  # method → action
+
+    def filled(self, value: str = "invented") -> str:
+        """The path with this in place of every captured part."""
+        return self.path.replace("{}", value)
+
+
+def routes() -> dict[str, Route]:
+    """Every route of the API; a path that stands twice would hide its second."""
+    found: dict[str, Route] = {}
+    for pattern, callback in _patterns(get_resolver().url_patterns, ""):
+        if not pattern.startswith("1.6/"):
+            continue
+        path = "/" + re.sub(r"<[^>]*>", "{}", pattern.removeprefix("1.6/"))
+        assert path not in found, f"{path} stands twice"
+        actions = {
+            method.upper(): action
+            for method, action in callback.actions.items()
+            if method != "head"
+        }
+        found[path] = Route(path, callback.cls, actions)
+    return found
+
+
+def _patterns(patterns, prefix):
+    for pattern in patterns:
+        text = prefix + str(pattern.pattern)
+        if hasattr(pattern, "url_patterns"):
+            yield from _patterns(pattern.url_patterns, text)
+        else:
+            yield text, pattern.callback
+
+
+def built() -> dict[tuple[str, str], Route]:
+    """Method and path of every operation that the resolver has."""
+    return {
+        (method, route.path): route
+        for route in routes().values()
+        for method in route.actions
+    }
+
+
+def spelled(operation: tuple[str, str]) -> str:
+    """`GET /customers/{}/` as the id of a test."""
+    return " ".join(operation)

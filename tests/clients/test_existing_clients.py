@@ -1,0 +1,191 @@
+"""Requests as existing clients of the public 1.6 API send them, and what they read."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+
+from tests.conftest import NOW
+from tests.factories.tracking import ProgramFactory
+
+pytestmark = pytest.mark.urls("tests.probes")
+
+
+@pytest.fixture
+def programs(account):
+    """Three pages, the first one the newest."""
+    return [
+        ProgramFactory(
+            account=account, slug=f"p-{n}", created_at=NOW - timedelta(days=n)
+        ).slug
+        for n in range(60)
+    ]
+
+
+@pytest.fixture
+def call(client, api):
+    """The habits of most: `Api-Key`, and no slash at the end."""
+
+    def send(method, path, body=b"", **headers):
+        return client.generic(
+            method,
+            f"/1.6/{path}",
+            body,
+            content_type=headers.pop("content_type", "application/json"),
+            headers={"Api-Key": api.key, "User-Agent": "library/3.1"} | headers,
+        )
+
+    return send
+
+
+def slugs(response):
+    return [row["id"] for row in response.json()]
+
+
+def test_serves_a_client_that_sends_api_key_and_no_slash(call, program):
+    response = call("GET", "programs/harbor-lamp-partners")
+
+    assert response.status_code == 200
+    assert response.json()["id"] == "harbor-lamp-partners"
+
+
+def test_serves_a_client_that_reads_a_bare_array(call, programs):
+    rows = call("GET", "programs").json()
+
+    assert isinstance(rows, list)
+    assert all(isinstance(row, dict) for row in rows)
+
+
+def test_serves_a_client_that_follows_the_first_entry(call, programs):
+    path, found = "programs", []
+    while path:
+        response = call("GET", path)
+        found += slugs(response)
+        first = response["Link"].split(",")[0]
+        path = re.sub(r"^<http://testserver/1.6/|>.*$", "", first)
+        path = path if "next" in response["Link"] else None
+
+    assert found == programs
+
+
+def test_serves_a_client_that_takes_the_second_entry_for_the_last(call, programs):
+    header = call("GET", "programs")["Link"]
+
+    second = header.split(", ")[1]
+    page = re.search(r"[?&]page=([0-9]+)>", second)[1]
+    assert [
+        slugs(call("GET", f"programs?page={n}")) for n in range(1, int(page) + 1)
+    ] == [
+        programs[:25],
+        programs[25:50],
+        programs[50:],
+    ]
+
+
+def test_serves_a_client_that_parses_links_by_a_pattern(call, programs):
+    header = call("GET", "programs?page=2")["Link"]
+
+    found = {
+        rel: address
+        for address, rel in re.findall(r'<([^>]*)>; rel="([a-z]*)"', header)
+    }
+    assert list(found) == ["next", "last", "first", "prev"]
+    assert all("page=" in address for address in found.values())
+
+
+def test_serves_a_client_that_counts_pages_until_one_is_empty(call, programs):
+    lengths = [len(call("GET", f"programs?page={n}").json()) for n in range(1, 6)]
+
+    assert lengths == [25, 25, 10, 0, 0]
+
+
+@pytest.mark.parametrize("query", ["limit=100", "per-page=100", "per_page=100"])
+def test_serves_a_client_that_asks_for_longer_pages(call, programs, query):
+    response = call("GET", f"programs?{query}")
+
+    assert response.status_code == 200
+    assert len(response.json()) == 25
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/x-www-form-urlencoded", "text/plain;charset=UTF-8", "", "text/json"],
+)
+def test_serves_a_client_that_posts_json_under_another_type(call, content_type):
+    response = call(
+        "POST", "probes", json.dumps({"name": "lamp"}), content_type=content_type
+    )
+
+    assert response.status_code == 200
+    assert response.json() == {"name": "lamp"}
+
+
+def test_serves_a_client_that_posts_null_for_what_it_has_not(call):
+    response = call("POST", "probes", '{"name": "lamp", "note": null}')
+
+    assert response.status_code == 200
+    assert response.json() == {"name": "lamp"}
+
+
+def test_serves_a_client_that_posts_numbers_for_names(call):
+    response = call("POST", "probes", '{"name": 4711}')
+
+    assert response.json() == {"name": "4711"}
+
+
+@pytest.mark.parametrize("value", ["1", "0", "true", "False", "TRUE"])
+def test_serves_a_client_with_its_own_booleans(call, value):
+    assert call("GET", f"probes?recurring={value}").status_code == 200
+
+
+@pytest.mark.parametrize("body", ["[]", "{}", "null", ""])
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "programs", 200), ("DELETE", "probes/lamp", 204)],
+)
+def test_serves_a_client_that_sends_a_body_with_everything(
+    call, method, path, status, body
+):
+    assert call(method, path, body).status_code == status
+
+
+def test_serves_a_client_that_looks_for_words_in_a_refusal(call):
+    response = call("POST", "probes", "")
+
+    assert response.status_code == 400
+    assert "Request body was not valid JSON" in response.text
+    assert response.json()["errors"][0]["message"] == "Request body was not valid JSON"
+
+
+def test_serves_a_client_that_reads_the_message_of_a_wrong_key(client, db):
+    response = client.get("/1.6/programs", headers={"Api-Key": "wrong"})
+
+    assert response.status_code == 401
+    assert response.json()["message"] == "Authentication Failed."
+    assert response.json()["code"] == 401
+
+
+def test_serves_a_client_that_waits_for_the_reset(call):
+    for _ in range(4):
+        response = call("GET", "probes")
+
+    assert response.status_code == 429
+    assert re.fullmatch("[0-9]+", response["X-RateLimit-Reset"])
+    assert response["X-RateLimit-Remaining"] == "0"
+
+
+def test_serves_a_script_in_a_page_of_the_shop(client, api, program):
+    origin = {"Origin": "https://shop.example.net"}
+    asked = origin | {
+        "Access-Control-Request-Method": "GET",
+        "Access-Control-Request-Headers": "x-api-key",
+    }
+
+    preflight = client.options("/1.6/programs", headers=asked)
+    response = client.get("/1.6/programs", headers=origin | {"X-Api-Key": api.key})
+
+    assert preflight.status_code == 204
+    assert "X-Api-Key" in preflight["Access-Control-Allow-Headers"]
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert "Link" in response["Access-Control-Expose-Headers"]

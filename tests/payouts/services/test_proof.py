@@ -1,0 +1,342 @@
+"""reliability.md, section 6: each equation holds after a story, and finds an error.
+
+Errors are planted past the services, on rows that the database lets be changed; the
+triggers of the append-only tables stay.
+"""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+
+from payouts.models.commissions import Commission
+from payouts.services import proof
+from payouts.services.commissions import approve, disapprove
+from payouts.services.proof import Failure, prove
+from tests.proof import books_agree
+from tests.shop import SOLD, Shop
+
+LATER = SOLD + timedelta(days=1)
+
+
+@pytest.fixture
+def commission(shop):
+    """20 EUR of a sale of 200, pending."""
+    return shop.commission_of(shop.sell("200"))
+
+
+def approved(shop, amount="100", **sale):
+    """A commission that is approved."""
+    commission = shop.commission_of(shop.sell(amount, **sale))
+    return approve(shop.account, commission_id=commission.pk, at=SOLD)
+
+
+def found(*accounts):
+    """The equations that do not hold."""
+    return {it.equation for it in prove(accounts, at=LATER).failures}
+
+
+def place(account, kind, currency="EUR"):
+    return account.ledger_accounts.get(kind=kind, currency=currency)
+
+
+def post(account, commission, step, **odd):
+    """Insert a transfer that nobody should have written: pending → payable."""
+    return account.transfers.create(
+        **{
+            "currency": "EUR",
+            "kind": "approved",
+            "debit": place(account, "pending"),
+            "credit": place(account, "payable"),
+            "amount": commission.amount,
+            "commission": commission,
+            "step": step,
+        }
+        | odd
+    )
+
+
+def test_finds_nothing_in_books_without_a_story(account):
+    report = books_agree(account)
+
+    assert (report.ledger_accounts, report.transfers) == (0, 0)
+    assert (report.closed_count, report.closed_last_id) == (0, None)
+
+
+def test_finds_nothing_after_stories(shop, account, other_account):
+    rival = shop.join("Odette", "Varga")
+    theirs = Shop(other_account, mark="zz-marker-")
+    approved(theirs)
+    approved(shop)
+    approved(shop, "5000", currency="JPY", member=rival)
+    shop.sell("0", "12.345", currency="KWD")
+    shop.program.change(auto_approve_commissions=True, recurring=False)
+    shop.sell("10", "20", customer_id="acct-1")
+    shop.sell("10", "20", customer_id="acct-1")
+    disapprove(account, commission_id=approved(shop).pk, at=SOLD)
+
+    report = books_agree(account, other_account)
+
+    assert report.ledger_accounts == 3 + 3 + 3 + 3
+    assert report.transfers == account.transfers.count() + 2
+    assert report.below_nought == 0
+
+
+def test_counts_the_transfers_of_closed_days(shop, account):
+    shop.sell("200")
+    last = account.transfers.get()
+    shop.sell("300", at=SOLD.replace(hour=0, minute=0, second=0) + timedelta(days=1))
+
+    report = prove([account], at=LATER)
+
+    assert report.failures == []
+    assert (report.closed_count, report.closed_last_id, report.closed_sum) == (
+        1,
+        last.pk,
+        20,
+    )
+    assert report.transfers == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "balance", "equations"),
+    [
+        pytest.param("pending", "19.99", {"E1", "E2", "E4"}, id="pending-less"),
+        pytest.param("pending", "20.0001", {"E1", "E2", "E4"}, id="pending-a-bit"),
+        pytest.param("payable", "0", {"E1", "E2", "E3"}, id="payable-nought"),
+        pytest.param("payable", "-10", {"E1", "E2", "E3"}, id="payable-below"),
+        pytest.param("payable", "10.0001", {"E1", "E2", "E3"}, id="payable-a-bit"),
+    ],
+)
+def test_finds_a_balance_that_is_not_the_sum_of_its_transfers(
+    shop, account, commission, kind, balance, equations
+):
+    approved(shop)
+
+    account.ledger_accounts.filter(kind=kind).update(balance=Decimal(balance))
+
+    assert found(account) == equations
+
+
+def test_names_the_row_and_both_amounts(shop, account, commission):
+    account.ledger_accounts.filter(kind="pending").update(balance=Decimal("19.5"))
+
+    failures = prove([account], at=LATER).failures
+
+    row = "pending of minakessler in EUR"
+    assert [
+        (
+            *(it.equation, it.account, it.row),
+            *(Decimal(it.stored), Decimal(it.computed)),
+        )
+        for it in failures
+    ] == [
+        ("E1", "harbor", "EUR", Decimal("-0.5"), 0),
+        ("E2", "harbor", row, Decimal("19.5"), 20),
+        ("E4", "harbor", row, Decimal("19.5"), 20),
+    ]
+
+
+def test_finds_two_balances_that_hide_each_other(shop, account, commission):
+    """E1 alone would not see it."""
+    approved(shop)
+
+    account.ledger_accounts.filter(kind="pending").update(balance=Decimal(15))
+    account.ledger_accounts.filter(kind="payable").update(balance=Decimal(15))
+
+    assert found(account) == {"E2", "E3", "E4"}
+
+
+@pytest.mark.parametrize(
+    ("values", "equations"),
+    [
+        pytest.param({"amount": Decimal("20.01")}, {"E4", "E5", "E6"}, id="amount"),
+        pytest.param({"status": "approved"}, {"E3", "E4", "E6"}, id="approved"),
+        pytest.param({"status": "disapproved"}, {"E4", "E5", "E6"}, id="disapproved"),
+        pytest.param({"currency": "JPY"}, {"E4", "E5"}, id="currency"),
+    ],
+)
+def test_finds_a_commission_that_was_changed_past_the_ledger(
+    account, commission, values, equations
+):
+    account.commissions.filter(pk=commission.pk).update(**values)
+
+    assert found(account) >= equations
+
+
+def test_finds_a_commission_that_was_given_to_somebody_else(shop, account, commission):
+    rival = shop.join("Odette", "Varga")
+
+    account.commissions.update(affiliate=rival.affiliate)
+
+    assert "E4" in found(account)
+
+
+def test_finds_a_commission_without_transfers(shop, account, commission):
+    values = {
+        field.attname: getattr(commission, field.attname)
+        for field in Commission._meta.concrete_fields
+        if not field.primary_key
+    }
+
+    account.commissions.create(**values)
+
+    assert found(account) == {"E4", "E5", "E6"}
+
+
+def test_finds_a_commission_of_somebody_without_any_books(shop, account, commission):
+    values = {
+        field.attname: getattr(commission, field.attname)
+        for field in Commission._meta.concrete_fields
+        if not field.primary_key
+    }
+
+    account.commissions.create(**values | {"currency": "CHF"})
+
+    assert found(account) == {"E4", "E5", "E6"}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param((3, 4), id="one-is-missing"),
+        pytest.param((2, 4), id="a-gap"),
+        pytest.param((0, 3), id="one-is-nought"),
+    ],
+)
+def test_finds_steps_that_are_not_1_to_n(account, commission, steps):
+    """There and back again: the amounts are right, the steps are not."""
+    first, second = steps
+    post(account, commission, first)
+    post(
+        account,
+        commission,
+        second,
+        kind="reopened",
+        debit=place(account, "payable"),
+        credit=place(account, "pending"),
+    )
+
+    assert found(account) == {"E6"}
+
+
+def test_finds_a_transfer_too_many(account, commission):
+    post(account, commission, 2)
+
+    assert found(account) == {"E2", "E6"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("earned", id="kind-of-another-pair"),
+        pytest.param("reopened", id="the-wrong-way"),
+        pytest.param("gift", id="no-kind-at-all"),
+    ],
+)
+def test_finds_a_transfer_whose_places_do_not_fit_its_kind(account, commission, kind):
+    post(account, commission, 2, kind=kind)
+
+    assert "E9" in found(account)
+
+
+def test_finds_a_transfer_of_another_currency(account, commission):
+    post(account, commission, 2, currency="JPY")
+
+    assert "E9" in found(account)
+
+
+def test_finds_a_transfer_into_another_currency(shop, account, commission):
+    shop.sell("100", currency="JPY")
+
+    post(account, commission, 2, credit=place(account, "payable", "JPY"))
+
+    assert "E9" in found(account)
+
+
+def test_finds_a_transfer_into_another_account(account, other_account, commission):
+    Shop(other_account, mark="zz-marker-").sell("100")
+
+    post(account, commission, 2, credit=place(other_account, "payable"))
+
+    assert {"E9", "E11"} <= found(account)
+
+
+def test_finds_a_table_without_its_triggers(account, monkeypatch):
+    """No trigger is lifted: a table that never had any stands for one that lost it."""
+    monkeypatch.setattr(proof, "APPEND_ONLY", (Commission,))
+
+    failures = prove([account], at=LATER).failures
+
+    assert [(it.equation, it.account, it.row, it.stored) for it in failures] == [
+        ("E10", "-", "payouts_commission", "no trigger")
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "column"),
+    [
+        ("commissions", "affiliate"),
+        ("commissions", "conversion"),
+        ("conversions", "program"),
+        ("enrolments", "affiliate"),
+        ("referral_codes", "enrolment"),
+        ("commission_types", "program"),
+        ("ledger_accounts", "affiliate"),
+    ],
+)
+def test_finds_a_row_that_belongs_to_two_accounts(
+    account, other_account, commission, rows, column
+):
+    Shop(other_account, mark="zz-marker-").sell("100")
+    stranger = getattr(getattr(other_account, rows).first(), column)
+    stranger = stranger or other_account.affiliates.get()
+    mine = getattr(account, rows).exclude(**{column: None}).first()
+
+    type(mine)._base_manager.filter(pk=mine.pk).update(**{column: stranger})
+
+    failures = prove([account, other_account], at=LATER).failures
+    table = mine._meta.db_table
+    assert Failure(
+        "E11", "harbor", f"{table} {mine.pk}", "another account's", column
+    ) in list(failures)
+
+
+@pytest.mark.skipif(
+    connection.vendor != "sqlite",
+    reason="PostgreSQL's columns hold nothing but integers",
+)
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("payouts_ledgeraccount", "balance", "200000.5"),
+        ("payouts_commission", "amount", "200000.5"),
+        ("payouts_commission", "sub_amount", "'much'"),
+        ("tracking_conversion", "amount", "0.1"),
+        ("payouts_commissiontype", "value", "1.5"),
+    ],
+)
+def test_finds_an_amount_that_is_not_whole(account, commission, table, column, value):
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {table} SET {column} = {value}")
+
+    failures = list(proof.whole_database())
+
+    assert Failure("E13", "-", table, failures[0].stored, column) in failures
+    assert {it.equation for it in failures} == {"E13"}
+
+
+def test_looks_at_the_accounts_that_it_is_given(shop, account, other_account):
+    shop.sell("200")
+    account.ledger_accounts.filter(kind="pending").update(balance=Decimal(1))
+
+    assert found(other_account) == set()
+    assert found(other_account, account) == {"E1", "E2", "E4"}
+
+
+def test_counts_balances_below_nought(shop, account):
+    approved(shop)
+    account.ledger_accounts.filter(kind="payable").update(balance=Decimal(-1))
+
+    assert prove([account], at=LATER).below_nought == 1
