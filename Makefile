@@ -43,6 +43,8 @@ race: setup  ## 64 clients post one external_id at once, 200 rounds, against gun
 
 check: lint imports types  ## everything that needs no test: style, types, laws, migrations
 	@$(PY) manage.py makemigrations --check --dry-run
+	@DJANGO_SETTINGS_MODULE=tests.settings LOG_LEVEL=ERROR $(PY) manage.py lintmigrations --no-cache \
+		--ignore-initial-migrations --project-root-path . --include-apps accounts tracking payouts --quiet ok ignore
 	@PUBLIC_URL=https://aff.example.net SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
 	@$(PY) manage.py export_openapi | diff -q - openapi.json >/dev/null || { echo "openapi.json is old: make openapi" >&2; exit 1; }

@@ -49,6 +49,10 @@ def clues_of(said: dict, customer_id: str | None = None) -> Clues:
 def demand(body: dict, *names: str) -> None:
     """Refuse a body without these; on tracking the message stands alone."""
     for name in names:
-        value = value_at(body, name)
-        if value is None or is_blank(value):
+        if is_missing(value_at(body, name)):
             raise NoClue
+
+
+def is_missing(value) -> bool:
+    """Not sent, or blank."""
+    return value is None or is_blank(value)

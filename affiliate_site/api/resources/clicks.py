@@ -1,8 +1,14 @@
 """Clicks: `/clicks/`."""
 
 from accounts.services.usage import Rate
-from affiliate_site.api.clues import ClientInput, LinkInput, clues_of, demand
-from affiliate_site.api.fields import MetaData, Text, is_blank
+from affiliate_site.api.clues import (
+    ClientInput,
+    LinkInput,
+    clues_of,
+    demand,
+    is_missing,
+)
+from affiliate_site.api.fields import MetaData, Text
 from affiliate_site.api.filters import From, ListFilter, Until, Words
 from affiliate_site.api.shapes.sales import (
     ClickIdShape,
@@ -66,7 +72,7 @@ class ClickViewSet(TenantViewSet):
 
     def create(self, request):
         """Record a visit; every call makes a new click."""
-        if is_blank(self.body.get("referral_code") or ""):
+        if is_missing(self.body.get("referral_code")):
             demand(self.body, "asset_id", "source_id")
         click = record_click(self.account, visit=visit_of(self.read()), at=self.at)
         return self.answer(click_id_shape(click))
@@ -79,8 +85,8 @@ class ClickViewSet(TenantViewSet):
 
 def visit_of(said: dict) -> Visit:
     """What was read, as the service takes it; a blank code counts as not sent."""
-    if is_blank(said.get("referral_code")):
-        del said["referral_code"]
+    if is_missing(said.get("referral_code")):
+        said.pop("referral_code", None)
     return Visit(
         clues=clues_of(said),
         referrer=said.get("referrer"),

@@ -1,6 +1,5 @@
 """The spec's messages of tracking, byte for byte, for customers and clicks."""
 
-import json
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -344,7 +343,6 @@ def test_refuses_with_the_message_of_the_spec(api, account, odette, names, line)
     assert response.status_code == 400
     assert response["Content-Type"] == "application/json"
     assert response.json() == {"errors": [{"message": line.message}]}
-    assert line.message in json.loads(response.content)["errors"][0]["message"]
     assert (account.customers.count(), account.clicks.count()) == before
     assert account.decisions.count() == 0
 
