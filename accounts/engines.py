@@ -1,5 +1,6 @@
 """What differs between the two databases, and is not the ORM's to hide."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -211,7 +212,8 @@ class Unlogged(TableOperation):
 class ValueAtKey(Func):
     """The text at one key of a JSON object, whatever the key looks like.
 
-    Django's own look-ups take a key of digits for an index into a list.
+    Django's own look-ups take a key of digits for an index into a list. SQLite
+    compares a key as it is written in the row, with its escapes.
     """
 
     output_field = TextField()
@@ -224,7 +226,7 @@ class ValueAtKey(Func):
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> tuple[str, list[Any]]:
         column, values = compiler.compile(self.source_expressions[0])
-        return f"JSON_EXTRACT({column}, %s)", [*values, f'$."{self.key}"']
+        return f"JSON_EXTRACT({column}, %s)", [*values, f"$.{json.dumps(self.key)}"]
 
     def as_postgresql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any

@@ -6,11 +6,11 @@ Behind gunicorn Django sees an empty body for `Transfer-Encoding: chunked`.
 import io
 import os
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
 
-MOST_BYTES = 1024 * 1024
 django = get_wsgi_application()
 
 
@@ -18,7 +18,7 @@ def application(environ, start_response):
     """The site as WSGI sees it."""
     if "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower():
         # One byte more than allowed is enough to be refused as too large.
-        body = environ["wsgi.input"].read(MOST_BYTES + 1)
+        body = environ["wsgi.input"].read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
         environ["wsgi.input"] = io.BytesIO(body)
         environ["CONTENT_LENGTH"] = str(len(body))
     return django(environ, start_response)

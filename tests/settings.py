@@ -9,7 +9,7 @@ os.environ.setdefault("SECRET_KEY", "a-secret-for-tests-alone-that-signs-nothing
 os.environ.setdefault("LOG_FORMAT", "json")
 
 from affiliate_site.settings import *  # noqa: F403
-from affiliate_site.settings import DATABASES
+from affiliate_site.settings import DATABASES, INSTALLED_APPS
 
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # A file: the one in memory has no WAL, and other processes cannot see it.
@@ -19,4 +19,4 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
-INSTALLED_APPS += ["django_migration_linter"]  # its command, for `make check`
+INSTALLED_APPS = [*INSTALLED_APPS, "django_migration_linter"]  # for `make check`

@@ -90,7 +90,7 @@ class Shop:
 
     def take_in(self, affiliate, *, approved=True) -> Member:
         """Put an affiliate into this program, with a coupon."""
-        coupon = f"{affiliate.firstname.upper()}-{self.program.pk}"
+        coupon = f"{affiliate.slug.upper()}-{self.program.pk}"
         entry = Entry(affiliate_id=affiliate.slug, approved=approved, coupon=coupon)
         enrolment = enrol(self.account, program=self.program, entry=entry, at=JOINED)
         asset = self.account.assets.get(program=self.program)

@@ -33,10 +33,11 @@ def currencies() -> frozenset[str]:
 
 def currency_named(code: str) -> str:
     """The currency in upper case, without outer white space."""
-    found = code.strip(" \t\r\n\f\v").upper()
-    if found not in currencies():
+    found = code.strip(" \t\r\n\f\v")
+    # Beyond ASCII, upper case may make three letters out of one.
+    if not found.isascii() or found.upper() not in currencies():
         raise UnknownCurrency
-    return found
+    return found.upper()
 
 
 @cache

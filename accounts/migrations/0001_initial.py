@@ -6,84 +6,165 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='RateWindow',
+            name="RateWindow",
             fields=[
-                ('subject', models.CharField(max_length=255, primary_key=True, serialize=False)),
-                ('started', models.DateTimeField()),
-                ('hits', models.PositiveIntegerField()),
+                (
+                    "subject",
+                    models.CharField(max_length=255, primary_key=True, serialize=False),
+                ),
+                ("started", models.DateTimeField()),
+                ("hits", models.PositiveIntegerField()),
             ],
         ),
         migrations.CreateModel(
-            name='Plan',
+            name="Plan",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=64)),
-                ('api', models.BooleanField(default=False)),
-                ('clicks', models.BooleanField(default=False)),
-                ('bonuses', models.BooleanField(default=False)),
-                ('mlm', models.BooleanField(default=False)),
-                ('payouts', models.BooleanField(default=False)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=64)),
+                ("api", models.BooleanField(default=False)),
+                ("clicks", models.BooleanField(default=False)),
+                ("bonuses", models.BooleanField(default=False)),
+                ("mlm", models.BooleanField(default=False)),
+                ("payouts", models.BooleanField(default=False)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('name',), name='one_plan_per_name')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("name",), name="one_plan_per_name")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Account',
+            name="Account",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.CharField(max_length=64)),
-                ('name', models.CharField(max_length=255)),
-                ('uses_payouts', models.BooleanField(default=False)),
-                ('pending_as_null', models.BooleanField(default=False)),
-                ('locked_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('plan', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.plan')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("slug", models.CharField(max_length=64)),
+                ("name", models.CharField(max_length=255)),
+                ("uses_payouts", models.BooleanField(default=False)),
+                ("pending_as_null", models.BooleanField(default=False)),
+                ("locked_at", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "plan",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="accounts.plan",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ApiKey',
+            name="ApiKey",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('digest', models.CharField(max_length=64)),
-                ('prefix', models.CharField(max_length=12)),
-                ('name', models.CharField(blank=True, max_length=255)),
-                ('role', models.CharField(choices=[('viewer', 'Viewer'), ('manager', 'Manager'), ('owner', 'Owner')], default='owner', max_length=16)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('last_used_at', models.DateTimeField(null=True)),
-                ('revoked_at', models.DateTimeField(null=True)),
-                ('account', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='api_keys', to='accounts.account')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("digest", models.CharField(max_length=64)),
+                ("prefix", models.CharField(max_length=12)),
+                ("name", models.CharField(blank=True, max_length=255)),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("viewer", "Viewer"),
+                            ("manager", "Manager"),
+                            ("owner", "Owner"),
+                        ],
+                        default="owner",
+                        max_length=16,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("last_used_at", models.DateTimeField(null=True)),
+                ("revoked_at", models.DateTimeField(null=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="api_keys",
+                        to="accounts.account",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('digest',), name='one_key_per_digest'), models.UniqueConstraint(fields=('account', 'prefix'), name='one_key_per_prefix')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("digest",), name="one_key_per_digest"
+                    ),
+                    models.UniqueConstraint(
+                        fields=("account", "prefix"), name="one_key_per_prefix"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(max_length=64)),
-                ('subject', models.CharField(max_length=255)),
-                ('facts', models.JSONField(default=dict)),
-                ('actor', models.CharField(max_length=255)),
-                ('trace_id', models.CharField(blank=True, max_length=32)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('account', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='events', to='accounts.account')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("kind", models.CharField(max_length=64)),
+                ("subject", models.CharField(max_length=255)),
+                ("facts", models.JSONField(default=dict)),
+                ("actor", models.CharField(max_length=255)),
+                ("trace_id", models.CharField(blank=True, max_length=32)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="events",
+                        to="accounts.account",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['account', '-id'], name='diary_newest_first')],
+                "indexes": [
+                    models.Index(fields=["account", "-id"], name="diary_newest_first")
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='account',
-            constraint=models.UniqueConstraint(fields=('slug',), name='one_account_per_slug'),
+            model_name="account",
+            constraint=models.UniqueConstraint(
+                fields=("slug",), name="one_account_per_slug"
+            ),
         ),
     ]

@@ -1,34 +1,41 @@
 """What a tracking call reads: the clues to who earned, spelled once for all of them."""
 
+from rest_framework import serializers
+
 from affiliate_site.api.fields import Input, Lookup, QueryFlag, Text, is_blank, value_at
 from tracking.attribution import Clues
 from tracking.errors import NoClue
 
-
-class LinkInput(Input):
-    """The two kinds of link: a referral code, or an asset with a source."""
-
-    referral_code = Lookup(required=False)
-    asset_id = Lookup(required=False)
-    source_id = Lookup(required=False)
+ALIASES = {"visitor_id": "tracking_id", "click.id": "click_id"}
 
 
-class ClueInput(LinkInput):
-    """Every clue; one is enough, the highest decides."""
+class Clue(Lookup):
+    """One way to say who earned; the highest that is sent decides."""
 
-    aliases = {"visitor_id": "tracking_id", "click.id": "click_id"}
-
-    coupon = Lookup(required=False)
-    click_id = Lookup(required=False)
-    tracking_id = Lookup(required=False)
-    program_group = Lookup(required=False)
+    def __init__(self, **kwargs):
+        super().__init__(required=False, **kwargs)
 
 
-class ClientInput(Input):
-    """The visitor's client; what is odd is kept as nothing."""
+class UserAgent(Text):
+    """The visitor's; too long, it is cut."""
 
-    user_agent = Text(required=False, max_length=1000, cut=True)
-    ip = Text(required=False, max_length=1000, cut=True)
+    def __init__(self, **kwargs):
+        super().__init__(required=False, max_length=1000, cut=True, **kwargs)
+
+
+class ClientAddress(serializers.CharField):
+    """The visitor's, or a forwarded-for list; what is odd is kept as nothing."""
+
+    def __init__(self, **kwargs):
+        super().__init__(required=False, **kwargs)
+
+    def run_validation(self, data=serializers.empty):
+        return data if isinstance(data, str) else self.nothing(data)
+
+    def nothing(self, data):
+        if data is serializers.empty:
+            raise serializers.SkipField
+        return ""
 
 
 class TrackingQuery(Input):

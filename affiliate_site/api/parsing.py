@@ -4,13 +4,13 @@ import json
 import re
 from decimal import Decimal
 
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from rest_framework.parsers import BaseParser
 
 from accounts.errors import Rejected
 from affiliate_site.api.errors import TooLarge
 
-MOST_BYTES = 1024 * 1024
 DEEPEST = 32
 LONGEST_NUMBER = 64
 HIGHEST_EXPONENT = 99
@@ -34,7 +34,11 @@ class StrictJSON(BaseParser):
 def refuse_large(request) -> None:
     """413 for a body over 1 MiB, by its announced length."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    if length.isascii() and length.isdigit() and int(length) > MOST_BYTES:
+    if (
+        length.isascii()
+        and length.isdigit()
+        and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    ):
         raise TooLarge
 
 

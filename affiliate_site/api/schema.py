@@ -142,7 +142,7 @@ class DeclaredSchema(AutoSchema):
             yield "400"
         if "{" in self.path:
             yield "404"
-        if self.declared("conflicts"):
+        if self.view.action in self.view.conflicts:
             yield "409"
         if self.rate:
             yield "429"

@@ -2,7 +2,11 @@
 
 from django.http import HttpResponse
 from django.utils import timezone
-from rest_framework.exceptions import MethodNotAllowed, NotAuthenticated
+from rest_framework.exceptions import (
+    MethodNotAllowed,
+    NotAuthenticated,
+    ValidationError,
+)
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
@@ -28,7 +32,7 @@ class TenantViewSet(Limited, ViewSet):
     query: dict = {}
     filters: dict = {}
     answers: dict = {}
-    conflicts: dict = {}
+    conflicts: tuple = ()
     features: dict = {}
     tracks: tuple = ()
 
@@ -71,12 +75,24 @@ class TenantViewSet(Limited, ViewSet):
         """The body, as its declaration reads it."""
         return self.read_as(self.reads[self.action], self.body)
 
-    def read_query(self) -> dict:
-        """The query of a write, as its declaration reads it; empty means not sent."""
-        sent = {
-            name: value for name, value in self.request.query_params.items() if value
+    def read_with_query(self) -> tuple[dict, dict]:
+        """Body and query of a write; every flaw of both is told at once."""
+        query = self.request.query_params.items()
+        sent = {name: value for name, value in query if value}  # empty: not sent
+        readers = [
+            self.reads[self.action](data=self.body),
+            self.query[self.action](data=sent),
+        ]
+        flaws = {
+            name: detail
+            for reader in readers
+            if not reader.is_valid()
+            for name, detail in reader.errors.items()
         }
-        return self.read_as(self.query[self.action], sent)
+        if flaws:
+            raise ValidationError(flaws)
+        said, asked = (reader.validated_data for reader in readers)
+        return said, asked
 
     def read_as(self, declaration, data) -> dict:
         reader = declaration(data=data)

@@ -112,11 +112,12 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", click["id"])
 
     order = (
-        '{"external_id": "order-10417", "click_id": "%s", "customer_id": "acct-55120",'
+        f'{{"external_id": "order-10417", "click_id": "{click["id"]}",'
+        ' "customer_id": "acct-55120",'
         ' "commissions": [{"sub_amount": 200},'
         ' {"sub_amount": "49.90", "commission_type": "accessories"}],'
         ' "meta_data": {"channel": "web"}}'
-    ) % click["id"]
+    )
     with time_machine.travel(datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC), tick=False):
         response = api.post("/conversions/", order)
     sale = said(response)

@@ -44,10 +44,10 @@ class CountryCode(Lookup):
     """An alpha-2 code, any case."""
 
     def to_internal_value(self, data):
-        code = super().to_internal_value(data).upper()
-        if code not in countries:
+        code = super().to_internal_value(data)
+        if not code.isascii() or code.upper() not in countries:
             raise Flaw("Unknown country")
-        return code
+        return code.upper()
 
 
 class CountryInput(Input):

@@ -2,13 +2,14 @@
 
 from accounts.services.usage import Rate
 from affiliate_site.api.clues import (
-    ClientInput,
-    LinkInput,
+    ClientAddress,
+    Clue,
+    UserAgent,
     clues_of,
     demand,
     is_missing,
 )
-from affiliate_site.api.fields import MetaData, Text
+from affiliate_site.api.fields import Input, MetaData, Text
 from affiliate_site.api.filters import From, ListFilter, Until, Words
 from affiliate_site.api.shapes.sales import (
     ClickIdShape,
@@ -24,11 +25,16 @@ from tracking.services.clicks import Visit, record_click
 LONGEST_READ = 1024 * 1024  # cut at 2,048 below; a body holds no more than this
 
 
-class ClickInput(LinkInput, ClientInput):
+class ClickInput(Input):
     """A visit through a link."""
 
+    referral_code = Clue()
+    asset_id = Clue()
+    source_id = Clue()
     referrer = Text(required=False, max_length=LONGEST_READ)
     landing_page = Text(required=False, max_length=LONGEST_READ)
+    user_agent = UserAgent()
+    ip = ClientAddress()
     meta_data = MetaData(required=False)
 
 

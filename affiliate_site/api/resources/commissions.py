@@ -35,7 +35,7 @@ class CommissionViewSet(TenantViewSet):
     thing = Commission
     rates = {"list": Rate(1500, minutes=5)}
     filters = {"list": CommissionFilter}
-    conflicts = {"approve": True, "disapprove": True}
+    conflicts = ("approve", "disapprove")
     answers = {
         "list": CommissionShape(many=True),
         "approve": CommissionShape,

@@ -6,7 +6,14 @@ from rest_framework.exceptions import ValidationError
 
 from accounts.services.usage import Rate
 from affiliate_site.api.attempts import Attempts
-from affiliate_site.api.clues import ClientInput, ClueInput, TrackingQuery, clues_of
+from affiliate_site.api.clues import (
+    ALIASES,
+    ClientAddress,
+    Clue,
+    TrackingQuery,
+    UserAgent,
+    clues_of,
+)
 from affiliate_site.api.errors import Flaw
 from affiliate_site.api.fields import (
     Amount,
@@ -56,16 +63,27 @@ class PartInput(Input):
     comment = Text(required=False, max_length=1000)
 
 
-class SaleInput(ClueInput, ClientInput):
+class SaleInput(Input):
     """A sale, and who brought it. `commissions` takes the place of `amount`."""
 
+    aliases = ALIASES
+
     customer_id = Text(required=False)
+    coupon = Clue()
+    referral_code = Clue()
+    click_id = Clue()
+    tracking_id = Clue()
+    asset_id = Clue()
+    source_id = Clue()
     external_id = Text(required=False)
     amount = Amount(required=False)
     currency = Currency(required=False)
     commission_type = Lookup(required=False)
     commissions = Items(child=PartInput(), most=MOST_PARTS, required=False)
     meta_data = MetaData(required=False)
+    program_group = Clue()
+    user_agent = UserAgent()
+    ip = ClientAddress()
 
     def validate(self, said):
         """Amounts are checked in their currency; without one, in none yet."""
@@ -135,7 +153,7 @@ class ConversionViewSet(Attempts, TenantViewSet):
     def create(self, request):
         """Record a sale and everything that follows from it, or nothing at all."""
         external_id = self.admit_sale()
-        said, asked = self.read(), self.read_query()
+        said, asked = self.read_with_query()
         conversion = record_conversion(
             self.account, sale=sale_of(said, asked, external_id), at=self.at
         )

@@ -2,9 +2,11 @@
 
 from accounts.services.usage import Rate
 from affiliate_site.api.clues import (
-    ClientInput,
-    ClueInput,
+    ALIASES,
+    ClientAddress,
+    Clue,
     TrackingQuery,
+    UserAgent,
     clues_of,
     demand,
 )
@@ -25,12 +27,23 @@ from tracking.services.customers import (
 )
 
 
-class CustomerInput(ClueInput, ClientInput):
+class CustomerInput(Input):
     """A customer of the caller's, and who brought it."""
 
+    aliases = ALIASES
+
     customer_id = Text()
+    coupon = Clue()
+    referral_code = Clue()
+    click_id = Clue()
+    tracking_id = Clue()
+    asset_id = Clue()
+    source_id = Clue()
     status = Lookup(required=False)
     meta_data = MetaData(required=False)
+    user_agent = UserAgent()
+    ip = ClientAddress()
+    program_group = Clue()
 
 
 class CustomerChange(Input):
@@ -78,7 +91,7 @@ class CustomerViewSet(TenantViewSet):
     def create(self, request):
         """Register a customer; it belongs to whom the highest clue names, for ever."""
         demand(self.body, "customer_id")
-        said, asked = self.read(), self.read_query()
+        said, asked = self.read_with_query()
         customer = register(
             self.account, registration=registration_of(said, asked), at=self.at
         )

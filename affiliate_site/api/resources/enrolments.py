@@ -72,7 +72,7 @@ class EnrolmentViewSet(TenantViewSet):
     rates = Rate(1500, minutes=5)
     reads = {"create": EnrolmentInput}
     filters = {"list": EnrolmentFilter}
-    conflicts = {"create": True, "approve": True, "disapprove": True}
+    conflicts = ("create", "approve", "disapprove")
     answers = {
         "list": EnrolmentShape(many=True),
         "create": EnrolmentShape,

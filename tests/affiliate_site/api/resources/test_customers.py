@@ -351,16 +351,13 @@ def test_warns_when_the_customer_is_the_affiliate(api, odette):
         (7, None),
         ("x" * 5000, None),
         (", " * 600 + "203.0.113.7", "203.0.113.7"),
-        ("fe80::1%eth0", "fe80::1"),
     ],
-    ids=["list", "second", "odd", "empty", "number", "long", "late", "zone"],
+    ids=["list", "second", "odd", "empty", "number", "long", "late"],
 )
 def test_never_refuses_an_address(api, account, odette, sent, kept):
     registered(api, {"ip": sent})
 
-    assert account.customers.get().ip in (kept, sent)
-    if kept is None:
-        assert account.customers.get().ip is None
+    assert account.customers.get().ip == kept
 
 
 def test_cuts_a_user_agent_at_1000_characters(api, account, odette):
@@ -525,7 +522,7 @@ def test_names_every_odd_field_in_the_order_of_the_table(api, odette):
         "program_group",
     ]
 
-    response = api.post("/customers/", {name: 1.5 for name in reversed(names)})
+    response = api.post("/customers/", dict.fromkeys(reversed(names), 1.5))
 
     assert response.status_code == 400
     found = [entry["property_path"] for entry in response.json()["errors"]]

@@ -1,0 +1,551 @@
+"""Contract 2.4.1 to 2.4.3: affiliates, as the API takes and shows them."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.hashers import check_password
+
+from tests.conftest import NOW
+from tests.factories.tracking import AffiliateFactory, ClickFactory
+
+pytestmark = pytest.mark.usefixtures("now")
+
+LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+NOT_FOUND = {"errors": [{"message": "Affiliate not found"}]}
+MISSING = "Missing mandatory parameter(s)"
+TYPE = "This value should be of type {{ type }}."
+LONG = "This value is too long, {{ limit }} characters at most."
+SHORT = "This value is too short, {{ limit }} characters at least."
+EMAIL = "This is not a valid email address."
+NAME = {"firstname": "Odette", "lastname": "Varga"}
+ADDRESS = {
+    "address": "Pristaniška 4",
+    "address_two": None,
+    "postal_code": "6000",
+    "city": "Koper",
+    "state": None,
+    "country": {"code": "SI"},
+}
+BARE = {
+    "id": "odettevarga",
+    "firstname": "Odette",
+    "lastname": "Varga",
+    "email": None,
+    "company": None,
+    "address": None,
+    "meta_data": {},
+    "parent_id": None,
+    "created_at": "2026-03-04T09:15:27+00:00",
+    "affiliate_group_id": None,
+    "promoted_at": None,
+    "promotion_method": None,
+    "custom_fields": {},
+}
+FULL = BARE | {
+    "email": "odette@notes.example.org",
+    "company": {"name": "Varga Notes", "description": None},
+    "address": ADDRESS | {"country": {"code": "SI", "name": "Slovenia"}},
+    "meta_data": {"tier": "silver"},
+}
+
+
+def flaw(path, message, raw=None):
+    return {"message": message, "message_raw": raw or message, "property_path": path}
+
+
+def missing(*paths):
+    return {"errors": [flaw(path, MISSING) for path in paths]}
+
+
+def limits_of(response):
+    return [response.headers.get(name) for name in LIMITS]
+
+
+def signed_up(api, body):
+    response = api.post("/affiliates/", NAME | body)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+# POST /affiliates/
+
+
+def test_signs_an_affiliate_up(api):
+    body = {
+        "firstname": "Odette",
+        "lastname": "Varga",
+        "email": "odette@notes.example.org",
+        "password": "a secret of hers",
+        "company": {"name": "Varga Notes"},
+        "address": ADDRESS,
+        "custom_fields": {"website": "https://notes.example.org"},
+        "meta_data": {"tier": "silver"},
+    }
+
+    response = api.post("/affiliates/", body)
+
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == FULL | {"password": None}
+    assert list(response.json()) == [*BARE, "password"]
+    assert limits_of(response) == ["1500", "1499", str(int(NOW.timestamp()) + 300)]
+    assert "Link" not in response
+    shown = api.get("/affiliates/odettevarga/")
+    assert shown.status_code == 200
+    assert shown.json() == FULL
+
+
+def test_signs_an_affiliate_up_by_its_name_alone(api, account):
+    shown = signed_up(api, {})
+
+    password = shown.pop("password")
+    assert shown == BARE
+    assert re.fullmatch("[A-Za-z0-9]{16}", password)
+    assert check_password(password, account.affiliates.get().password)
+    assert account.enrolments.count() == 0
+
+
+def test_shows_a_password_once(api):
+    password = signed_up(api, {})["password"]
+
+    for path in ("/affiliates/", "/affiliates/odettevarga/"):
+        assert password.encode() not in api.get(path).content
+        assert b"password" not in api.get(path).content
+
+
+@pytest.mark.parametrize(
+    "password", ["x" * 8, "x" * 128, " " * 8, "žš🛶" * 3, 12345678]
+)
+def test_keeps_a_password_that_was_sent_as_a_hash(api, account, password):
+    assert signed_up(api, {"password": password})["password"] is None
+
+    assert check_password(str(password), account.affiliates.get().password)
+
+
+def test_sends_no_welcome(api):
+    response = api.post("/affiliates/?send_welcome_email=true", NAME)
+
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"email": None, "password": None, "company": None, "address": None},
+        {"custom_fields": None, "meta_data": None},
+        {"company": {}, "address": {}, "custom_fields": {}, "meta_data": {}},
+        {"company": {"name": None, "description": None}},
+        {"company": {"unknown": "x"}},
+        {"id": "chosen", "created_at": "x", "parent_id": "x", "promoted_at": 1},
+        {"metadata": {"a": "b"}, "affiliate_group_id": "ag_1", "referral_code": "x"},
+    ],
+    ids=[
+        "nulls",
+        "more-nulls",
+        "empty-objects",
+        "nulls-inside",
+        "unknown-inside",
+        "read-only",
+        "unknown",
+    ],
+)
+def test_does_not_mind_what_says_nothing(api, body):
+    shown = signed_up(api, body)
+
+    del shown["password"]
+    assert shown == BARE
+
+
+def test_returns_text_byte_for_byte(api):
+    odd = " 🛶 e\u0301 \u2028\t"
+    address = {
+        "address": odd,
+        "address_two": "",
+        "postal_code": odd,
+        "city": odd,
+        "state": odd,
+        "country": {"code": " si\n", "name": "Nowhere"},
+    }
+
+    shown = signed_up(
+        api,
+        {
+            "firstname": odd,
+            "lastname": odd,
+            "company": {"name": odd, "description": ""},
+            "address": address,
+            "meta_data": {odd: odd},
+        },
+    )
+
+    assert (shown["firstname"], shown["lastname"]) == (odd, odd)
+    assert shown["company"] == {"name": odd, "description": ""}
+    assert shown["address"] == address | {"country": {"code": "SI", "name": "Slovenia"}}
+    assert shown["meta_data"] == {odd: odd}
+    del shown["password"]
+    assert api.get(f"/affiliates/{shown['id']}/").json() == shown
+
+
+def test_takes_integers_as_their_digits(api):
+    shown = signed_up(
+        api,
+        {
+            "firstname": 7,
+            "lastname": 8,
+            "company": {"name": 9},
+            "address": ADDRESS | {"postal_code": 6000},
+        },
+    )
+
+    assert (shown["id"], shown["firstname"], shown["lastname"]) == ("78", "7", "8")
+    assert shown["company"] == {"name": "9", "description": None}
+    assert shown["address"]["postal_code"] == "6000"
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("odette@notes.example.org", "odette@notes.example.org"),
+        (" Odette+a@Notes.example.org\n", "Odette+a@Notes.example.org"),
+        ("x" * 64 + "@" + ".".join(["y" * 60] * 3) + ".ab", None),
+    ],
+    ids=["plain", "trimmed", "long"],
+)
+def test_keeps_an_address_as_it_was_spelled(api, sent, kept):
+    assert signed_up(api, {"email": sent})["email"] == (kept or sent)
+
+
+@pytest.mark.parametrize(
+    ("country", "code", "name"),
+    [
+        ("SI", "SI", "Slovenia"),
+        ("si", "SI", "Slovenia"),
+        (" sI ", "SI", "Slovenia"),
+        ({"code": "de"}, "DE", "Germany"),
+        ({"code": "AT", "name": "Österreich"}, "AT", "Austria"),
+    ],
+    ids=repr,
+)
+def test_takes_a_country_by_its_code(api, country, code, name):
+    shown = signed_up(api, {"address": ADDRESS | {"country": country}})
+
+    assert shown["address"]["country"] == {"code": code, "name": name}
+
+
+ODD_FIELDS = [
+    ({"firstname": None}, [("firstname", MISSING)]),
+    ({"firstname": ""}, [("firstname", MISSING)]),
+    ({"lastname": " \t\u00a0"}, [("lastname", MISSING)]),
+    ({"firstname": [], "lastname": ""}, [("firstname", TYPE), ("lastname", MISSING)]),
+    ({"firstname": "x" * 256}, [("firstname", LONG, 255)]),
+    ({"email": "odette"}, [("email", EMAIL)]),
+    ({"email": "odette@"}, [("email", EMAIL)]),
+    ({"email": ""}, [("email", EMAIL)]),
+    ({"email": "a@b.example, c@d.example"}, [("email", EMAIL)]),
+    ({"email": ["a@b.example"]}, [("email", TYPE)]),
+    ({"email": "x" * 243 + "@example.org"}, [("email", LONG, 254)]),
+    ({"password": "x" * 7}, [("password", SHORT, 8)]),
+    ({"password": ""}, [("password", SHORT, 8)]),
+    ({"password": "x" * 129}, [("password", LONG, 128)]),
+    ({"password": True}, [("password", TYPE)]),
+    ({"company": "Varga Notes"}, [("company", TYPE, "object")]),
+    ({"company": []}, [("company", TYPE, "object")]),
+    ({"company": {"name": "x" * 256}}, [("company.name", LONG, 255)]),
+    ({"company": {"description": "x" * 1001}}, [("company.description", LONG, 1000)]),
+    ({"address": "Pristaniška 4"}, [("address", TYPE, "object")]),
+    (
+        {"address": {"city": "Koper"}},
+        [
+            ("address.address", MISSING),
+            ("address.postal_code", MISSING),
+            ("address.country.code", MISSING),
+        ],
+    ),
+    (
+        {"address": {"state": "x", "address": " ", "postal_code": "", "city": None}},
+        [
+            ("address.address", MISSING),
+            ("address.postal_code", MISSING),
+            ("address.city", MISSING),
+            ("address.country.code", MISSING),
+        ],
+    ),
+    ({"address": ADDRESS | {"country": None}}, [("address.country.code", MISSING)]),
+    ({"address": ADDRESS | {"country": {}}}, [("address.country.code", MISSING)]),
+    ({"address": ADDRESS | {"country": ""}}, [("address.country.code", MISSING)]),
+    (
+        {"address": ADDRESS | {"country": {"name": "Slovenia"}}},
+        [("address.country.code", MISSING)],
+    ),
+    (
+        {"address": ADDRESS | {"country": "XX"}},
+        [("address.country.code", "Unknown country")],
+    ),
+    (
+        {"address": ADDRESS | {"country": "SVN"}},
+        [("address.country.code", "Unknown country")],
+    ),
+    (
+        {"address": ADDRESS | {"country": {"code": "Slovenia"}}},
+        [("address.country.code", "Unknown country")],
+    ),
+    (
+        {"address": ADDRESS | {"country": {"code": 705}}},
+        [("address.country.code", "Unknown country")],
+    ),
+    (
+        {"address": ADDRESS | {"country": "ß"}},
+        [("address.country.code", "Unknown country")],
+    ),
+    (
+        {"address": ADDRESS | {"country": {"code": "ﬁ"}}},
+        [("address.country.code", "Unknown country")],
+    ),
+    ({"address": ADDRESS | {"country": []}}, [("address.country", TYPE, "object")]),
+    ({"address": ADDRESS | {"city": {}}}, [("address.city", TYPE)]),
+    ({"address": ADDRESS | {"state": "x" * 256}}, [("address.state", LONG, 255)]),
+    ({"custom_fields": []}, [("custom_fields", TYPE, "object")]),
+    ({"custom_fields": {"website": True}}, [("custom_fields[website]", TYPE)]),
+    (
+        {"custom_fields": {"website": "x" * 5001}},
+        [("custom_fields[website]", LONG, 5000)],
+    ),
+    (
+        {"custom_fields": {"fine": "x" * 5000, "shoes": ["x"] * 51}},
+        [
+            (
+                "custom_fields[shoes]",
+                "This list holds {{ limit }} items at most.",
+                50,
+            )
+        ],
+    ),
+    ({"meta_data": {"tier": None}}, [("meta_data[tier]", TYPE)]),
+    (
+        {"meta_data": {"a b": "x" * 256, "c/d": "x"}},
+        [
+            ("meta_data[a b]", LONG, 255),
+            ("meta_data[c/d]", "This key holds a character that is not allowed."),
+        ],
+    ),
+    (
+        {
+            "meta_data": 1,
+            "custom_fields": 1,
+            "address": 1,
+            "company": 1,
+            "password": "x",
+            "email": "x",
+            "lastname": None,
+            "firstname": None,
+        },
+        [
+            ("firstname", MISSING),
+            ("lastname", MISSING),
+            ("email", EMAIL),
+            ("password", SHORT, 8),
+            ("company", TYPE, "object"),
+            ("address", TYPE, "object"),
+            ("custom_fields", TYPE, "object"),
+            ("meta_data", TYPE, "object"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "entries"),
+    ODD_FIELDS,
+    ids=[f"{n}-{'-'.join(it[0])[:30]}" for n, it in enumerate(ODD_FIELDS)],
+)
+def test_refuses_odd_fields(api, account, body, entries):
+    told = []
+    for path, template, *filling in entries:
+        value = str(filling[0] if filling else "string")
+        told.append(flaw(path, re.sub(r"\{\{ \w+ \}\}", value, template), template))
+
+    response = api.post("/affiliates/", NAME | body)
+
+    assert response.status_code == 400
+    assert response.json() == {"errors": told}
+    assert account.affiliates.count() == 0
+
+
+def test_misses_both_names(api):
+    response = api.post("/affiliates/", {})
+
+    assert response.status_code == 400
+    assert response.json() == missing("firstname", "lastname")
+
+
+@pytest.mark.parametrize("body", ["", "[]", '[{"firstname": "a"}]', "firstname=a"])
+def test_wants_a_json_object(api, body):
+    response = api.post("/affiliates/", body)
+
+    assert response.status_code == 400
+    assert response.json() == {
+        "errors": [{"message": "Request body was not valid JSON"}]
+    }
+
+
+@pytest.mark.parametrize(
+    "email", ["odette@notes.example.org", " ODETTE@Notes.Example.ORG "]
+)
+def test_refuses_an_address_that_is_taken(api, account, odette, email):
+    response = api.post("/affiliates/", NAME | {"email": email})
+
+    assert response.status_code == 400
+    assert response.json() == {
+        "errors": [flaw("email", "Email address is already in use")]
+    }
+    assert account.affiliates.count() == 1
+
+
+def test_takes_an_address_that_was_freed_or_is_foreign(api, odette, foreign):
+    odette.affiliate.change(removed_at=NOW)
+
+    ours = signed_up(api, {"email": "odette@notes.example.org"})
+    theirs = signed_up(api, {"email": "zz-marker@notes.example.org"})
+
+    assert (ours["id"], theirs["id"]) == ("odettevarga2", "odettevarga3")
+
+
+# GET /affiliates/{id}/
+
+
+def test_shows_an_affiliate(api, odette):
+    response = api.get("/affiliates/odettevarga/")
+
+    assert response.status_code == 200
+    assert response.json() == BARE | {
+        "email": "odette@notes.example.org",
+        "created_at": "2025-11-24T09:15:27+00:00",
+    }
+    assert list(response.json()) == list(BARE)
+    assert limits_of(response) == ["1500", "1499", str(int(NOW.timestamp()) + 300)]
+
+
+@pytest.mark.parametrize(
+    "slug", ["unknown", "OdetteVarga", "removed", "zz-marker-affiliate"]
+)
+def test_does_not_know_other_affiliates(api, account, odette, foreign, slug):
+    AffiliateFactory(account=account, slug="removed", removed_at=NOW)
+
+    response = api.get(f"/affiliates/{slug}/")
+
+    assert response.status_code == 404
+    assert response.json() == NOT_FOUND
+
+
+# GET /affiliates/
+
+
+@pytest.fixture
+def listed(account, other_account, odette, rival, foreign):
+    """Odette, Mina, somebody without a program, one removed, one foreign."""
+    AffiliateFactory(
+        account=account, slug="nobody", email="100%_x@x.example", created_at=NOW
+    )
+    AffiliateFactory(
+        account=account,
+        slug="removed",
+        email="removed@notes.example.org",
+        removed_at=NOW,
+    )
+
+
+def test_lists_affiliates_newest_first(api, listed):
+    response = api.get("/affiliates/")
+
+    assert response.status_code == 200
+    assert [row["id"] for row in response.json()] == [
+        "nobody",
+        "minakessler",
+        "odettevarga",
+    ]
+    assert response.json()[2] == api.get("/affiliates/odettevarga/").json()
+    assert limits_of(response) == ["1500", "1499", str(int(NOW.timestamp()) + 300)]
+    address = "<http://testserver/1.6/affiliates/?page=1>"
+    assert response["Link"] == f'{address}; rel="last", {address}; rel="first"'
+
+
+EVERYBODY = ["nobody", "minakessler", "odettevarga"]
+FILTERS = [
+    ("email=odette@notes.example.org", ["odettevarga"]),
+    ("email=ODETTE%40Notes.Example.ORG", ["odettevarga"]),
+    ("email=odette@notes.example", []),
+    ("email=odette", []),
+    ("email=100%25_x@x.example", ["nobody"]),
+    ("email=%25", []),
+    ("email=removed@notes.example.org", []),
+    ("email=zz-marker@notes.example.org", []),
+    ("email=", EVERYBODY),
+    ("referral_code=qv7kd2p", ["odettevarga"]),
+    ("referral_code=QV7KD2P", []),
+    ("referral_code=unknown", []),
+    ("referral_code=zz-marker-code", []),
+    ("referral_code=", EVERYBODY),
+    ("source_id={source}", ["odettevarga"]),
+    ("source_id={foreign_source}", []),
+    ("source_id={odd_source}", []),
+    ("source_id=1", []),
+    ("source_id=unknown", []),
+    ("source_id=99999999999999999999-000000", []),
+    ("source_id=", EVERYBODY),
+    ("click_id={click}", ["odettevarga"]),
+    ("click_id={foreign_click}", []),
+    ("click_id=5b0f6f1e-98c4-4c0e-9f0a-3c1f0d2b7a61", []),
+    ("click_id=unknown", []),
+    ("click_id=", EVERYBODY),
+    ("parent_id=odettevarga", []),
+    ("parent_id=unknown", []),
+    ("parent_id=", EVERYBODY),
+    ("parentId=odettevarga", []),
+    ("parentId=", EVERYBODY),
+    ("affiliate_group_id=ag_unknown", []),
+    ("affiliate_group_id=", EVERYBODY),
+    ("email=odette@notes.example.org&referral_code=qv7kd2p", ["odettevarga"]),
+    ("email=odette@notes.example.org&referral_code=mina777", []),
+    ("firstname=Odette&limit=1&date_from=x", EVERYBODY),
+]
+
+
+@pytest.mark.parametrize(("query", "found"), FILTERS, ids=[it[0] for it in FILTERS])
+def test_narrows_the_list(
+    api, account, other_account, odette, foreign, click, pair, listed, query, found
+):
+    theirs = ClickFactory(account=other_account, enrolment=foreign)
+    number = pair["source_id"].partition("-")[0]
+    hex_digits = "000000" if not pair["source_id"].endswith("000000") else "ffffff"
+    query = query.format(
+        source=pair["source_id"],
+        odd_source=f"{number}-{hex_digits}",
+        foreign_source=other_account.sources.get(),
+        click=click,
+        foreign_click=theirs,
+    )
+
+    response = api.get(f"/affiliates/?{query}")
+
+    assert response.status_code == 200
+    assert [row["id"] for row in response.json()] == found
+
+
+def test_names_an_affiliate_of_several_programs_once(api, account, odette, rival):
+    account.enrolments.create(program=rival.program, affiliate=odette.affiliate)
+    for n in range(3):
+        ClickFactory(account=account, enrolment=odette, created_at=NOW + timedelta(n))
+
+    assert len(api.get("/affiliates/").json()) == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["click_id", "source_id", "email", "referral_code", "parent_id", "parentId"],
+)
+def test_refuses_nul_in_a_query(api, name):
+    response = api.get(f"/affiliates/?{name}=a%00b")
+
+    assert response.status_code == 400
+    assert response.json() == {"errors": [flaw(name, "This value is not valid text.")]}
