@@ -23,8 +23,8 @@ class UserAgent(Text):
         super().__init__(required=False, max_length=1000, cut=True, **kwargs)
 
 
-class ClientAddress(serializers.CharField):
-    """The visitor's, or a forwarded-for list; what is odd is kept as nothing."""
+class Hearsay(serializers.CharField):
+    """What the caller says of a visitor: an odd value is nothing, never an error."""
 
     def __init__(self, **kwargs):
         super().__init__(required=False, **kwargs)

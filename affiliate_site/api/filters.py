@@ -56,15 +56,16 @@ class FlagParameter(TextParameter):
 
 
 class ChoiceParameter(TextParameter):
-    """One word of a fixed list; the refusal names them."""
+    """One word of a fixed list; the refusal names them, their aliases apart."""
 
-    def __init__(self, *, choices, **kwargs):
+    def __init__(self, *, choices, aliases, **kwargs):
         super().__init__(**kwargs)
         self.choices = choices
+        self.aliases = aliases
 
     def clean(self, value):
         value = super().clean(value)
-        if value and value not in self.choices:
+        if value and value not in (*self.choices, *self.aliases):
             raise FormError(
                 NO_CHOICE,
                 params={
@@ -112,8 +113,8 @@ class Choice(django_filters.Filter):
 
     field_class = ChoiceParameter
 
-    def __init__(self, *, choices, **kwargs):
-        super().__init__(choices=tuple(choices), **kwargs)
+    def __init__(self, *, choices, aliases=(), **kwargs):
+        super().__init__(choices=tuple(choices), aliases=aliases, **kwargs)
         self.schema = {"type": "string", "enum": list(choices)}
 
 

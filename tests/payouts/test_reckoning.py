@@ -83,7 +83,7 @@ def test_writes_a_line_for_each_part_in_their_order():
     assert [line.part for line in lines] == parts
     assert [line.affiliate for line in lines] == [7, 7, 7]
     assert [line.exact for line in lines] == [
-        Decimal("20"),
+        Decimal(20),
         Decimal(0),
         Decimal("3.7425"),
     ]

@@ -2,14 +2,14 @@
 
 from accounts.services.usage import Rate
 from affiliate_site.api.clues import (
-    ClientAddress,
     Clue,
+    Hearsay,
     UserAgent,
     clues_of,
     demand,
     is_missing,
 )
-from affiliate_site.api.fields import Input, MetaData, Text
+from affiliate_site.api.fields import Input, MetaData
 from affiliate_site.api.filters import From, ListFilter, Until, Words
 from affiliate_site.api.shapes.sales import (
     ClickIdShape,
@@ -22,8 +22,6 @@ from tracking.errors import ClickNotFound
 from tracking.models.clicks import Click
 from tracking.services.clicks import Visit, record_click
 
-LONGEST_READ = 1024 * 1024  # cut at 2,048 below; a body holds no more than this
-
 
 class ClickInput(Input):
     """A visit through a link."""
@@ -31,10 +29,10 @@ class ClickInput(Input):
     referral_code = Clue()
     asset_id = Clue()
     source_id = Clue()
-    referrer = Text(required=False, max_length=LONGEST_READ)
-    landing_page = Text(required=False, max_length=LONGEST_READ)
+    referrer = Hearsay()
+    landing_page = Hearsay()
     user_agent = UserAgent()
-    ip = ClientAddress()
+    ip = Hearsay()
     meta_data = MetaData(required=False)
 
 

@@ -8,8 +8,8 @@ from accounts.services.usage import Rate
 from affiliate_site.api.attempts import Attempts
 from affiliate_site.api.clues import (
     ALIASES,
-    ClientAddress,
     Clue,
+    Hearsay,
     TrackingQuery,
     UserAgent,
     clues_of,
@@ -83,7 +83,7 @@ class SaleInput(Input):
     meta_data = MetaData(required=False)
     program_group = Clue()
     user_agent = UserAgent()
-    ip = ClientAddress()
+    ip = Hearsay()
 
     def validate(self, said):
         """Amounts are checked in their currency; without one, in none yet."""

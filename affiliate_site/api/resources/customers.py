@@ -3,8 +3,8 @@
 from accounts.services.usage import Rate
 from affiliate_site.api.clues import (
     ALIASES,
-    ClientAddress,
     Clue,
+    Hearsay,
     TrackingQuery,
     UserAgent,
     clues_of,
@@ -42,7 +42,7 @@ class CustomerInput(Input):
     status = Lookup(required=False)
     meta_data = MetaData(required=False)
     user_agent = UserAgent()
-    ip = ClientAddress()
+    ip = Hearsay()
     program_group = Clue()
 
 

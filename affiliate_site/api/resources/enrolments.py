@@ -14,7 +14,7 @@ from tracking.models.enrolments import Enrolment
 from tracking.services.enrolments import Entry, decide_on, enrol
 from tracking.services.programs import program_named
 
-APPROVED = {"true": True, "false": False, "pending": None, "null": None}
+APPROVED = {"true": True, "false": False, "pending": None}
 
 
 class WhoInput(Input):
@@ -47,7 +47,7 @@ class EnrolmentFilter(ListFilter):
     parent_id = Words(method="nobody")
     parentId = Words(method="nobody")  # noqa: N815 - an alias of the public API
     affiliate_group_id = Words(method="nobody")
-    approved = Choice(choices=APPROVED, method="by_approval")
+    approved = Choice(choices=APPROVED, aliases=("null",), method="by_approval")
 
     def by_source(self, rows, name, value):
         number, hex_digits = numbered(value) or (0, "")
@@ -59,7 +59,7 @@ class EnrolmentFilter(ListFilter):
         return rows.with_email(value)
 
     def by_approval(self, rows, name, value):
-        return rows.filter(approved=APPROVED[value])
+        return rows.filter(approved=APPROVED.get(value))
 
     def nobody(self, rows, name, value):
         return rows.none()

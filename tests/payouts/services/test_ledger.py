@@ -1,4 +1,4 @@
-"""architecture.md, section 14: one transfer after the other, and what they add up to."""
+"""architecture.md, section 14: each transfer, and what they add up to."""
 
 from decimal import Decimal
 

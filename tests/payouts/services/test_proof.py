@@ -319,7 +319,7 @@ def test_finds_a_row_that_belongs_to_two_accounts(
 )
 def test_finds_an_amount_that_is_not_whole(account, commission, table, column, value):
     with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {table} SET {column} = {value}")
+        cursor.execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - ours
 
     failures = list(proof.whole_database())
 

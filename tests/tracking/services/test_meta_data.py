@@ -37,9 +37,7 @@ def test_forgets_all_keys_and_keeps_these(customer, data):
     assert customer.again().meta_data == data
 
 
-@pytest.mark.parametrize(
-    "key", ["tier", "0", "-1", "a b", "ž", "🛶", "a.b", "$", "[0"]
-)
+@pytest.mark.parametrize("key", ["tier", "0", "-1", "a b", "ž", "🛶", "a.b", "$", "[0"])
 @pytest.mark.parametrize("value", ["", "gold", " 🛶 ", "{}[]\"'\\/&:"], ids=ascii)
 def test_adds_a_key(customer, key, value):
     returned = change(set_key, customer, key=key, value=value)
