@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
+from django.test.utils import setup_databases, teardown_databases
 from hypothesis import settings as hypothesis_settings
 
 from accounts.models.keys import Role
@@ -101,6 +102,19 @@ def api(account, key_for):
 @pytest.fixture
 def other_api(other_account, key_for):
     return Api(key_for(other_account))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment, django_db_blocker, django_db_modify_db_settings
+):
+    """Always a test database: pytest-django makes one only for those who ask for `db`,
+    and a run of nothing but races would commit into the real one."""
+    with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False)
+    yield
+    with django_db_blocker.unblock():
+        teardown_databases(made, verbosity=0)
 
 
 @pytest.fixture
