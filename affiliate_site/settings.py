@@ -63,7 +63,7 @@ POSTGRESQL = {
     "options": TIME_LIMITS,
     "server_side_binding": True,
     "prepare_threshold": 5,
-    "pool": {"min_size": 1, "max_size": env.WEB_THREADS, "timeout": 3},
+    "connect_timeout": 3,
 }
 
 DATABASES = {"default": env.database()}
@@ -74,7 +74,13 @@ elif env.PGBOUNCER:
     # A pooler in transaction mode keeps no session: nothing may rely on one.
     DATABASE |= {"OPTIONS": {}, "DISABLE_SERVER_SIDE_CURSORS": True}
 else:
-    DATABASE |= {"OPTIONS": POSTGRESQL, "CONN_HEALTH_CHECKS": True}
+    # One connection a thread, kept and asked for its health before it is used. A pool
+    # waits seconds for each connection that a restart of the server has killed.
+    DATABASE |= {
+        "OPTIONS": POSTGRESQL,
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+    }
 
 
 # Time, language, text: UTC and the spec's English, whatever a caller prefers.

@@ -6,6 +6,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gunicorn.glogging import Logger
+
+
+class Discreet(Logger):
+    """gunicorn's own log, without what a caller sent: no key, no address, no query."""
+
+    def warning(self, msg, *args, **kwargs):
+        if msg.startswith("Invalid request from"):
+            msg = "A request was refused: it is not HTTP."
+        super().warning(msg, *args, **kwargs)
+
+    def exception(self, msg, *args, **kwargs):
+        if msg.startswith("Error handling request"):
+            msg, args = "Error handling a request", ()
+        super().exception(msg, *args, **kwargs)
+
+
 ROOT = Path(__file__).resolve().parent.parent
 
 wsgi_app = "affiliate_site.wsgi"
@@ -21,6 +38,7 @@ max_requests = 5000
 max_requests_jitter = 500
 preload_app = True
 control_socket_disable = True
+logger_class = Discreet
 MEMORY = "/dev/shm"  # noqa: S108 - worker files hold a heartbeat, no data
 worker_tmp_dir = MEMORY if Path(MEMORY).is_dir() else None
 

@@ -5,7 +5,7 @@ what it said, so that any decision can be told again, and proved.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -123,7 +123,6 @@ class Verdict:
     fault: Fault | None
     losers: tuple[Loser, ...] = ()
     late_by: timedelta | None = None
-    customer_id: str = field(default="", compare=False)
 
     def require_clue(self) -> None:
         """Refuse when no clue was sent, or the deciding one is blank."""
@@ -132,11 +131,15 @@ class Verdict:
         if self.fault is Fault.BLANK and self.deciding:
             raise BlankClue(name=self.deciding.blank)
 
-    def require_earner(self) -> None:
-        """Refuse when nobody may earn; the age of a click is asked for apart."""
+    def require_earner(self, *, customer_id: str = "") -> None:
+        """Refuse when nobody may earn; the age of a click is asked for apart.
+
+        A refusal repeats `customer_id`; a verdict does not hold it, because it is kept
+        and the customer may want to be forgotten.
+        """
         self.require_clue()
         if self.fault is Fault.UNKNOWN_CUSTOMER:
-            raise UnknownCustomer(customer_id=self.customer_id)
+            raise UnknownCustomer(customer_id=customer_id)
         if self.fault is Fault.UNKNOWN and self.deciding:
             raise UNKNOWN[self.deciding.clue]
         if self.fault is Fault.REMOVED:
@@ -169,7 +172,6 @@ def decide(
         return Verdict(
             deciding=None,
             fault=Fault.UNKNOWN_CUSTOMER if unknown else Fault.NO_CLUE,
-            customer_id=unknown.value if unknown else "",
         )
     deciding, others = deciders[0], deciders[1:]
     late_by = lateness(deciding, at)

@@ -5,7 +5,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from functools import cache
 
 from babel.core import get_global
-from babel.numbers import get_currency_precision, get_currency_symbol
+from babel.numbers import get_currency_symbol
 
 from tracking.errors import (
     BelowNought,
@@ -15,6 +15,18 @@ from tracking.errors import (
 )
 
 NOUGHT = Decimal(0)
+
+# The minor units of ISO 4217, where they are not hundredths. Babel's are those of
+# everyday cash, which leaves out the para of the dinar: 49.90 RSD would become 50.
+USUAL_EXPONENT = 2
+WITHOUT_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+WITH_THREE = "BHD IQD JOD KWD LYD OMR TND"
+WITH_FOUR = "CLF UYW"
+EXPONENTS = {
+    **dict.fromkeys(WITHOUT_DECIMALS.split(), 0),
+    **dict.fromkeys(WITH_THREE.split(), 3),
+    **dict.fromkeys(WITH_FOUR.split(), 4),
+}
 SIGNIFICANT_DIGITS = 15
 WHOLE_DIGITS = 13
 DECIMAL_TEXT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
@@ -40,10 +52,9 @@ def currency_named(code: str) -> str:
     return found.upper()
 
 
-@cache
 def exponent(currency: str) -> int:
     """Decimals of the minor unit: JPY 0, EUR 2, KWD 3."""
-    return get_currency_precision(currency)
+    return EXPONENTS.get(currency, USUAL_EXPONENT)
 
 
 @cache

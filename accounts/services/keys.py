@@ -2,9 +2,10 @@
 
 import hashlib
 import re
+from contextlib import suppress
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from accounts.errors import UnknownKey
 from accounts.ids import checksum, random_text
@@ -57,9 +58,10 @@ def recognise(text: str) -> ApiKey | None:
 
 
 def touch(key: ApiKey, *, at: datetime) -> None:
-    """Remember that the key was used; written at most once a minute."""
+    """Remember that the key was used; at most once a minute, and as well as it goes."""
     if key.last_used_at is None or key.last_used_at < at - TOUCH_PAUSE:
-        key.change(last_used_at=at)
+        with suppress(OperationalError):
+            key.change(last_used_at=at)
 
 
 def revoke(account: Account, *, prefix: str, at: datetime) -> ApiKey:

@@ -219,12 +219,21 @@ class Input(serializers.Serializer):
     aliases: dict[str, str] = {}
     default_error_messages = {"required": MISSING}
 
+    def run_validation(self, data=serializers.empty):
+        if data is None:
+            raise Flaw(WRONG_TYPE, type="object")
+        return super().run_validation(data)
+
     def to_internal_value(self, data):
         if not isinstance(data, dict):
             raise Flaw(WRONG_TYPE, type="object")
         return super().to_internal_value(self.sent(data))
 
     def sent(self, data: dict) -> dict:
+        """What is read of the data."""
+        return self.named(data)
+
+    def named(self, data: dict) -> dict:
         """The fields that carry something, under their proper names."""
         found = {
             name: value
@@ -242,7 +251,10 @@ class Input(serializers.Serializer):
         field = self.fields[name]
         if value is None:
             return field.allow_null
-        return not (value == {} and isinstance(field, Input))
+        # An object in which nothing is sent is not sent itself.
+        if isinstance(field, Input) and isinstance(value, dict):
+            return bool(field.named(value))
+        return True
 
 
 def value_at(data, path: str):

@@ -26,6 +26,14 @@ class TextParameter(forms.Field):
         return value
 
 
+class AddressParameter(TextParameter):
+    """An e-mail address, without outer white space."""
+
+    def clean(self, value):
+        value = super().clean(value)
+        return value.strip(ASCII_SPACE) if value else value
+
+
 class DayParameter(forms.Field):
     """A real day, `YYYY-MM-DD`, in the years that a calendar bears."""
 
@@ -97,8 +105,7 @@ class Words(django_filters.Filter):
 class Address(Words):
     """Equals this e-mail address, any case."""
 
-    def filter(self, qs, value):
-        return super().filter(qs, value.strip(ASCII_SPACE) if value else value)
+    field_class = AddressParameter
 
 
 class Switch(django_filters.Filter):

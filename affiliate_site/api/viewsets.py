@@ -99,10 +99,13 @@ class TenantViewSet(Limited, ViewSet):
         reader.is_valid(raise_exception=True)
         return reader.validated_data
 
-    def found(self, rows, missing):
-        """The one shown row, or the refusal that names what is missing."""
+    def found(self, rows, missing, **done):
+        """The one shown row, or the refusal that names what is missing.
+
+        `done` holds what this request has just made of it, whatever others did since.
+        """
         for row in rows.as_shown()[:1]:
-            return row
+            return row | done
         raise missing
 
     def answer(self, data):

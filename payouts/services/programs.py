@@ -77,8 +77,11 @@ def _refuse_odd(slug: str, rules: Rules, currency: str) -> None:
     refuse_long("The landing page", rules.landing_page, LONGEST_ADDRESS)
     if not 1 <= rules.cookie_time <= LONGEST_COOKIE_TIME:
         raise OddSetting(setting="The cookie time", rule="1 to 365 days")
-    if rules.landing_page and not web_address(rules.landing_page):
-        raise OddSetting(setting="The landing page", rule="an http(s) address")
+    page = rules.landing_page
+    if page and ("#" in page or not web_address(page)):
+        # Links end with `ref=<code>`, and clients split on it.
+        rule = "an http(s) address without a fragment"
+        raise OddSetting(setting="The landing page", rule=rule)
     _refuse_odd_rate(rules, currency)
 
 

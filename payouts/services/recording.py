@@ -1,6 +1,7 @@
 """Recording: the story of a sale, top to bottom."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -19,8 +20,9 @@ from tracking.models.conversions import Conversion
 from tracking.money import NOUGHT, admit
 from tracking.services.attribution import weigh
 from tracking.services.conversions import create_conversion
-from tracking.services.customers import CustomerCameFirst
+from tracking.services.customers import LookAgain
 
+LOOKS = 3  # a customer that comes and goes so often is no customer
 UNCOVERED = "the payout balance does not cover it"
 
 
@@ -41,10 +43,10 @@ class Sale:
 
 def record_conversion(account: Account, *, sale: Sale, at: datetime) -> Conversion:
     """Record a sale and everything that follows from it, or nothing at all."""
-    try:
-        return _record(account, sale, at)
-    except CustomerCameFirst:
-        return _record(account, sale, at)  # the customer is known by now
+    for _ in range(LOOKS):
+        with suppress(LookAgain):
+            return _record(account, sale, at)
+    return _record(account, sale, at)
 
 
 def _record(account: Account, sale: Sale, at: datetime) -> Conversion:
@@ -56,7 +58,7 @@ def _record(account: Account, sale: Sale, at: datetime) -> Conversion:
             at=at,
             ignore_cookie_age=sale.ignore_cookie_age,
         )
-        finding.verdict.require_earner()
+        finding.verdict.require_earner(customer_id=sale.clues.customer_id or "")
         currency = sale.currency or finding.program.currency
         items = rounded(sale.items, currency)
         parts = typed(account, finding.program, items)

@@ -164,3 +164,26 @@ def test_never_reads_the_body_of_a_method_without_one(api, method):
 
     assert answer.status in (200, 204)
     assert wire.tell() == 0
+
+
+class Broken(io.BytesIO):
+    """A body whose chunks make no sense."""
+
+    def read(self, size=-1):
+        raise OSError("invalid chunk size")
+
+
+@pytest.mark.parametrize(
+    ("method", "status"), [("POST", 400), ("GET", 200)], ids=["read", "not read"]
+)
+def test_takes_a_broken_body_for_an_empty_one(api, method, status):
+    answer = send(
+        method,
+        "/1.6/probes/" if method == "POST" else "/1.6/programs/",
+        HTTP_X_API_KEY=api.key,
+        HTTP_TRANSFER_ENCODING="chunked",
+        CONTENT_LENGTH="",
+        **{"wsgi.input": Broken()},
+    )
+
+    assert answer.status == status

@@ -345,7 +345,7 @@ def test_refuses_an_unknown_customer_alone():
     assert verdict.deciding is None
     assert verdict.fault is Fault.UNKNOWN_CUSTOMER
     with pytest.raises(UnknownCustomer) as refusal:
-        verdict.require_earner()
+        verdict.require_earner(customer_id="acct-55120")
     assert text_of(refusal) == (
         "Missing tracking parameter value and no customer found for customer id:"
         " acct-55120"

@@ -12,6 +12,13 @@ from tracking.models.affiliates import PERSON, Affiliate
 from tracking.models.programs import Program
 
 
+def _of_the_account(relation: str) -> models.FilteredRelation:
+    """Joined by the account as well: every index begins with it."""
+    return models.FilteredRelation(
+        relation, condition=models.Q(**{f"{relation}__account": models.F("account")})
+    )
+
+
 class EnrolmentQuerySet(OwnedQuerySet["Enrolment"]):
     """Enrolments of one account."""
 
@@ -28,17 +35,22 @@ class EnrolmentQuerySet(OwnedQuerySet["Enrolment"]):
 
     def as_shown(self) -> models.QuerySet[Enrolment, Any]:
         """The columns that a program affiliate's shape reads."""
-        shown: models.QuerySet[Enrolment, Any] = self.values(
+        shown: models.QuerySet[Enrolment, Any] = self.annotate(
+            code=_of_the_account("referral_codes"),
+            coupon=_of_the_account("coupons"),
+            asset=_of_the_account("program__assets"),
+            source=_of_the_account("affiliate__sources"),
+        ).values(
             *(f"affiliate__{column}" for column in PERSON),
             "approved",
             "applied_at",
-            "referral_codes__code",
-            "coupons__code",
+            "code__code",
+            "coupon__code",
             "program__landing_page",
-            "program__assets__id",
-            "program__assets__hex",
-            "affiliate__sources__id",
-            "affiliate__sources__hex",
+            "asset__id",
+            "asset__hex",
+            "source__id",
+            "source__hex",
         )
         return shown
 

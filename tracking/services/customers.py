@@ -19,8 +19,8 @@ from tracking.services.warnings import warnings_about
 PRESENT = "removed_at IS NULL"
 
 
-class CustomerCameFirst(Exception):
-    """Another sale made this customer at the same moment: look again."""
+class LookAgain(Exception):
+    """The customer came or went at this very moment: attribute the sale anew."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,13 @@ def buyer(
             created_at=at,
         )
         if not _insert(account, customer):
-            raise CustomerCameFirst
+            raise LookAgain
         note(account, "customer.created", customer, at=at)
     elif customer.status != Status.PAYING:
-        was = customer.status
-        customer.change(status=Status.PAYING)
-        note(account, "customer.updated", customer, at=at, status=[was, "paying"])
+        locked = _locked(account, customer.public_id)
+        if locked is None:
+            raise LookAgain
+        _set_status(account, locked, Status.PAYING, at)
     return customer
 
 
@@ -121,7 +122,8 @@ def rename(
         return customer
     try:
         with transaction.atomic():
-            customer.change(**values)
+            if not customer.change(expecting={"removed_at": None}, **values):
+                raise CustomerNotFound  # removed at this moment
             note(account, "customer.updated", customer, at=at, fields=sorted(values))
     except IntegrityError:
         if customer_id is not None:
@@ -153,6 +155,8 @@ def remove(account: Account, *, public_id: str, at: datetime) -> None:
             ip=None,
         ):
             raise CustomerNotFound
+        sales = account.conversions.filter(customer=customer)
+        sales.update(user_agent=None, ip=None)
         note(account, "customer.deleted", customer, at=at)
 
 
@@ -193,20 +197,27 @@ def _move(
     account: Account, public_id: str, *, to_canceled: bool, at: datetime
 ) -> Customer:
     with transaction.atomic():
-        customer = (
-            account.customers.present()
-            .select_for_update(no_key=True)
-            .filter(public_id=public_id)
-            .first()
-        )
+        customer = _locked(account, public_id)
         if customer is None:
             raise CustomerNotFound
-        was = customer.status
         status = Status.CANCELED.value if to_canceled else _restored(account, customer)
-        if status != was:
-            customer.change(status=status)
-            note(account, "customer.updated", customer, at=at, status=[was, status])
+        _set_status(account, customer, status, at)
     return customer
+
+
+def _locked(account: Account, public_id: str) -> Customer | None:
+    rows = account.customers.present().select_for_update(no_key=True)
+    return rows.filter(public_id=public_id).first()
+
+
+def _set_status(
+    account: Account, customer: Customer, status: str, at: datetime
+) -> None:
+    """Write a status, and the diary's line, where it is another one."""
+    was = customer.status
+    if was != status:
+        customer.change(status=status)
+        note(account, "customer.updated", customer, at=at, status=[was, str(status)])
 
 
 def _restored(account: Account, customer: Customer) -> str:

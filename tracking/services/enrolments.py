@@ -75,27 +75,27 @@ def decide_on(
     at: datetime,
 ) -> Enrolment:
     """Approve an affiliate in a program, or not; old commissions stay."""
-    enrolment = (
-        account.enrolments.present()
-        .select_related("affiliate")
-        .filter(program=program, affiliate__slug=affiliate_id)
-        .first()
-    )
-    if enrolment is None:
-        raise AffiliateNotFound
-    refuse_archived(program)
-    before = enrolment.approved
-    if before is approved:
-        return enrolment
     with transaction.atomic():
-        if enrolment.change(expecting={"approved": before}, approved=approved):
+        enrolment = (
+            account.enrolments.present()
+            .select_related("affiliate")
+            .select_for_update(no_key=True, of=("self",))
+            .filter(program=program, affiliate__slug=affiliate_id)
+            .first()
+        )
+        if enrolment is None:
+            raise AffiliateNotFound
+        refuse_archived(program)
+        was = enrolment.approved
+        if was is not approved:
+            enrolment.change(approved=approved)
             note(
                 account,
                 "affiliate.approved" if approved else "affiliate.disapproved",
                 enrolment.affiliate,
                 at=at,
                 program=program.slug,
-                was=before,
+                was=was,
             )
     return enrolment
 

@@ -25,6 +25,7 @@ from tracking.models.customers import Customer
 from tracking.models.enrolments import Enrolment
 from tracking.models.programs import Program
 
+NOT_KNOWN = "a new customer"
 STANDINGS = {
     True: Standing.APPROVED,
     False: Standing.DISAPPROVED,
@@ -66,7 +67,7 @@ def find_all(account: Account, clues: Clues) -> list[Found]:
 
 
 def find_customer(account: Account, value: str, group: str | None) -> Found:
-    """A known customer, in whatever program."""
+    """A known customer, in whatever program; kept by our id, not by the caller's."""
     standing = account.enrolments.filter(
         program=OuterRef("program"), affiliate=OuterRef("affiliate")
     )
@@ -81,13 +82,13 @@ def find_customer(account: Account, value: str, group: str | None) -> Found:
         .first()
     )
     if customer is None:
-        return Found(Pointer(CUSTOMER, value))
+        return Found(Pointer(CUSTOMER, NOT_KNOWN))
     program, affiliate = customer.program, customer.affiliate
     standing_now = (
         Standing.STRANGER if customer.enrolled is None else STANDINGS[customer.approved]
     )
     return Found(
-        _pointer(CUSTOMER, value, program, affiliate, standing_now),
+        _pointer(CUSTOMER, customer.public_id, program, affiliate, standing_now),
         program=program,
         affiliate=affiliate,
         customer=customer,

@@ -70,7 +70,7 @@ class AddressInput(Input):
     country = CountryInput()
 
     def sent(self, data):
-        return {"country": {}} | super().sent(data)
+        return {"country": {}} | self.named(data)
 
 
 class CustomFields(serializers.DictField):
@@ -117,7 +117,7 @@ class AffiliateFilter(ListFilter):
     click_id = Words(method="by_click")
     source_id = Words(method="by_source")
     email = Address(method="by_email")
-    referral_code = Words(field_name="enrolments__referral_codes__code")
+    referral_code = Words(method="by_code")
     parent_id = Words(method="nobody")
     parentId = Words(method="nobody")  # noqa: N815 - an alias of the public API
     affiliate_group_id = Words(method="nobody")
@@ -128,7 +128,12 @@ class AffiliateFilter(ListFilter):
 
     def by_source(self, rows, name, value):
         number, hex_digits = numbered(value) or (0, "")
-        return rows.filter(sources__pk=number, sources__hex=hex_digits)
+        sources = self.account.sources.filter(pk=number, hex=hex_digits)
+        return rows.filter(pk__in=sources.values("affiliate"))
+
+    def by_code(self, rows, name, value):
+        codes = self.account.referral_codes.filter(code=value)
+        return rows.filter(pk__in=codes.values("enrolment__affiliate"))
 
     def by_email(self, rows, name, value):
         return rows.with_email(value)

@@ -62,4 +62,10 @@ class CommissionViewSet(TenantViewSet):
 
     def shown(self, commission):
         rows = self.account.commissions.filter(pk=commission.pk)
-        return self.answer(self.shape(self.found(rows, CommissionNotFound)))
+        row = self.found(
+            rows,
+            CommissionNotFound,
+            status=commission.status,
+            finalized_at=commission.finalized_at,
+        )
+        return self.answer(self.shape(row))

@@ -1,6 +1,7 @@
 """Conversions: `/conversions/`."""
 
 from collections import defaultdict
+from contextlib import suppress
 
 from rest_framework.exceptions import ValidationError
 
@@ -53,12 +54,21 @@ class Currency(Lookup):
             raise Flaw(unknown.text) from None
 
 
+class SaleAmount(Amount):
+    """An amount of a sale, checked in the sale's currency, where one was sent."""
+
+    def to_internal_value(self, data):
+        exact = super().to_internal_value(data)
+        admitted(exact, self.root.currency_sent)
+        return exact
+
+
 class PartInput(Input):
     """A part of a sale."""
 
     aliases = {"conversion_sub_amount": "sub_amount"}
 
-    sub_amount = Amount()
+    sub_amount = SaleAmount()
     commission_type = Lookup(required=False)
     comment = Text(required=False, max_length=1000)
 
@@ -76,7 +86,7 @@ class SaleInput(Input):
     asset_id = Clue()
     source_id = Clue()
     external_id = Text(required=False)
-    amount = Amount(required=False)
+    amount = SaleAmount(required=False)
     currency = Currency(required=False)
     commission_type = Lookup(required=False)
     commissions = Items(child=PartInput(), most=MOST_PARTS, required=False)
@@ -85,26 +95,12 @@ class SaleInput(Input):
     user_agent = UserAgent()
     ip = Hearsay()
 
-    def validate(self, said):
-        """Amounts are checked in their currency; without one, in none yet."""
-        currency, flaws = said.get("currency"), {}
-        if not said.get("commissions"):
-            with_flaws(flaws, "amount", said.get("amount", NOUGHT), currency)
-        else:
-            for number, part in enumerate(said["commissions"]):
-                path = f"commissions[{number}].sub_amount"
-                with_flaws(flaws, path, part["sub_amount"], currency)
-        if flaws:
-            raise ValidationError(flaws)
-        return said
-
-
-def with_flaws(flaws: dict, path: str, amount, currency: str | None) -> None:
-    """Add what is wrong with an amount, if anything is."""
-    try:
-        admitted(amount, currency)
-    except Flaw as flaw:
-        flaws[path] = flaw.detail
+    @property
+    def currency_sent(self) -> str | None:
+        """The currency that amounts are checked in; None: known only later."""
+        with suppress(ValidationError):
+            return Currency().to_internal_value(self.initial_data.get("currency"))
+        return None
 
 
 class ConversionFilter(ListFilter):

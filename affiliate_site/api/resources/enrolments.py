@@ -38,6 +38,11 @@ class EnrolmentInput(Input):
     approved = Flag(required=False, allow_null=True)
     coupon = Lookup(required=False, min_length=1, max_length=64)
 
+    def sent(self, data):
+        said = self.named(data)
+        # Of an affiliate in which nothing is said, it is the id that is missing.
+        return {"affiliate": {}} | said if data.get("affiliate") else said
+
 
 class EnrolmentFilter(ListFilter):
     """Nobody has a parent or a group yet, so asking for one finds nobody."""
@@ -51,9 +56,8 @@ class EnrolmentFilter(ListFilter):
 
     def by_source(self, rows, name, value):
         number, hex_digits = numbered(value) or (0, "")
-        return rows.filter(
-            affiliate__sources__pk=number, affiliate__sources__hex=hex_digits
-        )
+        sources = self.account.sources.filter(pk=number, hex=hex_digits)
+        return rows.filter(affiliate__in=sources.values("affiliate"))
 
     def by_email(self, rows, name, value):
         return rows.with_email(value)
@@ -115,11 +119,12 @@ class EnrolmentViewSet(TenantViewSet):
             approved=approved,
             at=self.at,
         )
-        return self.shown(pk=enrolment.pk)
+        return self.shown({"approved": approved}, pk=enrolment.pk)
 
-    def shown(self, **which):
+    def shown(self, done=None, **which):
         rows = self.account.enrolments.present().filter(**which)
-        return self.answer(enrolment_shape(self.found(rows, AffiliateNotFound)))
+        row = self.found(rows, AffiliateNotFound, **(done or {}))
+        return self.answer(enrolment_shape(row))
 
 
 def entry_of(said: dict, *, by_default: bool) -> Entry:

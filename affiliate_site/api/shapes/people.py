@@ -76,7 +76,7 @@ def enrolment_shape(row) -> dict:
     """A row of `EnrolmentQuerySet.as_shown` as the API shows it."""
     return affiliate_shape(row, "affiliate__") | {
         "referral_link": referral_link_shape(row),
-        "coupon": row["coupons__code"],
+        "coupon": row["coupon__code"],
         "approved": row["approved"],
         "applied_at": row["applied_at"],
     }
@@ -84,12 +84,10 @@ def enrolment_shape(row) -> dict:
 
 def referral_link_shape(row) -> dict:
     """From an enrolment's columns."""
-    source = f"{row['affiliate__sources__id']}-{row['affiliate__sources__hex']}"
+    source = f"{row['source__id']}-{row['source__hex']}"
     return {
-        "link": referral_link(
-            row["program__landing_page"], row["referral_codes__code"]
-        ),
-        "asset_id": f"{row['program__assets__id']}-{row['program__assets__hex']}",
+        "link": referral_link(row["program__landing_page"], row["code__code"]),
+        "asset_id": f"{row['asset__id']}-{row['asset__hex']}",
         "source_id": source,
     }
 
