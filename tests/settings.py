@@ -19,4 +19,9 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
+# Nothing has been collected before the tests run.
+STORAGES = {
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
 INSTALLED_APPS = [*INSTALLED_APPS, "django_migration_linter"]  # for `make check`
