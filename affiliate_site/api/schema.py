@@ -92,8 +92,14 @@ class DeclaredSchema(AutoSchema):
     def get_tags(self):
         return [self.path.removeprefix("/1.6/").partition("/")[0]]
 
+    def get_summary(self):
+        """What stands beside the path in the list of operations."""
+        return self.get_description().rstrip(".")
+
     def get_description(self):
-        return (getattr(self.view, self.view.action).__doc__ or "").strip()
+        """The docstring of the action: one sentence, or a few clauses."""
+        said = getattr(self.view, self.view.action).__doc__ or ""
+        return " ".join(said.split())
 
     def get_request_serializer(self):
         reads = self.declared("reads")

@@ -7,6 +7,7 @@ from tests.shop import SOLD, Shop
 from tracking.attribution import REST, Clues
 from tracking.errors import CustomerNotFound
 from tracking.models.customers import Status
+from tracking.services import customers
 from tracking.services.attribution import verify, weigh
 from tracking.services.customers import (
     LookAgain,
@@ -122,3 +123,14 @@ def test_forgets_the_visitor_of_its_sales_too(account, shop):
 
     sale = account.conversions.get()
     assert (sale.user_agent, sale.ip) == (None, None)
+
+
+def test_removes_a_customer_once_however_many_ask_at_once(account, shop, monkeypatch):
+    seen = shop.customer("acct-1")
+    remove(account, public_id=seen.public_id, at=SOLD)
+    monkeypatch.setattr(customers, "customer_named", lambda account, public_id: seen)
+
+    with pytest.raises(CustomerNotFound):
+        remove(account, public_id=seen.public_id, at=SOLD)
+
+    assert account.events.filter(kind="customer.deleted").count() == 1
