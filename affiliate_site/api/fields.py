@@ -5,6 +5,7 @@ In a body `null` means "not sent", so a field never sees it unless it allows it.
 
 import re
 from decimal import Decimal
+from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.core.validators import validate_email
@@ -51,10 +52,18 @@ def text_of(value) -> str:
     return value
 
 
-class Text(serializers.CharField):
-    """Text, kept exactly as sent."""
+class OwnRules:
+    """A field that refuses by our own rules alone: DRF's say it in other words."""
 
-    default_error_messages = {"required": MISSING}
+    default_error_messages: ClassVar[dict[str, Any]] = {"required": MISSING}
+
+    def run_validation(self, data=serializers.empty):
+        is_empty, data = self.validate_empty_values(data)
+        return data if is_empty else self.to_internal_value(data)
+
+
+class Text(OwnRules, serializers.CharField):
+    """Text, kept exactly as sent."""
 
     def __init__(
         self, *, max_length=255, min_length=None, cut=False, filled=False, **kwargs
@@ -68,10 +77,6 @@ class Text(serializers.CharField):
         )
         self.cut = cut  # what is too long is cut, not refused
         self.filled = filled  # optional, but not blank
-
-    def run_validation(self, data=serializers.empty):
-        is_empty, data = self.validate_empty_values(data)
-        return data if is_empty else self.to_internal_value(data)
 
     def to_internal_value(self, data):
         text = self.prepared(text_of(data))
@@ -111,10 +116,8 @@ class Email(Lookup):
         return text
 
 
-class Flag(serializers.BooleanField):
+class Flag(OwnRules, serializers.BooleanField):
     """`true` or `false`, nothing else."""
-
-    default_error_messages = {"required": MISSING}
 
     def to_internal_value(self, data):
         if not isinstance(data, bool):
@@ -134,21 +137,15 @@ class QueryFlag(serializers.BooleanField):
             raise Flaw(NO_BOOLEAN) from None
 
 
-class Amount(serializers.DecimalField):
+class Amount(OwnRules, serializers.DecimalField):
     """An exact amount: a JSON number, or its digits as text; a number in answers.
 
     It comes back as exact as it was sent; `admitted` rounds it, once its currency
     is known.
     """
 
-    default_error_messages = {"required": MISSING}
-
     def __init__(self, **kwargs):
         super().__init__(max_digits=None, decimal_places=None, **kwargs)
-
-    def run_validation(self, data=serializers.empty):
-        is_empty, data = self.validate_empty_values(data)
-        return data if is_empty else self.to_internal_value(data)
 
     def to_internal_value(self, data):
         return flawed(read_amount, data)
@@ -167,10 +164,8 @@ def flawed(rule, *values):
         raise Flaw(refusal.text) from None
 
 
-class MetaData(serializers.DictField):
+class MetaData(OwnRules, serializers.DictField):
     """String keys to string values; numbers and booleans are taken as text."""
-
-    default_error_messages = {"required": MISSING}
 
     def __init__(self, **kwargs):
         super().__init__(child=serializers.CharField(), **kwargs)
@@ -188,14 +183,8 @@ class MetaData(serializers.DictField):
             ) from None
 
 
-class MetaDataValue(serializers.CharField):
+class MetaDataValue(OwnRules, serializers.CharField):
     """One value of meta data; it may be empty."""
-
-    default_error_messages = {"required": MISSING}
-
-    def run_validation(self, data=serializers.empty):
-        is_empty, data = self.validate_empty_values(data)
-        return data if is_empty else self.to_internal_value(data)
 
     def to_internal_value(self, data):
         try:
@@ -264,16 +253,12 @@ def value_at(data, path: str):
     return data
 
 
-class Items(serializers.ListField):
+class Items(OwnRules, serializers.ListField):
     """A list of objects, of a bounded length; an empty one is not sent."""
 
     def __init__(self, *, child, most, **kwargs):
         super().__init__(child=child, max_length=most, **kwargs)
         self.most = most
-
-    def run_validation(self, data=serializers.empty):
-        is_empty, data = self.validate_empty_values(data)
-        return data if is_empty else self.to_internal_value(data)
 
     def to_internal_value(self, data):
         if not isinstance(data, list):
