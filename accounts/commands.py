@@ -6,6 +6,7 @@ error and exit 1; wrong arguments are exit 2.
 """
 
 import re
+from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,7 +29,7 @@ from accounts.services.accounts import account_named
 AMOUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
-class TellingCommand(BaseCommand):
+class TellingCommand(BaseCommand, ABC):
     """A command that tells its result to eyes or to a script."""
 
     as_json = False
@@ -52,8 +53,9 @@ class TellingCommand(BaseCommand):
     def name(self) -> str:
         return type(self).__module__.rpartition(".")[2]
 
+    @abstractmethod
     def work(self, *, at: datetime, **options: Any) -> None:
-        raise NotImplementedError
+        """Call one service, and tell what came of it."""
 
     def tell(self, text: str | None, **result: Any) -> None:
         """Print the text (None: nothing) or, with --json, the result."""
@@ -89,8 +91,9 @@ class AccountCommand(TellingCommand):
     def work(self, *, at: datetime, account: str = "", **options: Any) -> None:
         self.act(account_named(account), at=at, **options)
 
+    @abstractmethod
     def act(self, account: Account, *, at: datetime, **options: Any) -> None:
-        raise NotImplementedError
+        """The same, for one account."""
 
 
 def amount(text: str) -> Decimal:

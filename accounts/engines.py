@@ -1,6 +1,7 @@
 """What differs between the two databases, and is not the ORM's to hide."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -75,7 +76,7 @@ def one_snapshot() -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
-class TableOperation(Operation):
+class TableOperation(Operation, ABC):
     """A migration's step that speaks to one table, in each engine's own words."""
 
     reduces_to_sql = True
@@ -92,11 +93,13 @@ class TableOperation(Operation):
         name: str = model._meta.db_table
         return name
 
+    @abstractmethod
     def words(self, table: str, vendor: str) -> list[str]:
-        raise NotImplementedError
+        """What is said to the database, in this engine's words."""
 
+    @abstractmethod
     def words_back(self, table: str, vendor: str) -> list[str]:
-        raise NotImplementedError
+        """What takes it back."""
 
     def database_forwards(
         self,
