@@ -15,7 +15,7 @@ from tracking.attribution import REST, Clues
 from tracking.services.affiliates import Application, sign_up
 from tracking.services.attribution import weigh
 from tracking.services.customers import LookAgain, rename
-from tracking.services.enrolments import Entry, enrol
+from tracking.services.enrolments import Entry, change_enrolment, enrol
 
 
 @pytest.fixture
@@ -49,6 +49,16 @@ def take_in(account, shop):
     enrol(account, program=shop.program, entry=entry, at=SOLD)
 
 
+def give_coupon(account, shop):
+    change_enrolment(
+        account,
+        program=shop.program,
+        affiliate_id="minakessler",
+        changes={"coupon": "NEW"},
+        at=SOLD,
+    )
+
+
 def change(account, shop):
     customer = shop.customer("acct-1")
     rename(account, customer=customer, customer_id=None, meta_data={"a": "b"}, at=SOLD)
@@ -64,6 +74,7 @@ STORIES = {
     open_other: "payouts.services.programs",
     join: "tracking.services.affiliates",
     take_in: "tracking.services.enrolments",
+    give_coupon: "tracking.services.enrolments",
     change: "tracking.services.customers",
     change_id: "tracking.services.customers",
 }

@@ -203,6 +203,13 @@ class AlreadyEnrolled(Rejected):
     property_path = "affiliate.id"
 
 
+class ReferralCodeTaken(Rejected):
+    """A referral code names one affiliate in one program."""
+
+    message = "Referral code is already in use"
+    property_path = "referral_code"
+
+
 class CouponTaken(Rejected):
     """A coupon names one affiliate in one program."""
 

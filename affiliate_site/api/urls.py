@@ -57,7 +57,10 @@ urlpatterns = [
     path("programs/", ProgramViewSet.as_view({"get": "list"})),
     path("programs/<str:program_id>/", ProgramViewSet.as_view({"get": "retrieve"})),
     path(enrolled, EnrolmentViewSet.as_view({"get": "list", "post": "create"})),
-    path(one_enrolled, EnrolmentViewSet.as_view({"get": "retrieve"})),
+    path(
+        one_enrolled,
+        EnrolmentViewSet.as_view({"get": "retrieve", "patch": "partial_update"}),
+    ),
     path(f"{one_enrolled}approved/", EnrolmentViewSet.as_view(APPROVAL)),
     path(f"{one_enrolled}approval/", EnrolmentViewSet.as_view(APPROVAL)),
     path("clicks/", ClickViewSet.as_view({"get": "list", "post": "create"})),

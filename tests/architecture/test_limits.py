@@ -42,7 +42,6 @@ NOT_YET = """
 /affiliate-groups/{}/ GET PATCH
 /affiliate-prospects/ GET POST
 /affiliate-prospects/{}/ GET DELETE
-/programs/{}/affiliates/{}/ PATCH
 /programs/{}/commission-types/ GET
 /programs/{}/levels/ GET
 /programs/{}/bonuses/ GET

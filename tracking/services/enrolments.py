@@ -1,7 +1,9 @@
 """Enrolments: an affiliate joins a program, and is approved or not."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -12,6 +14,7 @@ from tracking.errors import (
     AffiliateNotFound,
     AlreadyEnrolled,
     CouponTaken,
+    ReferralCodeTaken,
     UnknownAffiliate,
 )
 from tracking.models.affiliates import Affiliate
@@ -21,6 +24,11 @@ from tracking.services.programs import refuse_archived
 
 CODE_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 CODE_LENGTH = 7
+APPROVAL_KINDS = {
+    True: "affiliate.approved",
+    False: "affiliate.disapproved",
+    None: "enrolment.reopened",
+}
 
 
 @dataclass(frozen=True)
@@ -76,27 +84,47 @@ def decide_on(
 ) -> Enrolment:
     """Approve an affiliate in a program, or not; old commissions stay."""
     with transaction.atomic():
-        enrolment = (
-            account.enrolments.present()
-            .select_related("affiliate")
-            .select_for_update(no_key=True, of=("self",))
-            .filter(program=program, affiliate__slug=affiliate_id)
-            .first()
-        )
-        if enrolment is None:
-            raise AffiliateNotFound
+        enrolment = enrolment_named(account, program, affiliate_id, lock=True)
         refuse_archived(program)
-        was = enrolment.approved
-        if was is not approved:
-            enrolment.change(approved=approved)
-            note(
-                account,
-                "affiliate.approved" if approved else "affiliate.disapproved",
-                enrolment.affiliate,
-                at=at,
-                program=program.slug,
-                was=was,
-            )
+        _set_approval(account, program, enrolment, approved=approved, at=at)
+    return enrolment
+
+
+def change_enrolment(
+    account: Account,
+    *,
+    program: Program,
+    affiliate_id: str,
+    changes: Mapping[str, Any],
+    at: datetime,
+) -> Enrolment:
+    """Set what is named: `coupon` (None removes it), `referral_code`, `approved`.
+
+    The old code or coupon stops working.
+    """
+    coupon, code = changes.get("coupon"), changes.get("referral_code")
+    enrolment = None
+    try:
+        with transaction.atomic():
+            enrolment = enrolment_named(account, program, affiliate_id, lock=True)
+            if program.archived_at is not None:
+                refuse_taken_codes(account, enrolment, coupon=coupon, code=code)
+            refuse_archived(program)
+            if "coupon" in changes:
+                _set_coupon(account, enrolment, coupon)
+            if code is not None:
+                account.referral_codes.filter(enrolment=enrolment).update(code=code)
+            if "approved" in changes:
+                _set_approval(
+                    account, program, enrolment, approved=changes["approved"], at=at
+                )
+            renewed = sorted({"coupon", "referral_code"} & set(changes))
+            if renewed:
+                note(account, "enrolment.updated", enrolment, at=at, fields=renewed)
+    except IntegrityError:
+        if enrolment is not None:
+            refuse_taken_codes(account, enrolment, coupon=coupon, code=code)
+        raise
     return enrolment
 
 
@@ -108,6 +136,61 @@ def refuse_taken(
         raise AlreadyEnrolled
     if coupon is not None and account.coupons.filter(code=coupon).exists():
         raise CouponTaken
+
+
+def refuse_taken_codes(
+    account: Account, enrolment: Enrolment, *, coupon: str | None, code: str | None
+) -> None:
+    """Name the code that another enrolment has, if one does."""
+    coupons = account.coupons.exclude(enrolment=enrolment)
+    if coupon is not None and coupons.filter(code=coupon).exists():
+        raise CouponTaken
+    codes = account.referral_codes.exclude(enrolment=enrolment)
+    if code is not None and codes.filter(code=code).exists():
+        raise ReferralCodeTaken
+
+
+def enrolment_named(
+    account: Account, program: Program, affiliate_id: str, *, lock: bool = False
+) -> Enrolment:
+    """The place of a present affiliate in a program."""
+    rows = account.enrolments.present().select_related("affiliate")
+    if lock:
+        rows = rows.select_for_update(no_key=True, of=("self",))
+    found = rows.filter(program=program, affiliate__slug=affiliate_id).first()
+    if found is None:
+        raise AffiliateNotFound
+    return found
+
+
+def _set_approval(
+    account: Account,
+    program: Program,
+    enrolment: Enrolment,
+    *,
+    approved: bool | None,
+    at: datetime,
+) -> None:
+    was = enrolment.approved
+    if was is approved:
+        return
+    enrolment.change(approved=approved)
+    note(
+        account,
+        APPROVAL_KINDS[approved],
+        enrolment.affiliate,
+        at=at,
+        program=program.slug,
+        was=was,
+    )
+
+
+def _set_coupon(account: Account, enrolment: Enrolment, code: str | None) -> None:
+    own = account.coupons.filter(enrolment=enrolment)
+    if code is None:
+        own.delete()
+    elif not own.update(code=code):
+        account.coupons.create(enrolment=enrolment, code=code)
 
 
 def _affiliate_of(account: Account, entry: Entry) -> Affiliate:

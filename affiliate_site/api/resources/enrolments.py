@@ -1,17 +1,25 @@
 """Affiliates in a program: `/programs/{id}/affiliates/`."""
 
+import re
+
 from rest_framework.exceptions import ValidationError
 
 from accounts.ids import numbered
 from accounts.services.usage import Rate
 from affiliate_site.api.errors import Flaw
-from affiliate_site.api.fields import MISSING, Email, Flag, Input, Lookup
+from affiliate_site.api.fields import MISSING, NO_TEXT, Email, Flag, Input, Lookup
 from affiliate_site.api.filters import Address, Choice, ListFilter, Words
 from affiliate_site.api.shapes.people import EnrolmentShape, enrolment_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound
 from tracking.models.enrolments import Enrolment
-from tracking.services.enrolments import Entry, decide_on, enrol
+from tracking.services.enrolments import (
+    Entry,
+    change_enrolment,
+    decide_on,
+    enrol,
+    enrolment_named,
+)
 from tracking.services.programs import program_named
 
 APPROVED = {"true": True, "false": False, "pending": None}
@@ -44,6 +52,28 @@ class EnrolmentInput(Input):
         return {"affiliate": {}} | said if data.get("affiliate") else said
 
 
+class ReferralCode(Lookup):
+    """3 to 64 letters, digits, dashes and underscores."""
+
+    form = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+    def to_internal_value(self, data):
+        code = super().to_internal_value(data)
+        if not self.form.fullmatch(code):
+            raise Flaw(NO_TEXT)
+        return code
+
+
+class EnrolmentChange(Input):
+    """What may change; a blank coupon is removed, as null is."""
+
+    coupon = Lookup(required=False, allow_null=True, max_length=64)
+    approved = Flag(required=False, allow_null=True)
+    referral_code = ReferralCode(
+        required=False, filled=True, min_length=3, max_length=64
+    )
+
+
 class EnrolmentFilter(ListFilter):
     """Nobody has a parent or a group yet, so asking for one finds nobody."""
 
@@ -74,13 +104,14 @@ class EnrolmentViewSet(TenantViewSet):
 
     thing = Enrolment
     rates = Rate(1500, minutes=5)
-    reads = {"create": EnrolmentInput}
+    reads = {"create": EnrolmentInput, "partial_update": EnrolmentChange}
     filters = {"list": EnrolmentFilter}
-    conflicts = ("create", "approve", "disapprove")
+    conflicts = ("create", "partial_update", "approve", "disapprove")
     answers = {
         "list": EnrolmentShape(many=True),
         "create": EnrolmentShape,
         "retrieve": EnrolmentShape,
+        "partial_update": EnrolmentShape,
         "approve": EnrolmentShape,
         "disapprove": EnrolmentShape,
     }
@@ -102,6 +133,22 @@ class EnrolmentViewSet(TenantViewSet):
         """One affiliate in a program."""
         program = program_named(self.account, program_id)
         return self.shown(program=program, affiliate__slug=affiliate_id)
+
+    def partial_update(self, request, program_id, affiliate_id):
+        """Change coupon, approval or referral code; the old code stops working."""
+        program = program_named(self.account, program_id)
+        enrolment_named(self.account, program, affiliate_id)
+        said = self.read()
+        if "coupon" in said:
+            said["coupon"] = said["coupon"] or None
+        enrolment = change_enrolment(
+            self.account,
+            program=program,
+            affiliate_id=affiliate_id,
+            changes=said,
+            at=self.at,
+        )
+        return self.shown(pk=enrolment.pk)
 
     def approve(self, request, program_id, affiliate_id):
         """Let the affiliate earn in the program; repeatable."""
