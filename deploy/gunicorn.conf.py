@@ -39,6 +39,11 @@ max_requests_jitter = 500
 preload_app = True
 control_socket_disable = True
 logger_class = Discreet
+# What a proxy says of address and scheme is believed by the site's own settings alone
+# (TRUSTED_PROXY_COUNT); gunicorn would believe anybody on this machine.
+forwarded_allow_ips = ""
+secure_scheme_headers = {}
+limit_request_line = 8190
 MEMORY = "/dev/shm"  # noqa: S108 - worker files hold a heartbeat, no data
 worker_tmp_dir = MEMORY if Path(MEMORY).is_dir() else None
 

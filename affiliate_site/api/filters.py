@@ -64,7 +64,10 @@ class FlagParameter(TextParameter):
 
 
 class ChoiceParameter(TextParameter):
-    """One word of a fixed list; the refusal names them, their aliases apart."""
+    """One word of a fixed list; the refusal names them.
+
+    `aliases` leads from other spellings, any case, to the words.
+    """
 
     def __init__(self, *, choices, aliases, **kwargs):
         super().__init__(**kwargs)
@@ -72,8 +75,9 @@ class ChoiceParameter(TextParameter):
         self.aliases = aliases
 
     def clean(self, value):
-        value = super().clean(value)
-        if value and value not in (*self.choices, *self.aliases):
+        word = (super().clean(value) or "").strip(ASCII_SPACE)
+        word = self.aliases.get(word.lower(), word)
+        if word and word not in self.choices:
             raise FormError(
                 NO_CHOICE,
                 params={
@@ -81,7 +85,7 @@ class ChoiceParameter(TextParameter):
                     "values": ", ".join(f"'{choice}'" for choice in self.choices),
                 },
             )
-        return value
+        return word
 
 
 class PageParameter(TextParameter):
@@ -120,8 +124,8 @@ class Choice(django_filters.Filter):
 
     field_class = ChoiceParameter
 
-    def __init__(self, *, choices, aliases=(), **kwargs):
-        super().__init__(choices=tuple(choices), aliases=aliases, **kwargs)
+    def __init__(self, *, choices, aliases=None, **kwargs):
+        super().__init__(choices=tuple(choices), aliases=aliases or {}, **kwargs)
         self.schema = {"type": "string", "enum": list(choices)}
 
 

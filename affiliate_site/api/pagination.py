@@ -1,8 +1,9 @@
 """25 a page, newest first; the `Link` header tells the way."""
 
-from urllib.parse import unquote_plus
+from urllib.parse import quote, unquote_plus
 
 PAGE_SIZE = 25
+HARMLESS = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
 
 
 def count_rows(rows) -> int:
@@ -32,4 +33,6 @@ def address_of(request, page: int) -> str:
         if part and unquote_plus(part.partition("=")[0]) != "page"
     ]
     kept.append(f"page={page}")
+    # As sent, but for what would end the address inside the header.
+    kept = [quote(part, safe=HARMLESS) for part in kept]
     return f"{request.scheme}://{request.get_host()}{request.path}?{'&'.join(kept)}"

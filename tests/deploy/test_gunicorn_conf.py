@@ -43,3 +43,13 @@ def test_keeps_its_other_words(log, caplog):
     assert [it.getMessage() for it in caplog.records] == [
         "Worker (pid:7) was sent SIGKILL!"
     ]
+
+
+def test_believes_nobody_about_address_scheme_and_prefix():
+    conf = runpy.run_path(str(CONF))
+    config = Config()
+    for name in ("forwarded_allow_ips", "secure_scheme_headers"):
+        config.set(name, conf[name])
+
+    assert config.forwarded_allow_ips == []
+    assert config.secure_scheme_headers == {}

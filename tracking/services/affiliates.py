@@ -18,6 +18,10 @@ LONGEST_BASE = 32
 NUMBERED_TRIES = 5
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 PASSWORD_LENGTH = 16
+# Letters that Unicode does not take apart; casefold() has made ss of the sharp s.
+WITHOUT_A_BASE = str.maketrans(
+    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001 - that very letter
+)
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,9 @@ def refuse_taken_email(account: Account, email: str | None) -> None:
 
 def slug_base(firstname: str, lastname: str) -> str:
     """Letters and digits of the name in lower-case ASCII, 32 at most."""
-    folded = unicodedata.normalize("NFKD", firstname + lastname).encode(
-        "ascii", "ignore"
-    )
-    base = re.sub(r"[^a-z0-9]", "", folded.decode().lower())
+    plain = (firstname + lastname).casefold().translate(WITHOUT_A_BASE)
+    decomposed = unicodedata.normalize("NFKD", plain)
+    base = re.sub(r"[^a-z0-9]", "", decomposed.encode("ascii", "ignore").decode())
     return base[:LONGEST_BASE] or "affiliate"
 
 

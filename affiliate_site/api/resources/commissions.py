@@ -20,12 +20,16 @@ class CommissionFilter(ListFilter):
     paid = Switch(method="by_payment")
     approved = Switch(method="by_approval")
 
+    def __init__(self, data, **kwargs):
+        if data.get("status"):
+            data = data.copy()
+            data.pop("approved", None)
+        super().__init__(data, **kwargs)
+
     def by_payment(self, rows, name, value):
         return rows.none() if value else rows
 
     def by_approval(self, rows, name, value):
-        if self.form.cleaned_data["status"]:
-            return rows
         return rows.filter(status=Status.APPROVED if value else Status.DISAPPROVED)
 
 

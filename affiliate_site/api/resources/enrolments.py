@@ -7,7 +7,15 @@ from rest_framework.exceptions import ValidationError
 from accounts.ids import numbered
 from accounts.services.usage import Rate
 from affiliate_site.api.errors import Flaw
-from affiliate_site.api.fields import MISSING, NO_TEXT, Email, Flag, Input, Lookup
+from affiliate_site.api.fields import (
+    MISSING,
+    NO_TEXT,
+    Email,
+    Flag,
+    Input,
+    Lookup,
+    QueryFlag,
+)
 from affiliate_site.api.filters import Address, Choice, ListFilter, Words
 from affiliate_site.api.shapes.people import EnrolmentShape, enrolment_shape
 from affiliate_site.api.viewsets import TenantViewSet
@@ -23,6 +31,11 @@ from tracking.services.enrolments import (
 from tracking.services.programs import program_named
 
 APPROVED = {"true": True, "false": False, "pending": None}
+SPELLINGS = {
+    "null": "pending",
+    "pending": "pending",
+    **{word: str(value).lower() for word, value in QueryFlag.words.items()},
+}
 
 
 class WhoInput(Input):
@@ -82,7 +95,7 @@ class EnrolmentFilter(ListFilter):
     parent_id = Words(method="nobody")
     parentId = Words(method="nobody")  # noqa: N815 - an alias of the public API
     affiliate_group_id = Words(method="nobody")
-    approved = Choice(choices=APPROVED, aliases=("null",), method="by_approval")
+    approved = Choice(choices=APPROVED, aliases=SPELLINGS, method="by_approval")
 
     def by_source(self, rows, name, value):
         number, hex_digits = numbered(value) or (0, "")
@@ -93,7 +106,7 @@ class EnrolmentFilter(ListFilter):
         return rows.with_email(value)
 
     def by_approval(self, rows, name, value):
-        return rows.filter(approved=APPROVED.get(value))
+        return rows.filter(approved=APPROVED[value])
 
     def nobody(self, rows, name, value):
         return rows.none()

@@ -238,3 +238,15 @@ def test_finds_present_affiliates_of_the_account_alone(account, other_account):
     for slug in ("removed", "foreign", "PRESENT", ""):
         with pytest.raises(AffiliateNotFound):
             affiliate_named(account, slug)
+
+
+@pytest.mark.parametrize(
+    ("firstname", "lastname", "slug"),
+    [
+        ("Zoë", "Łuczak", "zoeluczak"),
+        ("Straße", "Ærø", "strasseaero"),
+        ("Đorđe", "Þór", "dordethor"),
+    ],
+)
+def test_folds_letters_that_unicode_does_not_take_apart(firstname, lastname, slug):
+    assert slug_base(firstname, lastname) == slug

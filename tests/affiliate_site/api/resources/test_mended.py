@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.shop import Shop
+from payouts.services.commissions import approve, disapprove
+from tests.shop import SOLD, Shop
 
 
 @pytest.fixture
@@ -123,3 +124,55 @@ def test_answers_an_approval_with_what_it_did_whatever_came_after(
     )
 
     assert response.json()["approved"] is True
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("status=%20approved%20", "approved"),
+        ("status=approved&approved=perhaps", "approved"),
+        ("status=approved&approved=false", "approved"),
+        ("approved=false", "disapproved"),
+    ],
+    ids=["trimmed", "odd beside it", "another beside it", "alone"],
+)
+def test_reads_approved_only_where_no_status_is_asked_for(
+    api, account, shop, query, found
+):
+    for decide in (approve, disapprove):
+        conversion = shop.sell()
+        commission = account.commissions.get(conversion=conversion)
+        decide(account, commission_id=commission.pk, at=SOLD)
+
+    response = api.get(f"/commissions/?{query}")
+
+    assert [row["status"] for row in response.json()] == [found]
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("true", "minakessler"),
+        ("TRUE", "minakessler"),
+        ("1", "minakessler"),
+        ("0", "odettevarga"),
+        ("False", "odettevarga"),
+        ("pending", "ingaberg"),
+        ("NULL", "ingaberg"),
+    ],
+)
+def test_knows_every_spelling_of_an_approval(api, shop, word, found):
+    shop.join("Odette", "Varga", approved=False)
+    shop.join("Inga", "Berg", approved=None)
+
+    response = api.get(f"/programs/harbor-lamp-partners/affiliates/?approved={word}")
+
+    assert [row["id"] for row in response.json()] == [found]
+
+
+def test_keeps_a_query_from_ending_the_address_in_the_link(api, shop):
+    response = api.get('/programs/?x="<a>,;next&y=%20z')
+
+    assert response["Link"].startswith(
+        "<http://testserver/1.6/programs/?x=%22%3Ca%3E,;next&y=%20z&page=1>;"
+    )
