@@ -103,7 +103,6 @@ def change_enrolment(
     The old code or coupon stops working.
     """
     coupon, code = changes.get("coupon"), changes.get("referral_code")
-    enrolment = None
     try:
         with transaction.atomic():
             enrolment = enrolment_named(account, program, affiliate_id, lock=True)
@@ -122,8 +121,8 @@ def change_enrolment(
             if renewed:
                 note(account, "enrolment.updated", enrolment, at=at, fields=renewed)
     except IntegrityError:
-        if enrolment is not None:
-            refuse_taken_codes(account, enrolment, coupon=coupon, code=code)
+        own = enrolment_named(account, program, affiliate_id)
+        refuse_taken_codes(account, own, coupon=coupon, code=code)
         raise
     return enrolment
 
