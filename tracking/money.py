@@ -29,7 +29,7 @@ EXPONENTS = {
 }
 SIGNIFICANT_DIGITS = 15
 WHOLE_DIGITS = 13
-DECIMAL_TEXT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+DECIMAL_TEXT = re.compile(r"^-?[0-9]+(\.[0-9]+)?$", re.ASCII)
 
 
 @cache

@@ -72,7 +72,7 @@ class Text(OwnRules, serializers.CharField):
             max_length=max_length,
             min_length=min_length,
             trim_whitespace=False,
-            allow_blank=True,
+            allow_blank=min_length is None,  # for the description; the rule is below
             **kwargs,
         )
         self.cut = cut  # what is too long is cut, not refused

@@ -4,12 +4,16 @@ What a viewset reads, filters and answers is said once, on its class; here it is
 only handed to the generator.
 """
 
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.extensions import (
+    OpenApiAuthenticationExtension,
+    OpenApiSerializerFieldExtension,
+)
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 from affiliate_site.api.limits import rate_of
 from affiliate_site.door import MESSAGES
+from tracking.money import DECIMAL_TEXT
 
 INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -74,6 +78,19 @@ class KeyHeaderScheme(OpenApiAuthenticationExtension):
 
     def get_security_definition(self, auto_schema):
         return {"type": "apiKey", "in": "header", "name": "X-Api-Key"}
+
+
+class AmountSchema(OpenApiSerializerFieldExtension):
+    """An amount is a number; its digits as text are taken too, never given."""
+
+    target_class = "affiliate_site.api.fields.Amount"
+    match_subclasses = True
+
+    def map_serializer_field(self, auto_schema, direction):
+        number = {"type": "number"}
+        if direction == "response":
+            return number
+        return {"oneOf": [number, {"type": "string", "pattern": DECIMAL_TEXT.pattern}]}
 
 
 class DeclaredSchema(AutoSchema):

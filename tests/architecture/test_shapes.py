@@ -110,11 +110,20 @@ def test_names_the_same_keys_in_an_object_inside(name, key, keys):
     assert list(DECLARATIONS[declared_inside(name, key)]().fields) == keys
 
 
+# Declared by the contract, and always null so far: there is nothing to say them of.
+ALWAYS_NULL = {
+    "GeolocationShape": "contract 2.8: no address is looked up in this version",
+    "PayoutShape": "payments come with the work that makes them",
+    "ProgramCategoryShape": "contract 2.7.1: always null in this version",
+}
+
+
 @pytest.mark.parametrize("name", DECLARATIONS)
 def test_says_every_declaration_by_a_function(name):
     said = {camel(function) for function in FUNCTIONS}
+    inside = {declared_inside(it, key) for it, key, _ in INSIDE}
 
-    assert name in said | {declared_inside(it, key) for it, key, _ in INSIDE}
+    assert (name in said | inside) is (name not in ALWAYS_NULL)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -15,7 +15,6 @@ from affiliate_site.api.clues import (
     UserAgent,
     clues_of,
 )
-from affiliate_site.api.errors import Flaw
 from affiliate_site.api.fields import (
     Amount,
     Input,
@@ -24,6 +23,7 @@ from affiliate_site.api.fields import (
     MetaData,
     Text,
     admitted,
+    flawed,
     is_blank,
     row_number,
 )
@@ -37,7 +37,7 @@ from affiliate_site.api.viewsets import TenantViewSet
 from payouts.models.commissions import Status
 from payouts.services.rates import Item
 from payouts.services.recording import Sale, record_conversion
-from tracking.errors import ConversionNotFound, UnknownCurrency
+from tracking.errors import ConversionNotFound
 from tracking.models.conversions import Conversion, Origin
 from tracking.money import NOUGHT, currency_named
 
@@ -48,10 +48,7 @@ class Currency(Lookup):
     """A currency of ISO 4217, any case."""
 
     def to_internal_value(self, data):
-        try:
-            return currency_named(super().to_internal_value(data))
-        except UnknownCurrency as unknown:
-            raise Flaw(unknown.text) from None
+        return flawed(currency_named, super().to_internal_value(data))
 
 
 class SaleAmount(Amount):

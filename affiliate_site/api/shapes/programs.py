@@ -5,6 +5,14 @@ from rest_framework import serializers
 from tracking.money import symbol
 
 
+class ProgramCategoryShape(serializers.Serializer):
+    """A kind of program; always null in this version."""
+
+    id = serializers.IntegerField()
+    identifier = serializers.CharField()
+    title = serializers.CharField()
+
+
 class ProgramShape(serializers.Serializer):
     """A program."""
 
@@ -17,7 +25,7 @@ class ProgramShape(serializers.Serializer):
     recurring = serializers.BooleanField()
     recurring_cap = serializers.IntegerField(allow_null=True)
     recurring_period_days = serializers.IntegerField(allow_null=True)
-    program_category = serializers.JSONField(allow_null=True)
+    program_category = ProgramCategoryShape(allow_null=True)
 
 
 def program_shape(row) -> dict:

@@ -47,6 +47,13 @@ def click_id_shape(click) -> dict:
     return {"id": str(click.public_id)}
 
 
+class GeolocationShape(serializers.Serializer):
+    """Where a visitor was; always null in this version."""
+
+    country = serializers.CharField(allow_null=True)
+    city = serializers.CharField(allow_null=True)
+
+
 class ClickShape(serializers.Serializer):
     """A click."""
 
@@ -54,7 +61,7 @@ class ClickShape(serializers.Serializer):
     created_at = serializers.DateTimeField()
     meta_data = serializers.DictField(child=serializers.CharField())
     details = ClickDetailsShape()
-    geolocation = serializers.JSONField(allow_null=True)
+    geolocation = GeolocationShape(allow_null=True)
     affiliate = AffiliateRefShape(allow_null=True)
     program = ProgramRefShape()
 
@@ -149,6 +156,12 @@ def customer_ref_shape(row) -> dict | None:
     }
 
 
+class PayoutShape(serializers.Serializer):
+    """The payment that covers a commission."""
+
+    id = serializers.CharField()
+
+
 class NestedCommissionShape(serializers.Serializer):
     """A commission inside its conversion: the spec's thirteen keys."""
 
@@ -161,7 +174,7 @@ class NestedCommissionShape(serializers.Serializer):
     kind = serializers.CharField()
     currency = serializers.CharField()
     created_at = serializers.DateTimeField()
-    payout = serializers.JSONField(allow_null=True)
+    payout = PayoutShape(allow_null=True)
     comment = serializers.CharField(allow_null=True)
     final = serializers.BooleanField(allow_null=True)
     commission_name = serializers.CharField()
