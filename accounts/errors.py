@@ -67,6 +67,20 @@ class AccountExists(Rejected):
     message = "There is an account '{slug}' already"
 
 
+class IdempotencyKeyReused(Conflict):
+    """A key names one request."""
+
+    message = "This Idempotency-Key was used for another request."
+    code = "idempotency_key_reused"
+
+
+class IdempotencyInProgress(Conflict):
+    """The first request with this key has not ended in time."""
+
+    message = "A request with this Idempotency-Key is still in progress."
+    code = "idempotency_in_progress"
+
+
 class OddSetting(Rejected):
     """Nothing can be run with this setting."""
 

@@ -25,7 +25,7 @@ from payouts.services.rates import Item
 from payouts.services.recording import Sale, record_conversion
 from tracking.attribution import Clues
 from tracking.models.programs import Program
-from tracking.services.affiliates import Application, sign_up
+from tracking.services.affiliates import Application, new_secret, sign_up
 from tracking.services.clicks import Visit, record_click
 from tracking.services.enrolments import Entry, enrol
 
@@ -160,7 +160,7 @@ def join(
 ) -> str:
     """An affiliate of the program; its referral code."""
     firstname, lastname, company = PEOPLE[number % len(PEOPLE)]
-    affiliate, _ = sign_up(
+    affiliate = sign_up(
         account,
         application=Application(
             firstname=firstname,
@@ -168,6 +168,7 @@ def join(
             email=f"{firstname.lower()}{number or ''}@notes.example.org",
             company={"company_name": company} if company else {},
         ),
+        secret=new_secret(),
         at=at,
     )
     coupon = f"{firstname.upper()}{number + 10}"

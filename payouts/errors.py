@@ -9,6 +9,32 @@ class CommissionNotFound(Missing):
     message = "Commission not found"
 
 
+class PaymentNotFound(Missing):
+    """The account has no standing payment with this id."""
+
+    message = "Payment not found"
+
+
+class PayoutMethodNotFound(Missing):
+    """There is no such way to be paid, or the affiliate has not set it."""
+
+    message = "Payout method not found"
+
+
+class OnlyOfASale(Rejected):
+    """Only what somebody earned by a sale has a part of it that can change."""
+
+    message = "The sub-amount of this commission cannot change"
+    property_path = "conversion_sub_amount"
+
+
+class CurrencyIsKept(Rejected):
+    """A sale keeps the currency that it was made in."""
+
+    message = "The currency of a conversion cannot change"
+    property_path = "currency"
+
+
 class UnknownCommissionType(Rejected):
     """The program has no commission type with this identifier."""
 

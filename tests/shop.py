@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from accounts.ids import new_id
 from payouts.models.commission_types import RateKind
-from payouts.services.programs import Rules, open_program
+from payouts.services.programs import STANDARD, Rules, open_program
 from payouts.services.rates import Item
 from payouts.services.recording import Sale, record_conversion
 from tracking.attribution import Clues
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrolments import Enrolment
-from tracking.services.affiliates import Application, sign_up
+from tracking.services.affiliates import Application, Secret, sign_up
 from tracking.services.clicks import Visit, record_click
 from tracking.services.customers import Registration, register
 from tracking.services.enrolments import Entry, enrol
@@ -20,6 +21,7 @@ OPENED = datetime(2026, 3, 1, tzinfo=UTC)
 JOINED = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 CLICKED = datetime(2026, 3, 3, 19, 3, 44, tzinfo=UTC)
 SOLD = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
+SECRET = Secret(hashed="!")  # nobody signs in with it
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ class Shop:
         application = Application(
             firstname=f"{self.mark}{firstname}", lastname=lastname, email=email
         )
-        affiliate, _ = sign_up(self.account, application=application, at=JOINED)
+        affiliate = sign_up(
+            self.account, application=application, secret=SECRET, at=JOINED
+        )
         return self.take_in(affiliate, approved=approved)
 
     def take_in(self, affiliate, *, approved=True) -> Member:
@@ -112,6 +116,40 @@ class Shop:
             title=title or identifier.title(),
             kind=kind,
             value=Decimal(value),
+        )
+
+    def level(self, level, value, *, kind=RateKind.PERCENTAGE):
+        """What parents earn on one level."""
+        return self.account.levels.create(
+            program=self.program,
+            level=level,
+            title=f"Level {level}",
+            kind=kind,
+            value=Decimal(value),
+        )
+
+    def group_rate(self, group, value, *, kind=RateKind.PERCENTAGE, of=STANDARD):
+        """What a group gets in place of a commission type's rate."""
+        return self.account.group_rates.create(
+            commission_type=self.account.commission_types.get(
+                program=self.program, identifier=of
+            ),
+            group=group,
+            kind=kind,
+            value=Decimal(value),
+        )
+
+    def bonus(self, *, goal, value, kind=RateKind.FIXED, at=OPENED, **rule):
+        """A reward for a goal: so many sales a month, unless told otherwise."""
+        rule = {"goal_type": "conversions", "period": "month", "title": "Goal"} | rule
+        return self.account.bonuses.create(
+            program=self.program,
+            public_id=new_id("bo"),
+            goal=Decimal(goal),
+            kind=kind,
+            value=Decimal(value),
+            created_at=at,
+            **rule,
         )
 
     def click(self, member=None, *, at=CLICKED, **visit):

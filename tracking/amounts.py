@@ -86,7 +86,7 @@ class ExactSum(Aggregate):
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> Any:
         halves = (
-            f"SUM(%(expressions)s / {HALF}) || ' ' || SUM(%(expressions)s %% {HALF})"
+            f"SUM(%(expressions)s / {HALF}) || ' ' || SUM(%(expressions)s %%%% {HALF})"
         )
         sql, values = self.as_sql(compiler, connection, template=f"({halves})")
         return sql, [*values, *values]

@@ -39,6 +39,9 @@ Order = tuple[str, ...]
 # The spec's order; whoever brought a customer keeps the customer.
 REST: Order = (CUSTOMER, COUPON, REFERRAL_CODE, CLICK_ID, ASSET_ID, TRACKING_ID)
 REGISTERING: Order = REST[1:]
+# A postback is called by a click's id: the click comes before the code.
+POSTBACK: Order = (CUSTOMER, COUPON, CLICK_ID, REFERRAL_CODE, ASSET_ID, TRACKING_ID)
+REGISTERING_POSTBACK: Order = POSTBACK[1:]
 
 UNKNOWN = {
     COUPON: UnknownCoupon,
@@ -92,7 +95,7 @@ class Pointer:
 
     clue: str
     value: str
-    affiliate: str | None = None  # None: it points at nobody
+    affiliate: str | None = None  # or a prospect's id; None: it points at nobody
     program: str | None = None
     standing: Standing | None = None
     archived: bool = False

@@ -40,6 +40,24 @@ class ConversionNotFound(Missing):
     message = "Conversion not found"
 
 
+class GroupNotFound(Missing):
+    """The account has no group with this id."""
+
+    message = "Affiliate group not found"
+
+
+class ProspectNotFound(Missing):
+    """The account has no prospect with this id."""
+
+    message = "Affiliate prospect not found"
+
+
+class NoteNotFound(Missing):
+    """The affiliate has no note with this id."""
+
+    message = "Note not found"
+
+
 class TooManyKeys(Rejected):
     """An eleventh key."""
 
@@ -194,6 +212,51 @@ class UnknownAffiliate(Rejected):
 
     message = "Unknown affiliate"
     property_path = "affiliate.id"
+
+
+class UnknownGroup(Rejected):
+    """A body names a group that the account does not have."""
+
+    message = "Unknown affiliate group"
+    property_path = "group_id"
+
+
+class UnknownProgram(Rejected):
+    """A body names a program that the account does not have."""
+
+    message = "Unknown program"
+    property_path = "program_id"
+
+
+class OwnAncestor(Rejected):
+    """Whoever is below an affiliate cannot be above it."""
+
+    message = "An affiliate cannot be its own ancestor"
+    property_path = "affiliate_id"
+
+
+class NoSeveralValues(Rejected):
+    """A custom field that takes one value was given a list."""
+
+    message = "This value should be of type string."
+    message_raw = "This value should be of type {{ type }}."
+
+
+class InvalidCustomerStatus(Rejected):
+    """Not a status of customers."""
+
+    message = (
+        "Invalid status '{status}'. Valid are 'new', 'trial', 'lead', 'paying',"
+        " 'canceled'"
+    )
+    property_path = "status"
+
+
+class StatusIsKept(Rejected):
+    """A customer's status moves by its sales, or by canceling."""
+
+    message = "Customer status cannot change from '{was}' to '{status}'"
+    property_path = "status"
 
 
 class AlreadyEnrolled(Rejected):

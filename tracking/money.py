@@ -57,6 +57,11 @@ def exponent(currency: str) -> int:
     return EXPONENTS.get(currency, USUAL_EXPONENT)
 
 
+def spelled(amount: Decimal, currency: str) -> str:
+    """`1250.50 EUR`: the amount with its currency's decimals, for people."""
+    return f"{amount:.{exponent(currency)}f} {currency}"
+
+
 @cache
 def symbol(currency: str) -> str:
     """`€`; the code where there is no symbol."""

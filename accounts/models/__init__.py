@@ -2,6 +2,6 @@
 
 from accounts.models.accounts import Account, Plan
 from accounts.models.events import Event
-from accounts.models.keys import ApiKey, RateWindow
+from accounts.models.keys import ApiKey, IdempotencyKey, RateWindow
 
-__all__ = ["Account", "ApiKey", "Event", "Plan", "RateWindow"]
+__all__ = ["Account", "ApiKey", "Event", "IdempotencyKey", "Plan", "RateWindow"]

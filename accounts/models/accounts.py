@@ -97,6 +97,13 @@ def _names(columns: Iterable[str | None]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
+def of_the_account(relation: str) -> models.FilteredRelation:
+    """A relation joined by the account as well: every index begins with it."""
+    return models.FilteredRelation(
+        relation, condition=models.Q(**{f"{relation}__account": models.F("account")})
+    )
+
+
 class Owned(models.Model):
     """A row of one account."""
 

@@ -1,4 +1,4 @@
-"""API keys, and the windows in which their requests are counted."""
+"""API keys, the windows in which their requests are counted, and kept answers."""
 
 from datetime import datetime
 
@@ -56,3 +56,35 @@ class RateWindow(models.Model):
     def __str__(self) -> str:
         started: datetime = self.started
         return f"{self.subject}: {self.hits} since {started:%H:%M:%S}"
+
+
+class IdempotencyKey(Owned):
+    """A request that came with an Idempotency-Key, and the bytes of its answer.
+
+    The row is written first in the transaction of the request's effect, and its
+    answer before COMMIT: nobody ever sees it without one.
+    """
+
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="idempotency_keys", db_index=False
+    )
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.BinaryField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = OwnedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "key"], name="one_answer_per_idempotency_key"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["account", "created_at"], name="answers_by_age")
+        ]
+
+    def __str__(self) -> str:
+        return f"idempotency key {self.pk}"

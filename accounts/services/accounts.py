@@ -73,6 +73,17 @@ def account_named(slug: str) -> Account:
     return account
 
 
+def move_to_plan(account: Account, *, plan: str, at: datetime) -> Account:
+    """Put an account on another plan."""
+    goal, was = plan_named(plan), account.plan
+    if goal != was:
+        with transaction.atomic():
+            Account.objects.filter(pk=account.pk).update(plan=goal)
+            account.plan = goal
+            note(account, "account.plan_changed", account, at=at, plan=[was.name, plan])
+    return account
+
+
 def lock(account: Account, *, at: datetime) -> Account:
     """Refuse tracking from now on; a locked account stays as it is."""
     return _set_lock(account, at, at=at, kind="account.locked")

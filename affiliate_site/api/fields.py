@@ -15,7 +15,7 @@ from rest_framework.exceptions import ValidationError
 from accounts.errors import DomainError
 from affiliate_site.api.errors import Flaw, bracketed
 from tracking.meta_data import MetaDataFlaw, OddMetaData, checked, checked_value
-from tracking.money import admit, read_amount
+from tracking.money import admit, currency_named, read_amount
 
 ASCII_SPACE = " \t\r\n\f\v"
 MISSING = "Missing mandatory parameter(s)"
@@ -151,6 +151,21 @@ class Amount(OwnRules, serializers.DecimalField):
         return flawed(read_amount, data)
 
 
+class KnownAmount(Amount):
+    """An amount of 0 or more in a currency that is known: the context's."""
+
+    def to_internal_value(self, data):
+        exact = super().to_internal_value(data)
+        return admitted(exact, self.context["currency"])
+
+
+class Currency(Lookup):
+    """A currency of ISO 4217, any case."""
+
+    def to_internal_value(self, data):
+        return flawed(currency_named, super().to_internal_value(data))
+
+
 def admitted(amount: Decimal, currency: str | None) -> Decimal:
     """An amount as its currency keeps it, or a flaw."""
     return flawed(admit, amount, currency)
@@ -209,7 +224,7 @@ class Input(serializers.Serializer):
     default_error_messages = {"required": MISSING}
 
     def run_validation(self, data=serializers.empty):
-        if data is None:
+        if data is None and not self.allow_null:
             raise Flaw(WRONG_TYPE, type="object")
         return super().run_validation(data)
 
@@ -244,6 +259,23 @@ class Input(serializers.Serializer):
         if isinstance(field, Input) and isinstance(value, dict):
             return bool(field.named(value))
         return True
+
+
+def each_of(declaration, items: list, *, most: int, **context) -> list[dict]:
+    """An array of objects, each as its declaration reads it; or all their flaws."""
+    if not items:
+        raise Flaw(MISSING)
+    if len(items) > most:
+        raise Flaw(TOO_MANY, limit=most)
+    read, flaws = [], {}
+    for number, item in enumerate(items):
+        try:
+            read.append(declaration(context=context).run_validation(item))
+        except ValidationError as flaw:
+            flaws[f"[{number}]"] = flaw.detail
+    if flaws:
+        raise ValidationError(flaws)
+    return read
 
 
 def value_at(data, path: str):

@@ -46,7 +46,7 @@ def read_json(request, *, or_array: bool = False):
     """The request's JSON object (or array, where one is allowed)."""
     refuse_packed(request)
     try:
-        text = request.body.decode("utf-8")
+        text = raw_body(request).decode("utf-8")
         data = json.loads(
             text,
             object_pairs_hook=no_key_twice,
@@ -55,13 +55,19 @@ def read_json(request, *, or_array: bool = False):
             parse_constant=no_number,
         )
         inspect(data, depth=1)
-    except RequestDataTooBig as error:
-        raise TooLarge from error
     except (ValueError, RecursionError) as error:
         raise InvalidBody from error
     if not isinstance(data, dict | list if or_array else dict):
         raise InvalidBody
     return data
+
+
+def raw_body(request) -> bytes:
+    """The bytes that were sent."""
+    try:
+        return request.body
+    except RequestDataTooBig as error:
+        raise TooLarge from error
 
 
 def refuse_packed(request) -> None:

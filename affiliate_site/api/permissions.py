@@ -22,5 +22,6 @@ class PlanAndRole(BasePermission):
         feature = view.features.get(view.action)
         if not plan.api or (feature and not getattr(plan, feature)):
             return False
-        asked = permission(ACTS[request.method], view.thing)
+        act = view.acts.get(view.action, ACTS[request.method])
+        asked = permission(act, view.thing)
         return asked in permissions_of(request.auth.role)

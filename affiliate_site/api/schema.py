@@ -54,6 +54,9 @@ EITHER = {
 }
 
 
+ALIASES = {("POST", "replace"), ("POST", "put_below"), ("PUT", "partial_update")}
+
+
 def _answer(meaning: str, schema: dict, media_type: str = "application/json") -> dict:
     return {"description": meaning, "content": {media_type: {"schema": schema}}}
 
@@ -101,10 +104,11 @@ class DeclaredSchema(AutoSchema):
 
     def get_operation_id(self):
         name = type(self.view).__name__.removesuffix("ViewSet")
-        doubled = self.path.endswith("/approval/") or (
-            self.method == "POST" and self.view.action == "replace"
+        is_alias = (
+            self.path.endswith("/approval/")
+            or (self.method, self.view.action) in ALIASES
         )
-        return f"{name}_{self.view.action}" + ("_alias" if doubled else "")
+        return f"{name}_{self.view.action}" + ("_alias" if is_alias else "")
 
     def get_tags(self):
         return [self.path.removeprefix("/1.6/").partition("/")[0]]

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from accounts.models.accounts import Account, Owned, OwnedQuerySet
 from payouts.models.commissions import Commission
+from payouts.models.payments import Payment
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 
@@ -14,22 +15,26 @@ MOST = 900_000_000_000_000  # of a currency's major unit: BIGINT holds a little 
 
 class Place(models.TextChoices):
     """A kind of ledger account; `funding` is the payout balance of an account that
-    pays through the service."""
+    pays through the service, `external` the bank that it was topped up from."""
 
     EXPENSE = "expense"
     PENDING = "pending"
     PAYABLE = "payable"
+    PAID = "paid"
     FUNDING = "funding"
+    EXTERNAL = "external"
 
 
 STORED = (Place.PENDING, Place.PAYABLE, Place.FUNDING)
+OF_AFFILIATES = (Place.PENDING, Place.PAYABLE)
 
 
 class LedgerAccount(Owned):
     """One place for money of one currency: of the whole account, or of an affiliate.
 
     A balance is credits less debits. It is stored only where an answer or a decision
-    needs it; `expense` has none, so that no row is shared by all sales.
+    needs it; `expense`, `paid` and `external` have none, so that no row is shared by
+    all sales.
     """
 
     account = models.ForeignKey(
@@ -67,12 +72,15 @@ class LedgerAccount(Owned):
 
 
 class Move(models.TextChoices):
-    """A kind of transfer; each is always between the same two places."""
+    """A kind of transfer; each is always between the same kinds of places."""
 
     EARNED = "earned"
     APPROVED = "approved"
     REOPENED = "reopened"
     WITHDRAWN = "withdrawn"
+    PAID = "paid"
+    PAYMENT_CANCELED = "payment_canceled"
+    FUNDED = "funded"
 
 
 BETWEEN = {
@@ -80,7 +88,15 @@ BETWEEN = {
     Move.APPROVED: (Place.PENDING, Place.PAYABLE),
     Move.REOPENED: (Place.PAYABLE, Place.PENDING),
     Move.WITHDRAWN: (Place.PENDING, Place.EXPENSE),
+    Move.FUNDED: (Place.FUNDING, Place.EXTERNAL),
 }
+# A payment goes out of the account's own pocket, or out of what it has funded.
+POCKETS = (Place.PAID, Place.FUNDING)
+PAIRS = (
+    {(Move.PAID, Place.PAYABLE, pocket) for pocket in POCKETS}
+    | {(Move.PAYMENT_CANCELED, pocket, Place.PAYABLE) for pocket in POCKETS}
+    | {(move, *places) for move, places in BETWEEN.items()}
+)
 
 
 class Transfer(Owned):
@@ -100,9 +116,15 @@ class Transfer(Owned):
     )
     amount = AmountField()
     commission = models.ForeignKey(
-        Commission, models.PROTECT, related_name="+", db_index=False
+        Commission, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    step = models.PositiveIntegerField()
+    step = models.PositiveIntegerField(null=True)
+    payment = models.ForeignKey(
+        Payment, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    reverses = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="+", db_index=False
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = OwnedQuerySet.as_manager()
@@ -112,6 +134,19 @@ class Transfer(Owned):
             models.UniqueConstraint(
                 fields=["account", "commission", "step"],
                 name="one_transfer_per_step",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "payment"],
+                condition=Q(kind=Move.PAID),
+                name="one_transfer_per_payment",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "reverses"], name="one_reversal_per_transfer"
+            ),
+            models.CheckConstraint(
+                condition=Q(commission__isnull=False, step__isnull=False, payment=None)
+                | Q(commission=None, step=None),
+                name="a_transfer_has_one_cause",
             ),
             models.CheckConstraint(
                 condition=Q(amount__gt=0), name="a_transfer_moves_something"

@@ -1,46 +1,64 @@
-"""Commissions: granted with a sale, approved, disapproved."""
+"""Commissions: granted with a sale, approved, disapproved, given other amounts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 
 from accounts.models.accounts import Account
 from accounts.services.events import note
 from payouts.errors import CommissionApproved, CommissionNotFound, CommissionUnfunded
-from payouts.models.commissions import Commission, Status
-from payouts.reckoning import Line
-from payouts.services.ledger import hold
+from payouts.models.commissions import Commission, Purse, Status
+from payouts.reckoning import APPROVED, Line, exact_amount
+from payouts.services.ledger import Books, hold
 from tracking.models.conversions import Conversion
+from tracking.money import round_to
+
+TOLD = {"sub_amount", "comment"}  # what the diary names without telling its values
+
+
+def purses_of(conversion: Conversion, lines: Iterable[Line]) -> list[Purse]:
+    """Whose money the commissions of a sale will be."""
+    return [(line.affiliate, conversion.currency) for line in lines]
 
 
 def grant(
-    conversion: Conversion, lines: Sequence[Line], *, at: datetime
+    conversion: Conversion, lines: Sequence[Line], *, books: Books, at: datetime
 ) -> list[Commission]:
-    """Write the commissions of a sale, as they were reckoned."""
+    """Write the commissions of a sale, as they were reckoned; the books learn of them
+    by `earn`, which is for the end of the story."""
     account = conversion.account
-    final = at if account.uses_payouts else None
-    return account.commissions.bulk_create(
-        Commission(
-            account=account,
-            conversion=conversion,
-            affiliate_id=line.affiliate,
-            commission_type=line.part.rate.identifier,
-            name=line.part.rate.title,
-            currency=conversion.currency,
-            sub_amount=line.part.sub_amount,
-            amount=line.amount,
-            rate_kind=line.part.rate.kind,
-            rate=line.part.rate.value,
-            working=json.dumps(line.working(), sort_keys=True),
-            status=line.status,
-            comment=line.part.comment,
-            created_at=at,
-            finalized_at=final if line.status == Status.APPROVED else None,
-        )
-        for line in lines
-    )
+    if account.uses_payouts:
+        lines = covered(conversion, lines, books)
+    regular = [_commission(conversion, it, at) for it in lines if it.leader is None]
+    account.commissions.bulk_create(regular)
+    levels = [
+        _commission(conversion, it, at, follows=regular[it.leader])
+        for it in lines
+        if it.leader is not None
+    ]
+    account.commissions.bulk_create(levels)
+    return regular + levels
+
+
+def covered(conversion: Conversion, lines: Sequence[Line], books: Books) -> list[Line]:
+    """What lacks cover is born pending; the sale itself is never refused for it."""
+    promised: list[tuple[Purse, Decimal]] = []
+    kept: list[Line] = []
+    for line in lines:
+        if line.leader is not None:
+            line = line.under(leads=kept[line.leader].status)
+        if line.status == APPROVED:
+            purse = (line.affiliate, conversion.currency)
+            if books.covers(purse, line.amount, besides=promised):
+                promised.append((purse, line.amount))
+            else:
+                line = line.under(covered=False)
+        kept.append(line)
+    return kept
 
 
 def approve(account: Account, *, commission_id: int, at: datetime) -> Commission:
@@ -53,32 +71,129 @@ def disapprove(account: Account, *, commission_id: int, at: datetime) -> Commiss
     return _decide(account, commission_id, Status.DISAPPROVED, at)
 
 
+def commission_numbered(account: Account, number: int) -> Commission:
+    """The account's commission with this number."""
+    commission = account.commissions.present().filter(pk=number).first()
+    if commission is None:
+        raise CommissionNotFound
+    return commission
+
+
+def decide(commission: Commission, goal: str, *, books: Books, at: datetime) -> None:
+    """Approve, disapprove or put back to pending; the contract's table of states."""
+    refuse_final(commission)
+    if commission.status == goal:
+        return
+    approves = goal == Status.APPROVED and commission.account.uses_payouts
+    if approves and not books.covers(commission.purse, commission.amount, besides=()):
+        raise CommissionUnfunded
+    rewrite(commission, books=books, at=at, status=goal)
+
+
+def is_final(commission: Commission) -> bool:
+    """Approved by an account that pays through the service: nothing changes it."""
+    return commission.status == Status.APPROVED and commission.account.uses_payouts
+
+
+def refuse_final(commission: Commission) -> None:
+    """Stop here if the commission is final."""
+    if is_final(commission):
+        raise CommissionApproved
+
+
+def rewrite(
+    commission: Commission, *, books: Books, at: datetime, **values: Any
+) -> None:
+    """Write another state or other amounts, the diary's line, and what moves by it.
+
+    What stays as it is is no change. Whoever calls holds the books.
+    """
+    changed = {
+        name: value
+        for name, value in values.items()
+        if getattr(commission, name) != value
+    }
+    if not changed:
+        return
+    was, held = commission.status, commission.amount
+    goal = changed.get("status", was)
+    if goal != was:
+        final = goal == Status.APPROVED and commission.account.uses_payouts
+        changed |= {"payment": None, "finalized_at": at if final else None}
+    commission.move(**changed)
+    facts: dict[str, Any] = {}
+    if fields := sorted(TOLD & set(changed)):
+        facts["fields"] = fields
+    if goal != was:
+        facts["status"] = [was, str(goal)]
+    if commission.amount != held:
+        facts["amount"] = [str(held), str(commission.amount)]
+    note(commission.account, "commission.updated", commission, at=at, **facts)
+    books.follow(commission, was=was, held=held)
+
+
+def recalculated(commission: Commission, sub_amount: Decimal) -> dict[str, Any]:
+    """The columns of a commission with another part of the sale, by its own rate."""
+    exact = exact_amount(sub_amount, commission.rate_kind, commission.rate)
+    amount = round_to(commission.currency, exact)
+    working = json.loads(commission.working) | {
+        "sub_amount": str(sub_amount),
+        "exact": str(exact),
+        "amount": str(amount),
+    }
+    working.pop("by_hand", None)
+    return {
+        "sub_amount": sub_amount,
+        "amount": amount,
+        "working": json.dumps(working, sort_keys=True),
+    }
+
+
+def set_by_hand(
+    commission: Commission, amount: Decimal, *, working: str = "", **recalculated: Any
+) -> dict[str, Any]:
+    """The columns of a commission whose amount somebody decides."""
+    told = json.loads(working or commission.working)
+    told |= {"amount": str(amount), "by_hand": True}
+    return recalculated | {
+        "amount": amount,
+        "working": json.dumps(told, sort_keys=True),
+    }
+
+
 def _decide(
     account: Account, commission_id: int, goal: Status, at: datetime
 ) -> Commission:
     with transaction.atomic():
         seen = commission_numbered(account, commission_id)
-        with hold(account, seen.currency, [seen.affiliate_id], at=at) as books:
-            commission = books.look_again(seen)
-            was = commission.status
-            if was == Status.APPROVED and account.uses_payouts:
-                raise CommissionApproved
-            if was == goal:
-                return commission
-            final = None
-            if goal == Status.APPROVED and account.uses_payouts:
-                if not books.covers(commission.amount):
-                    raise CommissionUnfunded
-                final = at
-            commission.move(to=goal, finalized_at=final)
-            note(account, "commission.updated", commission, at=at, status=[was, goal])
-            books.follow(commission, was=was)
+        with hold(account, [seen.purse], at=at) as books:
+            books.open()
+            commission = commission_numbered(account, commission_id)
+            decide(commission, goal, books=books, at=at)
     return commission
 
 
-def commission_numbered(account: Account, number: int) -> Commission:
-    """The account's commission with this number."""
-    commission = account.commissions.filter(pk=number).first()
-    if commission is None:
-        raise CommissionNotFound
-    return commission
+def _commission(
+    conversion: Conversion, line: Line, at: datetime, follows: Commission | None = None
+) -> Commission:
+    account, rate = conversion.account, line.part.rate
+    final = at if account.uses_payouts and line.status == Status.APPROVED else None
+    return Commission(
+        account=account,
+        conversion=conversion,
+        affiliate_id=line.affiliate,
+        kind=line.kind,
+        follows=follows,
+        commission_type=rate.identifier,
+        name=rate.title,
+        currency=conversion.currency,
+        sub_amount=line.part.sub_amount,
+        amount=line.amount,
+        rate_kind=rate.kind,
+        rate=rate.value,
+        working=json.dumps(line.working(), sort_keys=True),
+        status=line.status,
+        comment=line.part.comment,
+        created_at=at,
+        finalized_at=final,
+    )

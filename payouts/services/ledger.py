@@ -1,51 +1,69 @@
 """The books: the only writer of transfers and balances.
 
-`hold` hands out the books for an affiliate's money in one currency. At their first
-word they create what is missing and lock the stored rows in the order of their ids;
-at the end of the block they write the transfers and the new balances, as the last
+`hold` hands out the books of some purses: whose money, in which currency. At their
+first word they create what is missing and lock the stored rows in the order of their
+ids; at the end of the block they write the transfers and the new balances, as the last
 thing before COMMIT.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from django.db.models import Max, Q
 
 from accounts.models.accounts import Account
 from payouts.errors import BalanceTooLarge
-from payouts.models.commissions import Commission, Status
+from payouts.models.commissions import Commission, Purse, Status
 from payouts.models.ledger import (
     BETWEEN,
     MOST,
+    OF_AFFILIATES,
     STORED,
     LedgerAccount,
     Move,
     Place,
     Transfer,
 )
+from payouts.models.payments import Payment
 from tracking.amounts import ExactSum
 from tracking.money import NOUGHT
-
-Slot = tuple[str, int | None]  # a place, and whose: an affiliate's id, or the whole
 
 # Where a commission's amount lies, by its state; each step is one kind of transfer.
 HEIGHT = {Status.DISAPPROVED: 0, Status.PENDING: 1, Status.APPROVED: 2}
 UP = (Move.EARNED, Move.APPROVED)
 DOWN = (Move.WITHDRAWN, Move.REOPENED)
+NOWHERE = Status.DISAPPROVED
+
+
+class Slot(NamedTuple):
+    """A place for money of one currency, and whose: an affiliate's, or the whole's."""
+
+    currency: str
+    place: str
+    affiliate: int | None = None
 
 
 class Books:
-    """The ledger of some affiliates in one currency, opened at the first word."""
+    """The ledger of some purses, opened at the first word."""
 
     def __init__(
-        self, account: Account, currency: str, affiliates: Iterable[int], at: datetime
+        self,
+        account: Account,
+        purses: Iterable[Purse],
+        funds: Iterable[str],
+        at: datetime,
     ) -> None:
         self.account = account
-        self.currency = currency
-        self.affiliates = sorted(set(affiliates))
+        self.purses = sorted(set(purses))
+        self.funds = set(funds)
+        if account.uses_payouts:
+            self.funds |= {currency for _, currency in self.purses}
         self.at = at
+        self.is_open = False
         self.rows: dict[Slot, LedgerAccount] = {}
         self.balances: dict[Slot, Decimal] = {}
         self.steps: dict[int, int] = {}
@@ -54,36 +72,93 @@ class Books:
     def earn(self, commission: Commission) -> None:
         """A commission is born, in whatever state."""
         self.steps[commission.pk] = 0
-        self.follow(commission, was=Status.DISAPPROVED)
+        self.follow(commission, was=NOWHERE)
 
-    def follow(self, commission: Commission, *, was: str) -> None:
-        """A commission went from one state to another: its amount goes along."""
-        if not commission.amount:
+    def follow(
+        self, commission: Commission, *, was: str, held: Decimal | None = None
+    ) -> None:
+        """A commission went to another state or, with what it `held`, another amount.
+
+        First it grows or shrinks where it lay, then the whole of it goes along.
+        """
+        lay, lies = HEIGHT[Status(was)], HEIGHT[Status(commission.status)]
+        grown = NOUGHT if held is None else commission.amount - held
+        if grown > 0:
+            self._climb(commission, grown, HEIGHT[NOWHERE], lay)
+        else:
+            self._climb(commission, -grown, lay, HEIGHT[NOWHERE])
+        self._climb(commission, commission.amount, lay, lies)
+
+    def withdraw(self, commission: Commission) -> None:
+        """A commission goes for good, with its sale."""
+        lay = HEIGHT[Status(commission.status)]
+        self._climb(commission, commission.amount, lay, HEIGHT[NOWHERE])
+
+    def pay(self, payment: Payment) -> None:
+        """An affiliate was paid, out of the payout balance where there is one."""
+        pocket = Place.FUNDING if self.account.uses_payouts else Place.PAID
+        debit = Slot(payment.currency, Place.PAYABLE, payment.affiliate_id)
+        credit = Slot(payment.currency, pocket)
+        self._post(Move.PAID, debit, credit, payment.amount, payment=payment)
+
+    def cancel(self, payment: Payment) -> None:
+        """A payment is owed again: its transfer with the sides exchanged."""
+        self.open()
+        paid = self.account.transfers.select_related("credit").get(
+            payment=payment, kind=Move.PAID
+        )
+        debit = Slot(payment.currency, paid.credit.kind)
+        credit = Slot(payment.currency, Place.PAYABLE, payment.affiliate_id)
+        self._post(
+            Move.PAYMENT_CANCELED,
+            debit,
+            credit,
+            payment.amount,
+            payment=payment,
+            reverses=paid,
+        )
+
+    def fund(self, amount: Decimal, currency: str) -> Decimal:
+        """The payout balance was topped up; what it is now."""
+        funding = Slot(currency, Place.FUNDING)
+        self._post(Move.FUNDED, funding, Slot(currency, Place.EXTERNAL), amount)
+        return -self.balances[funding]
+
+    def covers(
+        self, purse: Purse, amount: Decimal, *, besides: Iterable[tuple[Purse, Decimal]]
+    ) -> bool:
+        """Is the payout balance at least all that is owed, and this amount?
+
+        `besides` is what will be owed as well by the time this amount is.
+        """
+        self.open()
+        _, currency = purse
+        owed: dict[int | None, Decimal] = defaultdict(Decimal)
+        for slot, balance in self.balances.items():
+            if slot.place == Place.PAYABLE and slot.currency == currency:
+                owed[slot.affiliate] += balance
+        for (affiliate, of_currency), promised in besides:
+            if of_currency == currency:
+                owed[affiliate] += promised
+        ours = sum((max(balance, NOUGHT) for balance in owed.values()), NOUGHT)
+        funded = -self.balances[Slot(currency, Place.FUNDING)]
+        return funded >= ours + self._owed_to_others(currency) + amount
+
+    def open(self) -> None:
+        """Lock the stored rows; from here on nobody else moves this money."""
+        if self.is_open:
             return
-        height, goal = HEIGHT[Status(was)], HEIGHT[Status(commission.status)]
-        while height != goal:
-            if height < goal:
-                kind, height = UP[height], height + 1
-            else:
-                height = height - 1
-                kind = DOWN[height]
-            self._post(kind, commission)
-
-    def look_again(self, seen: Commission) -> Commission:
-        """The commission as it stands now that its affiliate's money is locked."""
-        self._open()
-        return seen.again()
-
-    def covers(self, amount: Decimal) -> bool:
-        """Is the payout balance at least all that is owed, and this amount?"""
-        self._open()
-        ours = [
-            max(balance, NOUGHT)
-            for (place, _), balance in self.balances.items()
-            if place == Place.PAYABLE
-        ]
-        owed = self._owed_to_others() + sum(ours, NOUGHT)
-        return -self.balances[(Place.FUNDING, None)] >= owed + amount
+        self.is_open = True
+        wanted = {Slot(currency, Place.FUNDING) for currency in self.funds}
+        for affiliate, currency in self.purses:
+            wanted |= {Slot(currency, place, affiliate) for place in OF_AFFILIATES}
+        self.rows = self._rows()
+        missing = sorted(wanted - set(self.rows), key=str)  # one order for everybody
+        for slot in missing:
+            self._add(slot)
+        if missing:
+            self.rows = self._rows()
+        self._lock(wanted | {it for it in self.rows if it.place == Place.FUNDING})
 
     def close(self) -> None:
         """Write what was posted: the transfers, then each balance that moved."""
@@ -91,38 +166,52 @@ class Books:
             return
         self.account.transfers.bulk_create(self.transfers)
         for slot, row in sorted(self.rows.items(), key=lambda it: it[1].pk):
-            if row.balance is not None and row.balance != self.balances[slot]:
+            if slot in self.balances and row.balance != self.balances[slot]:
                 row.change(balance=self.balances[slot])
 
-    def _post(self, kind: Move, commission: Commission) -> None:
-        self._open()
-        places = BETWEEN[kind]
-        debit, credit = (self._slot(place, commission) for place in places)
-        self._shift(debit, -commission.amount)
-        self._shift(credit, commission.amount)
+    def _climb(
+        self, commission: Commission, amount: Decimal, height: int, goal: int
+    ) -> None:
+        """Move an amount from one height to another, step by step."""
+        affiliate, currency = commission.purse
+        while amount and height != goal:
+            if height < goal:
+                kind, height = UP[height], height + 1
+            else:
+                height = height - 1
+                kind = DOWN[height]
+            debit, credit = (
+                Slot(currency, place, affiliate if place in OF_AFFILIATES else None)
+                for place in BETWEEN[kind]
+            )
+            step = self._next_step(commission)
+            self._post(kind, debit, credit, amount, commission=commission, step=step)
+
+    def _post(
+        self, kind: Move, debit: Slot, credit: Slot, amount: Decimal, **cause: object
+    ) -> None:
+        self.open()
+        self._shift(debit, -amount)
+        self._shift(credit, amount)
         self.transfers.append(
             Transfer(
                 account=self.account,
-                currency=self.currency,
+                currency=debit.currency,
                 kind=kind,
-                debit=self.rows[debit],
-                credit=self.rows[credit],
-                amount=commission.amount,
-                commission=commission,
-                step=self._next_step(commission),
+                debit=self._row(debit),
+                credit=self._row(credit),
+                amount=amount,
                 created_at=self.at,
+                **cause,
             )
         )
 
     def _shift(self, slot: Slot, amount: Decimal) -> None:
-        if slot not in self.balances:
-            return  # a place that stores no balance
+        if slot.place not in STORED:
+            return
         self.balances[slot] += amount
         if abs(self.balances[slot]) >= MOST:
             raise BalanceTooLarge
-
-    def _slot(self, place: str, commission: Commission) -> Slot:
-        return place, None if place == Place.EXPENSE else commission.affiliate_id
 
     def _next_step(self, commission: Commission) -> int:
         if commission.pk not in self.steps:
@@ -131,70 +220,70 @@ class Books:
         self.steps[commission.pk] += 1
         return self.steps[commission.pk]
 
-    def _open(self) -> None:
-        if self.rows:
-            return
-        wanted: list[Slot] = [(Place.EXPENSE, None)]
-        for affiliate in self.affiliates:
-            wanted += [(Place.PENDING, affiliate), (Place.PAYABLE, affiliate)]
-        if self.account.uses_payouts:
-            wanted.append((Place.FUNDING, None))
-        self.rows = self._rows()
-        missing = [slot for slot in wanted if slot not in self.rows]
-        for slot in missing:
-            self._add(slot)
-        if missing:
-            self.rows = self._rows()
-        self._lock(wanted)
-
     def _rows(self) -> dict[Slot, LedgerAccount]:
+        currencies = self.funds | {currency for _, currency in self.purses}
+        affiliates = {affiliate for affiliate, _ in self.purses}
         rows = self.account.ledger_accounts.filter(
-            Q(affiliate__in=self.affiliates) | Q(affiliate=None),
-            currency=self.currency,
+            Q(affiliate__in=affiliates) | Q(affiliate=None), currency__in=currencies
         )
-        return {(row.kind, row.affiliate_id): row for row in rows}
+        return {Slot(it.currency, it.kind, it.affiliate_id): it for it in rows}
 
-    def _add(self, slot: Slot) -> None:
+    def _row(self, slot: Slot) -> LedgerAccount:
+        """The row of a place; one that stores no balance is made when it is needed."""
+        if slot not in self.rows and not self._add(slot):
+            self.rows |= {it: row for it, row in self._rows().items() if it == slot}
+        return self.rows[slot]
+
+    def _add(self, slot: Slot) -> bool:
         """Make a row, unless somebody else does so at this moment."""
-        place, affiliate = slot
         row = LedgerAccount(
             account=self.account,
-            currency=self.currency,
-            kind=place,
-            affiliate_id=affiliate,
-            balance=NOUGHT if place in STORED else None,  # type: ignore[misc]
+            currency=slot.currency,
+            kind=slot.place,
+            affiliate_id=slot.affiliate,
+            balance=NOUGHT if slot.place in STORED else None,  # type: ignore[misc]
         )
         columns: tuple[str, ...] = ("account", "currency", "kind")
         among = "affiliate_id IS NULL"
-        if affiliate is not None:
+        if slot.affiliate is not None:
             columns, among = (*columns, "affiliate"), "affiliate_id IS NOT NULL"
-        self.account.ledger_accounts.insert_unless_taken(row, on=columns, among=among)
+        made = self.account.ledger_accounts.insert_unless_taken(
+            row, on=columns, among=among
+        )
+        if made:
+            self.rows[slot] = row
+        return made
 
     def _lock(self, wanted: Iterable[Slot]) -> None:
-        stored = [self.rows[slot].pk for slot in wanted if slot[0] in STORED]
         locked = (
             self.account.ledger_accounts.select_for_update(no_key=True)
-            .filter(pk__in=stored)
+            .filter(pk__in=[self.rows[slot].pk for slot in wanted])
             .order_by("id")
         )
         for row in locked:
-            slot = (row.kind, row.affiliate_id)
+            slot = Slot(row.currency, row.kind, row.affiliate_id)
             self.rows[slot] = row
             self.balances[slot] = row.balance or NOUGHT
 
-    def _owed_to_others(self) -> Decimal:
+    def _owed_to_others(self, currency: str) -> Decimal:
+        ours = [affiliate for affiliate, of in self.purses if of == currency]
         others = self.account.ledger_accounts.filter(
-            currency=self.currency, kind=Place.PAYABLE, balance__gt=NOUGHT
-        ).exclude(affiliate__in=self.affiliates)
+            currency=currency, kind=Place.PAYABLE, balance__gt=NOUGHT
+        ).exclude(affiliate__in=ours)
         return others.aggregate(owed=ExactSum("balance"))["owed"] or NOUGHT
 
 
 @contextmanager
 def hold(
-    account: Account, currency: str, affiliates: Iterable[int], *, at: datetime
+    account: Account,
+    purses: Iterable[Purse],
+    *,
+    at: datetime,
+    funds: Iterable[str] = (),
 ) -> Iterator[Books]:
-    """The books of these affiliates; written when the block ends without a refusal."""
-    books = Books(account, currency, affiliates, at)
+    """The books of these purses, and of the payout balance in these currencies;
+    written when the block ends without a refusal."""
+    books = Books(account, purses, funds, at)
     yield books
     books.close()
 

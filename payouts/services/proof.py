@@ -1,7 +1,7 @@
 """The proof of the books: equations, each a question that must find nothing.
 
-The numbers are those of the design: E7, E8 and E12 speak of payments and come with
-them. A balance is credits less debits, for every kind of ledger account alike.
+The numbers are those of the design. A balance is credits less debits, for every kind
+of ledger account alike.
 """
 
 from collections import defaultdict
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 
 from django.apps import apps
 from django.db import models
@@ -18,7 +19,14 @@ from accounts.engines import missing_triggers, rows_not_whole
 from accounts.models.accounts import Account, Owned
 from accounts.models.events import Event
 from payouts.models.commissions import Status
-from payouts.models.ledger import BETWEEN, LedgerAccount, Place, Transfer
+from payouts.models.ledger import (
+    BETWEEN,
+    PAIRS,
+    LedgerAccount,
+    Move,
+    Place,
+    Transfer,
+)
 from tracking.amounts import AmountField, ExactSum
 from tracking.money import NOUGHT
 
@@ -104,8 +112,11 @@ class _Books:
         yield from self.e3_e4_what_affiliates_have()
         yield from self.e5_expense()
         yield from self.e6_each_commission()
+        yield from self.e7_each_payment()
+        yield from self.e8_funding_and_paid()
         yield from self.e9_each_transfer()
         yield from self.e11_one_account()
+        yield from self.e12_covered_commissions()
 
     def e1_all_balances_cancel_out(self) -> Iterator[Failure]:
         totals: dict[str, Decimal] = defaultdict(Decimal)
@@ -122,20 +133,22 @@ class _Books:
                 yield self.failure("E2", _name(row), row.balance, self.computed[row.pk])
 
     def e3_e4_what_affiliates_have(self) -> Iterator[Failure]:
-        for equation, place, status in (
-            ("E3", Place.PAYABLE, Status.APPROVED),
-            ("E4", Place.PENDING, Status.PENDING),
-        ):
-            owed = self.commissions(status)
-            for row in self.rows:
-                if row.kind == place:
-                    sum_of = owed.pop((row.affiliate_id, row.currency), NOUGHT)
-                    if row.balance != sum_of:
-                        yield self.failure(equation, _name(row), row.balance, sum_of)
-            for (affiliate, currency), amount in owed.items():
-                if amount:
-                    whose = f"affiliate {affiliate} {currency}"
-                    yield self.failure(equation, whose, None, amount)
+        owed = self.commissions(Status.APPROVED)
+        for purse, amount in self.paid().items():
+            owed[purse] = owed.get(purse, NOUGHT) - amount
+        yield from self.compared("E3", Place.PAYABLE, owed)
+        yield from self.compared("E4", Place.PENDING, self.commissions(Status.PENDING))
+
+    def compared(self, equation: str, place: str, owed: Sums) -> Iterator[Failure]:
+        for row in self.rows:
+            if row.kind == place:
+                sum_of = owed.pop((row.affiliate_id, row.currency), NOUGHT)
+                if row.balance != sum_of:
+                    yield self.failure(equation, _name(row), row.balance, sum_of)
+        for (affiliate, currency), amount in owed.items():
+            if amount:
+                whose = f"affiliate {affiliate} {currency}"
+                yield self.failure(equation, whose, None, amount)
 
     def e5_expense(self) -> Iterator[Failure]:
         earned: dict[str, Decimal] = defaultdict(Decimal)
@@ -154,13 +167,18 @@ class _Books:
 
     def e6_each_commission(self) -> Iterator[Failure]:
         moved = self.moved_by_commission()
-        rows = self.account.commissions.values_list("id", "status", "amount")
-        for number, status, amount in rows.iterator():
+        rows = self.account.commissions.values_list(
+            "id", "status", "amount", "removed_at"
+        )
+        for number, status, amount, removed_at in rows.iterator():
             lies = moved.get(number, _Moved())
-            expected = {
+            places = {
                 Status.PENDING: (amount, NOUGHT),
                 Status.APPROVED: (NOUGHT, amount),
-            }.get(Status(status), (NOUGHT, NOUGHT))
+            }
+            expected = (NOUGHT, NOUGHT)
+            if removed_at is None:
+                expected = places.get(Status(status), expected)
             if (lies.pending, lies.payable) != expected or not lies.numbered:
                 yield self.failure(
                     "E6",
@@ -170,9 +188,50 @@ class _Books:
                     f"pending {expected[0]}, payable {expected[1]}",
                 )
 
+    def e7_each_payment(self) -> Iterator[Failure]:
+        for payment in self.account.payments.order_by("id").iterator():
+            rows = self.booked.get(payment.pk, [])
+            paid = [row for row in rows if row.kind == Move.PAID]
+            back = [row for row in rows if row.kind == Move.PAYMENT_CANCELED]
+            sides = (paid[0].debit_id, paid[0].credit_id) if paid else None
+            right = (
+                len(paid) == 1
+                and len(back) == (payment.canceled_at is not None)
+                and all(row.amount == payment.amount for row in rows)
+                and all(
+                    row.reverses_id == paid[0].pk
+                    and (row.credit_id, row.debit_id) == sides
+                    for row in back
+                )
+            )
+            if not right:
+                state = "canceled" if payment.canceled_at else "standing"
+                told = ", ".join(f"{row.kind} {row.amount}" for row in rows)
+                expected = f"one paid of {payment.amount}, {state}"
+                whose = f"payment {payment.public_id} ({state})"
+                yield self.failure("E7", whose, told or "no transfer", expected)
+
+    def e8_funding_and_paid(self) -> Iterator[Failure]:
+        standing = self.standing_by_pocket()
+        topped = dict(
+            self.account.transfers.filter(kind=Move.FUNDED)
+            .values_list("currency")
+            .annotate(ExactSum("amount"))
+        )
+        for row in self.rows:
+            currency = row.currency
+            up = topped.get(currency, NOUGHT)
+            expected = {
+                Place.FUNDING: standing[Place.FUNDING, currency] - up,
+                Place.EXTERNAL: up,
+                Place.PAID: standing[Place.PAID, currency],
+            }.get(Place(row.kind))
+            if expected is not None and self.computed[row.pk] != expected:
+                yield self.failure("E8", _name(row), self.computed[row.pk], expected)
+
     def e9_each_transfer(self) -> Iterator[Failure]:
         fits = Q(pk=None)
-        for kind, (debit, credit) in BETWEEN.items():
+        for kind, debit, credit in PAIRS:
             fits |= Q(kind=kind, debit__kind=debit, credit__kind=credit)
         sound = fits & Q(
             amount__gt=NOUGHT,
@@ -183,7 +242,10 @@ class _Books:
         )
         sound_ids = self.account.transfers.filter(sound).values("pk")
         for row in self.account.transfers.exclude(pk__in=sound_ids):
-            between = " → ".join(PLACES.get(row.kind, ("no such kind",)))
+            pairs = [
+                " → ".join(pair[1:]) for pair in sorted(PAIRS) if pair[0] == row.kind
+            ]
+            between = " or ".join(pairs) or "no such kind"
             yield self.failure("E9", f"transfer {row.pk}", str(row), between)
 
     def e11_one_account(self) -> Iterator[Failure]:
@@ -197,9 +259,54 @@ class _Books:
                     table = f"{model._meta.db_table} {number}"
                     yield self.failure("E11", table, "another account's", key)
 
+    def e12_covered_commissions(self) -> Iterator[Failure]:
+        covered = self.account.commissions.filter(payment__isnull=False)
+        sound = Q(
+            status=Status.APPROVED,
+            removed_at=None,
+            affiliate=F("payment__affiliate"),
+            currency=F("payment__currency"),
+            payment__canceled_at=None,
+        )
+        sound_ids = covered.filter(sound).values("pk")
+        rows = covered.exclude(pk__in=sound_ids).select_related("payment")
+        for commission in rows:
+            payment = commission.payment.public_id if commission.payment else "-"
+            whose = f"commission {commission.pk} ({commission.status})"
+            yield self.failure("E12", whose, payment, "no payment")
+
+    @cached_property
+    def booked(self) -> dict[int | None, list[Transfer]]:
+        """The transfers of payments, by payment."""
+        booked: dict[int | None, list[Transfer]] = defaultdict(list)
+        rows = self.account.transfers.filter(payment__isnull=False)
+        for row in rows.select_related("credit", "payment").order_by("id"):
+            booked[row.payment_id].append(row)
+        return booked
+
+    def standing_by_pocket(self) -> dict[tuple[str, str], Decimal]:
+        """Standing payments by what they came out of, and by currency."""
+        sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        for rows in self.booked.values():
+            for row in rows:
+                stands = row.payment is not None and row.payment.canceled_at is None
+                if row.kind == Move.PAID and stands:
+                    sums[row.credit.kind, row.currency] += row.amount
+        return sums
+
+    def paid(self) -> Sums:
+        """Standing payments, per affiliate and currency."""
+        rows = (
+            self.account.payments.standing()
+            .values_list("affiliate", "currency")
+            .annotate(ExactSum("amount"))
+        )
+        return {(affiliate, currency): amount for affiliate, currency, amount in rows}
+
     def commissions(self, status: Status) -> Sums:
         rows = (
-            self.account.commissions.filter(status=status)
+            self.account.commissions.present()
+            .filter(status=status)
             .values_list("affiliate", "currency")
             .annotate(ExactSum("amount"))
         )
@@ -207,7 +314,8 @@ class _Books:
 
     def moved_by_commission(self) -> "dict[int, _Moved]":
         moved: dict[int, _Moved] = defaultdict(_Moved)
-        rows = self.account.transfers.values_list("commission", "kind").annotate(
+        posted = self.account.transfers.filter(commission__isnull=False)
+        rows = posted.values_list("commission", "kind").annotate(
             ExactSum("amount"), Count("id"), Min("step"), Max("step")
         )
         for number, kind, amount, count, first, last in rows:

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
+
+from django.db.models import OuterRef, Subquery
 
 from accounts.errors import Rejected, Several
 from accounts.models.accounts import Account
 from payouts.errors import UnknownCommissionType
-from payouts.models.commission_types import CommissionType
-from payouts.reckoning import Facts, Part, Rate
+from payouts.models.commission_types import FIRST_LEVEL, CommissionType, Level
+from payouts.reckoning import Ancestor, Circumstances, Facts, Part, Rate
 from tracking.models.conversions import Conversion
 from tracking.models.programs import Program
 
@@ -27,8 +30,13 @@ class Item:
     type_path: str = "commission_type"
 
 
-def typed(account: Account, program: Program, items: Sequence[Item]) -> list[Part]:
-    """The parts of a sale with their rates, or every type that the program lacks."""
+def typed(
+    account: Account, program: Program, items: Sequence[Item], *, group: int | None
+) -> list[Part]:
+    """The parts of a sale with their rates, or every type that the program lacks.
+
+    `group` is the one of whoever sold: its rate takes the place of the type's.
+    """
     types = list(account.commission_types.filter(program=program))
     by_name = {it.identifier: it for it in types}
     by_name[DEFAULT] = next(it for it in types if it.is_default)
@@ -39,13 +47,16 @@ def typed(account: Account, program: Program, items: Sequence[Item]) -> list[Par
     ]
     if unknown:
         raise Several(unknown)
+    named = [by_name[item.commission_type or DEFAULT] for item in items]
+    rates = {it.pk: rate_of(it) for it in types} | _group_rates(account, types, group)
     return [
         Part(
             sub_amount=item.sub_amount,
-            rate=rate_of(by_name[item.commission_type or DEFAULT]),
+            rate=rates[kind.pk],
             comment=item.comment,
+            mlm=kind.mlm,
         )
-        for item in items
+        for item, kind in zip(items, named, strict=True)
     ]
 
 
@@ -60,15 +71,23 @@ def rate_of(kind: CommissionType) -> Rate:
     )
 
 
-def rates_for(conversion: Conversion, *, parts: Sequence[Part]) -> Facts:
-    """What the commissions of a sale depend on, as plain data."""
+def rates_for(
+    conversion: Conversion, *, parts: Sequence[Part], capped: bool = True
+) -> Facts:
+    """What the commissions of a sale depend on, as plain data.
+
+    Not `capped`: rewards that are added to a sale, however much its customer earned.
+    """
     return Facts(
         currency=conversion.currency,
         affiliate=conversion.affiliate_id,
         parts=parts,
-        approves=conversion.program.auto_approve_commissions,
-        warnings=tuple(conversion.warnings or ()),
-        past_cap=is_past_cap(conversion),
+        circumstances=Circumstances(
+            approves=conversion.program.auto_approve_commissions,
+            warnings=tuple(conversion.warnings or ()),
+            past_cap=capped and is_past_cap(conversion),
+        ),
+        ancestors=ancestors_of(conversion),
     )
 
 
@@ -89,3 +108,69 @@ def is_past_cap(conversion: Conversion) -> bool:
     account.customers.select_for_update(no_key=True).get(pk=customer.pk)
     sales = account.conversions.present().filter(customer=customer)
     return sales.count() > cap
+
+
+def ancestors_of(conversion: Conversion) -> list[Ancestor]:
+    """The parents of whoever sold, nearest first, as far as the program has levels."""
+    account, program = conversion.account, conversion.program
+    above = conversion.affiliate.parent_id
+    if above is None or not account.plan.mlm:
+        return []
+    levels = {row.level: row for row in account.levels.filter(program=program)}
+    found: list[Ancestor] = []
+    level = FIRST_LEVEL
+    while above is not None and level in levels:
+        parent = _parent(account, program, above)
+        found.append(_ancestor(parent, levels[level]))
+        above, level = parent.parent_id, level + 1
+    return found
+
+
+def _parent(account: Account, program: Program, number: int) -> Any:
+    """An affiliate, and how it stands in the program."""
+    enrolments = account.enrolments.filter(program=program, affiliate=OuterRef("pk"))
+    return account.affiliates.annotate(
+        approved=Subquery(enrolments.values("approved")[:1])
+    ).get(pk=number)
+
+
+def _ancestor(parent: Any, level: Level) -> Ancestor:
+    reason = None
+    if parent.removed_at is not None:
+        reason = "the affiliate is deleted"
+    elif not parent.approved:
+        reason = "not approved in the program"
+    return Ancestor(
+        affiliate=parent.pk,
+        slug=parent.slug,
+        level=level.level,
+        rate=Rate(
+            identifier=f"level-{level.level}",
+            title=level.title,
+            kind=level.kind,
+            value=level.value,
+            source=f"level {level.level} of the program",
+        ),
+        passed_over=reason,
+    )
+
+
+def _group_rates(
+    account: Account, types: Sequence[CommissionType], group: int | None
+) -> dict[int, Rate]:
+    if group is None:
+        return {}
+    by_type = {it.pk: it for it in types}
+    rows = account.group_rates.select_related("group").filter(
+        commission_type__in=by_type, group=group
+    )
+    return {
+        row.commission_type_id: Rate(
+            identifier=(kind := by_type[row.commission_type_id]).identifier,
+            title=kind.title,
+            kind=row.kind,
+            value=row.value,
+            source=f"group {row.group.public_id} for type {kind.identifier}",
+        )
+        for row in rows
+    }

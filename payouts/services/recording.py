@@ -1,29 +1,28 @@
 """Recording: the story of a sale, top to bottom."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 
 from django.db import transaction
 
 from accounts.errors import Rejected, Several
 from accounts.models.accounts import Account
 from accounts.services.events import note, note_each
-from payouts.reckoning import APPROVED, PENDING, Line, reckon
-from payouts.services.commissions import grant
-from payouts.services.ledger import Books, hold
+from payouts.reckoning import reckon
+from payouts.services.commissions import grant, purses_of
+from payouts.services.ledger import hold
 from payouts.services.rates import Item, rates_for, typed
 from tracking.attribution import REST, Clues, Order
 from tracking.errors import BelowNought, TooManyDigits
 from tracking.models.conversions import Conversion
+from tracking.models.prospects import PromotionMethod
 from tracking.money import NOUGHT, admit
 from tracking.services.attribution import weigh
 from tracking.services.conversions import create_conversion
-from tracking.services.customers import LookAgain
-
-LOOKS = 3  # a customer that comes and goes so often is no customer
-UNCOVERED = "the payout balance does not cover it"
+from tracking.services.looking import looking_again
+from tracking.services.prospects import promoted
 
 
 @dataclass(frozen=True)
@@ -41,15 +40,9 @@ class Sale:
     order: Order = REST
 
 
+@looking_again
 def record_conversion(account: Account, *, sale: Sale, at: datetime) -> Conversion:
     """Record a sale and everything that follows from it, or nothing at all."""
-    for _ in range(LOOKS):
-        with suppress(LookAgain):
-            return _record(account, sale, at)
-    return _record(account, sale, at)
-
-
-def _record(account: Account, sale: Sale, at: datetime) -> Conversion:
     with transaction.atomic():
         finding = weigh(
             account,
@@ -61,14 +54,16 @@ def _record(account: Account, sale: Sale, at: datetime) -> Conversion:
         finding.verdict.require_earner(customer_id=sale.clues.customer_id or "")
         currency = sale.currency or finding.program.currency
         items = rounded(sale.items, currency)
-        parts = typed(account, finding.program, items)
+        amount = total(items, currency)
+        parts = typed(account, finding.program, items, group=finding.group)
         finding.verdict.require_fresh_click()
+        finding = promoted(account, finding, by=PromotionMethod.CONVERSION, at=at)
         conversion = create_conversion(
             account,
             finding=finding,
             external_id=sale.external_id,
             customer_id=sale.clues.customer_id,
-            amount=sum((item.sub_amount for item in items), NOUGHT),
+            amount=amount,
             currency=currency,
             meta_data=sale.meta_data,
             user_agent=sale.user_agent,
@@ -76,11 +71,8 @@ def _record(account: Account, sale: Sale, at: datetime) -> Conversion:
             at=at,
         )
         lines = reckon(rates_for(conversion, parts=parts))
-        affiliates = [line.affiliate for line in lines]
-        with hold(account, currency, affiliates, at=at) as books:
-            if account.uses_payouts:
-                lines = covered(lines, books)
-            commissions = grant(conversion, lines, at=at)
+        with hold(account, purses_of(conversion, lines), at=at) as books:
+            commissions = grant(conversion, lines, books=books, at=at)
             note(account, "conversion.created", conversion, at=at)
             note_each(account, "commission.created", commissions, at=at)
             for commission in commissions:
@@ -101,25 +93,12 @@ def rounded(items: Sequence[Item], currency: str) -> list[Item]:
             kept.append(replace(item, sub_amount=amount))
     if odd:
         raise Several(odd)
-    if len(kept) > 1:
-        _refuse_huge_sum(kept, currency)
     return kept
 
 
-def _refuse_huge_sum(items: Sequence[Item], currency: str) -> None:
+def total(items: Sequence[Item], currency: str) -> Decimal:
+    """What the parts of a sale come to."""
     try:
-        admit(sum((item.sub_amount for item in items), NOUGHT), currency)
+        return admit(sum((item.sub_amount for item in items), NOUGHT), currency)
     except TooManyDigits:
         raise TooManyDigits(path="commissions") from None
-
-
-def covered(lines: Sequence[Line], books: Books) -> list[Line]:
-    """What lacks cover is born pending; the sale itself is never refused for it."""
-    promised, kept = NOUGHT, []
-    for line in lines:
-        if line.status == APPROVED and not books.covers(promised + line.amount):
-            line = replace(line, status=PENDING, reason=UNCOVERED)
-        if line.status == APPROVED:
-            promised += line.amount
-        kept.append(line)
-    return kept

@@ -13,6 +13,7 @@ from payouts.services.programs import Rules, open_program
 from payouts.services.rates import Item
 from payouts.services.recording import Sale, record_conversion
 from tests.proof import books_agree
+from tests.shop import SECRET
 from tracking.attribution import Clues
 from tracking.services.affiliates import Application, sign_up
 from tracking.services.clicks import Visit, record_click
@@ -54,7 +55,8 @@ def shop(account):
     at = timezone.now()
     rules = Rules(title="Spring", currency="EUR")
     program = open_program(account, slug="spring", rules=rules, at=at)
-    sign_up(account, application=Application("Ada", "Stone"), at=at)
+    person = Application("Ada", "Stone")
+    sign_up(account, application=person, secret=SECRET, at=at)
     entry = Entry(affiliate_id="adastone", approved=True, coupon="ADA")
     enrol(account, program=program, entry=entry, at=at)
     return program

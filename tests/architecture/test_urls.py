@@ -161,7 +161,11 @@ LINES = [
     Line("PATCH", "/affiliates/{affiliate}/notes/{note}/", {"note": "walked"}),
     Line("DELETE", "/affiliates/{affiliate}/notes/{note}/", status=204),
     Line("GET", "/affiliates/{affiliate}/payout-methods/"),
-    Line("GET", "/affiliates/{affiliate}/payout-methods/{payout_details}/"),
+    Line(
+        "GET",
+        "/affiliates/{affiliate}/payout-methods/<paypal>/",
+        needs=("payout_details",),
+    ),
     Line("PUT", "/affiliates/{affiliate}/payout-methods/<bank>/", {"iban": "walked"}),
     Line("GET", "/affiliates/{member}/balances/", needs=("balance",)),
     Line("GET", "/affiliates/{member}/payments/", needs=("payment",)),
@@ -298,7 +302,8 @@ def seen(response, ids: list[str], instead: list[str]):
 
     def same(text):
         for found, put in zip(ids, instead, strict=True):
-            text = text.replace(found, put)
+            whole = rf"(?<![0-9A-Za-z]){re.escape(found)}(?![0-9A-Za-z])"
+            text = re.sub(whole, put, text)
         return text
 
     headers = {

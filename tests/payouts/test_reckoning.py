@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payouts.reckoning import Facts, Part, Rate, reckon
+from payouts.reckoning import Circumstances, Facts, Part, Rate, reckon
 from tracking.money import exponent
 
 CURRENCIES = ["EUR", "JPY", "KWD"]
@@ -21,8 +21,12 @@ def fixed(value):
 
 
 def facts(*parts, currency="EUR", **more):
-    told = {"affiliate": 7, "approves": False} | more
-    return Facts(currency=currency, parts=parts, **told)
+    return Facts(
+        currency=currency,
+        affiliate=7,
+        parts=parts,
+        circumstances=Circumstances(**({"approves": False} | more)),
+    )
 
 
 def amount(sub_amount, rate, currency="EUR"):
@@ -152,6 +156,13 @@ def test_keeps_enough_to_do_the_arithmetic_again():
         "amount": "3.74",
         "status": "pending",
         "reason": "the program lets somebody decide",
+        "circumstances": {
+            "approves": False,
+            "warnings": [],
+            "past_cap": False,
+            "covered": True,
+            "leads": None,
+        },
     }
     assert Decimal(working["exact"]) == Decimal("3.7425")
 

@@ -16,6 +16,7 @@ from tracking.meta_data import FORBIDDEN
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrolments import Enrolment
 from tracking.models.programs import Program
+from tracking.models.prospects import Prospect
 
 FORM = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII
@@ -62,20 +63,26 @@ class ClickQuerySet(OwnedQuerySet["Click"]):
 
 
 class Click(Owned):
-    """A visit; the user agent is kept as it came and read when it is shown."""
+    """A visit; the user agent is kept as it came and read when it is shown.
+
+    A visit through a prospect's link has no affiliate until the prospect is one.
+    """
 
     account = models.ForeignKey(
         Account, models.PROTECT, related_name="clicks", db_index=False
     )
     public_id = models.UUIDField(default=time_ordered_uuid)
     enrolment = models.ForeignKey(
-        Enrolment, models.PROTECT, related_name="+", db_index=False
+        Enrolment, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    prospect = models.ForeignKey(
+        Prospect, models.PROTECT, null=True, related_name="+", db_index=False
     )
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="clicks", db_index=False
     )
     affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="clicks", db_index=False
+        Affiliate, models.PROTECT, null=True, related_name="clicks", db_index=False
     )
     referrer = models.CharField(max_length=2048, null=True)  # noqa: DJ001 - unknown
     landing_page = models.CharField(max_length=2048, null=True)  # noqa: DJ001
@@ -90,7 +97,12 @@ class Click(Owned):
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "public_id"], name="one_click_per_id"
-            )
+            ),
+            models.CheckConstraint(
+                condition=models.Q(enrolment__isnull=False, affiliate__isnull=False)
+                | models.Q(prospect__isnull=False, enrolment=None, affiliate=None),
+                name="a_click_is_somebodys",
+            ),
         ]
         indexes = [
             models.Index(
@@ -103,6 +115,11 @@ class Click(Owned):
             models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
                 name="clicks_of_affiliate",
+            ),
+            models.Index(
+                fields=["account", "prospect"],
+                condition=models.Q(prospect__isnull=False),
+                name="clicks_of_prospect",
             ),
         ]
 

@@ -128,6 +128,7 @@ class Origin(models.TextChoices):
     """By which face a sale came: the attempts of one never delay another."""
 
     API = "api"
+    POSTBACK = "postback"
 
 
 class ConversionAttempt(Owned):

@@ -7,16 +7,22 @@ from typing import Any, Self
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import Account, Owned, OwnedQuerySet, of_the_account
 from tracking.models.affiliates import PERSON, Affiliate
-from tracking.models.programs import Program
+from tracking.models.programs import RULES, Program
+from tracking.models.prospects import Prospect
 
-
-def _of_the_account(relation: str) -> models.FilteredRelation:
-    """Joined by the account as well: every index begins with it."""
-    return models.FilteredRelation(
-        relation, condition=models.Q(**{f"{relation}__account": models.F("account")})
-    )
+MEMBERSHIP = (
+    "approved",
+    "applied_at",
+    "code__code",
+    "coupon__code",
+    "program__landing_page",
+    "asset__id",
+    "asset__hex",
+    "source__id",
+    "source__hex",
+)
 
 
 class EnrolmentQuerySet(OwnedQuerySet["Enrolment"]):
@@ -35,24 +41,27 @@ class EnrolmentQuerySet(OwnedQuerySet["Enrolment"]):
 
     def as_shown(self) -> models.QuerySet[Enrolment, Any]:
         """The columns that a program affiliate's shape reads."""
-        shown: models.QuerySet[Enrolment, Any] = self.annotate(
-            code=_of_the_account("referral_codes"),
-            coupon=_of_the_account("coupons"),
-            asset=_of_the_account("program__assets"),
-            source=_of_the_account("affiliate__sources"),
-        ).values(
-            *(f"affiliate__{column}" for column in PERSON),
-            "approved",
-            "applied_at",
-            "code__code",
-            "coupon__code",
-            "program__landing_page",
-            "asset__id",
-            "asset__hex",
-            "source__id",
-            "source__hex",
+        shown: models.QuerySet[Enrolment, Any] = self._linked().values(
+            *(f"affiliate__{column}" for column in PERSON), *MEMBERSHIP
         )
         return shown
+
+    def as_shown_by_program(self) -> models.QuerySet[Enrolment, Any]:
+        """The columns of a program that somebody is in, and how it stands there."""
+        shown: models.QuerySet[Enrolment, Any] = self._linked().values(
+            *(f"program__{column}" for column in RULES if column != "landing_page"),
+            *MEMBERSHIP,
+        )
+        return shown
+
+    def _linked(self) -> Self:
+        """Joined with what a referral link is made of."""
+        return self.annotate(
+            code=of_the_account("referral_codes"),
+            coupon=of_the_account("coupons"),
+            asset=of_the_account("program__assets"),
+            source=of_the_account("affiliate__sources"),
+        )
 
 
 class Enrolment(Owned):
@@ -92,14 +101,25 @@ class Enrolment(Owned):
 
 
 class ReferralCode(Owned):
-    """A code that names one affiliate in one program."""
+    """A code that names one affiliate in one program, or a prospect until then."""
 
     account = models.ForeignKey(
         Account, models.PROTECT, related_name="referral_codes", db_index=False
     )
     code = models.CharField(max_length=64)
     enrolment = models.ForeignKey(
-        Enrolment, models.PROTECT, related_name="referral_codes", db_index=False
+        Enrolment,
+        models.PROTECT,
+        null=True,
+        related_name="referral_codes",
+        db_index=False,
+    )
+    prospect = models.ForeignKey(
+        Prospect,
+        models.PROTECT,
+        null=True,
+        related_name="referral_codes",
+        db_index=False,
     )
 
     objects = OwnedQuerySet.as_manager()
@@ -112,6 +132,14 @@ class ReferralCode(Owned):
             models.UniqueConstraint(
                 fields=["account", "enrolment"],
                 name="one_referral_code_per_enrolment",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "prospect"], name="one_referral_code_per_prospect"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(enrolment__isnull=False)
+                | models.Q(prospect__isnull=False),
+                name="a_referral_code_names_somebody",
             ),
         ]
 

@@ -9,6 +9,17 @@ from django.utils import timezone
 
 from accounts.models.accounts import Account, Owned, OwnedQuerySet
 
+RULES = (
+    "slug",
+    "title",
+    "currency",
+    "cookie_time",
+    "landing_page",
+    "recurring",
+    "recurring_cap",
+    "recurring_period_days",
+)
+
 
 class ProgramQuerySet(OwnedQuerySet["Program"]):
     """Programs of one account."""
@@ -18,16 +29,8 @@ class ProgramQuerySet(OwnedQuerySet["Program"]):
 
     def as_shown(self) -> models.QuerySet[Program, Any]:
         """The columns that a program's shape reads."""
-        return self.values(
-            "slug",
-            "title",
-            "currency",
-            "cookie_time",
-            "landing_page",
-            "recurring",
-            "recurring_cap",
-            "recurring_period_days",
-        )
+        shown: models.QuerySet[Program, Any] = self.values(*RULES)
+        return shown
 
 
 class Program(Owned):

@@ -7,6 +7,7 @@ from accounts.models.accounts import Account, Owned, OwnedQuerySet
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrolments import Enrolment
 from tracking.models.programs import Program
+from tracking.models.prospects import Prospect
 
 HEX_DIGITS = 6
 
@@ -68,13 +69,17 @@ class Asset(Owned):
 
 
 class Source(Owned):
-    """Where a visitor comes from; one source is born with each affiliate."""
+    """Where a visitor comes from; one source is born with each affiliate, and with each
+    prospect, who keeps it."""
 
     account = models.ForeignKey(
         Account, models.PROTECT, related_name="sources", db_index=False
     )
     affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="sources", db_index=False
+        Affiliate, models.PROTECT, null=True, related_name="sources", db_index=False
+    )
+    prospect = models.ForeignKey(
+        Prospect, models.PROTECT, null=True, related_name="sources", db_index=False
     )
     hex = models.CharField(max_length=HEX_DIGITS, default=six_hex_digits)
 
@@ -84,7 +89,15 @@ class Source(Owned):
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "affiliate"], name="one_source_per_affiliate"
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["account", "prospect"], name="one_source_per_prospect"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(affiliate__isnull=False)
+                | models.Q(prospect__isnull=False),
+                name="a_source_is_somebodys",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,18 +1,21 @@
-"""Affiliates: signed up, found."""
+"""Affiliates: signed up, found, changed, removed."""
 
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 
+from accounts.errors import Rejected, Several
 from accounts.ids import random_text
 from accounts.models.accounts import Account
 from accounts.services.events import note
-from tracking.errors import AffiliateNotFound, EmailTaken
-from tracking.models.affiliates import Affiliate
+from tracking.errors import AffiliateNotFound, EmailTaken, NoSeveralValues
+from tracking.models.affiliates import Affiliate, FieldType
 
 LONGEST_BASE = 32
 NUMBERED_TRIES = 5
@@ -23,6 +26,16 @@ WITHOUT_A_BASE = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001 - that very letter
 )
 
+Answers = Mapping[str, str | Sequence[str] | None]  # custom field → value
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A password's hash, and the password itself where it was made here."""
+
+    hashed: str
+    made: str | None = field(default=None, repr=False)
+
 
 @dataclass(frozen=True)
 class Application:
@@ -31,58 +44,152 @@ class Application:
     firstname: str
     lastname: str
     email: str | None = None
-    password: str | None = field(default=None, repr=False)
-    company: dict[str, str] = field(default_factory=dict)  # columns of Affiliate
-    address: dict[str, str] = field(default_factory=dict)  # columns of Affiliate
+    company: dict[str, str | None] = field(default_factory=dict)  # columns
+    address: dict[str, str | None] = field(default_factory=dict)  # columns
+    custom_fields: Answers = field(default_factory=dict)
     meta_data: dict[str, str] = field(default_factory=dict)
 
 
-def sign_up(
-    account: Account, *, application: Application, at: datetime
-) -> tuple[Affiliate, str | None]:
-    """Make an affiliate with its source; it is in no program yet.
+def new_secret(password: str | None = None) -> Secret:
+    """Hash a password, or make one.
 
-    With it comes the password, where one was made here: this once, only a hash is
-    stored.
+    Call it before any transaction opens: it is slow on purpose.
     """
-    made = None if application.password else random_text(PASSWORD_LENGTH)
-    # Hashed before the transaction opens: it is slow on purpose.
-    hashed = make_password(application.password or made)
+    made = None if password else random_text(PASSWORD_LENGTH)
+    return Secret(hashed=make_password(password or made), made=made)
+
+
+def sign_up(
+    account: Account, *, application: Application, secret: Secret, at: datetime
+) -> Affiliate:
+    """Make an affiliate with its source; it is in no program yet."""
+    try:
+        with transaction.atomic():
+            affiliate = write_affiliate(
+                account, application, password=secret.hashed, at=at
+            )
+            account.sources.create(affiliate=affiliate)
+    except IntegrityError:
+        refuse_taken_email(account, application.email)
+        raise
+    return affiliate
+
+
+def change_affiliate(
+    account: Account, *, affiliate_id: str, changes: Mapping[str, Any], at: datetime
+) -> Affiliate:
+    """Set the columns that are named; of `custom_fields` the keys that are, None
+    clears one."""
+    email = changes.get("email")
+    try:
+        with transaction.atomic():
+            affiliate = affiliate_named(account, affiliate_id, lock=True)
+            values = {
+                name: value
+                for name, value in _columns(affiliate, changes).items()
+                if getattr(affiliate, name) != value
+            }
+            if values:
+                affiliate.change(**values)
+                fields = sorted(values)
+                note(account, "affiliate.updated", affiliate, at=at, fields=fields)
+    except IntegrityError:
+        refuse_taken_email(account, email, but=affiliate_named(account, affiliate_id))
+        raise
+    return affiliate
+
+
+def remove_affiliate(account: Account, *, affiliate_id: str, at: datetime) -> None:
+    """Mark an affiliate as removed: it earns no more, what it earned stays.
+
+    Its e-mail address is free again, its children have no parent.
+    """
+    with transaction.atomic():
+        affiliate = affiliate_named(account, affiliate_id)
+        if not affiliate.change(expecting={"removed_at": None}, removed_at=at):
+            raise AffiliateNotFound
+        account.affiliates.filter(parent=affiliate).update(parent=None)
+        note(account, "affiliate.deleted", affiliate, at=at)
+
+
+def affiliate_named(account: Account, slug: str, *, lock: bool = False) -> Affiliate:
+    """The account's present affiliate with this id."""
+    rows = account.affiliates.present().filter(slug=slug)
+    affiliate = (rows.select_for_update(no_key=True) if lock else rows).first()
+    if affiliate is None:
+        raise AffiliateNotFound
+    return affiliate
+
+
+def refuse_taken_email(
+    account: Account, email: str | None, *, but: Affiliate | None = None
+) -> None:
+    """Stop here if another present affiliate has this address."""
+    others = account.affiliates.present()
+    if but is not None:
+        others = others.exclude(pk=but.pk)
+    if email and others.with_email(email).exists():
+        raise EmailTaken
+
+
+def write_affiliate(
+    account: Account,
+    application: Application,
+    *,
+    password: str,
+    at: datetime,
+    **values: Any,
+) -> Affiliate:
+    """Insert an affiliate under a slug of its own, within the caller's transaction."""
     affiliate = Affiliate(
         account=account,
         firstname=application.firstname,
         lastname=application.lastname,
         email=application.email,
         email_folded=application.email.casefold() if application.email else None,
-        password=hashed,
+        password=password,
+        custom_fields=without_blanks(answered(account, application.custom_fields)),
         meta_data=application.meta_data,
         created_at=at,
         **application.company,
         **application.address,
+        **values,
     )
-    try:
-        with transaction.atomic():
-            _insert_with_slug(account, affiliate)
-            account.sources.create(affiliate=affiliate)
-            note(account, "affiliate.created", affiliate, at=at)
-    except IntegrityError:
-        refuse_taken_email(account, application.email)
-        raise
-    return affiliate, made
-
-
-def affiliate_named(account: Account, slug: str) -> Affiliate:
-    """The account's present affiliate with this id."""
-    affiliate = account.affiliates.present().filter(slug=slug).first()
-    if affiliate is None:
-        raise AffiliateNotFound
+    _insert_with_slug(account, affiliate)
+    note(account, "affiliate.created", affiliate, at=at)
     return affiliate
 
 
-def refuse_taken_email(account: Account, email: str | None) -> None:
-    """Stop here if another present affiliate has this address."""
-    if email and account.affiliates.present().with_email(email).exists():
-        raise EmailTaken
+def answered(account: Account, sent: Answers) -> dict[str, Any]:
+    """The custom fields that were sent, under their ids; unknown ones are left.
+
+    A field goes by its id or its title. A multiple choice takes a list, the others
+    one text.
+    """
+    if not sent:
+        return {}
+    kept: dict[str, Any] = {}
+    odd: list[Rejected] = []
+    for field_ in account.field_definitions.order_by("-id"):
+        for key in (field_.title, field_.slug):  # sent as both: the id counts
+            if key not in sent:
+                continue
+            value = sent[key]
+            several = field_.type == FieldType.MULTISELECT
+            if isinstance(value, str) and several:
+                value = [value]
+            if not several and isinstance(value, list):
+                path = f"custom_fields[{key}]"
+                odd.append(NoSeveralValues(path=path))
+            kept[field_.slug] = value
+    if odd:
+        raise Several(odd)
+    return kept
+
+
+def without_blanks(custom_fields: Answers) -> dict[str, Any]:
+    """Custom fields that have a value."""
+    return {key: value for key, value in custom_fields.items() if value is not None}
 
 
 def slug_base(firstname: str, lastname: str) -> str:
@@ -91,6 +198,16 @@ def slug_base(firstname: str, lastname: str) -> str:
     decomposed = unicodedata.normalize("NFKD", plain)
     base = re.sub(r"[^a-z0-9]", "", decomposed.encode("ascii", "ignore").decode())
     return base[:LONGEST_BASE] or "affiliate"
+
+
+def _columns(affiliate: Affiliate, changes: Mapping[str, Any]) -> dict[str, Any]:
+    values = dict(changes)
+    if "email" in values:
+        values["email_folded"] = values["email"].casefold()
+    if "custom_fields" in values:
+        sent = answered(affiliate.account, values["custom_fields"])
+        values["custom_fields"] = without_blanks({**affiliate.custom_fields, **sent})
+    return values
 
 
 def _insert_with_slug(account: Account, affiliate: Affiliate) -> None:

@@ -33,6 +33,12 @@ def admit(account: Account, *, source: str, external_id: str) -> bool:
     return failed_at is not None
 
 
+def refuse_known(account: Account, external_id: str | None) -> None:
+    """Stop here if the account has a conversion with this id."""
+    if account.conversions.present().filter(external_id=external_id).exists():
+        raise DuplicateConversion(external_id=external_id)
+
+
 def remember_failure(
     account: Account, *, source: str, external_id: str, message: str
 ) -> None:

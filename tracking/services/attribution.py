@@ -1,7 +1,7 @@
 """Attribution: every clue looked up, one verdict, and the reasons kept."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from tracking.models.customers import Customer
 from tracking.models.decisions import Decision
 from tracking.models.enrolments import Enrolment
 from tracking.models.programs import Program
+from tracking.models.prospects import Prospect
 from tracking.services.pointers import Found, find_all
 
 Thing = TypeVar("Thing")
@@ -37,9 +38,31 @@ class Finding:
         return _there(self._deciding.affiliate)
 
     @property
-    def enrolment(self) -> Enrolment:
-        """The affiliate's place in the program; a known customer's is not looked up."""
-        return _there(self._deciding.enrolment)
+    def enrolment(self) -> Enrolment | None:
+        """The affiliate's place in the program; a known customer's is not looked up,
+        and a prospect has none yet."""
+        return self._deciding.enrolment
+
+    @property
+    def prospect(self) -> Prospect | None:
+        """Whom the deciding clue points at, if that is no affiliate yet."""
+        return self._deciding.prospect
+
+    @property
+    def group(self) -> int | None:
+        """The group of whoever earns, a prospect's too."""
+        earner = self.prospect or self.affiliate
+        return earner.group_id
+
+    def earned_by(self, enrolment: Enrolment) -> "Finding":
+        """The same finding, its prospect an affiliate by now."""
+        found = replace(
+            self._deciding,
+            affiliate=enrolment.affiliate,
+            enrolment=enrolment,
+            prospect=None,
+        )
+        return replace(self, found={**self.found, self.deciding_clue: found})
 
     @property
     def customer(self) -> Customer | None:

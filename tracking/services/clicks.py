@@ -38,10 +38,12 @@ def record_click(account: Account, *, visit: Visit, at: datetime) -> Click:
     if finding.verdict.deciding is None or finding.verdict.deciding.blank:
         raise NoClue
     finding.verdict.require_earner()
+    prospect = finding.prospect
     return account.clicks.create(
         enrolment=finding.enrolment,
+        prospect=prospect,
         program=finding.program,
-        affiliate=finding.affiliate,
+        affiliate=None if prospect else finding.affiliate,
         referrer=web_address(visit.referrer),
         landing_page=web_address(visit.landing_page),
         user_agent=visit.user_agent,

@@ -1,15 +1,19 @@
 """Conversions, written by the stories of payouts alone: each one earns something."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from accounts.models.accounts import Account
+from accounts.services.events import note
 from tracking.attribution import ASSET_ID, CLICK_ID
-from tracking.errors import DuplicateConversion
+from tracking.errors import ConversionNotFound, DuplicateConversion
 from tracking.models.conversions import Conversion
 from tracking.services.attribution import Finding, keep_decision
 from tracking.services.clicks import first_address
 from tracking.services.customers import PRESENT, buyer
+from tracking.services.looking import LookAgain
 from tracking.services.warnings import warnings_about
 
 SOURCE_NAMES = {CLICK_ID: "click", ASSET_ID: "asset_source"}  # the others as they are
@@ -54,3 +58,44 @@ def create_conversion(
         raise DuplicateConversion(external_id=external_id)
     keep_decision(account, finding, about=conversion)
     return conversion
+
+
+def conversion_numbered(account: Account, number: int) -> Conversion:
+    """The account's present conversion with this number, its rules beside it."""
+    rows = account.conversions.present().select_related("program", "affiliate")
+    conversion = rows.filter(pk=number).first()
+    if conversion is None:
+        raise ConversionNotFound
+    return conversion
+
+
+def change(conversion: Conversion, changes: Mapping[str, Any], *, at: datetime) -> None:
+    """Write what is another value now, if nobody changed the amount meanwhile."""
+    values = {
+        name: value
+        for name, value in changes.items()
+        if getattr(conversion, name) != value
+    }
+    if not values:
+        return
+    was = conversion.amount
+    expecting = {"removed_at": None, "amount": was}
+    if not conversion.change(expecting=expecting, **values):
+        raise LookAgain
+    facts: dict[str, Any] = {"fields": sorted(values)}
+    if "amount" in values:
+        facts["amount"] = [str(was), str(values["amount"])]
+    note(conversion.account, "conversion.updated", conversion, at=at, **facts)
+
+
+def remove(conversion: Conversion, *, at: datetime) -> None:
+    """Mark a sale as removed; its `external_id` is free, its visitor forgotten."""
+    if not conversion.change(
+        expecting={"removed_at": None},
+        removed_at=at,
+        meta_data={},
+        user_agent=None,
+        ip=None,
+    ):
+        raise ConversionNotFound
+    note(conversion.account, "conversion.deleted", conversion, at=at)

@@ -9,18 +9,23 @@ from django.db import IntegrityError, transaction
 from accounts.ids import new_id
 from accounts.models.accounts import Account
 from accounts.services.events import note
-from tracking.attribution import REGISTERING, Clues
-from tracking.errors import CustomerNotFound, DuplicateCustomer, InvalidStatus
+from tracking.attribution import REGISTERING, Clues, Order
+from tracking.errors import (
+    CustomerNotFound,
+    DuplicateCustomer,
+    InvalidCustomerStatus,
+    InvalidStatus,
+    StatusIsKept,
+)
 from tracking.models.customers import INITIAL, Customer, Status
+from tracking.models.prospects import PromotionMethod
 from tracking.services.attribution import Finding, keep_decision, weigh
 from tracking.services.clicks import first_address
+from tracking.services.looking import LookAgain, looking_again
+from tracking.services.prospects import promoted
 from tracking.services.warnings import warnings_about
 
 PRESENT = "removed_at IS NULL"
-
-
-class LookAgain(Exception):
-    """The customer came or went at this very moment: attribute the sale anew."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,17 @@ class Registration:
     user_agent: str | None = None
     ip: str | None = None
     ignore_cookie_age: bool = False
+    order: Order = REGISTERING
 
 
+@looking_again
 def register(account: Account, *, registration: Registration, at: datetime) -> Customer:
     """Make a customer that belongs to whom the clues name, for ever."""
     with transaction.atomic():
         finding = weigh(
             account,
             clues=registration.clues,
-            order=REGISTERING,
+            order=registration.order,
             at=at,
             ignore_cookie_age=registration.ignore_cookie_age,
         )
@@ -53,6 +60,7 @@ def register(account: Account, *, registration: Registration, at: datetime) -> C
             refuse_duplicate(account, registration.customer_id)
         finding.verdict.require_earner()
         finding.verdict.require_fresh_click()
+        finding = promoted(account, finding, by=PromotionMethod.CUSTOMER, at=at)
         customer = _customer(
             account,
             finding,
@@ -142,6 +150,31 @@ def restore(account: Account, *, public_id: str, at: datetime) -> Customer:
     return _move(account, public_id, to_canceled=False, at=at)
 
 
+def follow_up(
+    account: Account,
+    *,
+    customer_id: str,
+    status: str | None,
+    meta_data: dict[str, str] | None,
+    at: datetime,
+) -> Customer:
+    """What a shop tells of its customer later: canceled or not, other meta data."""
+    if status is not None and status not in Status.values:
+        raise InvalidCustomerStatus(status=status)
+    with transaction.atomic():
+        present = account.customers.present().select_for_update(no_key=True)
+        customer = present.filter(customer_id=customer_id).first()
+        if customer is None:
+            raise CustomerNotFound
+        if status is not None:
+            goal = _followed(account, customer, status)
+            _set_status(account, customer, goal, at)
+        if meta_data is not None and meta_data != customer.meta_data:
+            customer.change(meta_data=meta_data)
+            note(account, "customer.updated", customer, at=at, fields=["meta_data"])
+    return customer
+
+
 def remove(account: Account, *, public_id: str, at: datetime) -> None:
     """Forget a customer; its sales stay, its `customer_id` may be used again."""
     with transaction.atomic():
@@ -218,6 +251,17 @@ def _set_status(
     if was != status:
         customer.change(status=status)
         note(account, "customer.updated", customer, at=at, status=[was, str(status)])
+
+
+def _followed(account: Account, customer: Customer, status: str) -> str:
+    """Where a customer goes that is told to have this status; contract 4."""
+    if status == Status.CANCELED:
+        return status
+    if customer.status == Status.CANCELED:
+        return _restored(account, customer)
+    if customer.status != status:
+        raise StatusIsKept(was=customer.status, status=status)
+    return status
 
 
 def _restored(account: Account, customer: Customer) -> str:

@@ -20,6 +20,7 @@ from tracking.errors import (
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrolments import Enrolment, ReferralCode
 from tracking.models.programs import Program
+from tracking.models.prospects import Prospect
 from tracking.services.programs import refuse_archived
 
 CODE_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -57,7 +58,7 @@ def enrol(
                 approved=entry.approved,
                 applied_at=at,
             )
-            _give_code(account, enrolment)
+            give_code(account, enrolment=enrolment)
             if entry.coupon is not None:
                 account.coupons.create(enrolment=enrolment, code=entry.coupon)
             note(
@@ -203,12 +204,19 @@ def _affiliate_of(account: Account, entry: Entry) -> Affiliate:
     return affiliate
 
 
-def _give_code(account: Account, enrolment: Enrolment) -> None:
+def give_code(
+    account: Account,
+    *,
+    enrolment: Enrolment | None = None,
+    prospect: Prospect | None = None,
+) -> None:
+    """A new referral code, drawn again until it is free in the account."""
     while True:
         code = ReferralCode(
             account=account,
             code=random_text(CODE_LENGTH, CODE_LETTERS),
             enrolment=enrolment,
+            prospect=prospect,
         )
         if account.referral_codes.insert_unless_taken(code, on=("account", "code")):
             return

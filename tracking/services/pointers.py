@@ -24,6 +24,7 @@ from tracking.models.clicks import Click
 from tracking.models.customers import Customer
 from tracking.models.enrolments import Enrolment
 from tracking.models.programs import Program
+from tracking.models.prospects import Prospect
 
 NOT_KNOWN = "a new customer"
 STANDINGS = {
@@ -43,6 +44,7 @@ class Found:
     enrolment: Enrolment | None = None
     click: Click | None = None
     customer: Customer | None = None
+    prospect: Prospect | None = None  # nobody's affiliate yet
 
 
 def find_all(account: Account, clues: Clues) -> list[Found]:
@@ -103,8 +105,8 @@ def find_coupon(account: Account, value: str, group: str | None) -> Found:
 
 
 def find_referral_code(account: Account, value: str, group: str | None) -> Found:
-    """The enrolment that owns a referral code."""
-    return _through_enrolment(
+    """The enrolment that owns a referral code, else the prospect."""
+    found = _through_enrolment(
         account,
         REFERRAL_CODE,
         value,
@@ -112,18 +114,31 @@ def find_referral_code(account: Account, value: str, group: str | None) -> Found
         referral_codes__code=value,
         referral_codes__account=account,
     )
+    if found.program:
+        return found
+    return _through_prospect(
+        account,
+        REFERRAL_CODE,
+        value,
+        group,
+        referral_codes__code=value,
+        referral_codes__account=account,
+        referral_codes__enrolment=None,
+    )
 
 
 def find_click(account: Account, value: str, group: str | None) -> Found:
     """A click; its age counts against the program's present cookie time."""
     click = (
-        account.clicks.select_related("enrolment", "program", "affiliate")
+        account.clicks.select_related("enrolment", "program", "affiliate", "prospect")
         .with_id(value)
         .filter(**_in_group(group))
         .first()
     )
     if click is None:
         return Found(Pointer(CLICK_ID, value))
+    if click.enrolment is None or click.affiliate is None:
+        return _prospects(CLICK_ID, value, click.prospect, click.program, click=click)
     return Found(
         _pointer(
             CLICK_ID,
@@ -165,6 +180,19 @@ def find_pair(account: Account, clues: Clues) -> Found:
         affiliate__sources__pk=origin[0],
         affiliate__sources__hex=origin[1],
     )
+    if found.program:
+        return found
+    found = _through_prospect(
+        account,
+        ASSET_ID,
+        value,
+        clues.program_group or None,
+        program__assets__pk=shown[0],
+        program__assets__hex=shown[1],
+        sources__pk=origin[0],
+        sources__hex=origin[1],
+        sources__affiliate=None,
+    )
     return found if found.program else _strangers(account, clues, shown, origin)
 
 
@@ -194,7 +222,7 @@ def _strangers(
         .filter(pk=origin[0], hex=origin[1])
         .first()
     )
-    if asset is None or source is None:
+    if asset is None or source is None or source.affiliate is None:
         return Found(Pointer(ASSET_ID, value))
     return Found(
         _pointer(ASSET_ID, value, asset.program, source.affiliate, Standing.STRANGER),
@@ -224,6 +252,48 @@ def _through_enrolment(
         program=enrolment.program,
         affiliate=enrolment.affiliate,
         enrolment=enrolment,
+    )
+
+
+def _through_prospect(
+    account: Account, clue: str, value: str, group: str | None, **named: object
+) -> Found:
+    prospect = (
+        account.prospects.present()
+        .select_related("program")
+        .filter(**named, **_in_group(group))
+        .first()
+    )
+    if prospect is None:
+        return Found(Pointer(clue, value))
+    return _prospects(clue, value, prospect, prospect.program)
+
+
+def _prospects(
+    clue: str,
+    value: str,
+    prospect: Prospect | None,
+    program: Program,
+    *,
+    click: Click | None = None,
+) -> Found:
+    """What points at a prospect: it earns as soon as it has brought somebody."""
+    if prospect is None:
+        raise LookupError("a click without an affiliate has a prospect")
+    return Found(
+        Pointer(
+            clue=clue,
+            value=value,
+            affiliate=prospect.public_id,
+            program=program.slug,
+            standing=Standing.REMOVED if prospect.removed_at else Standing.APPROVED,
+            archived=program.archived_at is not None,
+            clicked_at=click.created_at if click else None,
+            cookie_days=program.cookie_time if click else None,
+        ),
+        program=program,
+        click=click,
+        prospect=prospect,
     )
 
 

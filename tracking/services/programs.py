@@ -18,6 +18,12 @@ def program_named(account: Account, slug: str) -> Program:
     return program
 
 
+def oldest_open(account: Account) -> Program | None:
+    """The account's oldest program that is not archived; None: there is none."""
+    programs = account.programs.filter(archived_at=None)
+    return programs.order_by("created_at", "id").first()
+
+
 def archive(account: Account, *, slug: str, at: datetime) -> Program:
     """Take no more conversions; an archived program stays as it is."""
     program = program_named(account, slug)

@@ -1,4 +1,4 @@
-"""Conversions: `/conversions/`."""
+"""Conversions: `/conversions/`, and the commissions added to one."""
 
 from collections import defaultdict
 from contextlib import suppress
@@ -17,38 +17,41 @@ from affiliate_site.api.clues import (
 )
 from affiliate_site.api.fields import (
     Amount,
+    Currency,
     Input,
     Items,
+    KnownAmount,
     Lookup,
     MetaData,
+    QueryFlag,
     Text,
     admitted,
-    flawed,
     is_blank,
     row_number,
 )
 from affiliate_site.api.filters import From, ListFilter, Switch, Until, Words
 from affiliate_site.api.shapes.sales import (
+    CommissionShape,
     ConversionShape,
+    commission_shape,
     conversion_shape,
     nested_commission_shape,
 )
 from affiliate_site.api.viewsets import TenantViewSet
-from payouts.models.commissions import Status
+from payouts.models.commissions import Commission, Status
 from payouts.services.rates import Item
 from payouts.services.recording import Sale, record_conversion
+from payouts.services.revising import (
+    add_commissions,
+    change_conversion,
+    currency_of,
+    remove_conversion,
+)
 from tracking.errors import ConversionNotFound
 from tracking.models.conversions import Conversion, Origin
-from tracking.money import NOUGHT, currency_named
+from tracking.money import NOUGHT
 
 MOST_PARTS = 100
-
-
-class Currency(Lookup):
-    """A currency of ISO 4217, any case."""
-
-    def to_internal_value(self, data):
-        return flawed(currency_named, super().to_internal_value(data))
 
 
 class SaleAmount(Amount):
@@ -100,6 +103,28 @@ class SaleInput(Input):
         return None
 
 
+class ConversionChange(Input):
+    """What may change about a sale; a blank `external_id` counts as not sent."""
+
+    amount = KnownAmount(required=False)
+    external_id = Text(required=False)
+    meta_data = MetaData(required=False)
+
+
+class ChangeQuery(Input):
+    """Do the commissions follow the amount?"""
+
+    recalculate_commissions = QueryFlag(required=False)
+
+
+class AddedInput(Input):
+    """One more commission for a sale."""
+
+    conversion_sub_amount = KnownAmount()
+    commission_type = Lookup(required=False)
+    comment = Text(required=False, max_length=1000)
+
+
 class ConversionFilter(ListFilter):
     """All of them narrow together."""
 
@@ -117,7 +142,9 @@ class ConversionFilter(ListFilter):
     def by_pending(self, rows, name, value):
         if not value:
             return rows
-        waiting = self.account.commissions.filter(status=Status.PENDING)
+        waiting = self.account.commissions.present().filter(
+            status=Status.PENDING, conversion__isnull=False
+        )
         return rows.filter(pk__in=waiting.values("conversion"))
 
 
@@ -128,13 +155,16 @@ class ConversionViewSet(Attempts, TenantViewSet):
     source = Origin.API
     rates = {"list": Rate(900, minutes=1), "retrieve": Rate(1500, minutes=5)}
     tracks = ("create",)
-    reads = {"create": SaleInput}
-    query = {"create": TrackingQuery}
+    reads = {"create": SaleInput, "partial_update": ConversionChange}
+    query = {"create": TrackingQuery, "partial_update": ChangeQuery}
     filters = {"list": ConversionFilter}
+    conflicts = ("destroy",)
     answers = {
         "list": ConversionShape(many=True),
         "create": ConversionShape,
         "retrieve": ConversionShape,
+        "partial_update": ConversionShape,
+        "destroy": None,
     }
 
     def list(self, request):
@@ -157,6 +187,26 @@ class ConversionViewSet(Attempts, TenantViewSet):
         """One conversion."""
         return self.shown(row_number(conversion_id))
 
+    def partial_update(self, request, conversion_id):
+        """Change a sale; its commissions follow the amount where that is asked for."""
+        number = row_number(conversion_id)
+        currency = currency_of(self.account, number)
+        said, asked = self.read_with_query(currency=currency)
+        change_conversion(
+            self.account,
+            conversion_id=number,
+            changes=changes_of(said),
+            recalculate=asked.get("recalculate_commissions", False),
+            at=self.at,
+        )
+        return self.shown(number)
+
+    def destroy(self, request, conversion_id):
+        """Take a sale and its commissions back for good."""
+        number = row_number(conversion_id)
+        remove_conversion(self.account, conversion_id=number, at=self.at)
+        return self.nothing()
+
     def shown(self, number):
         rows = self.account.conversions.present().filter(pk=number)
         row = self.found(rows, ConversionNotFound)
@@ -166,7 +216,7 @@ class ConversionViewSet(Attempts, TenantViewSet):
         """Conversions with all their commissions, by one more statement."""
         nested = defaultdict(list)
         numbers = [row["id"] for row in rows]
-        commissions = self.account.commissions.filter(conversion__in=numbers)
+        commissions = self.account.commissions.present().filter(conversion__in=numbers)
         for row in commissions.order_by("id").as_shown():
             nested[row["conversion_id"]].append(
                 nested_commission_shape(
@@ -174,6 +224,61 @@ class ConversionViewSet(Attempts, TenantViewSet):
                 )
             )
         return [conversion_shape(row, nested[row["id"]]) for row in rows]
+
+
+class AddedCommissionViewSet(TenantViewSet):
+    """Contract 2.2.8."""
+
+    thing = Commission
+    reads = {"create": AddedInput}
+    arrays = {"create": MOST_PARTS}
+    conflicts = ("create",)
+    answers = {"create": CommissionShape(many=True)}
+
+    def create(self, request, conversion_id):
+        """Book extra rewards for a sale; its own amount stays."""
+        number = row_number(conversion_id)
+        currency = currency_of(self.account, number)
+        said = self.read_each(currency=currency)
+        made = add_commissions(
+            self.account,
+            conversion_id=number,
+            items=added_items(said, of_array=isinstance(self.body, list)),
+            at=self.at,
+        )
+        rows = self.account.commissions.filter(pk__in=[it.pk for it in made])
+        as_null = self.account.pending_as_null
+        return self.answer(
+            [
+                commission_shape(row, pending_as_null=as_null)
+                for row in rows.order_by("id").as_shown()
+            ]
+        )
+
+
+def changes_of(said: dict) -> dict:
+    """What was read, as the service takes it."""
+    external_id = said.get("external_id")
+    return {
+        name: value
+        for name, value in said.items()
+        if name != "external_id" or not is_blank(external_id)
+    }
+
+
+def added_items(said: list[dict], *, of_array: bool) -> list[Item]:
+    """What was read, as the service takes it."""
+    return [
+        Item(
+            part["conversion_sub_amount"],
+            part.get("commission_type"),
+            part.get("comment"),
+            amount_path=f"{place}conversion_sub_amount",
+            type_path=f"{place}commission_type",
+        )
+        for number, part in enumerate(said)
+        for place in (f"[{number}]." if of_array else "",)
+    ]
 
 
 def sale_of(said: dict, asked: dict, external_id: str | None) -> Sale:

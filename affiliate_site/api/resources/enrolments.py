@@ -1,4 +1,4 @@
-"""Affiliates in a program: `/programs/{id}/affiliates/`."""
+"""Affiliates in a program, and the programs of an affiliate."""
 
 import re
 
@@ -18,9 +18,11 @@ from affiliate_site.api.fields import (
 )
 from affiliate_site.api.filters import Address, Choice, ListFilter, Words
 from affiliate_site.api.shapes.people import EnrolmentShape, enrolment_shape
+from affiliate_site.api.shapes.programs import MembershipShape, membership_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound
 from tracking.models.enrolments import Enrolment
+from tracking.services.affiliates import affiliate_named
 from tracking.services.enrolments import (
     Entry,
     change_enrolment,
@@ -88,13 +90,13 @@ class EnrolmentChange(Input):
 
 
 class EnrolmentFilter(ListFilter):
-    """Nobody has a parent or a group yet, so asking for one finds nobody."""
+    """All of them narrow together."""
 
     source_id = Words(method="by_source")
     email = Address(method="by_email")
-    parent_id = Words(method="nobody")
-    parentId = Words(method="nobody")  # noqa: N815 - an alias of the public API
-    affiliate_group_id = Words(method="nobody")
+    parent_id = Words(field_name="affiliate__parent__slug")
+    parentId = Words(field_name="affiliate__parent__slug")  # noqa: N815 - an alias
+    affiliate_group_id = Words(field_name="affiliate__group__public_id")
     approved = Choice(choices=APPROVED, aliases=SPELLINGS, method="by_approval")
 
     def by_source(self, rows, name, value):
@@ -107,9 +109,6 @@ class EnrolmentFilter(ListFilter):
 
     def by_approval(self, rows, name, value):
         return rows.filter(approved=APPROVED[value])
-
-    def nobody(self, rows, name, value):
-        return rows.none()
 
 
 class EnrolmentViewSet(TenantViewSet):
@@ -185,6 +184,21 @@ class EnrolmentViewSet(TenantViewSet):
         rows = self.account.enrolments.present().filter(**which)
         row = self.found(rows, AffiliateNotFound, **(done or {}))
         return self.answer(enrolment_shape(row))
+
+
+class MembershipViewSet(TenantViewSet):
+    """Contract 2.4.9: the programs of an affiliate."""
+
+    thing = Enrolment
+    rates = Rate(1500, minutes=5)
+    filters = {"list": ListFilter}
+    answers = {"list": MembershipShape(many=True)}
+
+    def list(self, request, affiliate_id):
+        """The programs that an affiliate is in, and how it stands there."""
+        affiliate = affiliate_named(self.account, affiliate_id)
+        rows = self.account.enrolments.filter(affiliate=affiliate).newest_first()
+        return self.page(membership_shape, rows, "as_shown_by_program")
 
 
 def entry_of(said: dict, *, by_default: bool) -> Entry:

@@ -1,11 +1,20 @@
-"""Meta data of customers: the five routes."""
+"""Meta data of customers, conversions and affiliates: the same five routes."""
+
+from collections.abc import Callable
 
 from rest_framework import serializers
 
 from accounts.services.usage import Rate
-from affiliate_site.api.fields import Input, MetaData, MetaDataValue
+from affiliate_site.api.fields import Input, MetaData, MetaDataValue, row_number
 from affiliate_site.api.viewsets import TenantViewSet
-from tracking.errors import CustomerNotFound, MetaDataKeyNotFound
+from tracking.errors import (
+    AffiliateNotFound,
+    ConversionNotFound,
+    CustomerNotFound,
+    MetaDataKeyNotFound,
+)
+from tracking.models.affiliates import Affiliate
+from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.services.meta_data import forget_key, replace, set_key
 
@@ -35,10 +44,9 @@ class MapInput(Input):
     meta_data = MetaData()
 
 
-class CustomerMetaDataViewSet(TenantViewSet):
-    """Contract 2.1.5; `rows` and `missing` alone know whose meta data it is."""
+class MetaDataViewSet(TenantViewSet):
+    """Contract 2.1.5; `thing`, `rows` and `missing` alone know whose it is."""
 
-    thing = Customer
     rates = Rate(300, minutes=15)
     reads = {"replace": MAP, "set_key": ValueInput}
     answers = {
@@ -48,10 +56,8 @@ class CustomerMetaDataViewSet(TenantViewSet):
         "set_key": ValueShape,
         "forget_key": None,
     }
-    missing = CustomerNotFound
-
-    def rows(self, row_id):
-        return self.account.customers.present().filter(public_id=row_id)
+    missing: type
+    rows: Callable
 
     def retrieve(self, request, row_id):
         """All keys and values."""
@@ -90,3 +96,33 @@ class CustomerMetaDataViewSet(TenantViewSet):
 
     def change(self, how, row_id, **what):
         how(self.account, self.rows(row_id), self.missing, **what, at=self.at)
+
+
+class CustomerMetaDataViewSet(MetaDataViewSet):
+    """The meta data of a customer."""
+
+    thing = Customer
+    missing = CustomerNotFound
+
+    def rows(self, row_id):
+        return self.account.customers.present().filter(public_id=row_id)
+
+
+class ConversionMetaDataViewSet(MetaDataViewSet):
+    """The meta data of a conversion."""
+
+    thing = Conversion
+    missing = ConversionNotFound
+
+    def rows(self, row_id):
+        return self.account.conversions.present().filter(pk=row_number(row_id))
+
+
+class AffiliateMetaDataViewSet(MetaDataViewSet):
+    """The meta data of an affiliate."""
+
+    thing = Affiliate
+    missing = AffiliateNotFound
+
+    def rows(self, row_id):
+        return self.account.affiliates.present().filter(slug=row_id)

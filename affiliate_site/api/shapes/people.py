@@ -1,8 +1,5 @@
-"""What goes out about affiliates."""
+"""What goes out about affiliates and those who may become one."""
 
-from urllib.parse import urlsplit, urlunsplit
-
-from django.conf import settings
 from rest_framework import serializers
 
 from affiliate_site.api.shapes.refs import (
@@ -11,7 +8,9 @@ from affiliate_site.api.shapes.refs import (
     ReferralLinkShape,
     address_shape,
     company_shape,
+    referral_link_shape,
 )
+from payouts.models.payments import Way
 
 
 class AffiliateShape(serializers.Serializer):
@@ -42,13 +41,12 @@ def affiliate_shape(row, of: str = "") -> dict:
         "company": company_shape(row, of),
         "address": address_shape(row, of),
         "meta_data": row[f"{of}meta_data"],
-        # Nobody can have a parent, a group, a prospect's past or custom fields yet.
-        "parent_id": None,
+        "parent_id": row[f"{of}parent__slug"],
         "created_at": row[f"{of}created_at"],
-        "affiliate_group_id": None,
-        "promoted_at": None,
-        "promotion_method": None,
-        "custom_fields": {},
+        "affiliate_group_id": row[f"{of}group__public_id"],
+        "promoted_at": row[f"{of}promoted_at"],
+        "promotion_method": row[f"{of}promotion_method"],
+        "custom_fields": row[f"{of}custom_fields"],
     }
 
 
@@ -82,18 +80,114 @@ def enrolment_shape(row) -> dict:
     }
 
 
-def referral_link_shape(row) -> dict:
-    """From an enrolment's columns."""
-    source = f"{row['source__id']}-{row['source__hex']}"
+class ProspectShape(serializers.Serializer):
+    """Somebody who may become an affiliate."""
+
+    id = serializers.CharField()
+    firstname = serializers.CharField()
+    lastname = serializers.CharField()
+    email = serializers.CharField(allow_null=True)
+    company = CompanyShape(allow_null=True)
+    address = AddressShape(allow_null=True)
+    signup_source = serializers.CharField()
+    referral_link = ReferralLinkShape()
+    created_at = serializers.DateTimeField()
+    promoted_at = serializers.DateTimeField(allow_null=True)
+    promotion_method = serializers.CharField(allow_null=True)
+
+
+def prospect_shape(row) -> dict:
+    """A row of `ProspectQuerySet.as_shown` as the API shows it."""
     return {
-        "link": referral_link(row["program__landing_page"], row["code__code"]),
-        "asset_id": f"{row['asset__id']}-{row['asset__hex']}",
-        "source_id": source,
+        "id": row["public_id"],
+        "firstname": row["firstname"],
+        "lastname": row["lastname"],
+        "email": row["email"],
+        "company": company_shape(row),
+        "address": address_shape(row),
+        "signup_source": row["signup_source"],
+        "referral_link": referral_link_shape(row),
+        "created_at": row["created_at"],
+        "promoted_at": row["promoted_at"],
+        "promotion_method": row["promotion_method"],
     }
 
 
-def referral_link(landing_page: str, code: str) -> str:
-    """The landing page with `ref=<code>` as the last parameter: clients split on it."""
-    parts = urlsplit(landing_page or f"{settings.PUBLIC_URL}/")
-    query = f"{parts.query}&ref={code}" if parts.query else f"ref={code}"
-    return urlunsplit(parts._replace(query=query, path=parts.path or "/"))
+class GroupShape(serializers.Serializer):
+    """A group of affiliates."""
+
+    id = serializers.CharField()
+    title = serializers.CharField()
+    affiliate_count = serializers.IntegerField()
+
+
+def group_shape(row) -> dict:
+    """A row of `AffiliateGroupQuerySet.as_shown` as the API shows it."""
+    return {
+        "id": row["public_id"],
+        "title": row["title"],
+        "affiliate_count": row["affiliate_count"],
+    }
+
+
+class CustomFieldShape(serializers.Serializer):
+    """What an account asks its affiliates besides."""
+
+    id = serializers.CharField()
+    key = serializers.CharField()
+    title = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+    required = serializers.BooleanField()  # type: ignore[assignment]
+    options = serializers.ListField(child=serializers.CharField(), allow_null=True)
+
+
+def custom_field_shape(row) -> dict:
+    """A row of `CustomFieldQuerySet.as_shown` as the API shows it."""
+    return {
+        "id": row["slug"],
+        "key": row["slug"],
+        "title": row["title"],
+        "name": row["title"],
+        "type": row["type"],
+        "required": row["required"],
+        "options": row["options"],
+    }
+
+
+class NoteShape(serializers.Serializer):
+    """A note about an affiliate."""
+
+    id = serializers.CharField()
+    note = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+def note_shape(row) -> dict:
+    """A row of `NoteQuerySet.as_shown` as the API shows it."""
+    return {
+        "id": row["public_id"],
+        "note": row["note"],
+        "created_at": row["created_at"],
+    }
+
+
+class PayoutMethodShape(serializers.Serializer):
+    """A way in which an affiliate wants to be paid."""
+
+    id = serializers.CharField()
+    type = serializers.CharField()
+    title = serializers.CharField()
+    details = serializers.DictField(child=serializers.CharField())
+    primary = serializers.BooleanField()
+
+
+def payout_method_shape(row) -> dict:
+    """A row of `PayoutMethodQuerySet.as_shown` as the API shows it."""
+    return {
+        "id": row["kind"],
+        "type": row["kind"],
+        "title": Way(row["kind"]).label,
+        "details": row["details"],
+        "primary": row["is_primary"],
+    }

@@ -1,5 +1,8 @@
 """Small shapes that stand inside others."""
 
+from urllib.parse import urlsplit, urlunsplit
+
+from django.conf import settings
 from django_countries import countries
 from rest_framework import serializers
 
@@ -29,8 +32,10 @@ class AffiliateRefShape(serializers.Serializer):
     lastname = serializers.CharField()
 
 
-def affiliate_ref_shape(row) -> dict:
-    """From columns `affiliate__…`."""
+def affiliate_ref_shape(row) -> dict | None:
+    """From columns `affiliate__…`; None for a prospect's click."""
+    if row["affiliate__slug"] is None:
+        return None
     return {
         "id": row["affiliate__slug"],
         "firstname": row["affiliate__firstname"],
@@ -115,3 +120,20 @@ class ReferralLinkShape(serializers.Serializer):
     link = serializers.CharField()
     asset_id = serializers.CharField()
     source_id = serializers.CharField()
+
+
+def referral_link_shape(row) -> dict:
+    """From the columns of an enrolment or a prospect."""
+    source = f"{row['source__id']}-{row['source__hex']}"
+    return {
+        "link": referral_link(row["program__landing_page"], row["code__code"]),
+        "asset_id": f"{row['asset__id']}-{row['asset__hex']}",
+        "source_id": source,
+    }
+
+
+def referral_link(landing_page: str, code: str) -> str:
+    """The landing page with `ref=<code>` as the last parameter: clients split on it."""
+    parts = urlsplit(landing_page or f"{settings.PUBLIC_URL}/")
+    query = f"{parts.query}&ref={code}" if parts.query else f"ref={code}"
+    return urlunsplit(parts._replace(query=query, path=parts.path or "/"))

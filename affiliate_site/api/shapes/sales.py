@@ -162,6 +162,13 @@ class PayoutShape(serializers.Serializer):
     id = serializers.CharField()
 
 
+def payout_shape(row) -> dict | None:
+    """From columns `payment__…`; None while nothing covers it."""
+    if row["payment__public_id"] is None:
+        return None
+    return {"id": row["payment__public_id"]}
+
+
 class NestedCommissionShape(serializers.Serializer):
     """A commission inside its conversion: the spec's thirteen keys."""
 
@@ -193,7 +200,7 @@ def nested_commission_shape(row, *, pending_as_null: bool = False) -> dict:
         "kind": row["kind"],
         "currency": row["currency"],
         "created_at": row["created_at"],
-        "payout": None,  # no payment can cover a commission yet
+        "payout": payout_shape(row),
         "comment": row["comment"],
         "final": True if row["finalized_at"] else None,
         "commission_name": row["name"],
@@ -204,6 +211,13 @@ class ConversionIdShape(serializers.Serializer):
     """The conversion that a commission belongs to."""
 
     id = serializers.IntegerField()
+
+
+def conversion_id_shape(row) -> dict | None:
+    """From a commission's columns; None for a bonus."""
+    if row["conversion_id"] is None:
+        return None
+    return {"id": row["conversion_id"]}
 
 
 class CommissionShape(NestedCommissionShape):
@@ -218,7 +232,7 @@ def commission_shape(row, *, pending_as_null: bool = False) -> dict:
     """A row of `CommissionQuerySet.as_shown`, standing alone."""
     return nested_commission_shape(row, pending_as_null=pending_as_null) | {
         "status": row["status"],
-        "conversion": {"id": row["conversion_id"]},
+        "conversion": conversion_id_shape(row),
         "finalization_date": row["finalized_at"],
     }
 
@@ -260,4 +274,25 @@ def conversion_shape(row, commissions: list[dict]) -> dict:
         "warnings": row["warnings"],
         "affiliate_meta_data": row["click__meta_data"] if own_click else None,
         "tracking_source": row["tracking_source"],
+    }
+
+
+class PaymentShape(serializers.Serializer):
+    """A payment."""
+
+    id = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    affiliate = AffiliateRefShape()
+    amount = Amount()
+    currency = serializers.CharField()
+
+
+def payment_shape(row) -> dict:
+    """A row of `PaymentQuerySet.as_shown` as the API shows it."""
+    return {
+        "id": row["public_id"],
+        "created_at": row["created_at"],
+        "affiliate": affiliate_ref_shape(row),
+        "amount": row["amount"],
+        "currency": row["currency"],
     }

@@ -294,14 +294,14 @@ def test_locks_the_books_before_it_changes_a_commission(shop, account, statement
 )
 def test_locks_rows_once_in_the_order_of_their_ids(shop, account, statements):
     rival = shop.join("Odette", "Varga")
-    affiliates = [rival.affiliate.pk, shop.mina.affiliate.pk]
+    purses = [(it.affiliate.pk, "EUR") for it in (rival, shop.mina)]
 
     def open_books():
         with (
             transaction.atomic(),
-            hold(account, "EUR", affiliates, at=SOLD) as books,
+            hold(account, purses, at=SOLD) as books,
         ):
-            books.covers(Decimal(0))
+            books.covers(purses[0], Decimal(0), besides=())
 
     account.uses_payouts = True
     asked = asked_of(statements, open_books)
@@ -313,7 +313,7 @@ def test_locks_rows_once_in_the_order_of_their_ids(shop, account, statements):
 
 def test_makes_no_place_before_its_first_word(shop, account, statements):
     def ask_nothing():
-        with hold(account, "EUR", [shop.mina.affiliate.pk], at=SOLD):
+        with hold(account, [(shop.mina.affiliate.pk, "EUR")], at=SOLD):
             pass
 
     assert asked_of(statements, ask_nothing) == []

@@ -7,7 +7,7 @@ import pytest
 
 from accounts.errors import Several
 from payouts.models.commission_types import RateKind
-from payouts.reckoning import Rate
+from payouts.reckoning import Circumstances, Rate
 from payouts.services.rates import is_past_cap, rates_for, typed
 from tests.conftest import NOW
 from tests.proof import books_agree
@@ -28,7 +28,7 @@ def shop(account):
 
 
 def rate_of(shop, name):
-    return typed(shop.account, shop.program, items_of(("1", name)))[0].rate
+    return typed(shop.account, shop.program, items_of(("1", name)), group=None)[0].rate
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_lets_default_mean_the_default_type_only(shop):
 def test_keeps_order_amounts_and_comments_of_the_parts(shop):
     items = items_of(("200", "flat"), "49.90", ("0", "standard"))
 
-    parts = typed(shop.account, shop.program, items)
+    parts = typed(shop.account, shop.program, items, group=None)
 
     assert [part.sub_amount for part in parts] == [item.sub_amount for item in items]
     assert [part.rate for part in parts] == [FLAT, STANDARD, STANDARD]
@@ -65,7 +65,7 @@ def test_names_every_type_that_the_program_lacks(shop):
     items = items_of(("1", "gold"), ("2", "flat"), ("3", "STANDARD"), ("4", "silver"))
 
     with pytest.raises(Several) as refused:
-        typed(shop.account, shop.program, items)
+        typed(shop.account, shop.program, items, group=None)
 
     assert [(it.text, it.path) for it in refused.value.refusals] == [
         ("Unknown commission type", "commissions[0].commission_type"),
@@ -76,7 +76,7 @@ def test_names_every_type_that_the_program_lacks(shop):
 
 def test_names_the_type_of_the_whole_sale(shop):
     with pytest.raises(Several) as refused:
-        typed(shop.account, shop.program, items_of(("1", "gold")))
+        typed(shop.account, shop.program, items_of(("1", "gold")), group=None)
 
     assert [it.path for it in refused.value.refusals] == ["commission_type"]
 
@@ -95,16 +95,17 @@ def test_gathers_what_the_commissions_depend_on(shop):
     conversion = shop.sell(
         "200", customer_id="mina@notes.example.org", currency="JPY"
     ).again()
-    parts = typed(shop.account, shop.program, items_of("200"))
+    parts = typed(shop.account, shop.program, items_of("200"), group=None)
 
     facts = rates_for(conversion, parts=parts)
 
     assert facts.currency == "JPY"
     assert facts.affiliate == shop.mina.affiliate.pk
     assert facts.parts == parts
-    assert facts.approves is True
-    assert facts.warnings == ("customer_is_affiliate",)
-    assert facts.past_cap is False
+    assert facts.circumstances == Circumstances(
+        approves=True, warnings=("customer_is_affiliate",), past_cap=False
+    )
+    assert facts.ancestors == []
 
 
 def statuses(shop, *, sales=3, **sale):

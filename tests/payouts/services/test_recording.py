@@ -8,6 +8,7 @@ import pytest
 
 from accounts.errors import Several
 from payouts.services import recording
+from payouts.services.ledger import Books
 from payouts.services.rates import Item
 from payouts.services.recording import Sale, record_conversion
 from tests.proof import Broken, books_agree, everything, failing_at
@@ -632,7 +633,7 @@ def test_stores_nothing_when_the_books_fail(shop, account, monkeypatch, step):
         raise RuntimeError(step)
 
     before = everything(account)
-    monkeypatch.setattr(recording.Books, step, fail)
+    monkeypatch.setattr(Books, step, fail)
 
     with pytest.raises(RuntimeError, match=step):
         shop.sell("200", "49.90", customer_id="acct-1")

@@ -7,20 +7,22 @@ from django.contrib.auth.hashers import check_password
 
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
+from tests.shop import SECRET
 from tracking.errors import AffiliateNotFound, EmailTaken
 from tracking.services import affiliates
 from tracking.services.affiliates import (
     Application,
     affiliate_named,
+    new_secret,
     sign_up,
     slug_base,
 )
 
 
 def joined(account, firstname="Odette", lastname="Varga", **more):
-    """Sign up; the affiliate without its password."""
+    """Sign up."""
     application = Application(firstname=firstname, lastname=lastname, **more)
-    return sign_up(account, application=application, at=NOW)[0]
+    return sign_up(account, application=application, secret=SECRET, at=NOW)
 
 
 def removed(affiliate):
@@ -164,30 +166,31 @@ def test_does_not_mind_an_address_of_another_account(account, other_account):
 
 def test_makes_a_password_of_16_letters_and_digits(account):
     application = Application(firstname="Odette", lastname="Varga")
+    secret, another = new_secret(), new_secret()
 
-    affiliate, made = sign_up(account, application=application, at=NOW)
-    _, another = sign_up(account, application=application, at=NOW)
+    affiliate = sign_up(account, application=application, secret=secret, at=NOW)
 
-    assert re.fullmatch("[A-Za-z0-9]{16}", made)
-    assert made != another
-    assert check_password(made, affiliate.again().password)
+    assert re.fullmatch("[A-Za-z0-9]{16}", secret.made)
+    assert secret.made != another.made
+    assert check_password(secret.made, affiliate.again().password)
 
 
 def test_hashes_a_password_that_was_sent(account):
-    application = Application("Odette", "Varga", password=" Pass word š")
+    secret = new_secret(" Pass word š")
 
-    affiliate, made = sign_up(account, application=application, at=NOW)
+    person = Application("Odette", "Varga")
+    affiliate = sign_up(account, application=person, secret=secret, at=NOW)
 
     stored = affiliate.again().password
-    assert made is None
+    assert secret.made is None
     assert "Pass word" not in stored
     assert check_password(" Pass word š", stored)
 
 
 def test_keeps_a_password_out_of_what_it_prints():
-    application = Application("Odette", "Varga", password="a secret of mine")
+    secret = new_secret()
 
-    assert "secret" not in repr(application)
+    assert secret.made not in repr(secret)
 
 
 # Everything else

@@ -77,7 +77,7 @@ def test_raises_nothing_for_a_clue_at_fault(account):
     assert finding.verdict.fault is Fault.UNKNOWN
 
 
-@pytest.mark.parametrize("name", ["program", "affiliate", "enrolment"])
+@pytest.mark.parametrize("name", ["program", "affiliate"])
 def test_has_no_row_to_give_when_nobody_earns(account, name):
     finding = weighed(account, coupon="unknown")
 

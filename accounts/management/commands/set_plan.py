@@ -1,0 +1,22 @@
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts.commands import AccountCommand
+from accounts.models.accounts import Account
+from accounts.services.accounts import move_to_plan
+
+
+class Command(AccountCommand):
+    help = "Move an account to another plan."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("plan", metavar="PLAN", help="basic, pro or enterprise")
+
+    def act(
+        self, account: Account, *, at: datetime, plan: str = "", **options: Any
+    ) -> None:
+        move_to_plan(account, plan=plan, at=at)
+        self.tell(None, account=account.slug, plan=account.plan.name)

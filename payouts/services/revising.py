@@ -1,0 +1,291 @@
+"""Revising: a sale changed, removed, added to, decided; a commission changed.
+
+Each story takes the books of everybody whom it may concern before it writes, looks
+again at what it has seen, and lets a conditional UPDATE decide.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.models.accounts import Account
+from accounts.services.events import note_each
+from payouts.errors import CurrencyIsKept, OnlyOfASale
+from payouts.models.commissions import Commission, Kind
+from payouts.reckoning import reckon, shares
+from payouts.services.commissions import (
+    commission_numbered,
+    decide,
+    grant,
+    is_final,
+    purses_of,
+    recalculated,
+    refuse_final,
+    rewrite,
+    set_by_hand,
+)
+from payouts.services.ledger import Books, hold
+from payouts.services.rates import Item, rates_for, typed
+from payouts.services.recording import Sale, record_conversion, rounded
+from tracking.errors import AffiliateDeleted, TooManyDigits
+from tracking.models.conversions import Conversion
+from tracking.money import NOUGHT, admit
+from tracking.services.attempts import refuse_known
+from tracking.services.conversions import change, conversion_numbered, remove
+from tracking.services.looking import LookAgain, looking_again
+from tracking.services.programs import refuse_archived
+
+
+@looking_again
+def change_conversion(
+    account: Account,
+    *,
+    conversion_id: int,
+    changes: Mapping[str, Any],
+    recalculate: bool,
+    at: datetime,
+) -> Conversion:
+    """Set what is named: `amount`, `external_id`, `meta_data`.
+
+    With `recalculate` the commissions follow the amount; without, it changes alone.
+    """
+    try:
+        with transaction.atomic():
+            conversion = conversion_numbered(account, conversion_id)
+            if recalculate and "amount" in changes:
+                with held(conversion, at=at) as (books, commissions):
+                    conversion = conversion_numbered(account, conversion_id)
+                    was = conversion.amount
+                    change(conversion, changes, at=at)
+                    _recalculate(conversion, commissions, was, books=books, at=at)
+            else:
+                change(conversion, changes, at=at)
+    except IntegrityError:
+        refuse_known(account, changes.get("external_id"))
+        raise
+    return conversion
+
+
+@looking_again
+def remove_conversion(account: Account, *, conversion_id: int, at: datetime) -> None:
+    """Take a sale and its commissions back for good; what was approved is owed no
+    more. A final one keeps them all."""
+    with transaction.atomic():
+        conversion = conversion_numbered(account, conversion_id)
+        with held(conversion, at=at) as (books, commissions):
+            for commission in commissions:
+                refuse_final(commission)
+            remove(conversion, at=at)
+            for commission in commissions:
+                commission.move(removed_at=at, payment=None)
+                books.withdraw(commission)
+
+
+@looking_again
+def add_commissions(
+    account: Account, *, conversion_id: int, items: Sequence[Item], at: datetime
+) -> list[Commission]:
+    """Book extra rewards for a sale, whatever the caps say; its amount stays."""
+    with transaction.atomic():
+        conversion = conversion_numbered(account, conversion_id)
+        affiliate, program = conversion.affiliate, conversion.program
+        items = rounded(items, conversion.currency)
+        parts = typed(account, program, items, group=affiliate.group_id)
+        if affiliate.removed_at is not None:
+            raise AffiliateDeleted
+        refuse_archived(program)
+        lines = reckon(rates_for(conversion, parts=parts, capped=False))
+        with hold(account, purses_of(conversion, lines), at=at) as books:
+            books.open()
+            conversion_numbered(account, conversion_id)  # removed at this moment?
+            commissions = grant(conversion, lines, books=books, at=at)
+            note_each(account, "commission.created", commissions, at=at)
+            for commission in commissions:
+                books.earn(commission)
+    return commissions
+
+
+@looking_again
+def change_commission(
+    account: Account, *, commission_id: int, changes: Mapping[str, Any], at: datetime
+) -> Commission:
+    """Set what is named: `amount`, `sub_amount`, `comment`, `status`; all or nothing.
+
+    With its part of the sale, the sale's amount and the levels above follow.
+    """
+    with transaction.atomic():
+        seen = commission_numbered(account, commission_id)
+        if seen.conversion_id is None:  # a bonus is of no sale
+            with hold(account, [seen.purse], at=at) as books:
+                books.open()
+                commission = commission_numbered(account, commission_id)
+                _change(commission, changes, [], books=books, at=at)
+            return commission
+        with held(_sale_of(seen), at=at) as (books, commissions):
+            commission = _one_of(commissions, commission_id)
+            _change(commission, changes, commissions, books=books, at=at)
+    return commission
+
+
+def currency_of(account: Account, conversion_id: int) -> str:
+    """The currency that the amounts of a sale are in."""
+    return conversion_numbered(account, conversion_id).currency
+
+
+def record_decided(
+    account: Account, *, sale: Sale, status: str | None, at: datetime
+) -> Conversion:
+    """Record a sale whose commissions are decided already; refused, there is none."""
+    with transaction.atomic():
+        conversion = record_conversion(account, sale=sale, at=at)
+        if status is not None:
+            decide_all(account, conversion_id=conversion.pk, status=status, at=at)
+    return conversion
+
+
+def follow_up(
+    account: Account,
+    *,
+    conversion: Conversion,
+    changes: Mapping[str, Any],
+    recalculate: bool,
+    currency: str | None,
+    status: str | None,
+    at: datetime,
+) -> None:
+    """What a shop tells of a sale later, its amount or decision; all or nothing."""
+    if currency is not None and currency != conversion.currency:
+        raise CurrencyIsKept
+    with transaction.atomic():
+        if changes:
+            change_conversion(
+                account,
+                conversion_id=conversion.pk,
+                changes=changes,
+                recalculate=recalculate,
+                at=at,
+            )
+        if status is not None:
+            decide_all(account, conversion_id=conversion.pk, status=status, at=at)
+
+
+@looking_again
+def decide_all(
+    account: Account, *, conversion_id: int, status: str, at: datetime
+) -> None:
+    """Give all commissions of a sale this state, or none; the others stay."""
+    with transaction.atomic():
+        conversion = conversion_numbered(account, conversion_id)
+        with held(conversion, at=at) as (books, commissions):
+            for commission in commissions:
+                if commission.status != status:
+                    decide(commission, status, books=books, at=at)
+
+
+@contextmanager
+def held(
+    conversion: Conversion, *, at: datetime
+) -> Iterator[tuple[Books, list[Commission]]]:
+    """The books of everybody who earns by a sale, and its commissions as they stand
+    now that nobody else can move them."""
+    account = conversion.account
+    commissions = account.commissions.present().filter(conversion=conversion)
+    purses = {it.purse for it in commissions}
+    purses.add((conversion.affiliate_id, conversion.currency))
+    with hold(account, purses, at=at) as books:
+        books.open()
+        conversion_numbered(account, conversion.pk)  # removed at this moment?
+        now = list(commissions.order_by("id"))
+        if not {it.purse for it in now} <= purses:
+            raise LookAgain
+        yield books, now
+
+
+def _recalculate(
+    conversion: Conversion,
+    commissions: Sequence[Commission],
+    was: Decimal,
+    *,
+    books: Books,
+    at: datetime,
+) -> None:
+    regular = [it for it in commissions if it.kind == Kind.REGULAR]
+    loose = [it for it in regular if not is_final(it)]
+    parts = shares(
+        [it.sub_amount or NOUGHT for it in loose],
+        was=was,
+        now=conversion.amount,
+        currency=conversion.currency,
+        complete=len(loose) == len(regular),
+    )
+    for commission, sub_amount in zip(loose, parts, strict=True):
+        rewrite(commission, books=books, at=at, **recalculated(commission, sub_amount))
+        _lead(commission, sub_amount, commissions, books=books, at=at)
+
+
+def _lead(
+    commission: Commission,
+    sub_amount: Decimal,
+    commissions: Sequence[Commission],
+    *,
+    books: Books,
+    at: datetime,
+) -> None:
+    """The levels of a commission earn by the same part of the sale."""
+    for level in commissions:
+        if level.follows_id == commission.pk and not is_final(level):
+            rewrite(level, books=books, at=at, **recalculated(level, sub_amount))
+
+
+def _change(
+    commission: Commission,
+    changes: Mapping[str, Any],
+    family: Sequence[Commission],
+    *,
+    books: Books,
+    at: datetime,
+) -> None:
+    values: dict[str, Any] = {}
+    sub_amount, was = changes.get("sub_amount"), commission.sub_amount
+    if sub_amount is not None and commission.kind != Kind.REGULAR:
+        raise OnlyOfASale
+    if sub_amount is not None and sub_amount != was:
+        values |= recalculated(commission, sub_amount)
+    amount = changes.get("amount")
+    if amount is not None and (values or amount != commission.amount):
+        values |= set_by_hand(commission, amount, **values)
+    if values:
+        refuse_final(commission)
+    if "comment" in changes:
+        values["comment"] = changes["comment"]
+    rewrite(commission, books=books, at=at, **values)
+    if "status" in changes:
+        decide(commission, changes["status"], books=books, at=at)
+    if "sub_amount" in values:
+        _move_sale(commission, values["sub_amount"] - (was or NOUGHT), at=at)
+        _lead(commission, values["sub_amount"], family, books=books, at=at)
+
+
+def _move_sale(commission: Commission, difference: Decimal, *, at: datetime) -> None:
+    """The sale's amount goes along with a part of it, not below nought."""
+    sale = _sale_of(commission)
+    try:
+        amount = admit(max(sale.amount + difference, NOUGHT), sale.currency)
+    except TooManyDigits:
+        raise TooManyDigits(path="conversion_sub_amount") from None
+    change(sale, {"amount": amount}, at=at)
+
+
+def _sale_of(commission: Commission) -> Conversion:
+    return conversion_numbered(commission.account, commission.conversion_id or 0)
+
+
+def _one_of(commissions: Sequence[Commission], number: int) -> Commission:
+    for commission in commissions:
+        if commission.pk == number:
+            return commission
+    raise LookAgain
