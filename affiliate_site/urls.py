@@ -28,6 +28,7 @@ reference = door.only("GET", "HEAD")(
 
 urlpatterns = [
     path("1.6/", include("affiliate_site.api.urls")),
+    path("1.7/pb/", include("affiliate_site.postbacks.urls")),
     path("docs/", reference),
     path("openapi.json", openapi),
 ]

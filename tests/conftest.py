@@ -22,7 +22,8 @@ NOW = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
 
 class Api:
-    """Speaks to `/1.6` with one key, as JSON; keyword arguments are headers."""
+    """Speaks to `/1.6`, or `/1.7` below `/pb/`, with one key, as JSON; keyword
+    arguments are headers."""
 
     def __init__(self, key: str, client: Client | None = None) -> None:
         self.key = key
@@ -53,9 +54,10 @@ class Api:
             data = body
         else:
             data = json.dumps(body)
+        version = "1.7" if path.startswith("/pb/") else "1.6"
         return self.client.generic(
             method,
-            f"/1.6{path}",
+            f"/{version}{path}",
             data,
             content_type=headers.pop("content_type", "application/json"),
             headers={"X-Api-Key": self.key} | headers,

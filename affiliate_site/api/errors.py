@@ -42,6 +42,12 @@ class Flaw(ValidationError):
         super().__init__(ErrorDetail(text, Raw(template)))
 
 
+class Prefetched(APIException):
+    """A postback that a browser only fetched ahead of time."""
+
+    status_code = 400
+
+
 class TooLarge(APIException):
     """The body is over the limit."""
 
@@ -70,8 +76,8 @@ def answer_failure(failure, context):
         return door.refuse(request, 403)
     if isinstance(failure, MethodNotAllowed):
         return not_allowed(request, context["view"])
-    if isinstance(failure, TooLarge):
-        return door.refuse(request, 413)
+    if isinstance(failure, TooLarge | Prefetched):
+        return door.refuse(request, failure.status_code)
     if isinstance(failure, TooManyRequests):
         return HttpResponse("Too many requests", status=429, content_type="text/plain")
     return None

@@ -14,6 +14,7 @@ from affiliate_site.api.fields import ASCII_SPACE, NO_BOOLEAN, NO_TEXT, QueryFla
 PAGE = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(2999, 12, 31)
+NO_STATUS = "Invalid status '{{ value }}'. Valid are {{ values }}"
 NO_CHOICE = "Invalid value '{{ value }}'. Valid are {{ values }}"
 
 

@@ -31,7 +31,7 @@ from payouts.services.commissions import (
 from payouts.services.ledger import Books, hold
 from payouts.services.rates import Item, rates_for, typed
 from payouts.services.recording import Sale, record_conversion, rounded
-from tracking.errors import AffiliateDeleted, TooManyDigits
+from tracking.errors import AffiliateDeleted, ConversionNotFound, TooManyDigits
 from tracking.models.conversions import Conversion
 from tracking.money import NOUGHT, admit
 from tracking.services.attempts import refuse_known
@@ -136,6 +136,15 @@ def currency_of(account: Account, conversion_id: int) -> str:
     return conversion_numbered(account, conversion_id).currency
 
 
+def conversion_known_as(account: Account, external_id: str) -> Conversion:
+    """The account's present conversion with this id of the caller's."""
+    rows = account.conversions.present().filter(external_id=external_id)
+    conversion = rows.first()
+    if conversion is None:
+        raise ConversionNotFound
+    return conversion
+
+
 def record_decided(
     account: Account, *, sale: Sale, status: str | None, at: datetime
 ) -> Conversion:
@@ -147,7 +156,7 @@ def record_decided(
     return conversion
 
 
-def follow_up(
+def follow_up_sale(
     account: Account,
     *,
     conversion: Conversion,

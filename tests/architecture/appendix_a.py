@@ -68,6 +68,10 @@ TABLE = """
 /balances/                                           | R1 V |      |      |      |
 /payments/                                           | R5 V | R5 O |      |      |
 /payments/{}/                                        | R5 V |      |      |      | R5 O
+/pb/con/c/                                           | - M  | - M  |      |      |
+/pb/con/u/                                           | - M  | - M  |      |      |
+/pb/cus/c/                                           | - M  | - M  |      |      |
+/pb/cus/u/                                           | - M  | - M  |      |      |
 """
 
 # What is counted together: an alias shares the counter of what it stands for (1.8).
@@ -121,7 +125,7 @@ PATHS = {path for _, path in OPERATIONS}
 
 @dataclass(frozen=True)
 class Route:
-    """A pattern of the resolver below `/1.6/`, in the appendix's spelling."""
+    """A pattern of the resolver below `/1.6/` or `/1.7/`, as the appendix spells it."""
 
     path: str
     view: type
@@ -136,9 +140,10 @@ def routes() -> dict[str, Route]:
     """Every route of the API; a path that stands twice would hide its second."""
     found: dict[str, Route] = {}
     for pattern, callback in _patterns(get_resolver().url_patterns, ""):
-        if not pattern.startswith("1.6/"):
+        version, _, rest = pattern.partition("/")
+        if version not in ("1.6", "1.7"):
             continue
-        path = "/" + re.sub(r"<[^>]*>", "{}", pattern.removeprefix("1.6/"))
+        path = "/" + re.sub(r"<[^>]*>", "{}", rest)
         assert path not in found, f"{path} stands twice"
         actions = {
             method.upper(): action

@@ -150,10 +150,10 @@ def restore(account: Account, *, public_id: str, at: datetime) -> Customer:
     return _move(account, public_id, to_canceled=False, at=at)
 
 
-def follow_up(
+def follow_up_customer(
     account: Account,
     *,
-    customer_id: str,
+    customer: Customer,
     status: str | None,
     meta_data: dict[str, str] | None,
     at: datetime,
@@ -162,16 +162,22 @@ def follow_up(
     if status is not None and status not in Status.values:
         raise InvalidCustomerStatus(status=status)
     with transaction.atomic():
-        present = account.customers.present().select_for_update(no_key=True)
-        customer = present.filter(customer_id=customer_id).first()
-        if customer is None:
+        locked = _locked(account, customer.public_id)
+        if locked is None:
             raise CustomerNotFound
         if status is not None:
-            goal = _followed(account, customer, status)
-            _set_status(account, customer, goal, at)
-        if meta_data is not None and meta_data != customer.meta_data:
-            customer.change(meta_data=meta_data)
-            note(account, "customer.updated", customer, at=at, fields=["meta_data"])
+            _set_status(account, locked, _followed(account, locked, status), at)
+        if meta_data is not None and meta_data != locked.meta_data:
+            locked.change(meta_data=meta_data)
+            note(account, "customer.updated", locked, at=at, fields=["meta_data"])
+    return locked
+
+
+def customer_known_as(account: Account, customer_id: str) -> Customer:
+    """The account's present customer with this id of the caller's."""
+    customer = account.customers.present().filter(customer_id=customer_id).first()
+    if customer is None:
+        raise CustomerNotFound
     return customer
 
 

@@ -47,6 +47,7 @@ from payouts.services.revising import (
     currency_of,
     remove_conversion,
 )
+from tracking.attribution import REST, Order
 from tracking.errors import ConversionNotFound
 from tracking.models.conversions import Conversion, Origin
 from tracking.money import NOUGHT
@@ -154,11 +155,11 @@ class ConversionViewSet(Attempts, TenantViewSet):
     thing = Conversion
     source = Origin.API
     rates = {"list": Rate(900, minutes=1), "retrieve": Rate(1500, minutes=5)}
-    tracks = ("create",)
+    tracks: tuple = ("create",)
     reads = {"create": SaleInput, "partial_update": ConversionChange}
     query = {"create": TrackingQuery, "partial_update": ChangeQuery}
     filters = {"list": ConversionFilter}
-    conflicts = ("destroy",)
+    conflicts: tuple = ("destroy",)
     answers = {
         "list": ConversionShape(many=True),
         "create": ConversionShape,
@@ -281,7 +282,9 @@ def added_items(said: list[dict], *, of_array: bool) -> list[Item]:
     ]
 
 
-def sale_of(said: dict, asked: dict, external_id: str | None) -> Sale:
+def sale_of(
+    said: dict, asked: dict, external_id: str | None, order: Order = REST
+) -> Sale:
     """What was read, as the service takes it; a blank customer counts as not sent."""
     customer_id = said.get("customer_id")
     return Sale(
@@ -293,6 +296,7 @@ def sale_of(said: dict, asked: dict, external_id: str | None) -> Sale:
         user_agent=said.get("user_agent"),
         ip=said.get("ip"),
         ignore_cookie_age=asked.get("override_max_cookie_time", False),
+        order=order,
     )
 
 

@@ -14,6 +14,7 @@ from affiliate_site.api.fields import Input, Lookup, MetaData, Text
 from affiliate_site.api.filters import From, ListFilter, Until, Words
 from affiliate_site.api.shapes.sales import CustomerShape, customer_shape
 from affiliate_site.api.viewsets import TenantViewSet
+from tracking.attribution import REGISTERING, Order
 from tracking.errors import CustomerNotFound
 from tracking.models.customers import Customer
 from tracking.services.customers import (
@@ -68,7 +69,7 @@ class CustomerViewSet(TenantViewSet):
 
     thing = Customer
     rates = {"list": Rate(1500, minutes=5), "retrieve": Rate(1500, minutes=5)}
-    tracks = ("create",)
+    tracks: tuple = ("create",)
     reads = {"create": CustomerInput, "partial_update": CustomerChange}
     query = {"create": TrackingQuery}
     filters = {"list": CustomerFilter}
@@ -134,7 +135,9 @@ class CustomerViewSet(TenantViewSet):
         return self.answer(customer_shape(self.found(rows, CustomerNotFound)))
 
 
-def registration_of(said: dict, asked: dict) -> Registration:
+def registration_of(
+    said: dict, asked: dict, order: Order = REGISTERING
+) -> Registration:
     """What was read, as the service takes it."""
     return Registration(
         customer_id=said["customer_id"],
@@ -144,4 +147,5 @@ def registration_of(said: dict, asked: dict) -> Registration:
         user_agent=said.get("user_agent"),
         ip=said.get("ip"),
         ignore_cookie_age=asked.get("override_max_cookie_time", False),
+        order=order,
     )

@@ -1,0 +1,46 @@
+"""Upkeep: rows that have done their work, deleted in batches, each a transaction."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import models
+
+from accounts.models.accounts import Account
+from accounts.models.keys import RateWindow
+from accounts.services.idempotency import KEPT_FOR
+
+BATCH = 1000
+LONGEST_WINDOW = timedelta(minutes=15)  # of any rate limit; a spent one counts nothing
+
+
+def prune_windows(*, at: datetime, dry_run: bool) -> int:
+    """Forget rate windows that are over."""
+    spent = RateWindow.objects.filter(started__lte=at - LONGEST_WINDOW)
+    return delete_in_batches(spent, dry_run=dry_run)
+
+
+def prune_kept_answers(
+    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+) -> int:
+    """Forget kept answers whose key is free again."""
+    return sum(
+        delete_in_batches(
+            account.idempotency_keys.filter(created_at__lte=at - KEPT_FOR),
+            dry_run=dry_run,
+        )
+        for account in accounts
+    )
+
+
+def delete_in_batches(rows: models.QuerySet[Any], *, dry_run: bool) -> int:
+    """Delete these rows, some at a time; how many, or how many there are to delete."""
+    if dry_run:
+        return rows.count()
+    deleted = 0
+    while some := list(rows.values_list("pk", flat=True)[:BATCH]):
+        gone, _ = rows.filter(pk__in=some).delete()
+        deleted += gone
+        if not gone:
+            break  # somebody else is at it
+    return deleted

@@ -1,0 +1,99 @@
+import sys
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts.commands import AccountCommand
+from accounts.exact_json import plain
+from accounts.models.accounts import Account
+from payouts.services.explaining import Explanation, explain
+
+
+class Command(AccountCommand):
+    help = "Tell one conversion from the clues that were sent to the cent."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("conversion_id", metavar="CONVERSION_ID", type=int)
+        parser.add_argument(
+            "--verify",
+            action="store_true",
+            help="decide and reckon again; exit 1 when anything differs",
+        )
+
+    def act(self, account: Account, *, at: datetime, **options: Any) -> None:
+        told = explain(account, conversion_id=options["conversion_id"])
+        verify: bool = options["verify"]
+        self.tell(
+            "\n".join([*_story(told), *(_proof(told) if verify else [])]),
+            conversion=told.conversion,
+            attribution=told.attribution,
+            commissions=told.commissions,
+            verified=not told.differences if verify else None,
+        )
+        if verify and told.differences:
+            for difference in told.differences:
+                self.stderr.write(difference)
+            sys.exit(1)
+
+
+def _story(told: Explanation) -> list[str]:
+    sale = told.conversion
+    named = f" ({sale['external_id']})" if sale["external_id"] else ""
+    lines = [
+        f"Conversion {sale['id']}{named}: {plain(sale['amount'])} {sale['currency']}"
+        f" in {sale['program']}, {sale['created_at']:%Y-%m-%d %H:%M:%S} UTC",
+    ]
+    if sale["removed_at"]:
+        lines.append(f"  removed {sale['removed_at']:%Y-%m-%d %H:%M:%S} UTC")
+    if sale["warnings"]:
+        lines.append(f"  warnings: {', '.join(sale['warnings'])}")
+    return [*lines, *_clues(told.attribution), *_commissions(told)]
+
+
+def _clues(attribution: dict[str, Any]) -> list[str]:
+    winner = attribution["winner"]
+    lines = [f"Earned by {winner['affiliate']}: {winner['clue']} decided"]
+    if attribution["late_by"]:
+        lines.append(f"  late by {attribution['late_by']}, which was to be ignored")
+    lines += [
+        f"  {loser['clue']} {loser['value']}"
+        f" → {loser['affiliate'] or 'nobody'}: {loser['reason']}"
+        for loser in attribution["losers"]
+    ]
+    return lines
+
+
+def _commissions(told: Explanation) -> list[str]:
+    return [line for it in told.commissions for line in _commission(it)]
+
+
+def _commission(it: dict[str, Any]) -> list[str]:
+    rate = it["rate"]
+    times = f"{rate['value']} %" if rate["kind"] == "percentage" else "fixed"
+    by_hand = ", set by hand" if it["set_by_hand"] else ""
+    lines = [
+        f"Commission {it['id']} ({it['commission_type']}) for {it['affiliate']}:"
+        f" {plain(it['sub_amount'])} at {times} = {plain(it['exact'])}"
+        f" → {plain(it['amount'])} {it['currency']}{by_hand}",
+        f"  rate: {rate['from']}",
+        f"  born {it['born']['status']}: {it['born']['reason']}",
+    ]
+    lines += [
+        f"  level {over['level']} passed over {over['affiliate']}: {over['reason']}"
+        for over in it["passed_over"]
+    ]
+    lines += [
+        f"  {move['created_at']:%Y-%m-%d %H:%M:%S} {move['kind']}:"
+        f" {move['from']} → {move['to']} {plain(move['amount'])}"
+        for move in it["transfers"]
+    ]
+    covered = f", paid by {it['payment']}" if it["payment"] else ""
+    return [*lines, f"  now {it['status']}{covered}"]
+
+
+def _proof(told: Explanation) -> list[str]:
+    if told.differences:
+        return ["Decided and reckoned again: NOT the same"]
+    return ["Decided and reckoned again: the same"]
