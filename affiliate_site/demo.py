@@ -20,21 +20,25 @@ from affiliate_site.env import VAR, private
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Status
 from payouts.services.commissions import approve, disapprove
+from payouts.services.ledger import balances_of
+from payouts.services.payments import Order, pay
 from payouts.services.programs import Rules, open_program
 from payouts.services.rates import Item
 from payouts.services.recording import Sale, record_conversion
 from tracking.attribution import Clues
 from tracking.models.programs import Program
-from tracking.services.affiliates import Application, new_secret, sign_up
+from tracking.services.affiliates import Application, Secret, sign_up
 from tracking.services.clicks import Visit, record_click
 from tracking.services.enrolments import Entry, enrol
 
 ACCOUNT = "demo"
 KEPT = VAR / "demo.json"
 DAYS = timedelta(days=60)
+NO_PASSWORD = Secret(hashed="!")  # nobody signs in as one of these
 DECIDED_AFTER = timedelta(days=14)
 SALES_PER_SCALE = 60
 CLICKS_PER_SALE = 5
+PAID_AT_ONCE = 500
 
 PEOPLE = [
     ("Ada", "Stone", "Stone & Shade Review"),
@@ -130,6 +134,7 @@ def make(*, scale: int, at: datetime, progress: Progress) -> Account:
         moment = began + DAYS * (number + 1) / (SALES_PER_SCALE * scale + 1)
         sell(account, dice, codes, number, at=moment)
     decide(account, dice, before=at - DECIDED_AFTER, at=at)
+    settle(account, dice, at=at)
     return account
 
 
@@ -168,7 +173,7 @@ def join(
             email=f"{firstname.lower()}{number or ''}@notes.example.org",
             company={"company_name": company} if company else {},
         ),
-        secret=new_secret(),
+        secret=NO_PASSWORD,
         at=at,
     )
     coupon = f"{firstname.upper()}{number + 10}"
@@ -223,6 +228,18 @@ def decide(
     for number in list(waiting.order_by("id").values_list("id", flat=True)):
         decision = approve if dice.random() < 0.9 else disapprove
         decision(account, commission_id=number, at=at)
+
+
+def settle(account: Account, dice: random.Random, *, at: datetime) -> None:
+    """Most affiliates were paid what they are owed."""
+    owed = [
+        Order(affiliate, amount, currency)
+        for affiliate, balances in balances_of(account).items()
+        for currency, amount in balances.items()
+        if amount > 0 and dice.random() < 0.7
+    ]
+    for first in range(0, len(owed), PAID_AT_ONCE):
+        pay(account, orders=owed[first : first + PAID_AT_ONCE], at=at)
 
 
 def _first_code(account: Account) -> str:

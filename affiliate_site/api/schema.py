@@ -11,6 +11,7 @@ from drf_spectacular.extensions import (
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
+from affiliate_site.api.examples import example_of
 from affiliate_site.api.limits import rate_of
 from affiliate_site.door import MESSAGES
 from tracking.money import DECIMAL_TEXT
@@ -55,6 +56,12 @@ EITHER = {
 
 
 ALIASES = {("POST", "replace"), ("POST", "put_below"), ("PUT", "partial_update")}
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
+    OpenApiParameter.HEADER,
+    description="The same key and request: one effect, the same answer, for 24 hours",
+)
 
 
 def _answer(meaning: str, schema: dict, media_type: str = "application/json") -> dict:
@@ -108,10 +115,17 @@ class DeclaredSchema(AutoSchema):
             self.path.endswith("/approval/")
             or (self.method, self.view.action) in ALIASES
         )
-        return f"{name}_{self.view.action}" + ("_alias" if is_alias else "")
+        by_query = "_by_query" if self.reads_query else ""
+        return f"{name}_{self.view.action}{'_alias' if is_alias else ''}{by_query}"
+
+    @property
+    def reads_query(self):
+        """Does a query say here what elsewhere a body says?"""
+        return self.method == "GET" and bool(self.declared("reads"))
 
     def get_tags(self):
-        return [self.path.removeprefix("/1.6/").partition("/")[0]]
+        _, version, first, *_ = self.path.split("/")
+        return ["postbacks" if version == "1.7" else first]
 
     def get_summary(self):
         """What stands beside the path in the list of operations."""
@@ -135,8 +149,10 @@ class DeclaredSchema(AutoSchema):
     def get_override_parameters(self):
         query, filters = self.declared("query"), self.declared("filters")
         rules = filters.base_filters if filters else {}
+        said = self.declared("reads") if self.reads_query else query
         return [
-            *([query] if query else []),
+            *([said] if said else []),
+            *([IDEMPOTENCY_KEY] if self.method == "POST" else []),
             *(
                 OpenApiParameter(name, rule.schema, description=type(rule).__doc__)
                 for name, rule in rules.items()
@@ -149,12 +165,38 @@ class DeclaredSchema(AutoSchema):
             operation["responses"][status] = {
                 "$ref": f"#/components/responses/{status}"
             }
+        self.allow_array(operation)
+        self.spell_brackets(operation)
+        for said in (operation.get("requestBody"), operation["responses"].get("200")):
+            for content in (said or {}).get("content", {}).values():
+                content["example"] = example_of(content["schema"])
         for answer in operation["responses"].values():
             if self.rate and "$ref" not in answer:
                 answer["headers"] = {name: {"schema": INTEGER} for name in RATE_HEADERS}
             if self.declared("filters") and "$ref" not in answer:
                 answer.setdefault("headers", {})["Link"] = {"schema": TEXT}
         return operation
+
+    def allow_array(self, operation):
+        """Some operations take one object or an array of them."""
+        most = self.view.arrays.get(self.view.action)
+        if most:
+            content = operation["requestBody"]["content"]["application/json"]
+            one = content["schema"]
+            many = {"type": "array", "items": one, "minItems": 1, "maxItems": most}
+            content["schema"] = {"oneOf": [one, many]}
+
+    def spell_brackets(self, operation):
+        """In a query, maps and lists are written with brackets."""
+        for parameter in operation.get("parameters", []) if self.reads_query else []:
+            if parameter["schema"].get("type") == "object":
+                parameter |= {"style": "deepObject", "explode": True}
+            elif parameter["schema"].get("type") == "array":
+                parameter |= {
+                    "name": f"{parameter['name']}[0][sub_amount]",
+                    "schema": TEXT,
+                    "description": "The parts of a sale: [0], [1] and so on",
+                }
 
     @property
     def rate(self):
@@ -163,13 +205,13 @@ class DeclaredSchema(AutoSchema):
     def refusals(self):
         """The statuses, besides success, that this operation can answer with."""
         yield from ("401", "403", "405")
-        if self.declared("reads"):
+        if self.declared("reads") and not self.reads_query:
             yield "413"
         if any(self.declared(kind) for kind in ("reads", "query", "filters")):
             yield "400"
-        if "{" in self.path:
+        if "{" in self.path or self.view.action == "follow_up":
             yield "404"
-        if self.view.action in self.view.conflicts:
+        if self.view.action in self.view.conflicts or self.method == "POST":
             yield "409"
         if self.rate:
             yield "429"

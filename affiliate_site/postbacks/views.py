@@ -65,6 +65,7 @@ class SaleTold(SaleInput):
 
     aliases = {**SaleInput.aliases, "commission_types": "commission_type"}
 
+    external_id = Text()
     commission_type = FirstOfList(required=False)
     override_max_cookie_time = Flag(required=False)
     status = Decision(required=False)
