@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
+from payouts.services.payments import Order, pay
 from payouts.services.programs import Rules, open_program
 from payouts.services.rates import Item
 from payouts.services.recording import Sale, record_conversion
@@ -29,6 +30,10 @@ LISTS = {
     "/conversions/?pending=true": 5,
     "/commissions/": 4,
     "/balances/": 3,
+    "/payments/": 4,
+    "/affiliates/adastone/payments/": 5,
+    "/affiliates/adastone/programs/": 5,
+    "/programs/spring/commission-types/": 6,
 }
 ITEMS = {
     "/programs/spring/": 3,
@@ -39,6 +44,14 @@ ITEMS = {
     "/customers/{customer}/": 3,
     "/customers/{customer}/meta-data/": 3,
     "/conversions/{conversion}/": 4,
+    "/commissions/{commission}/": 2,
+    "/affiliates/adastone/notes/": 4,
+    "/affiliates/adastone/payout-methods/": 4,
+    "/affiliates/custom-fields/": 3,
+    "/affiliate-groups/": 3,
+    "/affiliate-prospects/": 3,
+    "/programs/spring/levels/": 4,
+    "/programs/spring/bonuses/": 4,
 }
 CLICK = 3
 CUSTOMER = 8
@@ -47,6 +60,9 @@ SALE_OF_NEW_CUSTOMER = 20
 FIRST_SALE_OF_AFFILIATE = 24
 APPROVAL = 14
 REPEATED_APPROVAL = 8
+PAYMENT = 18  # of one affiliate, however many commissions it covers
+PAYMENT_WITH_A_KEY = 23
+RECALCULATION = 20
 
 
 @pytest.fixture
@@ -75,14 +91,20 @@ def sell(account, number, parts=1):
     return record_conversion(account, sale=sale, at=at)
 
 
+def pay_a_little(account):
+    """A payment that nobody has earned."""
+    order = Order("adastone", Decimal(1), "EUR")
+    pay(account, orders=[order], at=timezone.now())
+
+
 def code_of(account):
     return account.referral_codes.get().code
 
 
-def asked(api, statements, method, path, body=None):
+def asked(api, statements, method, path, body=None, **headers):
     """How many statements a request costs that succeeds, once the key was used."""
     with statements() as captured:
-        response = api.ask(method, path, body)
+        response = api.ask(method, path, body, **headers)
     assert response.status_code == 200, response.content
     return len(captured)
 
@@ -92,11 +114,13 @@ def test_a_list_costs_the_same_with_one_row_and_with_a_full_page(
     api, account, shop, statements, path
 ):
     sell(account, 0, parts=3)
+    pay_a_little(account)
     api.get("/programs/")  # the key's first use is written down
 
     with_one = asked(api, statements, "GET", path)
     for number in range(1, 30):
         sell(account, number, parts=3)
+        pay_a_little(account)
     with_many = asked(api, statements, "GET", path)
 
     assert with_one == with_many == LISTS[path]
@@ -110,6 +134,7 @@ def test_an_item_costs_what_was_measured(api, account, shop, statements, path):
         click=conversion.click.public_id,
         customer=conversion.customer.public_id,
         conversion=conversion.pk,
+        commission=account.commissions.first().pk,
     )
 
     assert asked(api, statements, "GET", filled) == ITEMS[path]
@@ -172,4 +197,37 @@ def test_an_approval_costs_what_was_measured(api, account, shop, statements):
 
     assert asked(api, statements, "PUT", path) == APPROVAL
     assert asked(api, statements, "PUT", path) == REPEATED_APPROVAL
+    books_agree(account)
+
+
+@pytest.mark.parametrize("sales", [1, 20])
+@pytest.mark.parametrize(
+    ("key", "budget"),
+    [
+        pytest.param({}, PAYMENT, id="without a key"),
+        pytest.param({"Idempotency-Key": "once"}, PAYMENT_WITH_A_KEY, id="with one"),
+    ],
+)
+def test_a_payment_costs_what_was_measured_however_much_it_covers(
+    api, account, shop, statements, sales, key, budget
+):
+    shop.change(auto_approve_commissions=True)
+    for number in range(sales):
+        sell(account, number)
+    api.get("/programs/")
+    order = {"affiliate_id": "adastone", "amount": sales, "currency": "EUR"}
+
+    cost = asked(api, statements, "POST", "/payments/", order, **key)
+
+    assert cost == budget
+    assert account.commissions.filter(payment__isnull=False).count() == sales
+    books_agree(account)
+
+
+def test_a_recalculation_costs_what_was_measured(api, account, shop, statements):
+    conversion = sell(account, 0)
+    api.get("/programs/")
+    path = f"/conversions/{conversion.pk}/?recalculate_commissions=true"
+
+    assert asked(api, statements, "PATCH", path, {"amount": 7}) == RECALCULATION
     books_agree(account)

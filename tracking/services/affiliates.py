@@ -105,11 +105,18 @@ def remove_affiliate(account: Account, *, affiliate_id: str, at: datetime) -> No
     Its e-mail address is free again, its children have no parent.
     """
     with transaction.atomic():
+        lock_family(account)
         affiliate = affiliate_named(account, affiliate_id)
         if not affiliate.change(expecting={"removed_at": None}, removed_at=at):
             raise AffiliateNotFound
         account.affiliates.filter(parent=affiliate).update(parent=None)
         note(account, "affiliate.deleted", affiliate, at=at)
+
+
+def lock_family(account: Account) -> None:
+    """Change who is whose parent one at a time in an account: two moves at once could
+    close a circle, or leave a child with a parent that is gone."""
+    Account.objects.select_for_update(no_key=True).get(pk=account.pk)
 
 
 def affiliate_named(account: Account, slug: str, *, lock: bool = False) -> Affiliate:

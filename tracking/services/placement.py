@@ -9,7 +9,7 @@ from accounts.models.accounts import Account
 from accounts.services.events import note
 from tracking.errors import GroupNotFound, OwnAncestor, UnknownAffiliate, UnknownGroup
 from tracking.models.affiliates import Affiliate, AffiliateGroup
-from tracking.services.affiliates import affiliate_named
+from tracking.services.affiliates import affiliate_named, lock_family
 
 
 def make_group(account: Account, *, title: str, at: datetime) -> AffiliateGroup:
@@ -74,8 +74,7 @@ def put_below(
     Only later sales pay the new chain.
     """
     with transaction.atomic():
-        # One at a time in an account: two moves at once could close a circle.
-        Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+        lock_family(account)
         affiliate = affiliate_named(account, affiliate_id)
         above = None if parent is None else _parent_sent(account, parent)
         if above is not None:
