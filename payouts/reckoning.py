@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
-from tracking.money import NOUGHT, round_to
+from tracking.money import NOUGHT, ROOM, round_to
 
 ENGINE = "1"
 PERCENT = Decimal(100)
-ROOM = Context(prec=80)  # the product of two amounts is longer than one
 
 PERCENTAGE = "percentage"
 

@@ -1,7 +1,7 @@
 """Money without Django: what a currency is, and how an amount is rounded, once."""
 
 import re
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from functools import cache
 
 from babel.core import get_global
@@ -15,6 +15,7 @@ from tracking.errors import (
 )
 
 NOUGHT = Decimal(0)
+ROOM = Context(prec=80)  # the product of two amounts is longer than one
 
 # The minor units of ISO 4217, where they are not hundredths. Babel's are those of
 # everyday cash, which leaves out the para of the dinar: 49.90 RSD would become 50.
@@ -71,7 +72,7 @@ def symbol(currency: str) -> str:
 def round_to(currency: str, exact: Decimal) -> Decimal:
     """The amount in whole minor units, rounded half up (away from nought)."""
     unit = Decimal(1).scaleb(-exponent(currency))
-    rounded = exact.quantize(unit, rounding=ROUND_HALF_UP)
+    rounded = exact.quantize(unit, rounding=ROUND_HALF_UP, context=ROOM)
     return rounded or NOUGHT
 
 

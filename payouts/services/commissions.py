@@ -1,7 +1,7 @@
 """Commissions: granted with a sale, approved, disapproved, given other amounts."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -136,6 +136,8 @@ def recalculated(commission: Commission, sub_amount: Decimal) -> dict[str, Any]:
     """The columns of a commission with another part of the sale, by its own rate."""
     exact = exact_amount(sub_amount, commission.rate_kind, commission.rate)
     amount = round_to(commission.currency, exact)
+    if (sub_amount, amount) == (commission.sub_amount, commission.amount):
+        return {}
     working = json.loads(commission.working) | {
         "sub_amount": str(sub_amount),
         "exact": str(exact),
@@ -150,14 +152,15 @@ def recalculated(commission: Commission, sub_amount: Decimal) -> dict[str, Any]:
 
 
 def set_by_hand(
-    commission: Commission, amount: Decimal, *, working: str = "", **recalculated: Any
+    commission: Commission, amount: Decimal, *, besides: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The columns of a commission whose amount somebody decides."""
-    told = json.loads(working or commission.working)
-    told |= {"amount": str(amount), "by_hand": True}
-    return recalculated | {
+    """The columns of a commission whose amount somebody decides, `besides` others."""
+    working = json.loads(besides.get("working", commission.working))
+    working |= {"amount": str(amount), "by_hand": True}
+    return {
+        **besides,
         "amount": amount,
-        "working": json.dumps(told, sort_keys=True),
+        "working": json.dumps(working, sort_keys=True),
     }
 
 

@@ -231,9 +231,17 @@ def _recalculate(
         currency=conversion.currency,
         complete=len(loose) == len(regular),
     )
-    for commission, sub_amount in zip(loose, parts, strict=True):
+    for commission, sub_amount in zip(loose, admitted(parts, conversion), strict=True):
         rewrite(commission, books=books, at=at, **recalculated(commission, sub_amount))
         _lead(commission, sub_amount, commissions, books=books, at=at)
+
+
+def admitted(parts: Sequence[Decimal], conversion: Conversion) -> list[Decimal]:
+    """Parts of a sale that may have grown with it: one may be too long by now."""
+    try:
+        return [admit(part, conversion.currency) for part in parts]
+    except TooManyDigits:
+        raise TooManyDigits(path="amount") from None
 
 
 def _lead(
@@ -266,7 +274,7 @@ def _change(
         values |= recalculated(commission, sub_amount)
     amount = changes.get("amount")
     if amount is not None and (values or amount != commission.amount):
-        values |= set_by_hand(commission, amount, **values)
+        values |= set_by_hand(commission, amount, besides=values)
     if values:
         refuse_final(commission)
     if "comment" in changes:
