@@ -26,6 +26,7 @@ from accounts.exact_json import exact_json, plain
 from accounts.models.accounts import Account
 from accounts.services.accounts import account_named
 
+NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 AMOUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
@@ -101,6 +102,13 @@ def amount(text: str) -> Decimal:
     if not AMOUNT.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not a number like 12.50")
     return Decimal(text)
+
+
+def number(text: str) -> int:
+    """An argument that is the number of a row."""
+    if not NUMBER.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} is not a number like 1042")
+    return int(text)
 
 
 def _cell(value: Any) -> str:

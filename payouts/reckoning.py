@@ -124,6 +124,7 @@ class Line:
         rate = self.part.rate
         told: dict[str, Any] = {
             "engine": ENGINE,
+            "affiliate": self.affiliate,
             "sub_amount": str(self.part.sub_amount),
             "rate": {"kind": rate.kind, "value": str(rate.value), "from": rate.source},
             "exact": str(self.exact),

@@ -43,6 +43,9 @@ REGISTERING: Order = REST[1:]
 POSTBACK: Order = (CUSTOMER, COUPON, CLICK_ID, REFERRAL_CODE, ASSET_ID, TRACKING_ID)
 REGISTERING_POSTBACK: Order = POSTBACK[1:]
 
+# What the API calls the clue that decided; the others as they are.
+SOURCE_NAMES = {CLICK_ID: "click", ASSET_ID: "asset_source"}
+
 UNKNOWN = {
     COUPON: UnknownCoupon,
     REFERRAL_CODE: UnknownReferralCode,

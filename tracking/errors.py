@@ -249,6 +249,7 @@ class InvalidCustomerStatus(Rejected):
         "Invalid status '{status}'. Valid are 'new', 'trial', 'lead', 'paying',"
         " 'canceled'"
     )
+    message_raw = "Invalid status '{{ value }}'. Valid are {{ values }}"
     property_path = "status"
 
 
@@ -256,6 +257,7 @@ class StatusIsKept(Rejected):
     """A customer's status moves by its sales, or by canceling."""
 
     message = "Customer status cannot change from '{was}' to '{status}'"
+    message_raw = "Customer status cannot change from '{{ from }}' to '{{ to }}'"
     property_path = "status"
 
 

@@ -4,6 +4,7 @@ In a body `null` means "not sent", so a field never sees it unless it allows it.
 """
 
 import re
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -166,6 +167,13 @@ class Currency(Lookup):
         return flawed(currency_named, super().to_internal_value(data))
 
 
+def currency_beside(field) -> str | None:
+    """The currency that stands in the same object; None: none, or an odd one."""
+    with suppress(ValidationError):
+        return Currency().to_internal_value(field.parent.read_now.get("currency"))
+    return None
+
+
 def admitted(amount: Decimal, currency: str | None) -> Decimal:
     """An amount as its currency keeps it, or a flaw."""
     return flawed(admit, amount, currency)
@@ -231,7 +239,8 @@ class Input(serializers.Serializer):
     def to_internal_value(self, data):
         if not isinstance(data, dict):
             raise Flaw(WRONG_TYPE, type="object")
-        return super().to_internal_value(self.sent(data))
+        self.read_now = self.sent(data)  # what the other fields of this object say
+        return super().to_internal_value(self.read_now)
 
     def sent(self, data: dict) -> dict:
         """What is read of the data."""

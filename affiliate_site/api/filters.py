@@ -168,13 +168,27 @@ def beginning_of(day: date) -> datetime:
 
 
 class ListFilter(django_filters.FilterSet):
-    """The base of a list's filters; all of them narrow together."""
+    """The base of a list's filters; all of them narrow together.
+
+    `aliases` leads from other spellings to the proper ones, which count when both
+    are sent.
+    """
+
+    aliases: dict[str, str] = {}
 
     page = Page()
 
-    def __init__(self, *args, account, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(self, data, *, account, **kwargs):
+        super().__init__(self.named(data), **kwargs)
         self.account = account
+
+    def named(self, data):
+        """The query under its proper names."""
+        data = data.copy()
+        for alias, name in self.aliases.items():
+            if data.get(alias) and not data.get(name):
+                data[name] = data[alias]
+        return data
 
     def narrowed(self):
         """The rows that pass and the page asked for, or every flaw of the query."""

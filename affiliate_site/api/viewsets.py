@@ -58,12 +58,16 @@ class TenantViewSet(Once, Limited, ViewSet):
         self.plain_request.api_key = request.auth
         self.check_throttles(request)
         self.check_permissions(request)
-        if self.action in self.reads:
+        if self.reads_body():
             refuse_large(request)
+
+    def reads_body(self):
+        """Does this operation read what was sent, whatever it holds?"""
+        return self.action in self.reads
 
     def take_in(self):
         """The body is JSON; `prepare` does what must not happen in a transaction."""
-        if self.action in self.reads:
+        if self.reads_body():
             or_array = self.action in self.arrays
             self.body = read_json(self.plain_request, or_array=or_array)
             self.prepare()

@@ -31,7 +31,6 @@ def is_prefetch(request) -> bool:
 def from_query(query) -> dict:
     """`meta_data[plan]=pro&commissions[0][sub_amount]=20` as an object; the last of a
     parameter counts, an empty one is not sent."""
-    refuse_nul(query)
     said: dict = {}
     for name, value in query.items():
         match = NAME.fullmatch(name)
@@ -48,9 +47,13 @@ def from_query(query) -> dict:
     return said
 
 
-def refuse_nul(query) -> None:
-    """NUL is no text, in whatever parameter."""
-    odd = [name for name, value in query.items() if "\x00" in name + value]
+def refuse_nul(query, *names: str) -> None:
+    """NUL is no text: in these parameters or, where none is named, in any."""
+    odd = [
+        name
+        for name, value in query.items()
+        if "\x00" in name + value and (not names or name in names)
+    ]
     if odd:
         raise ValidationError({name: Flaw(NO_TEXT).detail for name in odd})
 
@@ -71,4 +74,10 @@ def listed(numbered):
         key.isascii() and key.isdigit() for key in numbered
     ):
         return numbered
-    return [numbered[key] for key in sorted(numbered, key=int)]
+    return [numbered[key] for key in sorted(numbered, key=by_number)]
+
+
+def by_number(digits: str) -> tuple[int, str]:
+    """Digits in the order of their numbers, however many there are."""
+    plain = digits.lstrip("0")
+    return len(plain), plain

@@ -24,7 +24,7 @@ from affiliate_site.api.resources.customers import (
 )
 from affiliate_site.api.shapes.sales import ConversionShape, CustomerShape
 from affiliate_site.api.viewsets import TenantViewSet
-from affiliate_site.postbacks.reading import from_query, is_prefetch
+from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_nul
 from payouts.models.commissions import Status
 from payouts.services.revising import (
     conversion_known_as,
@@ -122,12 +122,24 @@ class Postback(TenantViewSet):
             raise Prefetched
         super().initial(request, *args, **kwargs)
 
+    def reads_body(self):
+        return self.request.method == "POST"
+
     def take_in(self):
         """A GET says in its query what a POST says in its body."""
-        if self.request.method == "GET":
-            self.body = from_query(self.plain_request.GET)
-        else:
+        if self.reads_body():
             super().take_in()
+        else:
+            self.body = from_query(self.plain_request.GET)
+
+    def read_as(self, declaration, data, **context):
+        """Fields are read when it is their turn, and NUL is a flaw of a field."""
+        self.refuse_nul()
+        return super().read_as(declaration, data, **context)
+
+    def refuse_nul(self, *names):
+        if not self.reads_body():
+            refuse_nul(self.plain_request.GET, *names)
 
 
 class ConversionPostback(Postback, ConversionViewSet):
@@ -141,6 +153,7 @@ class ConversionPostback(Postback, ConversionViewSet):
     def create(self, request):
         """Record a sale, decided or not; refused, nothing is stored."""
         demand(self.body, "external_id")
+        self.refuse_nul("external_id")
         external_id = self.admit_sale()
         said = self.read()
         conversion = record_decided(

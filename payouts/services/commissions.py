@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from accounts.exact_json import plain
 from accounts.models.accounts import Account
 from accounts.services.events import note
 from payouts.errors import CommissionApproved, CommissionNotFound, CommissionUnfunded
@@ -127,7 +128,7 @@ def rewrite(
     if goal != was:
         facts["status"] = [was, str(goal)]
     if commission.amount != held:
-        facts["amount"] = [str(held), str(commission.amount)]
+        facts["amount"] = [plain(held), plain(commission.amount)]
     note(commission.account, "commission.updated", commission, at=at, **facts)
     books.follow(commission, was=was, held=held)
 

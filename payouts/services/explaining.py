@@ -8,6 +8,7 @@ from typing import Any
 from accounts.models.accounts import Account
 from payouts.models.commissions import Commission
 from payouts.reckoning import Circumstances, exact_amount
+from tracking.attribution import SOURCE_NAMES
 from tracking.errors import ConversionNotFound
 from tracking.models.conversions import Conversion
 from tracking.models.decisions import Decision
@@ -43,7 +44,7 @@ def explain(account: Account, *, conversion_id: int) -> Explanation:
         commissions=[_commission(account, it) for it in commissions],
         differences=[
             *_differing_attribution(account, conversion, decision),
-            *(flaw for it in commissions for flaw in _differing_amounts(it)),
+            *(flaw for it in commissions for flaw in _differing(conversion, it)),
         ],
     )
 
@@ -119,17 +120,27 @@ def _differing_attribution(
     found = []
     if not verify(decision):
         found.append("the attribution decides otherwise from what was kept")
-    winner = json.loads(decision.outcome)["affiliate"]
-    earner = conversion.affiliate.slug
+    outcome = json.loads(decision.outcome)
+    winner = outcome["affiliate"]
     promoted = account.prospects.filter(
         public_id=winner, affiliate=conversion.affiliate
     )
-    if winner != earner and not promoted.exists():
-        found.append(f"decided for {winner}, stored for {earner}")
-    return found
+    if promoted.exists():
+        winner = conversion.affiliate.slug
+    clue = outcome["clue"]
+    pairs = [
+        ("affiliate", conversion.affiliate.slug, winner),
+        ("program", conversion.program.slug, outcome["program"]),
+        ("source", conversion.tracking_source, SOURCE_NAMES.get(clue, clue)),
+    ]
+    return found + [
+        f"the sale's {what} is {stored}, decided was {decided}"
+        for what, stored, decided in pairs
+        if stored != decided
+    ]
 
 
-def _differing_amounts(commission: Commission) -> list[str]:
+def _differing(conversion: Conversion, commission: Commission) -> list[str]:
     """Reckon a commission again from what was kept of it."""
     working = json.loads(commission.working)
     part = Decimal(working["sub_amount"])
@@ -144,7 +155,13 @@ def _differing_amounts(commission: Commission) -> list[str]:
         ("rate", commission.rate, value),
         ("exact product", Decimal(working["exact"]), exact),
         ("amount", commission.amount, amount),
+        ("kept amount", Decimal(working["amount"]), amount),
     ]
+    earner = working.get("affiliate")
+    if commission.follows_id is None:
+        earner = conversion.affiliate_id
+    if earner is not None:  # the oldest levels did not keep it
+        pairs.append(("earner", commission.affiliate_id, earner))
     if "circumstances" in working:  # the oldest commissions kept the reason alone
         born = Circumstances(**working["circumstances"]).birth()
         pairs.append(("birth", (working["status"], working["reason"]), born))

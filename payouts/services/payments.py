@@ -12,10 +12,10 @@ from accounts.errors import Rejected, Several
 from accounts.ids import new_id
 from accounts.models.accounts import Account
 from accounts.services.events import note, note_each
-from payouts.errors import PaymentNotFound
+from payouts.errors import BalanceTooLarge, PaymentNotFound
 from payouts.models.commissions import Commission, Purse, Status
 from payouts.models.payments import Payment
-from payouts.services.ledger import hold
+from payouts.services.ledger import Books, hold
 from tracking.amounts import ExactSum
 from tracking.errors import UnknownAffiliate
 from tracking.money import NOUGHT
@@ -25,12 +25,12 @@ AT_ONCE = 1000  # rows that one UPDATE names: every database takes so many
 
 @dataclass(frozen=True)
 class Order:
-    """Whom to pay how much; the path says where the affiliate stood."""
+    """Whom to pay how much; `place` is where it stood among others: `[1].`."""
 
     affiliate_id: str
     amount: Decimal
     currency: str
-    path: str = "affiliate_id"
+    place: str = ""
 
     def purse(self, affiliates: dict[str, int]) -> Purse:
         """Whose money it is, in which currency."""
@@ -61,9 +61,16 @@ def pay(account: Account, *, orders: Sequence[Order], at: datetime) -> list[Paym
             covered = cover(account, payments)
             note_each(account, "payment.created", payments, at=at)
             note_each(account, "commission.updated", covered, at=at, fields=["payout"])
-            for payment in payments:
-                books.pay(payment)
+            for order, payment in zip(orders, payments, strict=True):
+                _book(order, payment, books)
     return payments
+
+
+def _book(order: Order, payment: Payment, books: Books) -> None:
+    try:
+        books.pay(payment)
+    except BalanceTooLarge:
+        raise BalanceTooLarge(path=f"{order.place}amount") from None
 
 
 def cancel_payment(account: Account, *, payment_id: str, at: datetime) -> None:
@@ -161,7 +168,7 @@ def _affiliates_of(account: Account, orders: Sequence[Order]) -> dict[str, int]:
     rows = account.affiliates.filter(slug__in=slugs)
     found = dict(rows.values_list("slug", "pk"))
     unknown: list[Rejected] = [
-        UnknownAffiliate(path=order.path)
+        UnknownAffiliate(path=f"{order.place}affiliate_id")
         for order in orders
         if order.affiliate_id not in found
     ]

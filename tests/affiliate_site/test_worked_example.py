@@ -1,5 +1,6 @@
-"""Contract, section 8, steps 1 to 5: one sale end to end, values to the cent."""
+"""Contract, section 8: one sale end to end, values to the cent."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -195,15 +196,63 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
 
     approved = said(api.put(f"/commissions/{first}/approved/"))
     said(api.put(f"/commissions/{second}/approved/"))
-    assert approved == standard | {
+    alone = {
         "approved": True,
         "status": "approved",
         "conversion": {"id": sale["id"]},
         "finalization_date": None,
     }
-    balance = api.get("/affiliates/minakessler/balances/")
-    assert balance.content == b'{"EUR":23.74}'
-    assert said(api.get("/balances/")) == [
-        {"affiliate_id": "minakessler", "balances": {"EUR": 23.74}}
-    ]
+    assert approved == standard | alone
+    assert_owed(api, b'{"EUR":23.74}')
     books_agree(account)
+
+    order = '{"affiliate_id": "minakessler", "amount": 23.74, "currency": "EUR"}'
+    keyed = {"Idempotency-Key": "payout-2026-03-minakessler"}
+    paid_at = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
+    with time_machine.travel(paid_at, tick=False):
+        paying = api.post("/payments/", order, **keyed)
+    (payment,) = said(paying)
+    assert re.fullmatch(r"pa_[A-Za-z0-9]{16}", payment["id"])
+    assert payment == {
+        "id": payment["id"],
+        "created_at": "2026-04-01T12:00:00+00:00",
+        "affiliate": by_mina,
+        "amount": 23.74,
+        "currency": "EUR",
+    }
+    covered = alone | {"payout": {"id": payment["id"]}}
+    assert said(api.get(f"/commissions/{first}/")) == standard | covered
+    assert said(api.get(f"/commissions/{second}/")) == accessories | covered
+    assert_owed(api, b"{}")
+    books_agree(account)
+
+    canceled = api.delete(f"/payments/{payment['id']}/")
+    assert (canceled.status_code, canceled.content) == (204, b"")
+    assert_owed(api, b'{"EUR":23.74}')
+    assert said(api.get(f"/commissions/{first}/")) == standard | alone
+    assert said(api.get(f"/commissions/{second}/")) == accessories | alone
+
+    again = api.delete(f"/payments/{payment['id']}/")
+    assert again.status_code == 404
+    assert again.json() == {"errors": [{"message": "Payment not found"}]}
+    within_a_day = paid_at + timedelta(hours=23, minutes=59)
+    with time_machine.travel(within_a_day, tick=False):
+        replayed = api.post("/payments/", order, **keyed)
+    assert (replayed.status_code, replayed.content) == (200, paying.content)
+    assert replayed["Idempotent-Replayed"] == "true"
+    assert said(api.get("/payments/")) == []
+    assert_owed(api, b'{"EUR":23.74}')
+
+    anew = api.post("/payments/", order, **{"Idempotency-Key": "payout-2026-03-anew"})
+    assert said(anew)[0]["id"] != payment["id"]
+    assert_owed(api, b"{}")
+    books_agree(account)
+
+
+def assert_owed(api, balances):
+    """Mina's balances, and those of all affiliates."""
+    alone = api.get("/affiliates/minakessler/balances/")
+    assert alone.content == balances
+    owed = json.loads(balances)
+    everybody = [{"affiliate_id": "minakessler", "balances": owed}] if owed else []
+    assert said(api.get("/balances/")) == everybody

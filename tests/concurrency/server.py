@@ -64,9 +64,15 @@ class KeptConnection:
 
     def ask(self, method: str, path: str, body: str | None = None):
         """Status and JSON of the answer."""
-        self.http.request(method, f"/1.6{path}", body, {"X-Api-Key": self.key})
+        status, _, content = self.send(method, path, body)
+        return status, json.loads(content or b"null")
+
+    def send(self, method: str, path: str, body: str | None = None, **headers: str):
+        """Status, headers and bytes of the answer; keyword arguments are headers."""
+        headers = {"X-Api-Key": self.key} | headers
+        self.http.request(method, f"/1.6{path}", body, headers)
         response = self.http.getresponse()
-        return response.status, json.loads(response.read() or b"null")
+        return response.status, response.headers, response.read()
 
 
 @contextmanager

@@ -45,7 +45,8 @@ class Workers:
 
 
 def work() -> None:
-    """Answer with `done` or the name of the refusal, until there is no more."""
+    """Answer with what the act tells, `done` or the name of the refusal, until there
+    is no more."""
     import django
 
     django.setup()
@@ -55,6 +56,8 @@ def work() -> None:
     from accounts.services.accounts import account_named
     from payouts.services.commissions import approve, disapprove
     from payouts.services.recording import Sale, record_conversion
+    from tests.concurrency.affiliate_acts import AFFILIATE_ACTS
+    from tests.concurrency.payment_acts import PAYMENT_ACTS
     from tests.shop import items_of
     from tracking.attribution import Clues
     from tracking.services.attempts import admit
@@ -73,6 +76,8 @@ def work() -> None:
             decisions[goal](account, commission_id=commission, at=AT)
 
     acts = {"sell": sell, "decide": decide}
+    acts |= PAYMENT_ACTS
+    acts |= AFFILIATE_ACTS
     connection.ensure_connection()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
@@ -80,12 +85,12 @@ def work() -> None:
         task = json.loads(line)
         account = account_named(task.pop("account"))
         try:
-            acts[task.pop("act")](account, **task)
+            told = acts[task.pop("act")](account, **task)
         except Exception as failure:
             late = waited_too_long(failure)
             result = "TooManyAttempts" if late else type(failure).__name__
         else:
-            result = "done"
+            result = told or "done"
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
 

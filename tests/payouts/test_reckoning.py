@@ -146,6 +146,7 @@ def test_keeps_enough_to_do_the_arithmetic_again():
 
     assert working == {
         "engine": "1",
+        "affiliate": 7,
         "sub_amount": "49.90",
         "rate": {
             "kind": "percentage",

@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -65,8 +65,12 @@ def sign_up(
     """Make an affiliate with its source; it is in no program yet."""
     try:
         with transaction.atomic():
+            fields = without_blanks(answered(account, application.custom_fields))
             affiliate = write_affiliate(
-                account, application, password=secret.hashed, at=at
+                account,
+                replace(application, custom_fields=fields),
+                password=secret.hashed,
+                at=at,
             )
             account.sources.create(affiliate=affiliate)
     except IntegrityError:
@@ -128,6 +132,12 @@ def affiliate_named(account: Account, slug: str, *, lock: bool = False) -> Affil
     return affiliate
 
 
+def known_affiliates(account: Account, slugs: Collection[str]) -> set[str]:
+    """Those of the ids that are somebody's, removed affiliates' too."""
+    rows = account.affiliates.filter(slug__in=slugs)
+    return set(rows.values_list("slug", flat=True))
+
+
 def refuse_taken_email(
     account: Account, email: str | None, *, but: Affiliate | None = None
 ) -> None:
@@ -155,7 +165,7 @@ def write_affiliate(
         email=application.email,
         email_folded=application.email.casefold() if application.email else None,
         password=password,
-        custom_fields=without_blanks(answered(account, application.custom_fields)),
+        custom_fields=application.custom_fields,
         meta_data=application.meta_data,
         created_at=at,
         **application.company,
@@ -175,20 +185,21 @@ def answered(account: Account, sent: Answers) -> dict[str, Any]:
     """
     if not sent:
         return {}
+    definitions = list(account.field_definitions.order_by("id"))
+    by_title = {it.title: it for it in reversed(definitions)}
+    by_id = {it.slug: it for it in definitions}
     kept: dict[str, Any] = {}
     odd: list[Rejected] = []
-    for field_ in account.field_definitions.order_by("-id"):
-        for key in (field_.title, field_.slug):  # sent as both: the id counts
-            if key not in sent:
-                continue
-            value = sent[key]
-            several = field_.type == FieldType.MULTISELECT
-            if isinstance(value, str) and several:
-                value = [value]
-            if not several and isinstance(value, list):
-                path = f"custom_fields[{key}]"
-                odd.append(NoSeveralValues(path=path))
-            kept[field_.slug] = value
+    # Titles first: what is sent under an id counts, and is never a title.
+    for key in sorted(sent, key=lambda it: it in by_id):
+        definition = by_id.get(key) or by_title.get(key)
+        if definition is None:
+            continue
+        value, several = sent[key], definition.type == FieldType.MULTISELECT
+        if not several and isinstance(value, list):
+            odd.append(NoSeveralValues(path=f"custom_fields[{key}]"))
+        alone = several and isinstance(value, str)
+        kept[definition.slug] = [value] if alone else value
     if odd:
         raise Several(odd)
     return kept

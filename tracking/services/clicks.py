@@ -3,13 +3,18 @@
 import ipaddress
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
+
+from django.db import transaction
 
 from accounts.models.accounts import Account
 from tracking.attribution import ASSET_ID, REFERRAL_CODE, Clues
 from tracking.errors import NoClue
 from tracking.models.clicks import Click
+from tracking.models.prospects import Prospect
 from tracking.services.attribution import weigh
+from tracking.services.looking import LookAgain, looking_again
 
 LONGEST_ADDRESS = 2048
 
@@ -26,6 +31,7 @@ class Visit:
     meta_data: dict[str, str] = field(default_factory=dict)
 
 
+@looking_again
 def record_click(account: Account, *, visit: Visit, at: datetime) -> Click:
     """Record a visit; every call makes a new click."""
     finding = weigh(
@@ -39,18 +45,30 @@ def record_click(account: Account, *, visit: Visit, at: datetime) -> Click:
         raise NoClue
     finding.verdict.require_earner()
     prospect = finding.prospect
-    return account.clicks.create(
-        enrolment=finding.enrolment,
-        prospect=prospect,
-        program=finding.program,
-        affiliate=None if prospect else finding.affiliate,
-        referrer=web_address(visit.referrer),
-        landing_page=web_address(visit.landing_page),
-        user_agent=visit.user_agent,
-        ip=first_address(visit.ip),
-        meta_data=visit.meta_data,
-        created_at=at,
-    )
+    values: dict[str, Any] = {
+        "enrolment": finding.enrolment,
+        "prospect": prospect,
+        "program": finding.program,
+        "affiliate": None if prospect else finding.affiliate,
+        "referrer": web_address(visit.referrer),
+        "landing_page": web_address(visit.landing_page),
+        "user_agent": visit.user_agent,
+        "ip": first_address(visit.ip),
+        "meta_data": visit.meta_data,
+        "created_at": at,
+    }
+    if prospect is None:
+        return account.clicks.create(**values)
+    with transaction.atomic():
+        _refuse_promoted(account, prospect)
+        return account.clicks.create(**values)
+
+
+def _refuse_promoted(account: Account, prospect: Prospect) -> None:
+    """Until the click is there, nobody promotes the prospect, which takes it along."""
+    waiting = account.prospects.select_for_update(no_key=True)
+    if not waiting.filter(pk=prospect.pk, promoted_at=None).exists():
+        raise LookAgain
 
 
 def web_address(text: str | None) -> str | None:

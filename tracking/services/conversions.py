@@ -5,9 +5,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from accounts.exact_json import plain
 from accounts.models.accounts import Account
 from accounts.services.events import note
-from tracking.attribution import ASSET_ID, CLICK_ID
+from tracking.attribution import SOURCE_NAMES
 from tracking.errors import ConversionNotFound, DuplicateConversion
 from tracking.models.conversions import Conversion
 from tracking.services.attribution import Finding, keep_decision
@@ -15,8 +16,6 @@ from tracking.services.clicks import first_address
 from tracking.services.customers import PRESENT, buyer
 from tracking.services.looking import LookAgain
 from tracking.services.warnings import warnings_about
-
-SOURCE_NAMES = {CLICK_ID: "click", ASSET_ID: "asset_source"}  # the others as they are
 
 
 def create_conversion(
@@ -84,7 +83,7 @@ def change(conversion: Conversion, changes: Mapping[str, Any], *, at: datetime) 
         raise LookAgain
     facts: dict[str, Any] = {"fields": sorted(values)}
     if "amount" in values:
-        facts["amount"] = [str(was), str(values["amount"])]
+        facts["amount"] = [plain(was), plain(values["amount"])]
     note(conversion.account, "conversion.updated", conversion, at=at, **facts)
 
 

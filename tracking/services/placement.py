@@ -1,5 +1,6 @@
 """Placement: the groups, and an affiliate's group and parent."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -66,10 +67,18 @@ def put_into_group(
     return affiliate
 
 
+@dataclass(frozen=True)
+class Parent:
+    """Who shall be a parent: by its id, else `via` its id or a referral code."""
+
+    affiliate_id: str | None
+    via: str | None = None
+
+
 def put_below(
-    account: Account, *, affiliate_id: str, parent: str | None, at: datetime
+    account: Account, *, affiliate_id: str, parent: Parent | None, at: datetime
 ) -> Affiliate:
-    """Give an affiliate a parent, named by its id or a referral code; None: none.
+    """Give an affiliate a parent; None: none.
 
     Only later sales pay the new chain.
     """
@@ -86,13 +95,14 @@ def put_below(
     return affiliate
 
 
-def _parent_sent(account: Account, named: str) -> Affiliate:
+def _parent_sent(account: Account, named: Parent) -> Affiliate:
     present = account.affiliates.present()
-    codes = account.referral_codes.filter(code=named)
-    affiliate = (
-        present.filter(slug=named).first()
-        or present.filter(pk__in=codes.values("enrolment__affiliate")).first()
-    )
+    slug = named.affiliate_id or named.via
+    affiliate = present.filter(slug=slug).first()
+    if affiliate is None and named.affiliate_id is None:
+        codes = account.referral_codes.filter(code=named.via)
+        ids = codes.values("enrolment__affiliate")
+        affiliate = present.filter(pk__in=ids).first()
     if affiliate is None:
         raise UnknownAffiliate(path="affiliate_id")
     return affiliate

@@ -25,6 +25,7 @@ from tracking.models.customers import Customer
 from tracking.models.enrolments import Enrolment
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
+from tracking.services.looking import LookAgain
 
 NOT_KNOWN = "a new customer"
 STANDINGS = {
@@ -123,7 +124,6 @@ def find_referral_code(account: Account, value: str, group: str | None) -> Found
         group,
         referral_codes__code=value,
         referral_codes__account=account,
-        referral_codes__enrolment=None,
     )
 
 
@@ -191,7 +191,6 @@ def find_pair(account: Account, clues: Clues) -> Found:
         program__assets__hex=shown[1],
         sources__pk=origin[0],
         sources__hex=origin[1],
-        sources__affiliate=None,
     )
     return found if found.program else _strangers(account, clues, shown, origin)
 
@@ -266,6 +265,8 @@ def _through_prospect(
     )
     if prospect is None:
         return Found(Pointer(clue, value))
+    if prospect.promoted_at is not None:
+        raise LookAgain  # it became an affiliate since the enrolments were asked
     return _prospects(clue, value, prospect, prospect.program)
 
 

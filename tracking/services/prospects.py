@@ -6,15 +6,21 @@ from datetime import datetime
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 
+from accounts.errors import Rejected, Several
 from accounts.ids import new_id
 from accounts.models.accounts import Account
 from accounts.services.events import note
-from tracking.errors import ProspectNotFound, UnknownProgram
-from tracking.models.affiliates import ADDRESS, Affiliate
+from tracking.errors import ProspectNotFound, UnknownGroup, UnknownProgram
+from tracking.models.affiliates import ADDRESS, Affiliate, AffiliateGroup
 from tracking.models.enrolments import Enrolment
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect, SignupSource
-from tracking.services.affiliates import Application, answered, write_affiliate
+from tracking.services.affiliates import (
+    Application,
+    answered,
+    without_blanks,
+    write_affiliate,
+)
 from tracking.services.attribution import Finding
 from tracking.services.enrolments import give_code
 from tracking.services.looking import LookAgain
@@ -35,13 +41,8 @@ def invite(account: Account, *, invitation: Invitation, at: datetime) -> Prospec
     """Make a prospect with a referral link that is ready to use."""
     person = invitation.person
     with transaction.atomic():
-        program = _program_sent(account, invitation.program_id)
-        group = (
-            group_sent(account, invitation.group_id, path="affiliate_group_id")
-            if invitation.group_id
-            else None
-        )
-        custom_fields = answered(account, person.custom_fields)
+        program, group = _places_sent(account, invitation)
+        custom_fields = without_blanks(answered(account, person.custom_fields))
         refuse_archived(program)
         prospect = account.prospects.create(
             public_id=new_id("ap"),
@@ -149,6 +150,26 @@ def _become_affiliate(account: Account, prospect: Prospect, at: datetime) -> Aff
             if email is None:
                 raise
     raise LookAgain
+
+
+def _places_sent(
+    account: Account, invitation: Invitation
+) -> tuple[Program, AffiliateGroup | None]:
+    """The program and the group of a prospect, or all that is unknown of them."""
+    program, group, odd = None, None, list[Rejected]()
+    try:
+        program = _program_sent(account, invitation.program_id)
+    except UnknownProgram as refusal:
+        odd.append(refusal)
+    try:
+        if invitation.group_id is not None:
+            path = "affiliate_group_id"
+            group = group_sent(account, invitation.group_id, path=path)
+    except UnknownGroup as refusal:
+        odd.append(refusal)
+    if program is None or odd:
+        raise Several(odd)
+    return program, group
 
 
 def _program_sent(account: Account, slug: str | None) -> Program:

@@ -14,6 +14,8 @@ from accounts.services.upkeep import BATCH, delete_in_batches
 ATTEMPTS_KEPT_FOR = timedelta(hours=1)
 TRACES_KEPT_FOR = timedelta(days=90)
 KEPT_BITS = {4: 24, 6: 48}
+# 198.51.100.0, or three groups at most and nothing behind them: 2001:db8:1::
+A_NETWORK = r"^[0-9.]+[.]0$|^(:|([0-9a-f]+:){1,3}):$"
 
 
 def prune_attempts(accounts: Iterable[Account], *, at: datetime, dry_run: bool) -> int:
@@ -51,8 +53,7 @@ def network(address: str) -> str:
 
 
 def _cut(rows: models.QuerySet[Any], *, dry_run: bool) -> int:
-    # A cut address ends like its network.
-    whole = Q(ip__isnull=False) & ~Q(ip__endswith=".0") & ~Q(ip__endswith="::")
+    whole = Q(ip__isnull=False) & ~Q(ip__regex=A_NETWORK)
     traced = rows.filter(whole | Q(user_agent__isnull=False))
     if dry_run:
         return traced.count()

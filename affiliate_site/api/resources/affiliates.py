@@ -44,12 +44,13 @@ class AffiliateInput(NameInput, PasswordInput, DetailsInput):
 class AffiliateFilter(ListFilter):
     """All of them narrow together."""
 
+    aliases = {"parentId": "parent_id"}
+
     click_id = Words(method="by_click")
     source_id = Words(method="by_source")
     email = Address(method="by_email")
     referral_code = Words(method="by_code")
     parent_id = Words(field_name="parent__slug")
-    parentId = Words(field_name="parent__slug")  # noqa: N815 - an alias of the public API
     affiliate_group_id = Words(field_name="group__public_id")
 
     def by_click(self, rows, name, value):

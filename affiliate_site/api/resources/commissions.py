@@ -94,7 +94,7 @@ class CommissionViewSet(TenantViewSet):
 
     @property
     def shape(self):
-        return partial(commission_shape, pending_as_null=self.account.pending_as_null)
+        return partial(commission_shape, account=self.account)
 
     def shown(self, number, decided=None):
         rows = self.account.commissions.present().filter(pk=number)

@@ -220,9 +220,7 @@ class ConversionViewSet(Attempts, TenantViewSet):
         commissions = self.account.commissions.present().filter(conversion__in=numbers)
         for row in commissions.order_by("id").as_shown():
             nested[row["conversion_id"]].append(
-                nested_commission_shape(
-                    row, pending_as_null=self.account.pending_as_null
-                )
+                nested_commission_shape(row, self.account)
             )
         return [conversion_shape(row, nested[row["id"]]) for row in rows]
 
@@ -248,13 +246,8 @@ class AddedCommissionViewSet(TenantViewSet):
             at=self.at,
         )
         rows = self.account.commissions.filter(pk__in=[it.pk for it in made])
-        as_null = self.account.pending_as_null
-        return self.answer(
-            [
-                commission_shape(row, pending_as_null=as_null)
-                for row in rows.order_by("id").as_shown()
-            ]
-        )
+        shown = rows.order_by("id").as_shown()
+        return self.answer([commission_shape(row, self.account) for row in shown])
 
 
 def changes_of(said: dict) -> dict:

@@ -92,10 +92,11 @@ class EnrolmentChange(Input):
 class EnrolmentFilter(ListFilter):
     """All of them narrow together."""
 
+    aliases = {"parentId": "parent_id"}
+
     source_id = Words(method="by_source")
     email = Address(method="by_email")
     parent_id = Words(field_name="affiliate__parent__slug")
-    parentId = Words(field_name="affiliate__parent__slug")  # noqa: N815 - an alias
     affiliate_group_id = Words(field_name="affiliate__group__public_id")
     approved = Choice(choices=APPROVED, aliases=SPELLINGS, method="by_approval")
 

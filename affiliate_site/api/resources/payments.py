@@ -1,48 +1,57 @@
 """Payments: `/payments/`, and those of one affiliate."""
 
-from rest_framework.exceptions import ValidationError
-
 from accounts.services.usage import Rate
 from affiliate_site.api.errors import Flaw
-from affiliate_site.api.fields import Amount, Currency, Input, Lookup, admitted
+from affiliate_site.api.fields import (
+    ASCII_SPACE,
+    Amount,
+    Currency,
+    Input,
+    Lookup,
+    admitted,
+    currency_beside,
+)
 from affiliate_site.api.filters import From, ListFilter, Until, Words
 from affiliate_site.api.shapes.sales import PaymentShape, payment_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PaymentNotFound
 from payouts.models.payments import Payment
 from payouts.services.payments import Order, cancel_payment, pay
-from tracking.services.affiliates import affiliate_named
+from tracking.errors import UnknownAffiliate
+from tracking.money import NOUGHT
+from tracking.services.affiliates import affiliate_named, known_affiliates
 
 MOST_ORDERS = 500
 NOT_ABOVE_NOUGHT = "This value should be greater than 0."
 
 
+class Payee(Lookup):
+    """The id of an affiliate, removed or not; the context has those that are known."""
+
+    def to_internal_value(self, data):
+        affiliate_id = super().to_internal_value(data)
+        if affiliate_id not in self.context["known"]:
+            raise Flaw(UnknownAffiliate.message)
+        return affiliate_id
+
+
 class PaidAmount(Amount):
-    """An amount above 0; its currency is asked when that is known."""
+    """An amount above 0 once it is rounded to its currency."""
 
     def to_internal_value(self, data):
         exact = super().to_internal_value(data)
-        if exact <= 0:
+        amount = admitted(max(exact, NOUGHT), currency_beside(self))
+        if not amount:
             raise Flaw(NOT_ABOVE_NOUGHT)
-        admitted(exact, None)
-        return exact
+        return amount
 
 
 class OrderInput(Input):
     """Whom to pay how much."""
 
-    affiliate_id = Lookup()
+    affiliate_id = Payee()
     amount = PaidAmount()
     currency = Currency()
-
-    def validate(self, said):
-        try:
-            amount = admitted(said["amount"], said["currency"])
-            if not amount:
-                raise Flaw(NOT_ABOVE_NOUGHT)
-        except Flaw as flaw:
-            raise ValidationError({"amount": flaw.detail}) from None
-        return said | {"amount": amount}
 
 
 class PaymentFilter(ListFilter):
@@ -82,7 +91,9 @@ class PaymentViewSet(TenantViewSet):
 
     def create(self, request):
         """Pay affiliates, all of them or none; any amount, whatever the balance."""
-        orders = orders_of(self.read_each(), of_array=isinstance(self.body, list))
+        known = known_affiliates(self.account, payees(self.body))
+        said = self.read_each(known=known)
+        orders = orders_of(said, of_array=isinstance(self.body, list))
         payments = pay(self.account, orders=orders, at=self.at)
         numbers = [payment.pk for payment in payments]
         rows = self.account.payments.filter(pk__in=numbers).order_by("id")
@@ -105,9 +116,17 @@ class PaymentViewSet(TenantViewSet):
         return self.page(payment_shape, rows.newest_first())
 
 
+def payees(body) -> set[str]:
+    """Whom a body may mean to pay, whatever else is odd about it."""
+    items = body if isinstance(body, list) else [body]
+    named = [item.get("affiliate_id") for item in items if isinstance(item, dict)]
+    kinds = (str, int)
+    return {str(name).strip(ASCII_SPACE) for name in named if isinstance(name, kinds)}
+
+
 def orders_of(said: list[dict], *, of_array: bool) -> list[Order]:
     """What was read, as the service takes it."""
     return [
-        Order(**order, path=f"[{number}].affiliate_id" if of_array else "affiliate_id")
+        Order(**order, place=f"[{number}]." if of_array else "")
         for number, order in enumerate(said)
     ]

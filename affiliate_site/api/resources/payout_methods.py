@@ -40,7 +40,8 @@ class Details(OwnRules, serializers.DictField):
         if len(data) > MOST_DETAILS:
             raise Flaw(TOO_MANY, limit=MOST_DETAILS)
         read, flaws = {}, {}
-        for key, value in data.items():
+        said = {key: value for key, value in data.items() if value is not None}
+        for key, value in said.items():
             try:
                 read[fitting(key, LONGEST_KEY)] = fitting(value, LONGEST_VALUE)
             except Flaw as flaw:

@@ -1,13 +1,16 @@
 """An affiliate's group and parent."""
 
+from rest_framework.exceptions import ValidationError
+
 from accounts.services.usage import Rate
-from affiliate_site.api.fields import Input, Lookup
+from affiliate_site.api.errors import Flaw
+from affiliate_site.api.fields import MISSING, Input, Lookup
 from affiliate_site.api.shapes.people import AffiliateShape, affiliate_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import affiliate_named
-from tracking.services.placement import put_below, put_into_group
+from tracking.services.placement import Parent, put_below, put_into_group
 
 
 class GroupRefInput(Input):
@@ -19,11 +22,17 @@ class GroupRefInput(Input):
 
 
 class ParentInput(Input):
-    """Who is the parent: an affiliate's id, or by `via` its referral code too."""
+    """Who is the parent: by its id, or `via` its id or referral code."""
 
-    aliases = {"affiliate.id": "affiliate_id", "via": "affiliate_id"}
+    aliases = {"affiliate.id": "affiliate_id"}
 
-    affiliate_id = Lookup()
+    affiliate_id = Lookup(required=False)
+    via = Lookup(required=False)
+
+    def validate(self, said):
+        if not said.get("affiliate_id") and not said.get("via"):
+            raise ValidationError({"affiliate_id": Flaw(MISSING).detail})
+        return said
 
 
 class PlacementViewSet(TenantViewSet):
@@ -52,7 +61,9 @@ class PlacementViewSet(TenantViewSet):
     def put_below(self, request, affiliate_id):
         """Give an affiliate a parent, which earns by its later sales."""
         affiliate_named(self.account, affiliate_id)
-        return self.placed(affiliate_id, self.read()["affiliate_id"])
+        said = self.read()
+        parent = Parent(said.get("affiliate_id") or None, said.get("via"))
+        return self.placed(affiliate_id, parent)
 
     def set_free(self, request, affiliate_id):
         """Give an affiliate no parent; repeatable."""

@@ -23,11 +23,12 @@ class ProspectInput(PersonInput):
 class ProspectFilter(ListFilter):
     """All of them narrow together."""
 
+    aliases = {"affiliate_group_id": "group_id"}
+
     email = Address(method="by_email")
     referral_code = Words(method="by_code")
     program_id = Words(field_name="program__slug")
     group_id = Words(field_name="group__public_id")
-    affiliate_group_id = Words(field_name="group__public_id")
 
     def by_email(self, rows, name, value):
         return rows.with_email(value)

@@ -187,9 +187,9 @@ class NestedCommissionShape(serializers.Serializer):
     commission_name = serializers.CharField()
 
 
-def nested_commission_shape(row, *, pending_as_null: bool = False) -> dict:
+def nested_commission_shape(row, account) -> dict:
     """A row of `CommissionQuerySet.as_shown`, inside its conversion."""
-    waits = row["status"] == "pending" and pending_as_null
+    waits = row["status"] == "pending" and account.pending_as_null
     return {
         "id": row["id"],
         "conversion_sub_amount": row["sub_amount"],
@@ -202,7 +202,7 @@ def nested_commission_shape(row, *, pending_as_null: bool = False) -> dict:
         "created_at": row["created_at"],
         "payout": payout_shape(row),
         "comment": row["comment"],
-        "final": True if row["finalized_at"] else None,
+        "final": True if is_final(row, account) else None,
         "commission_name": row["name"],
     }
 
@@ -228,12 +228,17 @@ class CommissionShape(NestedCommissionShape):
     finalization_date = serializers.DateTimeField(allow_null=True)
 
 
-def commission_shape(row, *, pending_as_null: bool = False) -> dict:
+def is_final(row, account) -> bool:
+    """Can the decision change no more?"""
+    return row["status"] == "approved" and account.uses_payouts
+
+
+def commission_shape(row, account) -> dict:
     """A row of `CommissionQuerySet.as_shown`, standing alone."""
-    return nested_commission_shape(row, pending_as_null=pending_as_null) | {
+    return nested_commission_shape(row, account) | {
         "status": row["status"],
         "conversion": conversion_id_shape(row),
-        "finalization_date": row["finalized_at"],
+        "finalization_date": row["finalized_at"] if is_final(row, account) else None,
     }
 
 

@@ -1,10 +1,9 @@
-import sys
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, number
 from accounts.exact_json import plain
 from accounts.models.accounts import Account
 from payouts.services.explaining import Explanation, explain
@@ -15,7 +14,7 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("conversion_id", metavar="CONVERSION_ID", type=int)
+        parser.add_argument("conversion_id", metavar="CONVERSION_ID", type=number)
         parser.add_argument(
             "--verify",
             action="store_true",
@@ -33,9 +32,7 @@ class Command(AccountCommand):
             verified=not told.differences if verify else None,
         )
         if verify and told.differences:
-            for difference in told.differences:
-                self.stderr.write(difference)
-            sys.exit(1)
+            raise CommandError("; ".join(told.differences))
 
 
 def _story(told: Explanation) -> list[str]:

@@ -101,8 +101,8 @@ def test_gives_amounts_as_numbers_and_takes_their_digits_too():
     assert schemas["ConversionShape"]["properties"]["amount"] == {"type": "number"}
     assert schemas["SaleInput"]["properties"]["amount"] == {
         "oneOf": [
-            {"type": "number"},
-            {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"},
+            {"type": "number", "minimum": 0, "exclusiveMaximum": 10**13},
+            {"type": "string", "pattern": r"^[0-9]{1,13}(\.[0-9]+)?$"},
         ]
     }
     assert '"decimal"' not in json.dumps(DOCUMENT)

@@ -10,7 +10,10 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from payouts.models.commission_types import CommissionType, RateKind
+from payouts.services.payments import Order, pay
 from tests.command_line import is_refused_as_wrong, refusal, run, run_json
+from tests.proof import books_agree
+from tests.shop import Shop
 from tests.world import World
 from tracking.models.programs import Program
 
@@ -322,3 +325,85 @@ def test_changes_nothing_by_checking(sold, account):
 
 def test_checks_no_account_that_does_not_exist(account):
     assert "unknown" in refusal("check_ledger", "--account", "unknown")
+
+
+# The payout balance.
+
+
+def funds(account):
+    """Transfers, balances and events: what a refused command must not touch."""
+    return [
+        list(getattr(account, name).order_by("id").values())
+        for name in ("transfers", "ledger_accounts", "events")
+    ]
+
+
+def test_adds_to_the_payout_balance_each_time(account):
+    sums = [("1250.50", "EUR"), ("0.01", "eur"), ("7", "JPY"), ("0.5", "KWD")]
+
+    told = [run("fund_payouts", "harbor", *words) for words in sums]
+
+    assert told == ["1250.50 EUR\n", "1250.51 EUR\n", "7 JPY\n", "0.500 KWD\n"]
+    books_agree(account)
+
+
+def test_tells_the_payout_balance_as_json(account):
+    run("fund_payouts", "harbor", "1250.50", "EUR")
+
+    told = run("fund_payouts", "harbor", "0.05", "eur", "--json")
+
+    assert told == '{"currency":"EUR","balance":1250.55}\n'
+
+
+def test_tells_a_payout_balance_below_nought(account):
+    """More was paid than there was."""
+    account.uses_payouts = True
+    account.save()
+    shop = Shop(account)
+    order = Order(shop.mina.slug, Decimal(20), "EUR")
+    pay(account, orders=[order], at=timezone.now())
+
+    assert run("fund_payouts", "harbor", "0.5", "EUR") == "-19.50 EUR\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["harbor", "0", "EUR"], "above 0"),
+        (["harbor", "0.00", "EUR"], "above 0"),
+        (["harbor", "-5", "EUR"], "above 0"),
+        (["harbor", "0.001", "EUR"], "EUR"),
+        (["harbor", "1.5", "JPY"], "JPY"),
+        (["harbor", "1" + "0" * 30, "EUR"], "amount"),
+        (["harbor", "5", "XXX"], "currency"),
+        (["harbor", "5", ""], "currency"),
+        (["unknown", "5", "EUR"], "unknown"),
+    ],
+)
+def test_says_what_cannot_be_added(account, words, part):
+    before = funds(account)
+
+    assert part in refusal("fund_payouts", *words)
+    assert funds(account) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["harbor"],
+        ["harbor", "5"],
+        ["harbor", "five", "EUR"],
+        ["harbor", "1e3", "EUR"],
+        ["harbor", "1,5", "EUR"],
+        ["harbor", "", "EUR"],
+        ["harbor", "NaN", "EUR"],
+        ["harbor", "\uff15", "EUR"],
+        ["harbor", "5", "EUR", "6"],
+    ],
+    ids=ascii,
+)
+def test_adds_nothing_by_wrong_arguments(account, words):
+    before = funds(account)
+
+    assert is_refused_as_wrong("fund_payouts", *words)
+    assert funds(account) == before

@@ -8,11 +8,13 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 
 from payouts.models.commissions import Commission
 from payouts.services import proof
 from payouts.services.commissions import approve, disapprove
+from payouts.services.funding import top_up
+from payouts.services.payments import Order, cancel_payment, pay
 from payouts.services.proof import Failure, prove
 from tests.proof import books_agree
 from tests.shop import SOLD, Shop
@@ -340,3 +342,224 @@ def test_counts_balances_below_nought(shop, account):
     account.ledger_accounts.filter(kind="payable").update(balance=Decimal(-1))
 
     assert prove([account], at=LATER).below_nought == 1
+
+
+# Payments: E3, E7, E8 and E12.
+
+
+@pytest.fixture
+def payment(shop, account):
+    """10 EUR, which cover a commission of 10; a rival has been paid 10 as well."""
+    rival = shop.join("Odette", "Varga")
+    approved(shop)
+    approved(shop, member=rival)
+    ten = Decimal(10)
+    orders = [Order(it.slug, ten, "EUR") for it in (shop.mina, rival)]
+    return pay(account, orders=orders, at=SOLD)[0]
+
+
+def execute(sentence, *values):
+    """Past every service, and past the ORM."""
+    with connection.cursor() as cursor:
+        cursor.execute(sentence, values)
+
+
+def columns_of(row, **changed):
+    """The columns of a row but its number, to make another."""
+    return {
+        field.attname: getattr(row, field.attname)
+        for field in row._meta.concrete_fields
+        if not field.primary_key
+    } | changed
+
+
+def test_finds_nothing_after_payments_of_every_sort(shop, account):
+    approved(shop, "300")
+    for uses_payouts in (False, True):
+        account.uses_payouts = uses_payouts
+        account.save()
+        top_up(account, amount=Decimal(25), currency="EUR", at=SOLD)
+        orders = [Order(shop.mina.slug, Decimal(it), "EUR") for it in ("10", "40")]
+        first, _ = pay(account, orders=orders, at=SOLD)
+        account.uses_payouts = not uses_payouts
+        account.save()
+        cancel_payment(account, payment_id=first.public_id, at=LATER)
+
+    report = books_agree(account)
+
+    # Mina: 30 - 40 - 40; the fund: 50 - 40. A fund is a balance below nought.
+    assert report.below_nought == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "equations"),
+    [
+        pytest.param("amount", 110_000, {"E3", "E7"}, id="amount"),
+        pytest.param("currency", "JPY", {"E3", "E12"}, id="currency"),
+        pytest.param("canceled_at", LATER, {"E3", "E7", "E8", "E12"}, id="canceled"),
+    ],
+)
+def test_finds_a_payment_that_was_changed_past_the_ledger(
+    account, payment, column, value, equations
+):
+    execute(
+        f"UPDATE payouts_payment SET {column} = %s WHERE id = %s",  # noqa: S608 - ours
+        *(value, payment.pk),
+    )
+
+    assert found(account) == equations
+
+
+def test_finds_a_payment_that_was_given_to_somebody_else(account, payment):
+    rival = account.affiliates.get(slug="odettevarga")
+
+    execute(
+        "UPDATE payouts_payment SET affiliate_id = %s WHERE id = %s",
+        *(rival.pk, payment.pk),
+    )
+
+    assert found(account) == {"E3", "E12"}
+
+
+def test_names_the_payment_that_stands_again(account, payment):
+    cancel_payment(account, payment_id=payment.public_id, at=LATER)
+
+    execute("UPDATE payouts_payment SET canceled_at = NULL")
+
+    failures = [it for it in prove([account], at=LATER).failures if it.equation == "E7"]
+    assert [it.row for it in failures] == [f"payment {payment.public_id} (standing)"]
+    assert found(account) == {"E3", "E7", "E8"}
+
+
+def test_finds_a_payment_without_a_transfer(account, payment):
+    lost = account.payments.create(**columns_of(payment, public_id="pa_lost"))
+
+    failures = prove([account], at=LATER).failures
+    assert {it.equation for it in failures} == {"E3", "E7"}
+    assert [it.row for it in failures if it.equation == "E7"] == [
+        f"payment {lost.public_id} (standing)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({"amount": Decimal("9.99")}, id="another-amount"),
+        pytest.param({"reverses": None}, id="reverses-nothing"),
+        pytest.param({"reverses": "the-other"}, id="reverses-another"),
+        pytest.param({"credit": "pending"}, id="goes-elsewhere"),
+        pytest.param({"credit": "the-other"}, id="goes-to-somebody-else"),
+    ],
+)
+def test_finds_a_reversal_that_is_none(account, payment, odd):
+    paid, other = account.transfers.filter(kind="paid").order_by("id")
+    if odd.get("reverses") == "the-other":
+        odd = {"reverses": other}
+    if odd.get("credit") == "the-other":
+        odd = {"credit": other.debit}
+    if odd.get("credit") == "pending":
+        mine = account.ledger_accounts.filter(affiliate=payment.affiliate)
+        odd = {"credit": mine.get(kind="pending")}
+    execute(
+        "UPDATE payouts_payment SET canceled_at = %s WHERE id = %s", LATER, payment.pk
+    )
+    reversal = {
+        "kind": "payment_canceled",
+        "debit": paid.credit,
+        "credit": paid.debit,
+        "reverses": paid,
+    }
+
+    account.transfers.create(
+        currency="EUR",
+        payment=payment,
+        **{"amount": Decimal(10)} | reversal | odd,
+    )
+
+    assert "E7" in found(account)
+
+
+def test_finds_a_payment_booked_against_a_fund_that_shows_it_not(shop, account):
+    """The stored balance of the fund alone is wrong: E2, and E1 with it."""
+    top_up(account, amount=Decimal(100), currency="EUR", at=SOLD)
+
+    execute("UPDATE payouts_ledgeraccount SET balance = 0 WHERE kind = 'funding'")
+
+    assert found(account) == {"E1", "E2"}
+
+
+@pytest.mark.parametrize(
+    ("debit", "credit"),
+    [
+        pytest.param("external", "funding", id="the-wrong-way"),
+        pytest.param("funding", "expense", id="from-somewhere-else"),
+    ],
+)
+def test_finds_a_top_up_that_does_not_come_from_outside(
+    shop, account, commission, debit, credit
+):
+    top_up(account, amount=Decimal(100), currency="EUR", at=SOLD)
+
+    account.transfers.create(
+        currency="EUR",
+        kind="funded",
+        debit=place(account, debit),
+        credit=place(account, credit),
+        amount=Decimal(5),
+    )
+
+    assert found(account) >= {"E8", "E9"}
+
+
+def test_finds_a_payment_that_came_out_of_another_pocket(shop, account, payment):
+    """A transfer too many into the fund: what no payment and no top-up explains."""
+    top_up(account, amount=Decimal(100), currency="EUR", at=SOLD)
+    owed = account.transfers.filter(kind="paid").first().debit
+
+    account.transfers.create(
+        currency="EUR",
+        kind="payment_canceled",
+        debit=place(account, "funding"),
+        credit=owed,
+        amount=Decimal(5),
+    )
+
+    assert found(account) >= {"E8"}
+
+
+@pytest.mark.parametrize("sort", ["canceled", "somebody-elses", "other-currency"])
+def test_finds_a_commission_that_its_payment_cannot_cover(shop, account, payment, sort):
+    mine = account.commissions.get(payment=payment)
+    if sort == "canceled":
+        cancel_payment(account, payment_id=payment.public_id, at=LATER)
+    elif sort == "somebody-elses":
+        payment = account.payments.exclude(pk=payment.pk).get()
+    else:
+        order = Order(shop.mina.slug, Decimal(1), "JPY")
+        (payment,) = pay(account, orders=[order], at=SOLD)
+
+    execute(
+        "UPDATE payouts_commission SET payment_id = %s WHERE id = %s",
+        *(payment.pk, mine.pk),
+    )
+
+    assert prove([account], at=LATER).failures == [
+        Failure(
+            "E12",
+            "harbor",
+            f"commission {mine.pk} (approved)",
+            payment.public_id,
+            "no payment",
+        )
+    ]
+
+
+def test_covers_by_the_database_only_what_counts(account, payment):
+    """E12 has a constraint before it: nothing pending, nothing removed is covered."""
+    for column, value in (("status", "pending"), ("removed_at", LATER)):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            execute(
+                f"UPDATE payouts_commission SET {column} = %s"  # noqa: S608 - ours
+                " WHERE payment_id IS NOT NULL",
+                value,
+            )

@@ -1,0 +1,48 @@
+"""What a worker does with money, by name; imported once Django is set up."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from accounts.errors import DomainError
+from payouts.services.commissions import approve
+from payouts.services.funding import top_up
+from payouts.services.payments import Order, cancel_payment, pay
+
+AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
+
+
+def pay_batches(account, *, batches):
+    """Batch after batch; an order is a slug, an amount and a currency."""
+    for batch in batches:
+        orders = [Order(slug, Decimal(amount), of) for slug, amount, of in batch]
+        pay(account, orders=orders, at=AT)
+
+
+def fund(account, *, amounts, currency):
+    for amount in amounts:
+        top_up(account, amount=Decimal(amount), currency=currency, at=AT)
+
+
+def cancel_each(account, *, payments):
+    return [outcome(cancel_payment, account, payment_id=it) for it in payments]
+
+
+def approve_each(account, *, commissions):
+    return [outcome(approve, account, commission_id=it) for it in commissions]
+
+
+def outcome(story, account, **which):
+    """`done`, or the refusal: the next one is tried all the same."""
+    try:
+        story(account, **which, at=AT)
+    except DomainError as refusal:
+        return type(refusal).__name__
+    return "done"
+
+
+PAYMENT_ACTS = {
+    "pay": pay_batches,
+    "fund": fund,
+    "cancel": cancel_each,
+    "approve": approve_each,
+}

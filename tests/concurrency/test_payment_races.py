@@ -1,0 +1,196 @@
+"""Promises P3 and P4, and the cover: payments and approvals by several processes.
+
+Real commits: each test makes an account of its own and leaves it behind.
+"""
+
+from collections import Counter
+from decimal import Decimal
+from itertools import chain
+from uuid import uuid4
+
+import pytest
+
+from payouts.services.commissions import approve
+from payouts.services.funding import top_up
+from payouts.services.ledger import balances_of
+from payouts.services.payments import Order, pay
+from tests.concurrency.worker import Workers
+from tests.factories.accounts import AccountFactory
+from tests.proof import books_agree
+from tests.shop import SOLD, Shop
+
+PROCESSES = 4
+AT_ONCE = 16
+
+
+def rounds(quick, whole):
+    """How often: in a landing, and before a release."""
+    return pytest.mark.parametrize(
+        "rounds",
+        [
+            pytest.param(quick, id="quick"),
+            pytest.param(whole, id="whole", marks=pytest.mark.slow),
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def workers(django_db_setup, django_db_blocker):
+    """Processes that wait for work."""
+    with django_db_blocker.unblock():
+        started = Workers(PROCESSES)
+    yield started
+    started.end()
+
+
+@pytest.fixture
+def shop(committed):
+    """A program of an account that nobody has seen before; a sale earns all of it."""
+    shop = Shop(AccountFactory(slug=f"race-{uuid4().hex[:12]}"))
+    shop.type("all", 100)
+    yield shop
+    books_agree(shop.account)
+
+
+def task(shop, act, **told):
+    return {"act": act, "account": shop.account.slug} | told
+
+
+def waiting(shop, amount, number, **sale):
+    """So many pending commissions of this amount."""
+    made = [
+        shop.commission_of(shop.sell((amount, "all"), **sale)) for _ in range(number)
+    ]
+    return [commission.pk for commission in made]
+
+
+def approved_sum(account):
+    rows = account.commissions.filter(status="approved")
+    return sum(rows.values_list("amount", flat=True), Decimal(0))
+
+
+@rounds(quick=5, whole=200)
+@pytest.mark.parametrize("uses_payouts", [False, True], ids=["own-pocket", "fund"])
+def test_cancels_a_payment_once_when_all_cancel_it_at_once(
+    workers, shop, uses_payouts, rounds
+):
+    account = shop.account
+    top_up(account, amount=Decimal(20), currency="EUR", at=SOLD)
+    account.uses_payouts = uses_payouts
+    account.save()
+    (number,) = waiting(shop, "20", 1)
+    approve(account, commission_id=number, at=SOLD)
+    owed = {"minakessler": {"EUR": Decimal(20)}}
+
+    for _ in range(rounds):
+        order = Order("minakessler", Decimal(20), "EUR")
+        (payment,) = pay(account, orders=[order], at=SOLD)
+        assert balances_of(account) == {}
+        cancel = task(
+            shop, "cancel", payments=[payment.public_id] * (AT_ONCE // PROCESSES)
+        )
+
+        told = Counter(chain.from_iterable(workers.do(*[cancel] * PROCESSES)))
+
+        assert told == {"done": 1, "PaymentNotFound": AT_ONCE - 1}
+        assert balances_of(account) == owed
+    assert account.transfers.filter(kind="payment_canceled").count() == rounds
+    assert account.events.filter(kind="payment.canceled").count() == rounds
+    fund = account.ledger_accounts.get(kind="funding")
+    assert fund.balance == -20
+
+
+@rounds(quick=5, whole=250)
+@pytest.mark.parametrize("uses_payouts", [False, True], ids=["own-pocket", "fund"])
+def test_stores_batches_whole_in_whatever_order_they_name_affiliates(
+    workers, shop, uses_payouts, rounds
+):
+    """Somebody new is in every round, so that ledger rows are made in the race too."""
+    account = shop.account
+    account.uses_payouts = uses_payouts
+    account.save()
+    slugs = ["minakessler"]
+
+    for number in range(rounds):
+        slugs.append(shop.join("Odette", f"Nr{'x' * (number % 20)}").slug)
+        some = [slugs[-1], *slugs[-6:-1]]
+        sums = [("0.01", "EUR"), ("1", "JPY")]
+        batch = [[slug, *amount] for slug in some for amount in sums]
+        there = task(shop, "pay", batches=[batch] * 2)
+        back = task(shop, "pay", batches=[batch[::-1]] * 2)
+
+        assert workers.do(there, back, there, back) == ["done"] * PROCESSES
+
+        books = balances_of(account)[slugs[-1]]
+        assert books == {"EUR": Decimal("-0.08"), "JPY": Decimal(-8)}
+    paid = Counter(account.payments.values_list("affiliate__slug", flat=True))
+    assert all(number % (PROCESSES * 2 * 2) == 0 for number in paid.values())
+    assert account.transfers.filter(kind="paid").count() == sum(paid.values())
+
+
+@rounds(quick=3, whole=50)
+def test_never_approves_beyond_a_scarce_payout_balance(workers, shop, rounds):
+    account = shop.account
+    account.uses_payouts = True
+    account.save()
+    others = [shop.join("Odette", f"Varga{letter}") for letter in "abc"]
+    members = [shop.mina, *others]
+
+    for number in range(1, rounds + 1):
+        top_up(account, amount=Decimal("50.99"), currency="EUR", at=SOLD)
+        left = Decimal("50.99") * number - approved_sum(account)
+        tasks = [
+            task(shop, "approve", commissions=waiting(shop, "10", 3, member=member))
+            for member in members
+        ]
+
+        told = Counter(chain.from_iterable(workers.do(*tasks)))
+
+        assert set(told) == {"done", "CommissionUnfunded"}
+        assert told["done"] == left // 10
+        assert approved_sum(account) <= Decimal("50.99") * number
+
+
+@rounds(quick=3, whole=50)
+def test_approves_a_scarce_commission_once_whoever_asks(workers, shop, rounds):
+    account = shop.account
+    account.uses_payouts = True
+    account.save()
+
+    for number in range(1, rounds + 1):
+        top_up(account, amount=Decimal(20), currency="EUR", at=SOLD)
+        same = task(shop, "approve", commissions=waiting(shop, "20", 1))
+
+        told = Counter(chain.from_iterable(workers.do(*[same] * PROCESSES)))
+
+        assert told == {"done": 1, "CommissionApproved": PROCESSES - 1}
+        assert approved_sum(account) == 20 * number
+
+
+@rounds(quick=3, whole=50)
+def test_mixes_payments_cancels_approvals_and_top_ups(workers, shop, rounds):
+    account = shop.account
+    account.uses_payouts = True
+    account.save()
+    rival = shop.join("Odette", "Varga")
+    order = Order("minakessler", Decimal(5), "EUR")
+
+    for _ in range(rounds):
+        old = [pay(account, orders=[order], at=SOLD)[0].public_id for _ in range(3)]
+        batch = [["odettevarga", "2", "EUR"], ["minakessler", "3", "EUR"]]
+        commissions = waiting(shop, "1", 2) + waiting(shop, "1", 2, member=rival)
+
+        fund, *told, approved = workers.do(
+            task(shop, "fund", amounts=["30", "10"], currency="EUR"),
+            task(shop, "pay", batches=[batch, batch[::-1]] * 2),
+            task(shop, "cancel", payments=old),
+            task(shop, "approve", commissions=commissions),
+        )
+
+        assert (fund, told) == ("done", ["done", ["done"] * 3])
+        assert set(approved) <= {"done", "CommissionUnfunded"}
+    paid = Decimal(20) * rounds
+    fund = account.ledger_accounts.get(kind="funding")
+    assert -fund.balance == Decimal(40) * rounds - paid
+    owed = sum(it["EUR"] for it in balances_of(account).values())
+    assert owed == approved_sum(account) - paid
