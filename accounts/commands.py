@@ -26,7 +26,8 @@ from accounts.exact_json import exact_json, plain
 from accounts.models.accounts import Account
 from accounts.services.accounts import account_named
 
-NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
+NUMBER = re.compile(r"[0-9]+", re.ASCII)
+HIGHEST_ROW = 2**63 - 1
 AMOUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
@@ -108,7 +109,7 @@ def number(text: str) -> int:
     """An argument that is the number of a row."""
     if not NUMBER.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not a number like 1042")
-    return int(text)
+    return int(text) if len(text) < len(str(HIGHEST_ROW)) else HIGHEST_ROW
 
 
 def _cell(value: Any) -> str:

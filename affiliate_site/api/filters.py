@@ -179,6 +179,7 @@ class ListFilter(django_filters.FilterSet):
     page = Page()
 
     def __init__(self, data, *, account, **kwargs):
+        self.sent_as: dict[str, str] = {}  # proper name → the alias that was sent
         super().__init__(self.named(data), **kwargs)
         self.account = account
 
@@ -188,6 +189,7 @@ class ListFilter(django_filters.FilterSet):
         for alias, name in self.aliases.items():
             if data.get(alias) and not data.get(name):
                 data[name] = data[alias]
+                self.sent_as[name] = alias
         return data
 
     def narrowed(self):
@@ -195,7 +197,12 @@ class ListFilter(django_filters.FilterSet):
         flaws = self.form.errors.as_data()
         if flaws:
             in_order = sorted(flaws, key=lambda name: name == "page")
-            raise ValidationError({name: detail_of(flaws[name]) for name in in_order})
+            raise ValidationError(
+                {
+                    self.sent_as.get(name, name): detail_of(flaws[name])
+                    for name in in_order
+                }
+            )
         return self.filter_queryset(self.queryset), self.form.cleaned_data["page"]
 
 

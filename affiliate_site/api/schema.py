@@ -149,6 +149,7 @@ FORMS_IN = {
         "enum": ["new", "trial", "lead", "paying", "canceled"]
     },
 }
+ONE_OF = {"WhoInput": ("id", "email"), "ParentInput": ("affiliate_id", "via")}
 DAY = {"pattern": "^(19[7-9]|2[0-9]{2})[0-9]-"}
 FILTER_FORMS = {"page": {"maximum": 10**9 - 1}, "date_from": DAY, "date_to": DAY}
 
@@ -371,6 +372,8 @@ def add_shared_answers(result, generator, request, public):
     method = components["schemas"]["PayoutMethodInput"]
     method["additionalProperties"] = DETAILS["additionalProperties"]
     method["propertyNames"] = DETAILS["propertyNames"]
-    either = [{"required": ["id"]}, {"required": ["email"]}]
-    components["schemas"]["WhoInput"]["anyOf"] = either
+    for shape, names in ONE_OF.items():
+        components["schemas"][shape]["anyOf"] = [
+            {"required": [name], "properties": {name: NOT_BLANK}} for name in names
+        ]
     return result

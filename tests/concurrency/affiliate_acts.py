@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from tracking.attribution import Clues
 from tracking.services.affiliates import remove_affiliate
 from tracking.services.clicks import Visit, record_click
-from tracking.services.placement import Parent, put_below
+from tracking.services.placement import put_below
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
@@ -17,7 +17,7 @@ def click(account, **clues):
 
 def place(account, *, affiliate_id, parent):
     """One affiliate below another."""
-    put_below(account, affiliate_id=affiliate_id, parent=Parent(parent), at=AT)
+    put_below(account, affiliate_id=affiliate_id, parent=parent, at=AT)
 
 
 def remove(account, *, affiliate_id):

@@ -1,6 +1,5 @@
 """Placement: the groups, and an affiliate's group and parent."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -67,25 +66,23 @@ def put_into_group(
     return affiliate
 
 
-@dataclass(frozen=True)
-class Parent:
-    """Who shall be a parent: by its id, else `via` its id or a referral code."""
-
-    affiliate_id: str | None
-    via: str | None = None
-
-
 def put_below(
-    account: Account, *, affiliate_id: str, parent: Parent | None, at: datetime
+    account: Account,
+    *,
+    affiliate_id: str,
+    parent: str | None,
+    via: str | None = None,
+    at: datetime,
 ) -> Affiliate:
-    """Give an affiliate a parent; None: none.
+    """Give an affiliate a parent by its id, else `via` its id or a referral code;
+    neither: none.
 
     Only later sales pay the new chain.
     """
     with transaction.atomic():
         lock_family(account)
         affiliate = affiliate_named(account, affiliate_id)
-        above = None if parent is None else _parent_sent(account, parent)
+        above = _parent_sent(account, parent, via) if parent or via else None
         if above is not None:
             _refuse_circle(account, affiliate, above)
         if affiliate.parent_id != (above.pk if above else None):
@@ -95,12 +92,11 @@ def put_below(
     return affiliate
 
 
-def _parent_sent(account: Account, named: Parent) -> Affiliate:
+def _parent_sent(account: Account, slug: str | None, via: str | None) -> Affiliate:
     present = account.affiliates.present()
-    slug = named.affiliate_id or named.via
-    affiliate = present.filter(slug=slug).first()
-    if affiliate is None and named.affiliate_id is None:
-        codes = account.referral_codes.filter(code=named.via)
+    affiliate = present.filter(slug=slug or via).first()
+    if affiliate is None and not slug:
+        codes = account.referral_codes.filter(code=via)
         ids = codes.values("enrolment__affiliate")
         affiliate = present.filter(pk__in=ids).first()
     if affiliate is None:

@@ -168,7 +168,7 @@ def _places_sent(
     except UnknownGroup as refusal:
         odd.append(refusal)
     if program is None or odd:
-        raise Several(odd)
+        raise odd[0] if len(odd) == 1 else Several(odd)
     return program, group
 
 

@@ -10,7 +10,7 @@ from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import affiliate_named
-from tracking.services.placement import Parent, put_below, put_into_group
+from tracking.services.placement import put_below, put_into_group
 
 
 class GroupRefInput(Input):
@@ -62,8 +62,7 @@ class PlacementViewSet(TenantViewSet):
         """Give an affiliate a parent, which earns by its later sales."""
         affiliate_named(self.account, affiliate_id)
         said = self.read()
-        parent = Parent(said.get("affiliate_id") or None, said.get("via"))
-        return self.placed(affiliate_id, parent)
+        return self.placed(affiliate_id, said.get("affiliate_id"), said.get("via"))
 
     def set_free(self, request, affiliate_id):
         """Give an affiliate no parent; repeatable."""
@@ -75,8 +74,10 @@ class PlacementViewSet(TenantViewSet):
         )
         return self.shown(affiliate_id)
 
-    def placed(self, affiliate_id, parent):
-        put_below(self.account, affiliate_id=affiliate_id, parent=parent, at=self.at)
+    def placed(self, affiliate_id, parent, via=None):
+        put_below(
+            self.account, affiliate_id=affiliate_id, parent=parent, via=via, at=self.at
+        )
         return self.shown(affiliate_id)
 
     def shown(self, affiliate_id):

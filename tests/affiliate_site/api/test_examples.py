@@ -23,7 +23,7 @@ BODIES = {
     }.items()
     if "content" in body
 }
-IN_EUR = {"currency": "EUR"}
+CONTEXT = {"currency": "EUR", "known": ["noraweld"]}
 
 
 def declarations(base):
@@ -55,7 +55,7 @@ def test_gives_an_example_that_fits(name):
 @pytest.mark.parametrize("name", INPUTS)
 def test_gives_an_input_that_is_taken(name):
     sent = json.loads(json.dumps(EXAMPLES[name]), parse_float=Decimal)
-    reader = declared(name)(data=sent, context=IN_EUR)
+    reader = declared(name)(data=sent, context=CONTEXT)
 
     assert reader.is_valid(), reader.errors
     assert set(reader.validated_data) == set(EXAMPLES[name])

@@ -5,7 +5,7 @@ from django.http import QueryDict
 from django.test import RequestFactory
 from rest_framework.exceptions import ValidationError
 
-from affiliate_site.postbacks.reading import from_query, is_prefetch
+from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_nul
 
 
 def read(query):
@@ -94,7 +94,7 @@ def test_takes_the_number_of_a_part_however_long(digits):
 @pytest.mark.parametrize("query", ["coupon=%00", "colour=a%00b", "meta_data[a]=%00"])
 def test_refuses_nul_in_whatever_parameter(query):
     with pytest.raises(ValidationError) as refused:
-        from_query(QueryDict(query))
+        refuse_nul(QueryDict(query))
 
     name = QueryDict(query).dict().popitem()[0]
     assert refused.value.detail == {name: ["This value is not valid text."]}

@@ -5,7 +5,7 @@ import json
 from decimal import Decimal
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from tests.command_line import is_refused_as_wrong, refusal, run, run_json
 from tests.proof import everything
@@ -25,8 +25,9 @@ def explained(sale, *options):
         call_command(
             "explain", "harbor", str(sale.pk), *options, stdout=out, stderr=err
         )
-    except SystemExit as ended:
-        code = ended.code
+    except CommandError as refusal:  # as manage.py ends: one line, exit 1
+        err.write(f"{refusal}\n")
+        code = refusal.returncode
     return out.getvalue(), err.getvalue(), code
 
 

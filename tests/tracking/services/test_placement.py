@@ -15,7 +15,6 @@ from tracking.errors import (
 )
 from tracking.services.affiliates import remove_affiliate
 from tracking.services.placement import (
-    Parent,
     make_group,
     put_below,
     put_into_group,
@@ -24,8 +23,7 @@ from tracking.services.placement import (
 
 
 def below(account, child, parent):
-    named = None if parent is None else Parent(None, parent)
-    return put_below(account, affiliate_id=child, parent=named, at=SOLD)
+    return put_below(account, affiliate_id=child, parent=parent, at=SOLD)
 
 
 def chain(shop, length):

@@ -185,7 +185,7 @@ UNKNOWN = flaw("affiliate_id", "Unknown affiliate")
         ({}, flaw("affiliate_id", MISSING)),
         ({"affiliate_id": ""}, flaw("affiliate_id", MISSING)),
         ({"affiliate": "odettevarga"}, flaw("affiliate_id", MISSING)),
-        ({"via": {}}, flaw("affiliate_id", TYPE.replace("{{ type }}", "string"), TYPE)),
+        ({"via": {}}, flaw("via", TYPE.replace("{{ type }}", "string"), TYPE)),
         ({"affiliate_id": "nobody"}, UNKNOWN),
         ({"affiliate_id": "OdetteVarga"}, UNKNOWN),
         ({"affiliate_id": "{code}"}, UNKNOWN),
