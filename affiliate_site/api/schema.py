@@ -103,7 +103,7 @@ class KeyHeaderScheme(OpenApiAuthenticationExtension):
 
 # What our fields refuse by themselves; the generator cannot see it.
 
-NOT_BLANK = {"pattern": r"\S"}
+NOT_BLANK = {"pattern": r"[^\s\u001c-\u001f]"}
 AMOUNT = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**WHOLE_DIGITS}
 DIGITS = {"type": "string", "pattern": rf"^[0-9]{{1,{WHOLE_DIGITS}}}(\.[0-9]+)?$"}
 META_DATA_VALUE = {"type": "string", "maxLength": LONGEST_VALUE}

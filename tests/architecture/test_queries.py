@@ -60,8 +60,8 @@ SALE_OF_NEW_CUSTOMER = 20
 FIRST_SALE_OF_AFFILIATE = 24
 APPROVAL = 14
 REPEATED_APPROVAL = 8
-PAYMENT = 18  # of one affiliate, however many commissions it covers
-PAYMENT_WITH_A_KEY = 23
+PAYMENT = 19  # of one affiliate, however many commissions it covers
+PAYMENT_WITH_A_KEY = 24
 RECALCULATION = 20
 
 

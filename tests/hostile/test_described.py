@@ -1,6 +1,8 @@
 """The OpenAPI document taken at its word: what fits it is taken, the rest is refused.
 
-Every check of Schemathesis is on. Where this API is by contract more lenient, or
+Every check of Schemathesis is on; those that follow an object through several requests
+(use_after_free, ensure_resource_availability, object_level_authorization) need its own
+runner and have nothing to say here. Where this API is by contract more lenient, or
 stricter, than JSON Schema can say, a case is excused below, with the section.
 """
 
@@ -169,6 +171,8 @@ def excused(schema, case, response):
         yield POSITIVE
     elif response.status_code == 400 and holds_a_monster(case.body):
         yield POSITIVE  # 1.2: "not valid JSON"
+    if response.status_code == 413:
+        yield NEGATIVE  # 1.7: a refusal as well, which the check does not know
     if response.status_code == 200 and is_read_as_valid(schema, case, response):
         yield NEGATIVE
 

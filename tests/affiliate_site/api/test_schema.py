@@ -66,7 +66,8 @@ def test_describes_paths_that_end_with_a_slash(document):
     paths = list(document["paths"])
 
     assert "/1.6/programs/" in paths
-    assert all(path.startswith("/1.6/") and path.endswith("/") for path in paths)
+    assert all(path.startswith(("/1.6/", "/1.7/pb/")) for path in paths)
+    assert all(path.endswith("/") for path in paths)
 
 
 def test_asks_for_the_key_at_every_operation(document):
