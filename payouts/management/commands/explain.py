@@ -1,4 +1,5 @@
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -68,7 +69,8 @@ def _commissions(told: Explanation) -> list[str]:
 
 def _commission(it: dict[str, Any]) -> list[str]:
     rate = it["rate"]
-    times = f"{rate['value']} %" if rate["kind"] == "percentage" else "fixed"
+    share = plain(Decimal(rate["value"]))
+    times = f"{share} %" if rate["kind"] == "percentage" else "fixed"
     by_hand = ", set by hand" if it["set_by_hand"] else ""
     lines = [
         f"Commission {it['id']} ({it['commission_type']}) for {it['affiliate']}:"
