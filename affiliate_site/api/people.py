@@ -17,7 +17,7 @@ from affiliate_site.api.fields import (
     Text,
     text_of,
 )
-from tracking.models.affiliates import ADDRESS
+from tracking.models.people import ADDRESS
 from tracking.services.affiliates import Application
 
 LONGEST_FIELD = 5000

@@ -9,22 +9,14 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models.accounts import Account, Owned, OwnedQuerySet, of_the_account
+from tracking.models.people import PERSON, Person, PersonQuerySet
 
-ADDRESS = ("address", "address_two", "postal_code", "city", "state", "country")
-PERSON = (
+AFFILIATE = (
     "slug",
-    "firstname",
-    "lastname",
-    "email",
-    "company_name",
-    "company_description",
-    *ADDRESS,
+    *PERSON,
     "meta_data",
     "parent__slug",
-    "created_at",
     "group__public_id",
-    "promoted_at",
-    "promotion_method",
     "custom_fields",
 )
 
@@ -72,50 +64,24 @@ class AffiliateGroup(Owned):
         return self.public_id
 
 
-class AffiliateQuerySet(OwnedQuerySet["Affiliate"]):
+class AffiliateQuerySet(PersonQuerySet["Affiliate"]):
     """Affiliates of one account."""
-
-    def present(self) -> Self:
-        """Those that were not removed."""
-        return self.filter(removed_at=None)
-
-    def with_email(self, email: str) -> Self:
-        """E-mail addresses compare in any case."""
-        return self.filter(email_folded=email.casefold())
-
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
 
     def as_shown(self) -> models.QuerySet[Affiliate, Any]:
         """The columns that an affiliate's shape reads."""
-        shown: models.QuerySet[Affiliate, Any] = self.values(*PERSON)
+        shown: models.QuerySet[Affiliate, Any] = self.values(*AFFILIATE)
         return shown
 
 
-class Affiliate(Owned):
+class Affiliate(Person):
     """An affiliate of an account. `slug` is never used again, `email` is free again
-    once the affiliate is removed. `parent` earns by levels; `promoted_at` is set when
-    it came from a prospect."""
+    once the affiliate is removed. `parent` earns by levels."""
 
     account = models.ForeignKey(
         Account, models.PROTECT, related_name="affiliates", db_index=False
     )
     slug = models.CharField(max_length=64)
-    firstname = models.CharField(max_length=255)
-    lastname = models.CharField(max_length=255)
-    email = models.CharField(max_length=254, null=True)  # noqa: DJ001 - none was given
-    # Folded here, since the databases fold differently beyond ASCII.
-    email_folded = models.CharField(max_length=762, null=True)  # noqa: DJ001
     password = models.CharField(max_length=255)
-    company_name = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    company_description = models.CharField(max_length=1000, null=True)  # noqa: DJ001
-    address = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    address_two = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    postal_code = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    city = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    state = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    country = models.CharField(max_length=2, null=True)  # noqa: DJ001
-    meta_data = models.JSONField(default=dict)
     custom_fields = models.JSONField(
         default=dict, db_default=models.Value({}, models.JSONField())
     )
@@ -129,10 +95,7 @@ class Affiliate(Owned):
         related_name="members",
         db_index=False,
     )
-    promoted_at = models.DateTimeField(null=True)
     promotion_method = models.CharField(max_length=16, null=True)  # noqa: DJ001
-    created_at = models.DateTimeField(default=timezone.now)
-    removed_at = models.DateTimeField(null=True)
 
     objects = AffiliateQuerySet.as_manager()
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models.accounts import Account, Owned, OwnedQuerySet, of_the_account
-from tracking.models.affiliates import PERSON, Affiliate
+from tracking.models.affiliates import AFFILIATE, Affiliate
 from tracking.models.programs import RULES, Program
 from tracking.models.prospects import Prospect
 
@@ -42,7 +42,7 @@ class EnrolmentQuerySet(OwnedQuerySet["Enrolment"]):
     def as_shown(self) -> models.QuerySet[Enrolment, Any]:
         """The columns that a program affiliate's shape reads."""
         shown: models.QuerySet[Enrolment, Any] = self._linked().values(
-            *(f"affiliate__{column}" for column in PERSON), *MEMBERSHIP
+            *(f"affiliate__{column}" for column in AFFILIATE), *MEMBERSHIP
         )
         return shown
 

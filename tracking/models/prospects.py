@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from django.db import models
-from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet, of_the_account
-from tracking.models.affiliates import ADDRESS, Affiliate, AffiliateGroup
+from accounts.models.accounts import Account, of_the_account
+from tracking.models.affiliates import Affiliate, AffiliateGroup
+from tracking.models.people import PERSON, Person, PersonQuerySet
 from tracking.models.programs import Program
 
 
@@ -28,19 +28,8 @@ class PromotionMethod(models.TextChoices):
     MANUAL = "manual"
 
 
-class ProspectQuerySet(OwnedQuerySet["Prospect"]):
+class ProspectQuerySet(PersonQuerySet["Prospect"]):
     """Prospects of one account."""
-
-    def present(self) -> Self:
-        """Those that were not removed."""
-        return self.filter(removed_at=None)
-
-    def with_email(self, email: str) -> Self:
-        """E-mail addresses compare in any case."""
-        return self.filter(email_folded=email.casefold())
-
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
 
     def as_shown(self) -> models.QuerySet[Prospect, Any]:
         """The columns that a prospect's shape reads."""
@@ -50,12 +39,7 @@ class ProspectQuerySet(OwnedQuerySet["Prospect"]):
             source=of_the_account("sources"),
         ).values(
             "public_id",
-            "firstname",
-            "lastname",
-            "email",
-            "company_name",
-            "company_description",
-            *ADDRESS,
+            *PERSON,
             "signup_source",
             "program__landing_page",
             "code__code",
@@ -63,14 +47,11 @@ class ProspectQuerySet(OwnedQuerySet["Prospect"]):
             "asset__hex",
             "source__id",
             "source__hex",
-            "created_at",
-            "promoted_at",
-            "promotion_method",
         )
         return shown
 
 
-class Prospect(Owned):
+class Prospect(Person):
     """Not an affiliate yet: the first customer or sale by its code makes one of it.
 
     Promoted, it stays, and its code and source belong to the affiliate as well.
@@ -86,30 +67,14 @@ class Prospect(Owned):
     group = models.ForeignKey(
         AffiliateGroup, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    firstname = models.CharField(max_length=255)
-    lastname = models.CharField(max_length=255)
-    email = models.CharField(max_length=254, null=True)  # noqa: DJ001 - none was given
-    email_folded = models.CharField(max_length=762, null=True)  # noqa: DJ001
-    company_name = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    company_description = models.CharField(max_length=1000, null=True)  # noqa: DJ001
-    address = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    address_two = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    postal_code = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    city = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    state = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    country = models.CharField(max_length=2, null=True)  # noqa: DJ001
     custom_fields = models.JSONField(default=dict)
-    meta_data = models.JSONField(default=dict)
     signup_source = models.CharField(max_length=16, choices=SignupSource)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    created_at = models.DateTimeField(default=timezone.now)
-    promoted_at = models.DateTimeField(null=True)
     promotion_method = models.CharField(  # noqa: DJ001
         max_length=16, choices=PromotionMethod, null=True
     )
-    removed_at = models.DateTimeField(null=True)
 
     objects = ProspectQuerySet.as_manager()
 

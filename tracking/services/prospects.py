@@ -11,8 +11,9 @@ from accounts.ids import new_id
 from accounts.models.accounts import Account
 from accounts.services.events import note
 from tracking.errors import ProspectNotFound, UnknownGroup, UnknownProgram
-from tracking.models.affiliates import ADDRESS, Affiliate, AffiliateGroup
+from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrolments import Enrolment
+from tracking.models.people import ADDRESS
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect, SignupSource
 from tracking.services.affiliates import (

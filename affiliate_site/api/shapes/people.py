@@ -13,8 +13,8 @@ from affiliate_site.api.shapes.refs import (
 from payouts.models.payments import Way
 
 
-class AffiliateShape(serializers.Serializer):
-    """An affiliate."""
+class PersonShape(serializers.Serializer):
+    """What affiliates and prospects tell of themselves."""
 
     id = serializers.CharField()
     firstname = serializers.CharField()
@@ -22,6 +22,23 @@ class AffiliateShape(serializers.Serializer):
     email = serializers.CharField(allow_null=True)
     company = CompanyShape(allow_null=True)
     address = AddressShape(allow_null=True)
+
+
+def person_shape(row, of: str, public_id: str) -> dict:
+    """The columns of `PERSON`, under a prefix."""
+    return {
+        "id": row[f"{of}{public_id}"],
+        "firstname": row[f"{of}firstname"],
+        "lastname": row[f"{of}lastname"],
+        "email": row[f"{of}email"],
+        "company": company_shape(row, of),
+        "address": address_shape(row, of),
+    }
+
+
+class AffiliateShape(PersonShape):
+    """An affiliate."""
+
     meta_data = serializers.DictField(child=serializers.CharField())
     parent_id = serializers.CharField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -33,13 +50,7 @@ class AffiliateShape(serializers.Serializer):
 
 def affiliate_shape(row, of: str = "") -> dict:
     """A row of `AffiliateQuerySet.as_shown`, or those columns under a prefix."""
-    return {
-        "id": row[f"{of}slug"],
-        "firstname": row[f"{of}firstname"],
-        "lastname": row[f"{of}lastname"],
-        "email": row[f"{of}email"],
-        "company": company_shape(row, of),
-        "address": address_shape(row, of),
+    return person_shape(row, of, "slug") | {
         "meta_data": row[f"{of}meta_data"],
         "parent_id": row[f"{of}parent__slug"],
         "created_at": row[f"{of}created_at"],
@@ -80,15 +91,9 @@ def enrolment_shape(row) -> dict:
     }
 
 
-class ProspectShape(serializers.Serializer):
+class ProspectShape(PersonShape):
     """Somebody who may become an affiliate."""
 
-    id = serializers.CharField()
-    firstname = serializers.CharField()
-    lastname = serializers.CharField()
-    email = serializers.CharField(allow_null=True)
-    company = CompanyShape(allow_null=True)
-    address = AddressShape(allow_null=True)
     signup_source = serializers.CharField()
     referral_link = ReferralLinkShape()
     created_at = serializers.DateTimeField()
@@ -98,13 +103,7 @@ class ProspectShape(serializers.Serializer):
 
 def prospect_shape(row) -> dict:
     """A row of `ProspectQuerySet.as_shown` as the API shows it."""
-    return {
-        "id": row["public_id"],
-        "firstname": row["firstname"],
-        "lastname": row["lastname"],
-        "email": row["email"],
-        "company": company_shape(row),
-        "address": address_shape(row),
+    return person_shape(row, "", "public_id") | {
         "signup_source": row["signup_source"],
         "referral_link": referral_link_shape(row),
         "created_at": row["created_at"],
