@@ -10,8 +10,9 @@ from accounts.errors import Conflict, Missing, Rejected
 from accounts.services.usage import Rate
 from affiliate_site import urls as site
 from affiliate_site.api.errors import Flaw
-from affiliate_site.api.fields import Input, Lookup, Text
+from affiliate_site.api.fields import Lookup, Text
 from affiliate_site.api.filters import Choice, From, ListFilter, Switch, Until, Words
+from affiliate_site.api.inputs import Input
 from affiliate_site.api.shapes.programs import program_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.models.programs import Program

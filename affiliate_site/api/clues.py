@@ -1,8 +1,17 @@
 """What a tracking call reads: the clues to who earned, spelled once for all of them."""
 
+from typing import ClassVar
+
 from rest_framework import serializers
 
-from affiliate_site.api.fields import Input, Lookup, QueryFlag, Text, is_blank, value_at
+from affiliate_site.api.fields import (
+    Lookup,
+    OwnRules,
+    QueryFlag,
+    Text,
+    is_blank,
+)
+from affiliate_site.api.inputs import Input, value_at
 from tracking.attribution import Clues
 from tracking.errors import NoClue
 
@@ -23,8 +32,10 @@ class UserAgent(Text):
         super().__init__(required=False, max_length=1000, cut=True, **kwargs)
 
 
-class Hearsay(serializers.CharField):
+class Hearsay(OwnRules, serializers.CharField):
     """What the caller says of a visitor: an odd value is nothing, never an error."""
+
+    schema: ClassVar = {"type": "string"}
 
     def __init__(self, **kwargs):
         super().__init__(required=False, **kwargs)

@@ -14,9 +14,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from accounts.errors import DomainError
-from affiliate_site.api.errors import Flaw, bracketed
-from tracking.meta_data import MetaDataFlaw, OddMetaData, checked, checked_value
-from tracking.money import admit, currency_named, read_amount
+from affiliate_site.api.errors import Flaw
+from tracking.money import WHOLE_DIGITS, admit, currency_named, read_amount
 
 ASCII_SPACE = " \t\r\n\f\v"
 MISSING = "Missing mandatory parameter(s)"
@@ -28,6 +27,10 @@ NO_BOOLEAN = "This value should be true or false."
 TOO_MANY = "This list holds {{ limit }} items at most."
 NO_TEXT = "This value is not valid text."
 
+# JSON Schema.
+NOT_BLANK = {"pattern": r"[^\s\u001c-\u001f]"}
+NUMBER = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**WHOLE_DIGITS}
+DIGITS = {"type": "string", "pattern": rf"^[0-9]{{1,{WHOLE_DIGITS}}}(\.[0-9]+)?$"}
 
 ROW_NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 HIGHEST_ROW = 2**63 - 1
@@ -54,8 +57,12 @@ def text_of(value) -> str:
 
 
 class OwnRules:
-    """A field that refuses by our own rules alone: DRF's say it in other words."""
+    """A field that refuses by our own rules alone: DRF's say it in other words.
 
+    `schema` is what it takes, as JSON Schema; None: what DRF's kind of field takes.
+    """
+
+    schema: ClassVar[Any] = None
     default_error_messages: ClassVar[dict[str, Any]] = {"required": MISSING}
 
     def run_validation(self, data=serializers.empty):
@@ -64,10 +71,19 @@ class OwnRules:
 
 
 class Text(OwnRules, serializers.CharField):
-    """Text, kept exactly as sent."""
+    """Text, kept exactly as sent. `form` is what its JSON Schema says of its form."""
+
+    form: ClassVar[dict[str, Any]] = {}
 
     def __init__(
-        self, *, max_length=255, min_length=None, cut=False, filled=False, **kwargs
+        self,
+        *,
+        max_length=255,
+        min_length=None,
+        cut=False,
+        filled=False,
+        form=None,
+        **kwargs,
     ):
         super().__init__(
             max_length=max_length,
@@ -78,6 +94,17 @@ class Text(OwnRules, serializers.CharField):
         )
         self.cut = cut  # what is too long is cut, not refused
         self.filled = filled  # optional, but not blank
+        self.own_form = form or self.form
+
+    @property
+    def schema(self):
+        return {
+            "type": "string",
+            **({"minLength": self.min_length} if self.min_length else {}),
+            **({} if self.cut else {"maxLength": self.max_length}),
+            **(NOT_BLANK if self.required or self.filled else {}),
+            **self.own_form,
+        }
 
     def to_internal_value(self, data):
         text = self.prepared(text_of(data))
@@ -105,6 +132,8 @@ class Lookup(Text):
 class Email(Lookup):
     """An e-mail address."""
 
+    form: ClassVar = {"format": "email"}
+
     def __init__(self, **kwargs):
         super().__init__(max_length=254, **kwargs)
 
@@ -119,6 +148,8 @@ class Email(Lookup):
 
 class Flag(OwnRules, serializers.BooleanField):
     """`true` or `false`, nothing else."""
+
+    schema: ClassVar = {"type": "boolean"}
 
     def to_internal_value(self, data):
         if not isinstance(data, bool):
@@ -145,6 +176,8 @@ class Amount(OwnRules, serializers.DecimalField):
     is known.
     """
 
+    schema: ClassVar = {"oneOf": [NUMBER, DIGITS]}
+
     def __init__(self, **kwargs):
         super().__init__(max_digits=None, decimal_places=None, **kwargs)
 
@@ -162,6 +195,8 @@ class KnownAmount(Amount):
 
 class Currency(Lookup):
     """A currency of ISO 4217, any case."""
+
+    form: ClassVar = {"pattern": "^[A-Za-z]{3}$"}
 
     def to_internal_value(self, data):
         return flawed(currency_named, super().to_internal_value(data))
@@ -185,125 +220,3 @@ def flawed(rule, *values):
         return rule(*values)
     except DomainError as refusal:
         raise Flaw(refusal.text) from None
-
-
-class MetaData(OwnRules, serializers.DictField):
-    """String keys to string values; numbers and booleans are taken as text."""
-
-    def __init__(self, **kwargs):
-        super().__init__(child=serializers.CharField(), **kwargs)
-
-    def to_internal_value(self, data):
-        if not isinstance(data, dict):
-            raise Flaw(WRONG_TYPE, type="object")
-        try:
-            return checked(data)
-        except OddMetaData as odd:
-            raise ValidationError(
-                {bracketed(flaw.key): detail_of(flaw) for flaw in odd.flaws}
-                if odd.flaws[0].key is not None
-                else detail_of(odd.flaws[0])
-            ) from None
-
-
-class MetaDataValue(OwnRules, serializers.CharField):
-    """One value of meta data; it may be empty."""
-
-    def to_internal_value(self, data):
-        try:
-            return checked_value("", data)
-        except MetaDataFlaw as flaw:
-            raise ValidationError(detail_of(flaw)) from None
-
-
-def detail_of(flaw: MetaDataFlaw):
-    """A flaw of meta data, as DRF carries it."""
-    return Flaw(flaw.template, **flaw.values).detail
-
-
-class Input(serializers.Serializer):
-    """What an operation reads: unknown fields are ignored, `null` is not sent.
-
-    `aliases` leads from other spellings (`click.id` is the `id` inside `click`) to
-    the proper ones; the proper name counts when both are sent.
-    """
-
-    aliases: dict[str, str] = {}
-    default_error_messages = {"required": MISSING}
-
-    def run_validation(self, data=serializers.empty):
-        if data is None and not self.allow_null:
-            raise Flaw(WRONG_TYPE, type="object")
-        return super().run_validation(data)
-
-    def to_internal_value(self, data):
-        if not isinstance(data, dict):
-            raise Flaw(WRONG_TYPE, type="object")
-        self.read_now = self.sent(data)  # what the other fields of this object say
-        return super().to_internal_value(self.read_now)
-
-    def sent(self, data: dict) -> dict:
-        """What is read of the data."""
-        return self.named(data)
-
-    def named(self, data: dict) -> dict:
-        """The fields that carry something, under their proper names."""
-        found = {
-            name: value
-            for name, value in data.items()
-            if name in self.fields and self.says_something(name, value)
-        }
-        for alias, name in self.aliases.items():
-            value = value_at(data, alias)
-            whole, _, part = name.partition(".")
-            if whole not in found and value is not None:
-                found[whole] = {part: value} if part else value
-        return found
-
-    def says_something(self, name: str, value) -> bool:
-        field = self.fields[name]
-        if value is None:
-            return field.allow_null
-        # An object in which nothing is sent is not sent itself.
-        if isinstance(field, Input) and isinstance(value, dict):
-            return bool(field.named(value))
-        return True
-
-
-def each_of(declaration, items: list, *, most: int, **context) -> list[dict]:
-    """An array of objects, each as its declaration reads it; or all their flaws."""
-    if not items:
-        raise Flaw(MISSING)
-    if len(items) > most:
-        raise Flaw(TOO_MANY, limit=most)
-    read, flaws = [], {}
-    for number, item in enumerate(items):
-        try:
-            read.append(declaration(context=context).run_validation(item))
-        except ValidationError as flaw:
-            flaws[f"[{number}]"] = flaw.detail
-    if flaws:
-        raise ValidationError(flaws)
-    return read
-
-
-def value_at(data, path: str):
-    """`click.id` in an object of objects; None when it is not there."""
-    for step in path.split("."):
-        data = data.get(step) if isinstance(data, dict) else None
-    return data
-
-
-class Items(OwnRules, serializers.ListField):
-    """A list of objects, of a bounded length; an empty one is not sent."""
-
-    def __init__(self, *, child, most, **kwargs):
-        super().__init__(child=child, max_length=most, **kwargs)
-        self.most = most
-
-    def to_internal_value(self, data):
-        if not isinstance(data, list):
-            raise Flaw(WRONG_TYPE, type="array")
-        if len(data) > self.most:
-            raise Flaw(TOO_MANY, limit=self.most)
-        return self.run_child_validation(data)

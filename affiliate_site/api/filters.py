@@ -12,8 +12,10 @@ from affiliate_site.api.errors import Flaw
 from affiliate_site.api.fields import ASCII_SPACE, NO_BOOLEAN, NO_TEXT, QueryFlag
 
 PAGE = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
+LAST_PAGE = 10**9 - 1
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(2999, 12, 31)
+CALENDAR = "^(19[7-9]|2[0-9]{2})[0-9]-"  # the years from the first day to the last
 NO_STATUS = "Invalid status '{{ value }}'. Valid are {{ values }}"
 NO_CHOICE = "Invalid value '{{ value }}'. Valid are {{ values }}"
 
@@ -134,7 +136,7 @@ class From(django_filters.Filter):
     """From this UTC day on."""
 
     field_class = DayParameter
-    schema = {"type": "string", "format": "date"}
+    schema = {"type": "string", "format": "date", "pattern": CALENDAR}
 
     def filter(self, qs, value):
         if value is None:
@@ -156,7 +158,7 @@ class Page(django_filters.Filter):
     """Which page, from 1; it narrows nothing."""
 
     field_class = PageParameter
-    schema = {"type": "integer", "minimum": 1}
+    schema = {"type": "integer", "minimum": 1, "maximum": LAST_PAGE}
 
     def filter(self, qs, value):
         return qs

@@ -1,27 +1,15 @@
 """What is read about a person, spelled once for affiliates and prospects."""
 
-from django_countries import countries
-from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
+from typing import ClassVar
 
-from affiliate_site.api.errors import Flaw, bracketed
-from affiliate_site.api.fields import (
-    TOO_LONG,
-    TOO_MANY,
-    WRONG_TYPE,
-    Email,
-    Input,
-    Lookup,
-    MetaData,
-    OwnRules,
-    Text,
-    text_of,
-)
+from django_countries import countries
+
+from affiliate_site.api.errors import Flaw
+from affiliate_site.api.fields import Email, Lookup, Text
+from affiliate_site.api.inputs import Input
+from affiliate_site.api.maps import CustomFields, MetaData
 from tracking.models.people import ADDRESS
 from tracking.services.affiliates import Application
-
-LONGEST_FIELD = 5000
-MOST_CHOICES = 50
 
 
 class CompanyInput(Input):
@@ -33,6 +21,8 @@ class CompanyInput(Input):
 
 class CountryCode(Lookup):
     """An alpha-2 code, any case."""
+
+    form: ClassVar = {"pattern": "^[A-Za-z]{2}$"}
 
     def to_internal_value(self, data):
         code = super().to_internal_value(data)
@@ -63,37 +53,6 @@ class AddressInput(Input):
 
     def sent(self, data):
         return {"country": {}} | self.named(data)
-
-
-class CustomFields(OwnRules, serializers.DictField):
-    """Values of custom fields: text, or a list of texts for a multiple choice; null
-    clears one."""
-
-    def to_internal_value(self, data):
-        if not isinstance(data, dict):
-            raise Flaw(WRONG_TYPE, type="object")
-        read, flaws = {}, {}
-        for key, value in data.items():
-            try:
-                read[key] = None if value is None else self.answer(value)
-            except Flaw as flaw:
-                flaws[bracketed(key)] = flaw.detail
-        if flaws:
-            raise ValidationError(flaws)
-        return read
-
-    def answer(self, value):
-        if not isinstance(value, list):
-            return self.text(value)
-        if len(value) > MOST_CHOICES:
-            raise Flaw(TOO_MANY, limit=MOST_CHOICES)
-        return [self.text(each) for each in value]
-
-    def text(self, value):
-        text = text_of(value)
-        if len(text) > LONGEST_FIELD:
-            raise Flaw(TOO_LONG, limit=LONGEST_FIELD)
-        return text
 
 
 class NameInput(Input):

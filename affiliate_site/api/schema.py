@@ -6,60 +6,25 @@ only handed to the generator.
 
 from drf_spectacular.extensions import (
     OpenApiAuthenticationExtension,
+    OpenApiSerializerExtension,
     OpenApiSerializerFieldExtension,
 )
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 from affiliate_site.api.examples import example_of
-from affiliate_site.api.fields import OwnRules
+from affiliate_site.api.fields import DIGITS, Amount, OwnRules
 from affiliate_site.api.limits import rate_of
-from affiliate_site.door import MESSAGES
-from tracking.meta_data import LONGEST_KEY, LONGEST_VALUE, MOST_KEYS
-from tracking.money import WHOLE_DIGITS
+from affiliate_site.api.maps import MetaData
+from affiliate_site.api.refusals import (
+    ERRORS,
+    INTEGER,
+    REFUSAL,
+    SHARED_ANSWERS,
+    TEXT,
+)
 
-INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-
-ERRORS = {
-    "type": "object",
-    "properties": {
-        "errors": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "message": TEXT,
-                    "message_raw": TEXT,
-                    "property_path": TEXT,
-                    "code": TEXT,
-                },
-                "required": ["message"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["errors"],
-    "additionalProperties": False,
-}
-REFUSAL = {
-    "type": "object",
-    "properties": {
-        "message": {"type": "string", "enum": list(MESSAGES.values())},
-        "code": INTEGER,
-        "traceId": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-    },
-    "required": ["message", "code"],
-    "additionalProperties": False,
-}
-EITHER = {
-    "oneOf": [
-        {"$ref": "#/components/schemas/Errors"},
-        {"$ref": "#/components/schemas/Refusal"},
-    ]
-}
-
 
 ALIASES = {("POST", "replace"), ("POST", "put_below"), ("PUT", "partial_update")}
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -68,27 +33,6 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The same key and request: one effect, the same answer, for 24 hours",
 )
-
-
-def _answer(meaning: str, schema: dict, media_type: str = "application/json") -> dict:
-    return {"description": meaning, "content": {media_type: {"schema": schema}}}
-
-
-def _or_page(answer: dict) -> dict:
-    """Where `Accept` names no JSON type, it may be a page for a person."""
-    return answer | {"content": answer["content"] | {"text/html": {"schema": TEXT}}}
-
-
-SHARED_ANSWERS = {
-    "400": _answer("Invalid request; the message says what to change", EITHER),
-    "401": _or_page(_answer("The key is missing or wrong", EITHER["oneOf"][1])),
-    "403": _answer("Not on the plan, or the role is too low", EITHER["oneOf"][1]),
-    "404": _or_page(_answer("No such object in this account", EITHER)),
-    "405": _answer("The path does not take this method", EITHER["oneOf"][1]),
-    "409": _answer("The object's state forbids it", EITHER["oneOf"][0]),
-    "413": _answer("The body is over 1 MiB", EITHER["oneOf"][1]),
-    "429": _answer("Over the rate limit", TEXT, "text/plain"),
-}
 
 
 class KeyHeaderScheme(OpenApiAuthenticationExtension):
@@ -101,134 +45,31 @@ class KeyHeaderScheme(OpenApiAuthenticationExtension):
         return {"type": "apiKey", "in": "header", "name": "X-Api-Key"}
 
 
-# What our fields refuse by themselves; the generator cannot see it.
+class OwnField(OpenApiSerializerFieldExtension):
+    """What a field of our own takes, as it says itself."""
 
-NOT_BLANK = {"pattern": r"[^\s\u001c-\u001f]"}
-AMOUNT = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**WHOLE_DIGITS}
-DIGITS = {"type": "string", "pattern": rf"^[0-9]{{1,{WHOLE_DIGITS}}}(\.[0-9]+)?$"}
-META_DATA_VALUE = {"type": "string", "maxLength": LONGEST_VALUE}
-META_DATA = {
-    "type": "object",
-    "maxProperties": MOST_KEYS,
-    "propertyNames": {
-        "minLength": 1,
-        "maxLength": LONGEST_KEY,
-        "pattern": r"""^[^":{}\]\\'/&]*$""",
-    },
-    "additionalProperties": META_DATA_VALUE,
-}
-CUSTOM_FIELD = {"type": "string", "maxLength": 5000}
-CUSTOM_FIELDS = {
-    "type": "object",
-    "additionalProperties": {
-        "oneOf": [
-            CUSTOM_FIELD,
-            {"type": "array", "items": CUSTOM_FIELD, "maxItems": 50},
-            {"type": "null"},
-        ]
-    },
-}
-DETAILS = {
-    "type": "object",
-    "maxProperties": 20,
-    "propertyNames": {"maxLength": 64},
-    "additionalProperties": {"type": "string", "maxLength": 255},
-}
-FORMS = {
-    "CountryCode": {"pattern": "^[A-Za-z]{2}$"},
-    "Currency": {"pattern": "^[A-Za-z]{3}$"},
-    "Decision": {"enum": ["approved", "disapproved", "pending"]},
-    "Email": {"format": "email"},
-    "ReferralCode": {"pattern": "^[A-Za-z0-9_-]+$"},
-}
-NEW_CUSTOMER = {"enum": ["new", "trial", "lead"]}
-FORMS_IN = {
-    ("CustomerInput", "status"): NEW_CUSTOMER,
-    ("CustomerTold", "status"): NEW_CUSTOMER,
-    ("CustomerFollowUp", "status"): {
-        "enum": ["new", "trial", "lead", "paying", "canceled"]
-    },
-}
-ONE_OF = {"WhoInput": ("id", "email"), "ParentInput": ("affiliate_id", "via")}
-DAY = {"pattern": "^(19[7-9]|2[0-9]{2})[0-9]-"}
-FILTER_FORMS = {"page": {"maximum": 10**9 - 1}, "date_from": DAY, "date_to": DAY}
-
-
-class FieldSchema(OpenApiSerializerFieldExtension):
-    """What a field of our own takes; `self.target` is the field."""
-
+    target_class = "affiliate_site.api.fields.OwnRules"
     match_subclasses = True
-    takes: dict = {}
 
     def map_serializer_field(self, auto_schema, direction):
-        return self.takes
+        if direction == "response" and isinstance(self.target, Amount):
+            return {"type": "number"}  # its digits as text are taken, never given
+        return self.target.schema or auto_schema._map_serializer_field(  # noqa: SLF001
+            self.target, direction, bypass_extensions=True
+        )
 
 
-class AmountSchema(FieldSchema):
-    """An amount is a number; its digits as text are taken too, never given."""
+class OwnInput(OpenApiSerializerExtension):
+    """What an object that we read takes besides its fields."""
 
-    target_class = "affiliate_site.api.fields.Amount"
+    target_class = "affiliate_site.api.inputs.Input"
+    match_subclasses = True
 
-    def map_serializer_field(self, auto_schema, direction):
-        if direction == "response":
-            return {"type": "number"}
-        return {"oneOf": [AMOUNT, DIGITS]}
-
-
-class TextSchema(FieldSchema):
-    """Text: how long, of which form, and whether it may be blank."""
-
-    target_class = "affiliate_site.api.fields.Text"
-
-    def map_serializer_field(self, auto_schema, direction):
-        field = self.target
-        kind, place = type(field).__name__, type(field.parent).__name__
-        bounds = {
-            "minLength": field.min_length,
-            "maxLength": None if field.cut else field.max_length,
-        }
-        return {
-            **TEXT,
-            **{name: bound for name, bound in bounds.items() if bound},
-            **(NOT_BLANK if field.required or field.filled else {}),
-            **FORMS.get(kind, {}),
-            **FORMS_IN.get((place, field.field_name), {}),
-        }
-
-
-class HearsaySchema(FieldSchema):
-    """Text; whatever else is sent counts as nothing."""
-
-    target_class = "affiliate_site.api.clues.Hearsay"
-    takes = TEXT
-
-
-class MetaDataSchema(FieldSchema):
-    """Few keys, short ones."""
-
-    target_class = "affiliate_site.api.fields.MetaData"
-    takes = META_DATA
-
-
-class MetaDataValueSchema(FieldSchema):
-    """One value of meta data."""
-
-    target_class = "affiliate_site.api.fields.MetaDataValue"
-    takes = META_DATA_VALUE
-
-
-class CustomFieldsSchema(FieldSchema):
-    """Text, or texts, by the name of a field."""
-
-    target_class = "affiliate_site.api.people.CustomFields"
-    takes = CUSTOM_FIELDS
-
-
-class DetailsSchema(FieldSchema):
-    """Text by name."""
-
-    target_class = "affiliate_site.api.resources.payout_methods.Details"
-    takes = DETAILS
+    def map_serializer(self, auto_schema, direction):
+        fields = auto_schema._map_serializer(  # noqa: SLF001 - as its manual says
+            self.target, direction, bypass_extensions=True
+        )
+        return fields | self.target.schema
 
 
 class DeclaredSchema(AutoSchema):
@@ -267,7 +108,8 @@ class DeclaredSchema(AutoSchema):
     def get_request_serializer(self):
         reads = self.declared("reads")
         # The one body that is no Input is a map of meta data.
-        return {"application/json": META_DATA} if isinstance(reads, dict) else reads
+        is_map = isinstance(reads, dict)
+        return {"application/json": MetaData.schema} if is_map else reads
 
     def get_response_serializers(self):
         shape = self.view.answers[self.view.action]
@@ -285,7 +127,7 @@ class DeclaredSchema(AutoSchema):
             *(
                 OpenApiParameter(
                     name,
-                    rule.schema | FILTER_FORMS.get(name, {}),
+                    rule.schema,
                     description=type(rule).__doc__,
                 )
                 for name, rule in rules.items()
@@ -332,7 +174,7 @@ class DeclaredSchema(AutoSchema):
                     "schema": DIGITS,
                     "description": "The parts of a sale: [0], [1] and so on",
                 }
-            elif parameter["schema"].get("oneOf") == [AMOUNT, DIGITS]:
+            elif parameter["schema"].get("oneOf") == Amount.schema["oneOf"]:
                 parameter["schema"] = DIGITS
 
     def _insert_field_validators(self, field, schema):
@@ -368,12 +210,4 @@ def add_shared_answers(result, generator, request, public):
         "Errors": ERRORS,
         "Refusal": REFUSAL,
     }
-    # Whatever else stands beside `details` and `primary` is a detail itself.
-    method = components["schemas"]["PayoutMethodInput"]
-    method["additionalProperties"] = DETAILS["additionalProperties"]
-    method["propertyNames"] = DETAILS["propertyNames"]
-    for shape, names in ONE_OF.items():
-        components["schemas"][shape]["anyOf"] = [
-            {"required": [name], "properties": {name: NOT_BLANK}} for name in names
-        ]
     return result

@@ -11,9 +11,9 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from accounts.services.accounts import refuse_locked
-from affiliate_site.api.fields import each_of
 from affiliate_site.api.filters import ListFilter
 from affiliate_site.api.idempotency import Once
+from affiliate_site.api.inputs import each_of
 from affiliate_site.api.limits import Limited
 from affiliate_site.api.pagination import PAGE_SIZE, count_rows, link_header
 from affiliate_site.api.parsing import read_json, refuse_large

@@ -1,17 +1,19 @@
 """Server-to-server postbacks 1.7: four stories, by GET or by POST (contract 4)."""
 
+from typing import ClassVar
+
 from affiliate_site.api.clues import demand
 from affiliate_site.api.errors import Flaw, Prefetched
 from affiliate_site.api.fields import (
     Currency,
     Flag,
-    Input,
     KnownAmount,
     Lookup,
-    MetaData,
     Text,
 )
 from affiliate_site.api.filters import NO_STATUS
+from affiliate_site.api.inputs import Input
+from affiliate_site.api.maps import MetaData
 from affiliate_site.api.resources.conversions import (
     ConversionViewSet,
     SaleInput,
@@ -33,6 +35,7 @@ from payouts.services.revising import (
 )
 from tracking.attribution import POSTBACK, REGISTERING_POSTBACK
 from tracking.models.conversions import Origin
+from tracking.models.customers import Status as CustomerStatus
 from tracking.services.customers import (
     customer_known_as,
     follow_up_customer,
@@ -51,6 +54,7 @@ class Decision(Lookup):
     """What becomes of all commissions of a sale."""
 
     choices = (Status.APPROVED, Status.DISAPPROVED, Status.PENDING)
+    form: ClassVar = {"enum": [choice.value for choice in choices]}
 
     def to_internal_value(self, data):
         word = super().to_internal_value(data)
@@ -103,7 +107,7 @@ class CustomerFollowUp(CustomerNamed):
     """What became of a customer."""
 
     meta_data = MetaData(required=False)
-    status = Lookup(required=False)
+    status = Lookup(required=False, form={"enum": CustomerStatus.values})
 
 
 class Postback(TenantViewSet):

@@ -2,8 +2,9 @@
 
 from accounts.ids import numbered
 from accounts.services.usage import Rate
-from affiliate_site.api.fields import Input, Text
+from affiliate_site.api.fields import Text
 from affiliate_site.api.filters import Address, ListFilter, Words
+from affiliate_site.api.inputs import Input
 from affiliate_site.api.people import (
     DetailsInput,
     NameInput,

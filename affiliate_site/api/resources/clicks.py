@@ -9,8 +9,9 @@ from affiliate_site.api.clues import (
     demand,
     is_missing,
 )
-from affiliate_site.api.fields import Input, MetaData
 from affiliate_site.api.filters import From, ListFilter, Until, Words
+from affiliate_site.api.inputs import Input
+from affiliate_site.api.maps import MetaData
 from affiliate_site.api.shapes.sales import (
     ClickIdShape,
     ClickShape,

@@ -3,8 +3,9 @@
 from functools import partial
 
 from accounts.services.usage import Rate
-from affiliate_site.api.fields import Flag, Input, KnownAmount, Text, row_number
+from affiliate_site.api.fields import Flag, KnownAmount, Text, row_number
 from affiliate_site.api.filters import Choice, ListFilter, Switch, Words
+from affiliate_site.api.inputs import Input
 from affiliate_site.api.shapes.sales import CommissionShape, commission_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import CommissionNotFound

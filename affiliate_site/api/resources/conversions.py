@@ -18,11 +18,8 @@ from affiliate_site.api.clues import (
 from affiliate_site.api.fields import (
     Amount,
     Currency,
-    Input,
-    Items,
     KnownAmount,
     Lookup,
-    MetaData,
     QueryFlag,
     Text,
     admitted,
@@ -30,6 +27,8 @@ from affiliate_site.api.fields import (
     row_number,
 )
 from affiliate_site.api.filters import From, ListFilter, Switch, Until, Words
+from affiliate_site.api.inputs import Input, Items
+from affiliate_site.api.maps import MetaData
 from affiliate_site.api.shapes.sales import (
     CommissionShape,
     ConversionShape,

@@ -10,13 +10,15 @@ from affiliate_site.api.clues import (
     clues_of,
     demand,
 )
-from affiliate_site.api.fields import Input, Lookup, MetaData, Text
+from affiliate_site.api.fields import Lookup, Text
 from affiliate_site.api.filters import From, ListFilter, Until, Words
+from affiliate_site.api.inputs import Input
+from affiliate_site.api.maps import MetaData
 from affiliate_site.api.shapes.sales import CustomerShape, customer_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.attribution import REGISTERING, Order
 from tracking.errors import CustomerNotFound
-from tracking.models.customers import Customer
+from tracking.models.customers import INITIAL, Customer
 from tracking.services.customers import (
     Registration,
     cancel,
@@ -40,7 +42,7 @@ class CustomerInput(Input):
     tracking_id = Clue()
     asset_id = Clue()
     source_id = Clue()
-    status = Lookup(required=False)
+    status = Lookup(required=False, form={"enum": list(INITIAL)})
     meta_data = MetaData(required=False)
     user_agent = UserAgent()
     ip = Hearsay()

@@ -1,22 +1,20 @@
 """Affiliates in a program, and the programs of an affiliate."""
 
 import re
-
-from rest_framework.exceptions import ValidationError
+from typing import ClassVar
 
 from accounts.ids import numbered
 from accounts.services.usage import Rate
 from affiliate_site.api.errors import Flaw
 from affiliate_site.api.fields import (
-    MISSING,
     NO_TEXT,
     Email,
     Flag,
-    Input,
     Lookup,
     QueryFlag,
 )
 from affiliate_site.api.filters import Address, Choice, ListFilter, Words
+from affiliate_site.api.inputs import Input
 from affiliate_site.api.shapes.people import EnrolmentShape, enrolment_shape
 from affiliate_site.api.shapes.programs import MembershipShape, membership_shape
 from affiliate_site.api.viewsets import TenantViewSet
@@ -43,13 +41,10 @@ SPELLINGS = {
 class WhoInput(Input):
     """An affiliate, by id or by e-mail address."""
 
+    one_of = ("id", "email")
+
     id = Lookup(required=False)
     email = Email(required=False)
-
-    def validate(self, said):
-        if not said.get("id") and not said.get("email"):
-            raise ValidationError({"id": Flaw(MISSING).detail})
-        return said
 
 
 class EnrolmentInput(Input):
@@ -70,11 +65,12 @@ class EnrolmentInput(Input):
 class ReferralCode(Lookup):
     """3 to 64 letters, digits, dashes and underscores."""
 
-    form = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+    form: ClassVar = {"pattern": "^[A-Za-z0-9_-]+$"}
+    letters = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
     def to_internal_value(self, data):
         code = super().to_internal_value(data)
-        if not self.form.fullmatch(code):
+        if not self.letters.fullmatch(code):
             raise Flaw(NO_TEXT)
         return code
 

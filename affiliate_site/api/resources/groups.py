@@ -1,8 +1,9 @@
 """Groups of affiliates: `/affiliate-groups/`."""
 
 from accounts.services.usage import Rate
-from affiliate_site.api.fields import Input, Text
+from affiliate_site.api.fields import Text
 from affiliate_site.api.filters import ListFilter
+from affiliate_site.api.inputs import Input
 from affiliate_site.api.shapes.people import GroupShape, group_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import GroupNotFound

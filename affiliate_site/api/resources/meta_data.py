@@ -5,7 +5,9 @@ from collections.abc import Callable
 from rest_framework import serializers
 
 from accounts.services.usage import Rate
-from affiliate_site.api.fields import Input, MetaData, MetaDataValue, row_number
+from affiliate_site.api.fields import row_number
+from affiliate_site.api.inputs import Input
+from affiliate_site.api.maps import MetaData, MetaDataValue
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import (
     AffiliateNotFound,

@@ -6,12 +6,12 @@ from affiliate_site.api.fields import (
     ASCII_SPACE,
     Amount,
     Currency,
-    Input,
     Lookup,
     admitted,
     currency_beside,
 )
 from affiliate_site.api.filters import From, ListFilter, Until, Words
+from affiliate_site.api.inputs import Input
 from affiliate_site.api.shapes.sales import PaymentShape, payment_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PaymentNotFound

@@ -1,20 +1,10 @@
 """How an affiliate wants to be paid: `/affiliates/{id}/payout-methods/`."""
 
-from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
-
 from accounts.services.usage import Rate
-from affiliate_site.api.errors import Flaw, bracketed
-from affiliate_site.api.fields import (
-    TOO_LONG,
-    TOO_MANY,
-    WRONG_TYPE,
-    Flag,
-    Input,
-    OwnRules,
-    text_of,
-)
+from affiliate_site.api.fields import Flag
 from affiliate_site.api.filters import ListFilter
+from affiliate_site.api.inputs import Input
+from affiliate_site.api.maps import Details
 from affiliate_site.api.shapes.people import PayoutMethodShape, payout_method_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PayoutMethodNotFound
@@ -22,41 +12,8 @@ from payouts.models.payments import PayoutMethod
 from payouts.services.payout_methods import refuse_unknown_way, set_payout_method
 from tracking.services.affiliates import affiliate_named
 
-MOST_DETAILS = 20
-LONGEST_KEY = 64
-LONGEST_VALUE = 255
 NO_DETAILS = ("type", "details", "primary")
-
-
-class Details(OwnRules, serializers.DictField):
-    """What a payment needs to know, as the caller names it."""
-
-    def __init__(self, **kwargs):
-        super().__init__(child=serializers.CharField(), **kwargs)
-
-    def to_internal_value(self, data):
-        if not isinstance(data, dict):
-            raise Flaw(WRONG_TYPE, type="object")
-        if len(data) > MOST_DETAILS:
-            raise Flaw(TOO_MANY, limit=MOST_DETAILS)
-        read, flaws = {}, {}
-        said = {key: value for key, value in data.items() if value is not None}
-        for key, value in said.items():
-            try:
-                read[fitting(key, LONGEST_KEY)] = fitting(value, LONGEST_VALUE)
-            except Flaw as flaw:
-                flaws[bracketed(key)] = flaw.detail
-        if flaws:
-            raise ValidationError(flaws)
-        return read
-
-
-def fitting(value, longest: int) -> str:
-    """Text of a bearable length."""
-    text = text_of(value)
-    if len(text) > longest:
-        raise Flaw(TOO_LONG, limit=longest)
-    return text
+OF_EACH_DETAIL = ("additionalProperties", "propertyNames")
 
 
 class PayoutMethodInput(Input):
@@ -64,6 +21,11 @@ class PayoutMethodInput(Input):
 
     details = Details(required=False)
     primary = Flag(required=False)
+
+    @property
+    def schema(self):
+        """Whatever else stands beside `details` and `primary` is a detail itself."""
+        return {name: Details.schema[name] for name in OF_EACH_DETAIL}
 
     def sent(self, data):
         rest = {

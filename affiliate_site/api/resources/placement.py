@@ -1,10 +1,8 @@
 """An affiliate's group and parent."""
 
-from rest_framework.exceptions import ValidationError
-
 from accounts.services.usage import Rate
-from affiliate_site.api.errors import Flaw
-from affiliate_site.api.fields import MISSING, Input, Lookup
+from affiliate_site.api.fields import Lookup
+from affiliate_site.api.inputs import Input
 from affiliate_site.api.shapes.people import AffiliateShape, affiliate_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound
@@ -25,14 +23,10 @@ class ParentInput(Input):
     """Who is the parent: by its id, or `via` its id or referral code."""
 
     aliases = {"affiliate.id": "affiliate_id"}
+    one_of = ("affiliate_id", "via")
 
     affiliate_id = Lookup(required=False)
     via = Lookup(required=False)
-
-    def validate(self, said):
-        if not said.get("affiliate_id") and not said.get("via"):
-            raise ValidationError({"affiliate_id": Flaw(MISSING).detail})
-        return said
 
 
 class PlacementViewSet(TenantViewSet):

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from rest_framework import serializers
 
 from affiliate_site.api.examples import EXAMPLES
-from affiliate_site.api.fields import Input
+from affiliate_site.api.inputs import Input
 from affiliate_site.env import ROOT
 
 DOCUMENT = json.loads((ROOT / "openapi.json").read_text())

@@ -10,14 +10,13 @@ from affiliate_site.api.fields import (
     Amount,
     Email,
     Flag,
-    Input,
-    Items,
     Lookup,
-    MetaData,
     QueryFlag,
     Text,
     admitted,
 )
+from affiliate_site.api.inputs import Input, Items
+from affiliate_site.api.maps import MetaData
 
 MISSING = "Missing mandatory parameter(s)"
 OF_TYPE = "This value should be of type {{ type }}."
