@@ -6,7 +6,8 @@ from threading import Barrier
 
 import pytest
 
-from tests.concurrency.server import all_at_once, serving
+from tests.concurrency.server import all_at_once, key_of
+from tests.proof import books_agree
 
 CLIENTS = 16
 ROUNDS = pytest.mark.parametrize(
@@ -38,32 +39,18 @@ REUSED = {
 class Race:
     """An affiliate to be paid, and clients with two API keys of one account."""
 
-    def __init__(self, server) -> None:
-        self.server = server
-        server.manage("create_account", "race", "--name", "Race")
-        server.manage(
-            "create_program", "race", "spring", "--title", "Spring", "--currency", "EUR"
-        )
-        keys = [server.manage("create_api_key", "race").strip() for _ in range(2)]
+    def __init__(self, server, shop, keys) -> None:
+        self.shop = shop
+        self.payee = shop.mina.slug
         self.clients = [server.client(keys[n % 2]) for n in range(CLIENTS)]
         self.first = self.clients[0]
-        self.payee = self.made("/affiliates/", {"firstname": "A", "lastname": "B"})
-        self.enrolment = self.made(
-            "/programs/spring/affiliates/",
-            {"affiliate": {"id": self.payee["id"]}, "approved": True},
-        )
         self.together = Barrier(CLIENTS)
 
-    def made(self, path, body):
-        status, made = self.first.post(path, body)
-        assert status == 200, made
-        return made
-
     def order(self, amount="5"):
-        return {"affiliate_id": self.payee["id"], "amount": amount, "currency": "EUR"}
+        return {"affiliate_id": self.payee, "amount": amount, "currency": "EUR"}
 
     def click(self):
-        return {"referral_code": self.enrolment["referral_link"]["link"][-7:]}
+        return {"referral_code": self.shop.mina.code}
 
     def post(self, client, path, body, key):
         return client.send("POST", path, json.dumps(body), **{"Idempotency-Key": key})
@@ -87,15 +74,12 @@ class Race:
 
     def transfers(self):
         """How many the ledger has; its books agree."""
-        proof = json.loads(self.server.manage("check_ledger", "--json"))
-        assert (proof["ok"], proof["failures"]) == (True, [])
-        return proof["checked"]["transfers"]
+        return books_agree(self.shop.account).transfers
 
 
 @pytest.fixture
-def race(committed, tmp_path):
-    with serving(tmp_path) as server:
-        yield Race(server)
+def race(server, shop):
+    return Race(server, shop, [key_of(shop.account) for _ in range(2)])
 
 
 def is_replay(answer):
@@ -115,7 +99,7 @@ def test_does_what_is_posted_at_once_with_one_key_once(race, rounds):
         assert Counter(status for status, _, _ in in_round) == {200: CLIENTS}
         assert len({content for _, _, content in in_round}) == 1
         assert Counter(map(is_replay, in_round)) == {True: CLIENTS - 1, False: 1}
-    assert race.listed(f"/affiliates/{race.payee['id']}/payments/") == rounds
+    assert race.listed(f"/affiliates/{race.payee}/payments/") == rounds
     assert race.listed("/clicks/") == rounds
     assert race.transfers() == rounds
 

@@ -6,7 +6,6 @@ Real commits: each test makes an account of its own and leaves it behind.
 from collections import Counter
 from decimal import Decimal
 from itertools import chain
-from uuid import uuid4
 
 import pytest
 
@@ -14,12 +13,9 @@ from payouts.services.commissions import approve
 from payouts.services.funding import top_up
 from payouts.services.ledger import balances_of
 from payouts.services.payments import Order, pay
-from tests.concurrency.worker import Workers
-from tests.factories.accounts import AccountFactory
-from tests.proof import books_agree
-from tests.shop import SOLD, Shop
+from tests.concurrency.worker import PROCESSES
+from tests.shop import SOLD
 
-PROCESSES = 4
 AT_ONCE = 16
 
 
@@ -34,22 +30,11 @@ def rounds(quick, whole):
     )
 
 
-@pytest.fixture(scope="module")
-def workers(django_db_setup, django_db_blocker):
-    """Processes that wait for work."""
-    with django_db_blocker.unblock():
-        started = Workers(PROCESSES)
-    yield started
-    started.end()
-
-
 @pytest.fixture
-def shop(committed):
-    """A program of an account that nobody has seen before; a sale earns all of it."""
-    shop = Shop(AccountFactory(slug=f"race-{uuid4().hex[:12]}"))
+def shop(shop):
+    """A sale of the type `all` earns all of it."""
     shop.type("all", 100)
-    yield shop
-    books_agree(shop.account)
+    return shop
 
 
 def task(shop, act, **told):

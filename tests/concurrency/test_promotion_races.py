@@ -4,38 +4,15 @@ Real commits: each test makes an account of its own and leaves it behind.
 """
 
 from collections import Counter
-from uuid import uuid4
 
-import pytest
-
-from tests.concurrency.worker import Workers
-from tests.factories.accounts import AccountFactory
-from tests.proof import books_agree
-from tests.shop import JOINED, Shop
+from tests.concurrency.worker import PROCESSES
+from tests.shop import JOINED
 from tracking.attribution import Clues
 from tracking.services.affiliates import Application
 from tracking.services.clicks import Visit, record_click
 from tracking.services.prospects import Invitation, invite
 
-PROCESSES = 4
 ROUNDS = 5
-
-
-@pytest.fixture(scope="module")
-def workers(django_db_setup, django_db_blocker):
-    """Processes that wait for work."""
-    with django_db_blocker.unblock():
-        started = Workers(PROCESSES)
-    yield started
-    started.end()
-
-
-@pytest.fixture
-def shop(committed):
-    """A program of an account that nobody has seen before."""
-    shop = Shop(AccountFactory(slug=f"race-{uuid4().hex[:12]}"))
-    yield shop
-    books_agree(shop.account)
 
 
 def invited(shop, *, lastname="Lang", email=None):

@@ -5,51 +5,20 @@ Real commits: each test makes an account of its own and leaves it behind.
 
 from collections import Counter
 from decimal import Decimal
-from uuid import uuid4
 
 import pytest
 from django.db import connection
 
 from payouts.services.ledger import balances_of
-from tests.concurrency.worker import Workers
-from tests.factories.accounts import AccountFactory
-from tests.proof import books_agree
-from tests.shop import Shop
+from tests.concurrency.conftest import is_for_tests
+from tests.concurrency.worker import PROCESSES
 
-PROCESSES = 4
 ROUNDS = 5
 LOSERS = {"DuplicateConversion", "TooManyAttempts"}
 
 
-def is_for_tests(database) -> bool:
-    """pytest-django makes no test database for a run in which no test asks for `db`;
-    what is committed here would then go into the real one."""
-    if database.vendor == "sqlite":
-        return database.settings_dict["NAME"] == database.settings_dict["TEST"]["NAME"]
-    return database.settings_dict["NAME"].startswith("test_")
-
-
 def test_works_on_a_database_of_its_own(db):
     assert is_for_tests(connection)
-
-
-@pytest.fixture(scope="module")
-def workers(django_db_setup, django_db_blocker):
-    """Processes that wait for work."""
-    assert is_for_tests(connection)
-    with django_db_blocker.unblock():
-        started = Workers(PROCESSES)
-    yield started
-    started.end()
-
-
-@pytest.fixture
-def shop(committed):
-    """A program of an account that nobody has seen before."""
-    assert is_for_tests(connection)
-    shop = Shop(AccountFactory(slug=f"race-{uuid4().hex[:12]}"))
-    yield shop
-    books_agree(shop.account)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from tests.command_line import ROOT, environment
 
+PROCESSES = 4
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
 
