@@ -27,6 +27,17 @@ SNAPSHOT = {
 }
 
 
+# Each trigger, and what it does. On PostgreSQL the ones that fire: O and A, not D or R.
+REFUSING_TRIGGERS = {
+    "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": (
+        "SELECT tgname, prosrc FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid"
+        " WHERE tgenabled IN ('O', 'A')"
+    ),
+}
+REFUSAL = "is append-only'"
+
+
 class OnlyGrows(DatabaseError):
     """A row of an append-only table was to be changed or deleted."""
 
@@ -167,15 +178,10 @@ def trigger_names(table: str) -> dict[str, str]:
 
 
 def missing_triggers(table: str) -> list[str]:
-    """The triggers of an append-only table that are not there."""
-    catalogue = (
-        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-        if connection.vendor == "sqlite"
-        else "SELECT tgname FROM pg_trigger WHERE tgenabled <> 'D'"
-    )
+    """The triggers of an append-only table that are not there, or do not refuse."""
     with connection.cursor() as cursor:
-        cursor.execute(catalogue)
-        there = {row[0] for row in cursor.fetchall()}
+        cursor.execute(REFUSING_TRIGGERS[connection.vendor])
+        there = {name for name, says in cursor.fetchall() if REFUSAL in says}
     return [name for name in trigger_names(table) if name not in there]
 
 

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from accounts.exact_json import exact_json
+from tracking.services.looking import LookAgain
 
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
 
@@ -77,8 +78,10 @@ def failed(request):
 
 
 def status_of(failure: BaseException | None) -> int:
-    """503 while the database is away or a lock was not got, else 500."""
-    return 503 if isinstance(failure, OperationalError | InterfaceError) else 500
+    """503 while the database is away, a lock was not got, or what a story looked at
+    would not stand still; else 500."""
+    busy = OperationalError | InterfaceError | LookAgain
+    return 503 if isinstance(failure, busy) else 500
 
 
 def only(*methods: str):

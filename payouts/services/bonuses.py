@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -13,16 +13,17 @@ from django.db.models import Count
 from accounts.models.accounts import Account
 from accounts.services.events import note_each
 from payouts.models.bonuses import Bonus, GoalType, Period
-from payouts.models.commissions import Commission, Kind, Status
+from payouts.models.commissions import Commission, Kind, Purse, Status
 from payouts.reckoning import Circumstances, exact_amount
 from payouts.services.ledger import Books, hold
 from tracking.amounts import ExactSum
-from tracking.money import round_to
+from tracking.money import NOUGHT, round_to
 
 BEGINNING = date(1970, 1, 1)  # where `all_time` began, for its one grant per bonus
 DAYS_OF_A_WEEK = 7
 MONTHS = {Period.MONTH: 1, Period.QUARTER: 3, Period.YEAR: 12}
 TYPE = "bonus"
+AT_ONCE = 100  # purses held together: others wait for their money so long
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Grant:
     reach: Reach
 
     @property
-    def currency(self) -> str:
-        return self.bonus.program.currency
+    def purse(self) -> Purse:
+        return self.affiliate, self.bonus.program.currency
 
     @property
     def exact(self) -> Decimal:
@@ -75,21 +76,28 @@ def grant_bonuses(account: Account, *, at: datetime) -> list[Commission]:
     """Grant what the periods earned that are over; what was granted is not again."""
     if not account.plan.bonuses:
         return []
-    with transaction.atomic():
-        grants = list(_earned(account, at))
-        purses = [(grant.affiliate, grant.currency) for grant in grants]
-        with hold(account, purses, at=at) as books:
-            made = []
-            for grant in grants:
+    purses = sorted({grant.purse for grant in _earned(account, at)})
+    made = []
+    for first in range(0, len(purses), AT_ONCE):
+        made += _grant(account, purses[first : first + AT_ONCE], at=at)
+    return made
+
+
+def _grant(
+    account: Account, purses: Sequence[Purse], *, at: datetime
+) -> list[Commission]:
+    """Grant what a few affiliates earned, seen again now that nobody moves it."""
+    with transaction.atomic(), hold(account, purses, at=at) as books:
+        books.open()
+        among = {affiliate for affiliate, _ in purses}
+        made = []
+        for grant in _earned(account, at, among=among):
+            if grant.purse in purses:
                 commission = _commission(account, grant, books, at)
-                if account.commissions.insert_unless_taken(
-                    commission,
-                    on=("account", "bonus", "affiliate", "period_start"),
-                    among="bonus_id IS NOT NULL",
-                ):
-                    made.append(commission)
-                    books.earn(commission)
-            note_each(account, "commission.created", made, at=at)
+                commission.save(force_insert=True)
+                made.append(commission)
+                books.earn(commission)
+        note_each(account, "commission.created", made, at=at)
     return made
 
 
@@ -120,8 +128,11 @@ def next_first_day(period: str, starts: date) -> date:
     return date(months // 12, months % 12 + 1, 1)
 
 
-def _earned(account: Account, at: datetime) -> Iterator[Grant]:
-    """For each affiliate, span and kind of goal the highest bonus that was reached."""
+def _earned(
+    account: Account, at: datetime, *, among: Collection[int] | None = None
+) -> Iterator[Grant]:
+    """For each affiliate, or these alone, each span and kind of goal: the highest
+    bonus that was reached, unless one was granted."""
     rivals: dict[tuple[int, str, str], list[Bonus]] = defaultdict(list)
     for bonus in account.bonuses.select_related("program").order_by("-goal", "id"):
         rivals[bonus.program_id, bonus.goal_type, bonus.period].append(bonus)
@@ -134,12 +145,13 @@ def _earned(account: Account, at: datetime) -> Iterator[Grant]:
         since = min(bonus.created_at for bonus in bonuses)
         for span in spans(period, since=since, at=at):
             granted = _granted(account, bonuses, span)
-            for affiliate, reach in _reached(account, bonuses[0], span).items():
+            for affiliate, reach in _reached(account, bonuses[0], span, among).items():
                 best = _highest(bonuses, reach, span)
-                settled = granted.get(affiliate, set())
-                if span.ends is None:
-                    settled = settled & {best.pk if best else 0}
-                if best and affiliate in members and not settled:
+                if best is None or affiliate not in members:
+                    continue
+                # All time never ends: there a higher goal may still be reached.
+                settled = best.goal if span.ends is None else NOUGHT
+                if not any(goal >= settled for goal in granted[affiliate]):
                     yield Grant(best, affiliate, span, reach)
 
 
@@ -154,16 +166,18 @@ def _highest(bonuses: Iterable[Bonus], reach: Reach, span: Span) -> Bonus | None
 
 def _granted(
     account: Account, bonuses: Sequence[Bonus], span: Span
-) -> dict[int, set[int]]:
-    """Who was granted which of these bonuses for the span already."""
+) -> dict[int, set[Decimal]]:
+    """The goals that somebody was granted one of these bonuses for, in the span."""
     rows = account.commissions.filter(bonus__in=bonuses, period_start=span.starts)
-    granted: dict[int, set[int]] = defaultdict(set)
-    for affiliate, bonus in rows.values_list("affiliate", "bonus"):
-        granted[affiliate].add(bonus)
+    granted: dict[int, set[Decimal]] = defaultdict(set)
+    for affiliate, goal in rows.values_list("affiliate", "bonus__goal"):
+        granted[affiliate].add(goal)
     return granted
 
 
-def _reached(account: Account, bonus: Bonus, span: Span) -> dict[int, Reach]:
+def _reached(
+    account: Account, bonus: Bonus, span: Span, among: Collection[int] | None
+) -> dict[int, Reach]:
     """What each affiliate sold, but for those of whom a commission still waits."""
     program = bonus.program
     rows = account.commissions.present().filter(
@@ -172,6 +186,8 @@ def _reached(account: Account, bonus: Bonus, span: Span) -> dict[int, Reach]:
         conversion__currency=program.currency,
         **span.moments(),
     )
+    if among is not None:
+        rows = rows.filter(affiliate__in=among)
     waiting = set(
         rows.filter(status=Status.PENDING).values_list("affiliate", flat=True)
     )
@@ -192,23 +208,23 @@ def _reached(account: Account, bonus: Bonus, span: Span) -> dict[int, Reach]:
 def _commission(
     account: Account, grant: Grant, books: Books, at: datetime
 ) -> Commission:
-    bonus, purse = grant.bonus, (grant.affiliate, grant.currency)
-    amount = round_to(grant.currency, grant.exact)
+    bonus, (affiliate, currency) = grant.bonus, grant.purse
+    amount = round_to(currency, grant.exact)
     approves = bonus.program.auto_approve_commissions
     covered = (
         not approves
         or not account.uses_payouts
-        or books.covers(purse, amount, besides=())
+        or books.covers(grant.purse, amount, besides=())
     )
     status, reason = Circumstances(approves=approves, covered=covered).birth()
     final = at if account.uses_payouts and status == Status.APPROVED else None
     return Commission(
         account=account,
-        affiliate_id=grant.affiliate,
+        affiliate_id=affiliate,
         kind=Kind.BONUS,
         commission_type=TYPE,
         name=bonus.title,
-        currency=grant.currency,
+        currency=currency,
         amount=amount,
         rate_kind=bonus.kind,
         rate=bonus.value,

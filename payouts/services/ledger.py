@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Max, Q
 
@@ -67,7 +67,7 @@ class Books:
         self.rows: dict[Slot, LedgerAccount] = {}
         self.balances: dict[Slot, Decimal] = {}
         self.steps: dict[int, int] = {}
-        self.transfers: list[Transfer] = []
+        self.posted: list[tuple[tuple[Slot, Slot], dict[str, Any]]] = []
 
     def earn(self, commission: Commission) -> None:
         """A commission is born, in whatever state."""
@@ -162,9 +162,22 @@ class Books:
 
     def close(self) -> None:
         """Write what was posted: the transfers, then each balance that moved."""
-        if not self.transfers:
+        if not self.posted:
             return
-        self.account.transfers.bulk_create(self.transfers)
+        # Rows without a balance are made here, in one order for everybody.
+        for slot in sorted({it for pair, _ in self.posted for it in pair}, key=str):
+            self._make_sure_of(slot)
+        self.account.transfers.bulk_create(
+            Transfer(
+                account=self.account,
+                currency=debit.currency,
+                debit=self.rows[debit],
+                credit=self.rows[credit],
+                created_at=self.at,
+                **cause,
+            )
+            for (debit, credit), cause in self.posted
+        )
         for slot, row in sorted(self.rows.items(), key=lambda it: it[1].pk):
             if slot in self.balances and row.balance != self.balances[slot]:
                 row.change(balance=self.balances[slot])
@@ -193,18 +206,8 @@ class Books:
         self.open()
         self._shift(debit, -amount)
         self._shift(credit, amount)
-        self.transfers.append(
-            Transfer(
-                account=self.account,
-                currency=debit.currency,
-                kind=kind,
-                debit=self._row(debit),
-                credit=self._row(credit),
-                amount=amount,
-                created_at=self.at,
-                **cause,
-            )
-        )
+        facts = {"kind": kind, "amount": amount} | cause
+        self.posted.append(((debit, credit), facts))
 
     def _shift(self, slot: Slot, amount: Decimal) -> None:
         if slot.place not in STORED:
@@ -228,11 +231,10 @@ class Books:
         )
         return {Slot(it.currency, it.kind, it.affiliate_id): it for it in rows}
 
-    def _row(self, slot: Slot) -> LedgerAccount:
-        """The row of a place; one that stores no balance is made when it is needed."""
+    def _make_sure_of(self, slot: Slot) -> None:
+        """The row of a place: there, made now, or made by another at this moment."""
         if slot not in self.rows and not self._add(slot):
             self.rows |= {it: row for it, row in self._rows().items() if it == slot}
-        return self.rows[slot]
 
     def _add(self, slot: Slot) -> bool:
         """Make a row, unless somebody else does so at this moment."""

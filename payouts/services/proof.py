@@ -167,10 +167,10 @@ class _Books:
 
     def e6_each_commission(self) -> Iterator[Failure]:
         moved = self.moved_by_commission()
-        rows = self.account.commissions.values_list(
-            "id", "status", "amount", "removed_at"
+        rows = self.account.commissions.order_by("id").values_list(
+            "id", "status", "amount", "removed_at", "affiliate"
         )
-        for number, status, amount, removed_at in rows.iterator():
+        for number, status, amount, removed_at, affiliate in rows.iterator():
             lies = moved.get(number, _Moved())
             places = {
                 Status.PENDING: (amount, NOUGHT),
@@ -187,6 +187,28 @@ class _Books:
                     f" {lies.count} transfers, steps {lies.first} to {lies.last}",
                     f"pending {expected[0]}, payable {expected[1]}",
                 )
+            if lies.whose - {affiliate}:
+                yield self.failure(
+                    "E6",
+                    f"commission {number} ({status})",
+                    f"moved for affiliates {sorted(lies.whose)}",
+                    f"affiliate {affiliate}",
+                )
+        yield from self.e6_each_commission_beside_its_sale()
+
+    def e6_each_commission_beside_its_sale(self) -> Iterator[Failure]:
+        """Nothing is earned by a sale that is gone, nor in another currency."""
+        rows = self.account.commissions.present().filter(conversion__isnull=False)
+        sound = Q(conversion__removed_at=None, conversion__currency=F("currency"))
+        for commission in rows.exclude(sound).select_related("conversion"):
+            sale = commission.conversion
+            yield self.failure(
+                "E6",
+                f"commission {commission.pk} ({commission.status})",
+                f"{commission.currency}, by a sale in {sale.currency}, "  # type: ignore[union-attr]
+                f"removed {sale.removed_at or 'never'}",  # type: ignore[union-attr]
+                "a sale that stands, in the same currency",
+            )
 
     def e7_each_payment(self) -> Iterator[Failure]:
         for payment in self.account.payments.order_by("id").iterator():
@@ -198,6 +220,7 @@ class _Books:
                 len(paid) == 1
                 and len(back) == (payment.canceled_at is not None)
                 and all(row.amount == payment.amount for row in rows)
+                and paid[0].debit.affiliate_id == payment.affiliate_id
                 and all(
                     row.reverses_id == paid[0].pk
                     and (row.credit_id, row.debit_id) == sides
@@ -280,7 +303,7 @@ class _Books:
         """The transfers of payments, by payment."""
         booked: dict[int | None, list[Transfer]] = defaultdict(list)
         rows = self.account.transfers.filter(payment__isnull=False)
-        for row in rows.select_related("credit", "payment").order_by("id"):
+        for row in rows.select_related("debit", "credit", "payment").order_by("id"):
             booked[row.payment_id].append(row)
         return booked
 
@@ -315,11 +338,12 @@ class _Books:
     def moved_by_commission(self) -> "dict[int, _Moved]":
         moved: dict[int, _Moved] = defaultdict(_Moved)
         posted = self.account.transfers.filter(commission__isnull=False)
-        rows = posted.values_list("commission", "kind").annotate(
-            ExactSum("amount"), Count("id"), Min("step"), Max("step")
-        )
-        for number, kind, amount, count, first, last in rows:
-            moved[number].add(kind, amount, count, first, last)
+        rows = posted.values_list(
+            "commission", "kind", "debit__affiliate", "credit__affiliate"
+        ).annotate(ExactSum("amount"), Count("id"), Min("step"), Max("step"))
+        for number, kind, payer, payee, *sums in rows:
+            moved[number].whose |= {payer, payee} - {None}
+            moved[number].add(kind, *sums)
         return moved
 
     def failure(
@@ -337,6 +361,7 @@ class _Moved:
     count: int = 0
     first: int = 1
     last: int = 0
+    whose: set[int] = field(default_factory=set)
 
     @property
     def numbered(self) -> bool:

@@ -12,6 +12,7 @@ from accounts.errors import Rejected, Several
 from accounts.models.accounts import Account
 from payouts.errors import UnknownCommissionType
 from payouts.models.commission_types import FIRST_LEVEL, CommissionType, Level
+from payouts.models.commissions import Status
 from payouts.reckoning import Ancestor, Circumstances, Facts, Part, Rate
 from tracking.models.conversions import Conversion
 from tracking.models.programs import Program
@@ -103,11 +104,12 @@ def is_past_cap(conversion: Conversion) -> bool:
             return True
     if cap is None:
         return False
-    account = conversion.account
-    # Locked before it is counted, so that "the first sale only" means the first.
-    account.customers.select_for_update(no_key=True).get(pk=customer.pk)
-    sales = account.conversions.present().filter(customer=customer)
-    return sales.count() > cap
+    # The sale has locked its customer, so that "the first sale only" means the first.
+    sales = conversion.account.conversions.present().filter(customer=customer)
+    earning = conversion.account.commissions.present().exclude(
+        status=Status.DISAPPROVED
+    )
+    return sales.filter(pk__in=earning.values("conversion")).count() >= cap
 
 
 def ancestors_of(conversion: Conversion) -> list[Ancestor]:

@@ -1,7 +1,7 @@
 """Revising: a sale changed, removed, added to, decided; a commission changed.
 
-Each story takes the books of everybody whom it may concern before it writes, looks
-again at what it has seen, and lets a conditional UPDATE decide.
+Each story locks the sale first, so that the sale and who earns by it stay as they are
+seen; then it takes the books of everybody whom it may concern.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.models.accounts import Account
 from accounts.services.events import note_each
-from payouts.errors import CurrencyIsKept, OnlyOfASale
+from payouts.errors import CommissionNotFound, CurrencyIsKept, OnlyOfASale
 from payouts.models.commissions import Commission, Kind
 from payouts.reckoning import reckon, shares
 from payouts.services.commissions import (
@@ -36,11 +36,9 @@ from tracking.models.conversions import Conversion
 from tracking.money import NOUGHT, admit
 from tracking.services.attempts import refuse_known
 from tracking.services.conversions import change, conversion_numbered, remove
-from tracking.services.looking import LookAgain, looking_again
 from tracking.services.programs import refuse_archived
 
 
-@looking_again
 def change_conversion(
     account: Account,
     *,
@@ -55,27 +53,23 @@ def change_conversion(
     """
     try:
         with transaction.atomic():
-            conversion = conversion_numbered(account, conversion_id)
+            conversion = conversion_numbered(account, conversion_id, lock=True)
+            was = conversion.amount
+            change(conversion, changes, at=at)
             if recalculate and "amount" in changes:
                 with held(conversion, at=at) as (books, commissions):
-                    conversion = conversion_numbered(account, conversion_id)
-                    was = conversion.amount
-                    change(conversion, changes, at=at)
                     _recalculate(conversion, commissions, was, books=books, at=at)
-            else:
-                change(conversion, changes, at=at)
     except IntegrityError:
         refuse_known(account, changes.get("external_id"))
         raise
     return conversion
 
 
-@looking_again
 def remove_conversion(account: Account, *, conversion_id: int, at: datetime) -> None:
     """Take a sale and its commissions back for good; what was approved is owed no
     more. A final one keeps them all."""
     with transaction.atomic():
-        conversion = conversion_numbered(account, conversion_id)
+        conversion = conversion_numbered(account, conversion_id, lock=True)
         with held(conversion, at=at) as (books, commissions):
             for commission in commissions:
                 refuse_final(commission)
@@ -85,13 +79,12 @@ def remove_conversion(account: Account, *, conversion_id: int, at: datetime) -> 
                 books.withdraw(commission)
 
 
-@looking_again
 def add_commissions(
     account: Account, *, conversion_id: int, items: Sequence[Item], at: datetime
 ) -> list[Commission]:
     """Book extra rewards for a sale, whatever the caps say; its amount stays."""
     with transaction.atomic():
-        conversion = conversion_numbered(account, conversion_id)
+        conversion = conversion_numbered(account, conversion_id, lock=True)
         affiliate, program = conversion.affiliate, conversion.program
         items = rounded(items, conversion.currency)
         parts = typed(account, program, items, group=affiliate.group_id)
@@ -100,8 +93,6 @@ def add_commissions(
         refuse_archived(program)
         lines = reckon(rates_for(conversion, parts=parts, capped=False))
         with hold(account, purses_of(conversion, lines), at=at) as books:
-            books.open()
-            conversion_numbered(account, conversion_id)  # removed at this moment?
             commissions = grant(conversion, lines, books=books, at=at)
             note_each(account, "commission.created", commissions, at=at)
             for commission in commissions:
@@ -109,7 +100,6 @@ def add_commissions(
     return commissions
 
 
-@looking_again
 def change_commission(
     account: Account, *, commission_id: int, changes: Mapping[str, Any], at: datetime
 ) -> Commission:
@@ -125,7 +115,8 @@ def change_commission(
                 commission = commission_numbered(account, commission_id)
                 _change(commission, changes, [], books=books, at=at)
             return commission
-        with held(_sale_of(seen), at=at) as (books, commissions):
+        sale = conversion_numbered(account, seen.conversion_id, lock=True)
+        with held(sale, at=at) as (books, commissions):
             commission = _one_of(commissions, commission_id)
             _change(commission, changes, commissions, books=books, at=at)
     return commission
@@ -182,13 +173,12 @@ def follow_up_sale(
             decide_all(account, conversion_id=conversion.pk, status=status, at=at)
 
 
-@looking_again
 def decide_all(
     account: Account, *, conversion_id: int, status: str, at: datetime
 ) -> None:
     """Give all commissions of a sale this state, or none; the others stay."""
     with transaction.atomic():
-        conversion = conversion_numbered(account, conversion_id)
+        conversion = conversion_numbered(account, conversion_id, lock=True)
         with held(conversion, at=at) as (books, commissions):
             for commission in commissions:
                 if commission.status != status:
@@ -200,18 +190,12 @@ def held(
     conversion: Conversion, *, at: datetime
 ) -> Iterator[tuple[Books, list[Commission]]]:
     """The books of everybody who earns by a sale, and its commissions as they stand
-    now that nobody else can move them."""
+    now that nobody else can move them. Whoever calls has locked the sale."""
     account = conversion.account
     commissions = account.commissions.present().filter(conversion=conversion)
-    purses = {it.purse for it in commissions}
-    purses.add((conversion.affiliate_id, conversion.currency))
-    with hold(account, purses, at=at) as books:
+    with hold(account, {it.purse for it in commissions}, at=at) as books:
         books.open()
-        conversion_numbered(account, conversion.pk)  # removed at this moment?
-        now = list(commissions.order_by("id"))
-        if not {it.purse for it in now} <= purses:
-            raise LookAgain
-        yield books, now
+        yield books, list(commissions.order_by("id"))
 
 
 def _recalculate(
@@ -289,7 +273,7 @@ def _change(
 
 def _move_sale(commission: Commission, difference: Decimal, *, at: datetime) -> None:
     """The sale's amount goes along with a part of it, not below nought."""
-    sale = _sale_of(commission)
+    sale = conversion_numbered(commission.account, commission.conversion_id or 0)
     try:
         amount = admit(max(sale.amount + difference, NOUGHT), sale.currency)
     except TooManyDigits:
@@ -297,12 +281,8 @@ def _move_sale(commission: Commission, difference: Decimal, *, at: datetime) -> 
     change(sale, {"amount": amount}, at=at)
 
 
-def _sale_of(commission: Commission) -> Conversion:
-    return conversion_numbered(commission.account, commission.conversion_id or 0)
-
-
 def _one_of(commissions: Sequence[Commission], number: int) -> Commission:
     for commission in commissions:
         if commission.pk == number:
             return commission
-    raise LookAgain
+    raise CommissionNotFound

@@ -44,6 +44,8 @@ def server(django_db_setup, django_db_blocker):
 @pytest.fixture
 def shop(committed):
     """A program of an account that nobody has seen before; its books agree at last."""
-    shop = Shop(AccountFactory(slug=f"race-{uuid4().hex[:12]}"))
+    shop = Shop(
+        AccountFactory(slug=f"race-{uuid4().hex[:12]}", plan__name="enterprise")
+    )
     yield shop
     books_agree(shop.account)

@@ -59,6 +59,7 @@ def work() -> None:
     from payouts.services.recording import Sale, record_conversion
     from tests.concurrency.affiliate_acts import AFFILIATE_ACTS
     from tests.concurrency.payment_acts import PAYMENT_ACTS
+    from tests.concurrency.sale_acts import SALE_ACTS
     from tests.shop import items_of
     from tracking.attribution import Clues
     from tracking.services.attempts import admit
@@ -79,6 +80,7 @@ def work() -> None:
     acts = {"sell": sell, "decide": decide}
     acts |= PAYMENT_ACTS
     acts |= AFFILIATE_ACTS
+    acts |= SALE_ACTS
     connection.ensure_connection()
     sys.stdout.write("ready\n")
     sys.stdout.flush()

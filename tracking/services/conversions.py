@@ -14,7 +14,6 @@ from tracking.models.conversions import Conversion
 from tracking.services.attribution import Finding, keep_decision
 from tracking.services.clicks import first_address
 from tracking.services.customers import PRESENT, buyer
-from tracking.services.looking import LookAgain
 from tracking.services.warnings import warnings_about
 
 
@@ -59,9 +58,16 @@ def create_conversion(
     return conversion
 
 
-def conversion_numbered(account: Account, number: int) -> Conversion:
-    """The account's present conversion with this number, its rules beside it."""
+def conversion_numbered(
+    account: Account, number: int, *, lock: bool = False
+) -> Conversion:
+    """The account's present conversion with this number, its rules beside it.
+
+    `lock`: nobody else revises it until the transaction ends.
+    """
     rows = account.conversions.present().select_related("program", "affiliate")
+    if lock:
+        rows = rows.select_for_update(no_key=True, of=("self",))
     conversion = rows.filter(pk=number).first()
     if conversion is None:
         raise ConversionNotFound
@@ -69,7 +75,7 @@ def conversion_numbered(account: Account, number: int) -> Conversion:
 
 
 def change(conversion: Conversion, changes: Mapping[str, Any], *, at: datetime) -> None:
-    """Write what is another value now, if nobody changed the amount meanwhile."""
+    """Write what is another value now; whoever calls has locked the sale."""
     values = {
         name: value
         for name, value in changes.items()
@@ -78,9 +84,8 @@ def change(conversion: Conversion, changes: Mapping[str, Any], *, at: datetime) 
     if not values:
         return
     was = conversion.amount
-    expecting = {"removed_at": None, "amount": was}
-    if not conversion.change(expecting=expecting, **values):
-        raise LookAgain
+    if not conversion.change(expecting={"removed_at": None}, **values):
+        raise ConversionNotFound
     facts: dict[str, Any] = {"fields": sorted(values)}
     if "amount" in values:
         facts["amount"] = [plain(was), plain(values["amount"])]

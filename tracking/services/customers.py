@@ -104,12 +104,13 @@ def buyer(
         if not _insert(account, customer):
             raise LookAgain
         note(account, "customer.created", customer, at=at)
-    elif customer.status != Status.PAYING:
-        locked = _locked(account, customer.public_id)
-        if locked is None:
-            raise LookAgain
-        _set_status(account, locked, Status.PAYING, at)
-    return customer
+        return customer
+    # Locked: who is forgotten at this moment leaves no trace on a later sale.
+    locked = _locked(account, customer.public_id)
+    if locked is None:
+        raise LookAgain
+    _set_status(account, locked, Status.PAYING, at)
+    return locked
 
 
 def rename(
@@ -195,6 +196,7 @@ def remove(account: Account, *, public_id: str, at: datetime) -> None:
         ):
             raise CustomerNotFound
         sales = account.conversions.filter(customer=customer)
+        list(sales.select_for_update(no_key=True).order_by("id").values_list("id"))
         sales.update(user_agent=None, ip=None)
         note(account, "customer.deleted", customer, at=at)
 

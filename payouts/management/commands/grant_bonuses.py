@@ -3,10 +3,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.core.management.base import CommandParser
-from django.db import transaction
+from django.core.management.base import CommandError, CommandParser
 
 from accounts.commands import TellingCommand
+from accounts.errors import Rejected
 from accounts.models.accounts import Account
 from accounts.services.accounts import account_named
 from payouts.services.bonuses import grant_bonuses
@@ -25,13 +25,18 @@ class Command(TellingCommand):
         accounts = [account_named(account)] if account else list(everybody)
         totals: dict[str, Decimal] = defaultdict(Decimal)
         granted = 0
-        with transaction.atomic():
-            for each in accounts:
+        refused = []
+        for each in accounts:
+            try:
                 for commission in grant_bonuses(each, at=at):
                     granted += 1
                     totals[commission.currency] += commission.amount
+            except Rejected as refusal:
+                refused.append(f"{each.slug}: {refusal}")
         lines = [f"{granted} bonuses"]
         lines += [spelled(totals[it], it) for it in sorted(totals)]
         self.tell(
             "\n".join(lines), granted=granted, totals=dict(sorted(totals.items()))
         )
+        if refused:
+            raise CommandError(f"Not every bonus was granted: {'; '.join(refused)}")

@@ -1,6 +1,10 @@
 """operations.md, section 3: the bonuses of closed periods, at the command line."""
 
+from decimal import Decimal
+from io import StringIO
+
 import pytest
+from django.core.management import CommandError, call_command
 
 from tests.command_line import is_refused_as_wrong, refusal, run, run_json
 from tests.proof import books_agree, everything
@@ -73,6 +77,24 @@ def test_grants_those_of_one_account_alone(shop, other_account):
 
     assert told == {"granted": 1, "totals": {"EUR": 50}}
     assert everything(other_account) == before
+
+
+def test_grants_those_of_others_where_one_account_has_too_much(
+    shop, account, other_account
+):
+    rival = earning(Shop(other_account, email="m@notes.example.org"), "5")
+    account.bonuses.update(value=Decimal(900000000000000))
+    out = StringIO()
+
+    with pytest.raises(CommandError) as refused:
+        call_command("grant_bonuses", stdout=out)
+
+    assert out.getvalue() == "1 bonuses\n5.00 EUR\n"
+    assert str(refused.value) == (
+        "Not every bonus was granted: harbor: This value has too many digits."
+    )
+    assert rival.account.commissions.filter(kind="bonus").count() == 1
+    books_agree(account, other_account)
 
 
 def test_refuses_an_unknown_account(shop, account):

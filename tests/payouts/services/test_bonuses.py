@@ -8,10 +8,11 @@ from decimal import Decimal
 import pytest
 
 from payouts.models.commission_types import RateKind
+from payouts.services import bonuses
 from payouts.services.bonuses import grant_bonuses, spans
 from payouts.services.commissions import approve, disapprove
 from payouts.services.funding import top_up
-from payouts.services.ledger import balances_of
+from payouts.services.ledger import balances_of, hold
 from payouts.services.revising import (
     add_commissions,
     change_conversion,
@@ -451,6 +452,49 @@ def test_grants_each_bonus_of_all_time_once(shop, account):
 
     assert granted(account, at=APRIL) == [("minakessler", "Two", Decimal(90))]
     assert granted(account, at=MAY) == []
+
+
+def test_grants_no_lower_bonus_of_all_time_when_a_sale_is_taken_back(shop, account):
+    shop.bonus(goal="1", value="50", period="all_time", title="One")
+    shop.bonus(goal="2", value="90", period="all_time", title="Two")
+    shop.sell("200")
+    sale = shop.sell("200")
+    assert granted(account) == [("minakessler", "Two", Decimal(90))]
+
+    remove_conversion(account, conversion_id=sale.pk, at=APRIL)
+
+    assert granted(account, at=MAY) == []
+
+
+def test_looks_again_at_what_was_earned_once_nobody_can_move_it(
+    shop, account, monkeypatch
+):
+    shop.bonus(goal="1", value="50", title="One")
+    shop.bonus(goal="2", value="90", title="Two")
+    shop.sell("200")
+    late = shop.commission_of(shop.sell("200"))
+    disapprove(account, commission_id=late.pk, at=SOLD)
+
+    def hold_late(*args, **kwargs):
+        """Somebody approves between the first look and the lock."""
+        approve(account, commission_id=late.pk, at=APRIL)
+        return hold(*args, **kwargs)
+
+    monkeypatch.setattr(bonuses, "hold", hold_late)
+
+    assert granted(account) == [("minakessler", "Two", Decimal(90))]
+
+
+def test_holds_the_books_of_a_few_at_a_time(shop, account, monkeypatch):
+    monkeypatch.setattr(bonuses, "AT_ONCE", 2)
+    shop.bonus(goal="1", value="50")
+    for name in "abcde":
+        shop.sell("200", member=shop.join("Odette", f"Varga{name}"))
+
+    made = granted(account)
+
+    assert [slug for slug, *_ in made] == [f"odettevarga{name}" for name in "abcde"]
+    assert granted(account) == []
 
 
 def test_counts_all_time_from_before_the_bonus(shop, account):

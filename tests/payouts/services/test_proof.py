@@ -276,6 +276,67 @@ def test_finds_a_table_without_its_triggers(account, monkeypatch):
     ] * 2
 
 
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has no such modes")
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "ALTER TABLE payouts_transfer ENABLE REPLICA TRIGGER"
+        " payouts_transfer_refuses_update",
+        "CREATE OR REPLACE FUNCTION payouts_transfer_only_grows() RETURNS trigger"
+        " LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$",
+    ],
+    ids=["fires for replicas alone", "refuses nothing"],
+)
+def test_finds_a_trigger_that_lets_changes_pass(account, spoil):
+    execute(spoil)
+
+    assert found(account) == {"E10"}
+
+
+def test_finds_two_equal_commissions_that_changed_hands(shop, account):
+    mine = shop.commission_of(shop.sell("200"))
+    rival = shop.join("Odette", "Varga")
+    hers = shop.commission_of(shop.sell("200", member=rival))
+
+    for one, other in ((mine, hers), (hers, mine)):
+        execute(
+            "UPDATE payouts_commission SET affiliate_id = %s WHERE id = %s",
+            *(one.affiliate_id, other.pk),
+        )
+
+    failures = prove([account], at=LATER).failures
+    assert [(it.equation, it.row) for it in failures] == [
+        ("E6", f"commission {mine.pk} (pending)"),
+        ("E6", f"commission {hers.pk} (pending)"),
+    ]
+
+
+def test_finds_two_equal_payments_that_changed_hands(shop, account):
+    rival = shop.join("Odette", "Varga")
+    orders = [Order(it.slug, Decimal(5), "EUR") for it in (shop.mina, rival)]
+    mine, hers = pay(account, orders=orders, at=SOLD)
+
+    for one, other in ((mine, hers), (hers, mine)):
+        execute(
+            "UPDATE payouts_payment SET affiliate_id = %s WHERE id = %s",
+            *(one.affiliate_id, other.pk),
+        )
+
+    assert [it.equation for it in prove([account], at=LATER).failures] == ["E7"] * 2
+
+
+@pytest.mark.parametrize(
+    "spoil", ["removed_at = created_at", "currency = 'USD'"], ids=["removed", "dollars"]
+)
+def test_finds_a_commission_that_its_sale_does_not_bear(account, commission, spoil):
+    execute(
+        f"UPDATE tracking_conversion SET {spoil} WHERE id = %s",  # noqa: S608
+        commission.conversion_id,
+    )
+
+    assert found(account) == {"E6"}
+
+
 @pytest.mark.parametrize(
     ("rows", "column"),
     [
@@ -418,7 +479,7 @@ def test_finds_a_payment_that_was_given_to_somebody_else(account, payment):
         *(rival.pk, payment.pk),
     )
 
-    assert found(account) == {"E3", "E12"}
+    assert found(account) == {"E3", "E7", "E12"}
 
 
 def test_names_the_payment_that_stands_again(account, payment):

@@ -9,6 +9,7 @@ from accounts.errors import Several
 from payouts.models.commission_types import RateKind
 from payouts.reckoning import Circumstances, Rate
 from payouts.services.rates import is_past_cap, rates_for, typed
+from payouts.services.revising import remove_conversion
 from tests.conftest import NOW
 from tests.proof import books_agree
 from tests.shop import SOLD, Shop, items_of
@@ -173,11 +174,26 @@ def test_lets_every_sale_without_a_customer_earn(shop):
 def test_does_not_count_removed_sales(shop):
     first = shop.sell("0", customer_id="acct-1")
     shop.program.change(recurring=False)
-    first.change(removed_at=NOW)
+    remove_conversion(shop.account, conversion_id=first.pk, at=NOW)
 
     sale = shop.sell("200", customer_id="acct-1")
 
     assert shop.commission_of(sale).status == "pending"
+
+
+@pytest.mark.parametrize("cap", [1, 2])
+def test_counts_only_sales_that_earn(shop, cap):
+    """Contract 7.5: the cap says how many earn, not how many were tried."""
+    shop.program.change(recurring_cap=cap)
+    first, *_ = [shop.sell("200", customer_id="acct-1") for _ in range(cap + 1)]
+    remove_conversion(shop.account, conversion_id=first.pk, at=NOW)
+
+    statuses = [
+        shop.commission_of(shop.sell("200", customer_id="acct-1")).status
+        for _ in range(2)
+    ]
+
+    assert statuses == ["pending", "disapproved"]
 
 
 def test_counts_sales_that_earned_nothing(shop):

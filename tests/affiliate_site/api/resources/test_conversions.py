@@ -15,6 +15,7 @@ from accounts.services.accounts import lock
 from affiliate_site.api.resources import conversions as endpoint
 from payouts.models.commission_types import RateKind
 from payouts.services.commissions import approve, disapprove
+from payouts.services.revising import remove_conversion
 from tests.conftest import Api
 from tests.proof import books_agree, everything
 from tests.shop import SOLD, Shop, remove
@@ -1310,7 +1311,7 @@ def test_does_not_know_the_sales_of_other_accounts(api, shop, other_account):
 
 def test_does_not_show_removed_sales(api, shop):
     sale = shop.sell("0", external_id="order-1")
-    sale.change(removed_at=SOLD)
+    remove_conversion(shop.account, conversion_id=sale.pk, at=SOLD)
 
     assert refusal(api.get(f"/conversions/{sale.pk}/"), 404) == ["Conversion not found"]
     assert said(api.get("/conversions/")) == []
