@@ -24,6 +24,7 @@ from affiliate_site import door
 
 STATUS_OF_KIND = {Rejected: 400, Missing: 404, Conflict: 409}
 LONGEST_ECHO = 255
+MISSING = "Missing mandatory parameter(s)"
 PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")
 
 
@@ -69,7 +70,7 @@ def answer_failure(failure, context):
             {"errors": [told(it) for it in refusals]}, status=status_of(failure)
         )
     if isinstance(failure, ValidationError):
-        return Response({"errors": list(flat(failure.detail))}, status=400)
+        return Response({"errors": entries_of(failure, context["view"])}, status=400)
     if isinstance(failure, NotAuthenticated | AuthenticationFailed):
         return unauthenticated(request, failure)
     if isinstance(failure, PermissionDenied):
@@ -118,6 +119,15 @@ def flat(detail, path: str = "") -> Iterator[dict[str, str]]:
     else:
         for number, inner in enumerate(detail):
             yield from flat(inner, joined(path, number))
+
+
+def entries_of(failure: ValidationError, view) -> list[dict[str, str]]:
+    """The flaws of fields; on tracking, what is missing is told once, alone."""
+    entries = list(flat(failure.detail))
+    others = [it for it in entries if it["message"] != MISSING]
+    if view.action not in view.tracks or len(others) == len(entries):
+        return entries
+    return [*others, {"message": MISSING}]
 
 
 def joined(path: str, step: str | int) -> str:

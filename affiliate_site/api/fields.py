@@ -14,11 +14,11 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from accounts.errors import DomainError
-from affiliate_site.api.errors import Flaw
+from affiliate_site.api.errors import MISSING, Flaw
 from tracking.money import WHOLE_DIGITS, admit, currency_named, read_amount
 
 ASCII_SPACE = " \t\r\n\f\v"
-MISSING = "Missing mandatory parameter(s)"
+
 WRONG_TYPE = "This value should be of type {{ type }}."
 TOO_LONG = "This value is too long, {{ limit }} characters at most."
 TOO_SHORT = "This value is too short, {{ limit }} characters at least."

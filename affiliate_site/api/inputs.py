@@ -6,9 +6,8 @@ In a body `null` means "not sent", so a field never sees it unless it allows it.
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from affiliate_site.api.errors import Flaw
+from affiliate_site.api.errors import MISSING, Flaw
 from affiliate_site.api.fields import (
-    MISSING,
     NOT_BLANK,
     TOO_MANY,
     WRONG_TYPE,

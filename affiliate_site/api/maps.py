@@ -94,7 +94,15 @@ class CustomFields(OwnRules, serializers.DictField):
             return fitting(value, LONGEST_ANSWER)
         if len(value) > MOST_CHOICES:
             raise Flaw(TOO_MANY, limit=MOST_CHOICES)
-        return [fitting(each, LONGEST_ANSWER) for each in value]
+        read, flaws = [], {}
+        for number, each in enumerate(value):
+            try:
+                read.append(fitting(each, LONGEST_ANSWER))
+            except Flaw as flaw:
+                flaws[number] = flaw.detail
+        if flaws:
+            raise ValidationError(flaws)
+        return read
 
 
 class Details(OwnRules, serializers.DictField):
@@ -125,7 +133,7 @@ def read_each(data: dict, read) -> dict:
     for key, value in data.items():
         try:
             pairs.append(read(key, value))
-        except Flaw as flaw:
+        except ValidationError as flaw:
             flaws[bracketed(key)] = flaw.detail
     if flaws:
         raise ValidationError(flaws)

@@ -26,7 +26,8 @@ from affiliate_site.api.resources.customers import (
 )
 from affiliate_site.api.shapes.sales import ConversionShape, CustomerShape
 from affiliate_site.api.viewsets import TenantViewSet
-from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_nul
+from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_odd_text
+from payouts.errors import CurrencyIsKept
 from payouts.models.commissions import Status
 from payouts.services.revising import (
     conversion_known_as,
@@ -75,6 +76,18 @@ class SaleTold(SaleInput):
     status = Decision(required=False)
 
 
+class SameCurrency(Lookup):
+    """The currency that the sale is in, any case; the context's."""
+
+    form: ClassVar = Currency.form
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        if text.upper() != self.context["currency"]:
+            raise Flaw(CurrencyIsKept.message)
+        return text
+
+
 class SaleNamed(Input):
     """Which sale."""
 
@@ -85,7 +98,7 @@ class SaleFollowUp(SaleNamed):
     """What became of a sale; its commissions follow the amount unless told not to."""
 
     amount = KnownAmount(required=False)
-    currency = Currency(required=False)
+    currency = SameCurrency(required=False)
     meta_data = MetaData(required=False)
     status = Decision(required=False)
     recalculate_commissions = Flag(required=False)
@@ -137,13 +150,13 @@ class Postback(TenantViewSet):
             self.body = from_query(self.plain_request.GET)
 
     def read_as(self, declaration, data, **context):
-        """Fields are read when it is their turn, and NUL is a flaw of a field."""
-        self.refuse_nul()
+        """Fields are read when it is their turn, and odd text is a flaw of a field."""
+        self.refuse_odd_text()
         return super().read_as(declaration, data, **context)
 
-    def refuse_nul(self, *names):
+    def refuse_odd_text(self, *names):
         if not self.reads_body():
-            refuse_nul(self.plain_request.GET, *names)
+            refuse_odd_text(self.plain_request, *names)
 
 
 class ConversionPostback(Postback, ConversionViewSet):
@@ -157,7 +170,7 @@ class ConversionPostback(Postback, ConversionViewSet):
     def create(self, request):
         """Record a sale, decided or not; refused, nothing is stored."""
         demand(self.body, "external_id")
-        self.refuse_nul("external_id")
+        self.refuse_odd_text("external_id")
         external_id = self.admit_sale()
         said = self.read()
         conversion = record_decided(
@@ -180,7 +193,6 @@ class ConversionPostback(Postback, ConversionViewSet):
             conversion=conversion,
             changes={key: said[key] for key in ("amount", "meta_data") if key in said},
             recalculate=said.get("recalculate_commissions", True),
-            currency=said.get("currency"),
             status=said.get("status"),
             at=self.at,
         )

@@ -30,6 +30,10 @@ class Item:
     amount_path: str = "amount"
     type_path: str = "commission_type"
 
+    @property
+    def type_name(self) -> str:
+        return DEFAULT if self.commission_type is None else self.commission_type
+
 
 def typed(
     account: Account, program: Program, items: Sequence[Item], *, group: int | None
@@ -44,11 +48,11 @@ def typed(
     unknown: list[Rejected] = [
         UnknownCommissionType(path=item.type_path)
         for item in items
-        if (item.commission_type or DEFAULT) not in by_name
+        if item.type_name not in by_name
     ]
     if unknown:
         raise Several(unknown)
-    named = [by_name[item.commission_type or DEFAULT] for item in items]
+    named = [by_name[item.type_name] for item in items]
     rates = {it.pk: rate_of(it) for it in types} | _group_rates(account, types, group)
     return [
         Part(

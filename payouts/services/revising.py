@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.models.accounts import Account
 from accounts.services.events import note_each
-from payouts.errors import CommissionNotFound, CurrencyIsKept, OnlyOfASale
+from payouts.errors import CommissionNotFound, OnlyOfASale
 from payouts.models.commissions import Commission, Kind
 from payouts.reckoning import reckon, shares
 from payouts.services.commissions import (
@@ -153,13 +153,10 @@ def follow_up_sale(
     conversion: Conversion,
     changes: Mapping[str, Any],
     recalculate: bool,
-    currency: str | None,
     status: str | None,
     at: datetime,
 ) -> None:
     """What a shop tells of a sale later, its amount or decision; all or nothing."""
-    if currency is not None and currency != conversion.currency:
-        raise CurrencyIsKept
     with transaction.atomic():
         if changes:
             change_conversion(

@@ -27,7 +27,6 @@ def follow_up(account, *, external_id, status=None, recalculate=True, **changes)
         conversion=conversion_known_as(account, external_id),
         changes=exact(changes),
         recalculate=recalculate,
-        currency=None,
         status=status,
         at=AT,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from accounts.errors import Rejected, Several
 from accounts.ids import random_text
 from accounts.models.accounts import Account
 from accounts.services.events import note
@@ -131,23 +132,27 @@ def change_enrolment(
 def refuse_taken(
     account: Account, program: Program, affiliate: Affiliate, coupon: str | None
 ) -> None:
-    """Name what stands in the way of an enrolment, if anything does."""
+    """Name all that stands in the way of an enrolment."""
+    taken: list[Rejected] = []
     if account.enrolments.filter(program=program, affiliate=affiliate).exists():
-        raise AlreadyEnrolled
+        taken.append(AlreadyEnrolled())
     if coupon is not None and account.coupons.filter(code=coupon).exists():
-        raise CouponTaken
+        taken.append(CouponTaken())
+    _refuse(taken)
 
 
 def refuse_taken_codes(
     account: Account, enrolment: Enrolment, *, coupon: str | None, code: str | None
 ) -> None:
-    """Name the code that another enrolment has, if one does."""
+    """Name each code that another enrolment has."""
+    taken: list[Rejected] = []
     coupons = account.coupons.exclude(enrolment=enrolment)
     if coupon is not None and coupons.filter(code=coupon).exists():
-        raise CouponTaken
+        taken.append(CouponTaken())
     codes = account.referral_codes.exclude(enrolment=enrolment)
     if code is not None and codes.filter(code=code).exists():
-        raise ReferralCodeTaken
+        taken.append(ReferralCodeTaken())
+    _refuse(taken)
 
 
 def enrolment_named(
@@ -202,6 +207,11 @@ def _affiliate_of(account: Account, entry: Entry) -> Affiliate:
     if affiliate is None:
         raise UnknownAffiliate
     return affiliate
+
+
+def _refuse(taken: list[Rejected]) -> None:
+    if taken:
+        raise Several(taken) if len(taken) > 1 else taken[0]
 
 
 def give_code(

@@ -379,6 +379,9 @@ MESSAGES = {
     "half a pair": ({"asset_id": "4-b81d20"}, None, MISSING),
     "blank customer alone": ({"customer_id": " "}, None, MISSING),
     "blank coupon": ({"coupon": " "}, None, blank("coupon")),
+    "empty coupon": ({"coupon": ""}, None, blank("coupon")),
+    "empty before a code": ({"click_id": "", "referral_code": "a"}, None, NO_CLICK),
+    "part without amount": ({"commissions": [{"comment": "lamp"}]}, mina, MISSING),
     "blank click": ({"click_id": "\t"}, None, blank("click_id")),
     "blank half": (
         {"asset_id": "4-b81d20", "source_id": " "},
@@ -476,10 +479,6 @@ FIELDS = {
     "names for numbers": (
         {"commissions": {"a": {"sub_amount": "5"}}},
         odd_type("commissions", "array"),
-    ),
-    "part": (
-        {"commissions": [{"comment": "lamp"}]},
-        flaw("commissions[0].sub_amount", MISSING),
     ),
     "clue": ({"coupon": {"a": "b"}}, odd_type("coupon", "string")),
     "status": ({"status": "paid"}, odd_status("paid")),
@@ -804,7 +803,10 @@ REFUSED = {
         {"currency": "USD"},
         flaw("currency", "The currency of a conversion cannot change"),
     ),
-    "unknown currency": ({"currency": "zzz"}, flaw("currency", "Unknown currency")),
+    "unknown currency": (
+        {"currency": "zzz"},
+        flaw("currency", "The currency of a conversion cannot change"),
+    ),
     "status": ({"status": "paid"}, odd_status("paid")),
     "blank status": ({"status": " "}, odd_status("")),
     "amount": ({"amount": "1e2"}, flaw("amount", NO_NUMBER)),

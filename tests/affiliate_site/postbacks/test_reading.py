@@ -5,7 +5,11 @@ from django.http import QueryDict
 from django.test import RequestFactory
 from rest_framework.exceptions import ValidationError
 
-from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_nul
+from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_odd_text
+
+
+def is_odd(text):
+    return "\x00" in text or "\ufffd" in text
 
 
 def read(query):
@@ -20,7 +24,20 @@ def read(query):
         pytest.param("", {}, id="nothing"),
         pytest.param("amount=100", {"amount": "100"}, id="text"),
         pytest.param("coupon=a%20b+c%C3%A9", {"coupon": "a b cé"}, id="escaped"),
-        pytest.param("coupon=", {}, id="empty"),
+        pytest.param("amount=&status=", {}, id="empty"),
+        *(
+            pytest.param(f"{name}=", {name: "", proper: ""}, id=f"empty {name}")
+            for name, proper in [
+                *(("coupon", "coupon"), ("click_id", "click_id")),
+                *(("ref", "referral_code"), ("a", "asset_id"), ("sid", "source_id")),
+                *(("tracking_id", "tracking_id"), ("visitor_id", "visitor_id")),
+            ]
+        ),
+        pytest.param(
+            "commissions[0][sub_amount]=&commissions[1][sub_amount]=2",
+            {"commissions": [{}, {"sub_amount": "2"}]},
+            id="empty in a list",
+        ),
         pytest.param("coupon=+", {"coupon": " "}, id="blank"),
         pytest.param("amount=1&amount=2", {"amount": "2"}, id="the last counts"),
         pytest.param(
@@ -91,13 +108,29 @@ def test_takes_the_number_of_a_part_however_long(digits):
     assert said["commissions"] == [{"sub_amount": "1"}, {"sub_amount": "2"}]
 
 
-@pytest.mark.parametrize("query", ["coupon=%00", "colour=a%00b", "meta_data[a]=%00"])
-def test_refuses_nul_in_whatever_parameter(query):
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("coupon=%00", "colour=a%00b", "meta_data[a]=%00"),
+        *(
+            "coupon=%ff",
+            "colour=a%c3",
+            "meta_data[%fe]=b",
+            "a=1&external_id=o%ffr&b=%20",
+        ),
+    ],
+)
+def test_refuses_what_is_no_text_in_whatever_parameter(query):
     with pytest.raises(ValidationError) as refused:
-        refuse_nul(QueryDict(query))
+        refuse_odd_text(RequestFactory().get(f"/?{query}"))
 
-    name = QueryDict(query).dict().popitem()[0]
+    [name] = [it for it, value in QueryDict(query).items() if is_odd(it + value)]
     assert refused.value.detail == {name: ["This value is not valid text."]}
+
+
+@pytest.mark.parametrize("query", ["", "coupon=%EF%BF%BD", "a=b+c%C3%A9&d", "&&=&"])
+def test_lets_text_pass(query):
+    refuse_odd_text(RequestFactory().get(f"/?{query}"))
 
 
 @pytest.mark.parametrize(

@@ -599,6 +599,10 @@ FIELDS = {
         {"commission_type": "Standard"},
         [("commission_type", "Unknown commission type")],
     ),
+    "type-blank": (
+        {"commission_type": " "},
+        [("commission_type", "Unknown commission type")],
+    ),
     "type-flag": ({"commission_type": False}, [("commission_type", STRING)]),
     "parts-object": (
         {"commissions": {"sub_amount": 1}},
@@ -611,14 +615,6 @@ FIELDS = {
     "parts-101": (
         {"commissions": [{"sub_amount": 1}] * 101},
         [("commissions", "This list holds 100 items at most.")],
-    ),
-    "part-without-amount": (
-        {"commissions": [{"sub_amount": 1}, {}]},
-        [("commissions[1].sub_amount", MISSING)],
-    ),
-    "part-with-null": (
-        {"commissions": [{"sub_amount": None, "amount": 1}]},
-        [("commissions[0].sub_amount", MISSING)],
     ),
     "part-odd": (
         {
@@ -686,6 +682,30 @@ def test_names_every_field_that_is_wrong(api, shop, account, clue, name):
 
     assert flaws(response) == wrong
     assert everything_but(account, "ApiKey", "ConversionAttempt") == before
+
+
+@pytest.mark.parametrize(
+    "parts", [[{}, {}], [{"sub_amount": 1}, {}], [{"sub_amount": None, "amount": 1}]]
+)
+def test_tells_once_that_parts_lack_their_amounts(api, shop, clue, parts):
+    response = api.post("/conversions/", clue | {"commissions": parts})
+
+    assert refusal(response) == [MISSING]
+
+
+def test_tells_what_is_odd_beside_what_is_missing(api, shop, clue):
+    told = clue | {"commissions": [{}, {"sub_amount": "x"}, {}]}
+
+    response = api.post("/conversions/", told)
+
+    assert response.json()["errors"] == [
+        {
+            "message": "This value should be a number.",
+            "message_raw": "This value should be a number.",
+            "property_path": "commissions[1].sub_amount",
+        },
+        {"message": MISSING},
+    ]
 
 
 def test_gives_the_template_of_a_message_too(api, shop, clue):
