@@ -12,6 +12,7 @@ from accounts.services.usage import add, begin
 
 NOWHERE = "0.0.0.0"  # noqa: S104 - an address that cannot be read, e.g. a unix socket
 WRONG_KEYS = "300/m"
+PAGE_CALLS = "120/m"
 
 
 def address(request) -> str:
@@ -40,6 +41,14 @@ def too_many_wrong_keys(request) -> bool:
     """Count one wrong key of this address; a right key is never counted."""
     usage = get_usage(
         request, group="wrong-keys", key="ip", rate=WRONG_KEYS, increment=True
+    )
+    return bool(usage and usage["should_limit"])
+
+
+def too_many_calls(request, name: str) -> bool:
+    """Count one call of the browser script by this address, to this endpoint."""
+    usage = get_usage(
+        request, group=f"track-{name}", key="ip", rate=PAGE_CALLS, increment=True
     )
     return bool(usage and usage["should_limit"])
 

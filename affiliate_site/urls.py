@@ -29,6 +29,7 @@ reference = door.only("GET", "HEAD")(
 urlpatterns = [
     path("1.6/", include("affiliate_site.api.urls")),
     path("1.7/pb/", include("affiliate_site.postbacks.urls")),
+    path("track/", include("affiliate_site.browser.urls")),
     path("docs/", reference),
     path("openapi.json", openapi),
 ]

@@ -58,6 +58,7 @@ class Circumstances:
 
     approves: bool  # the program approves commissions by itself
     warnings: Sequence[str] = ()
+    told_by_page: bool = False  # and the program does not trust pages
     past_cap: bool = False
     covered: bool = True  # by the payout balance, where there is one
     leads: str | None = None  # the state of the commission that this one follows
@@ -70,6 +71,8 @@ class Circumstances:
             return DISAPPROVED, "past the program's cap for this customer"
         if self.warnings:
             return PENDING, f"waits for a look: {', '.join(self.warnings)}"
+        if self.told_by_page:
+            return PENDING, "told by a page, which anybody can open"
         if not self.approves:
             return PENDING, "the program lets somebody decide"
         if not self.covered:

@@ -42,6 +42,9 @@ REGISTERING: Order = REST[1:]
 # A postback is called by a click's id: the click comes before the code.
 POSTBACK: Order = (CUSTOMER, COUPON, CLICK_ID, REFERRAL_CODE, ASSET_ID, TRACKING_ID)
 REGISTERING_POSTBACK: Order = POSTBACK[1:]
+# A page knows its customer, what was typed in, and the visitor's cookie.
+BROWSER: Order = (CUSTOMER, COUPON, TRACKING_ID)
+REGISTERING_BROWSER: Order = BROWSER[1:]
 
 # What the API calls the clue that decided; the others as they are.
 SOURCE_NAMES = {CLICK_ID: "click", ASSET_ID: "asset_source"}

@@ -77,19 +77,25 @@ def rate_of(kind: CommissionType) -> Rate:
 
 
 def rates_for(
-    conversion: Conversion, *, parts: Sequence[Part], capped: bool = True
+    conversion: Conversion,
+    *,
+    parts: Sequence[Part],
+    capped: bool = True,
+    by_page: bool = False,
 ) -> Facts:
     """What the commissions of a sale depend on, as plain data.
 
     Not `capped`: rewards that are added to a sale, however much its customer earned.
     """
+    program = conversion.program
     return Facts(
         currency=conversion.currency,
         affiliate=conversion.affiliate_id,
         parts=parts,
         circumstances=Circumstances(
-            approves=conversion.program.auto_approve_commissions,
+            approves=program.auto_approve_commissions,
             warnings=tuple(conversion.warnings or ()),
+            told_by_page=by_page and not program.auto_approve_browser_sales,
             past_cap=capped and is_past_cap(conversion),
         ),
         ancestors=ancestors_of(conversion),

@@ -38,6 +38,7 @@ class Sale:
     ip: str | None = None
     ignore_cookie_age: bool = False
     order: Order = REST
+    by_page: bool = False  # a browser told it
 
 
 @looking_again
@@ -70,7 +71,7 @@ def record_conversion(account: Account, *, sale: Sale, at: datetime) -> Conversi
             ip=sale.ip,
             at=at,
         )
-        lines = reckon(rates_for(conversion, parts=parts))
+        lines = reckon(rates_for(conversion, parts=parts, by_page=sale.by_page))
         with hold(account, purses_of(conversion, lines), at=at) as books:
             commissions = grant(conversion, lines, books=books, at=at)
             note(account, "conversion.created", conversion, at=at)

@@ -160,6 +160,7 @@ def test_keeps_enough_to_do_the_arithmetic_again():
         "circumstances": {
             "approves": False,
             "warnings": [],
+            "told_by_page": False,
             "past_cap": False,
             "covered": True,
             "leads": None,

@@ -89,6 +89,8 @@ class Click(Owned):
     user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001
     ip = models.GenericIPAddressField(null=True)
     meta_data = models.JSONField(default=dict)
+    # From a browser: what makes a repeat the same visit, as one unreadable word.
+    fold = models.CharField(max_length=64, null=True)  # noqa: DJ001
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = ClickQuerySet.as_manager()
@@ -102,6 +104,11 @@ class Click(Owned):
                 condition=models.Q(enrolment__isnull=False, affiliate__isnull=False)
                 | models.Q(prospect__isnull=False, enrolment=None, affiliate=None),
                 name="a_click_is_somebodys",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "fold"],
+                condition=models.Q(fold__isnull=False),
+                name="one_click_per_fold",
             ),
         ]
         indexes = [
@@ -125,3 +132,30 @@ class Click(Owned):
 
     def __str__(self) -> str:
         return str(self.public_id)
+
+
+class VisitorQuerySet(OwnedQuerySet["Visitor"]):
+    """Visitors of one account."""
+
+
+class Visitor(Owned):
+    """A tracking id that a browser was given, and the click that it stands for."""
+
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="visitors", db_index=False
+    )
+    tracking_id = models.CharField(max_length=32)
+    click = models.ForeignKey(Click, models.PROTECT, related_name="+", db_index=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = VisitorQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "tracking_id"], name="one_visitor_per_id"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.tracking_id

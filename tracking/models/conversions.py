@@ -129,6 +129,7 @@ class Origin(models.TextChoices):
 
     API = "api"
     POSTBACK = "postback"
+    BROWSER = "browser"
 
 
 class ConversionAttempt(Owned):

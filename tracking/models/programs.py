@@ -47,6 +47,8 @@ class Program(Owned):
     group_label = models.CharField(max_length=255, blank=True)
     auto_approve_affiliates = models.BooleanField(default=False)
     auto_approve_commissions = models.BooleanField(default=False)
+    # Whoever reads a page can tell of a sale there: by itself that approves nothing.
+    auto_approve_browser_sales = models.BooleanField(default=False, db_default=False)
     recurring = models.BooleanField(default=True)
     recurring_cap = models.PositiveIntegerField(null=True)
     recurring_period_days = models.PositiveIntegerField(null=True)

@@ -2,11 +2,12 @@
 
 import ipaddress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.utils.crypto import salted_hmac
 
 from accounts.models.accounts import Account
 from tracking.attribution import ASSET_ID, REFERRAL_CODE, Clues
@@ -17,6 +18,7 @@ from tracking.services.attribution import weigh
 from tracking.services.looking import LookAgain, looking_again
 
 LONGEST_ADDRESS = 2048
+FOLD = 60  # seconds
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,11 @@ class Visit:
 
 
 @looking_again
-def record_click(account: Account, *, visit: Visit, at: datetime) -> Click:
-    """Record a visit; every call makes a new click."""
+def record_click(
+    account: Account, *, visit: Visit, at: datetime, folds: bool = False
+) -> Click:
+    """Record a visit. Every call makes a new click, unless it `folds`: the same link
+    from the same address and user agent within a minute is one."""
     finding = weigh(
         account,
         clues=visit.clues,
@@ -57,11 +62,44 @@ def record_click(account: Account, *, visit: Visit, at: datetime) -> Click:
         "meta_data": visit.meta_data,
         "created_at": at,
     }
-    if prospect is None:
+    if prospect is None and not folds:
         return account.clicks.create(**values)
     with transaction.atomic():
-        _refuse_promoted(account, prospect)
+        if prospect is not None:
+            _refuse_promoted(account, prospect)
+        if folds:
+            return _folded(account, visit, values, at)
         return account.clicks.create(**values)
+
+
+def _folded(
+    account: Account, visit: Visit, values: dict[str, Any], at: datetime
+) -> Click:
+    """The click of this visit a moment ago, else a new one."""
+    minute = int(at.timestamp()) // FOLD
+    now, before = (_fold(visit, values, number) for number in (minute, minute - 1))
+    same = account.clicks.filter(
+        fold__in=(now, before), created_at__gt=at - timedelta(seconds=FOLD)
+    )
+    click = Click(account=account, fold=now, **values)
+    return (
+        same.first()
+        or (
+            account.clicks.insert_unless_taken(
+                click, on=("account", "fold"), among="fold IS NOT NULL"
+            )
+            and click
+        )
+        or account.clicks.get(fold=now)
+    )
+
+
+def _fold(visit: Visit, values: dict[str, Any], minute: int) -> str:
+    """One word for: this link, this address, this user agent, this minute."""
+    who = (values["enrolment"], values["prospect"])
+    link = [str(it.pk) if it else "" for it in (*who, values["program"])]
+    told = "\n".join([*link, values["ip"] or "", visit.user_agent or "", str(minute)])
+    return salted_hmac("tracking.clicks.fold", told, algorithm="sha256").hexdigest()
 
 
 def _refuse_promoted(account: Account, prospect: Prospect) -> None:

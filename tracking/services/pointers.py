@@ -20,7 +20,7 @@ from tracking.attribution import (
     Standing,
 )
 from tracking.models.affiliates import Affiliate
-from tracking.models.clicks import Click
+from tracking.models.clicks import Click, ClickQuerySet
 from tracking.models.customers import Customer
 from tracking.models.enrolments import Enrolment
 from tracking.models.programs import Program
@@ -129,35 +129,14 @@ def find_referral_code(account: Account, value: str, group: str | None) -> Found
 
 def find_click(account: Account, value: str, group: str | None) -> Found:
     """A click; its age counts against the program's present cookie time."""
-    click = (
-        account.clicks.select_related("enrolment", "program", "affiliate", "prospect")
-        .with_id(value)
-        .filter(**_in_group(group))
-        .first()
-    )
-    if click is None:
-        return Found(Pointer(CLICK_ID, value))
-    if click.enrolment is None or click.affiliate is None:
-        return _prospects(CLICK_ID, value, click.prospect, click.program, click=click)
-    return Found(
-        _pointer(
-            CLICK_ID,
-            value,
-            click.program,
-            click.affiliate,
-            STANDINGS[click.enrolment.approved],
-            click=click,
-        ),
-        program=click.program,
-        affiliate=click.affiliate,
-        enrolment=click.enrolment,
-        click=click,
-    )
+    return _through_click(CLICK_ID, value, account.clicks.with_id(value), group)
 
 
 def find_visitor(account: Account, value: str, group: str | None) -> Found:
-    """A visitor of the browser script; nobody has been given an id so far."""
-    return Found(Pointer(TRACKING_ID, value))
+    """The click that a tracking id of the browser script stands for."""
+    visitors = account.visitors.filter(tracking_id=value)
+    clicks = account.clicks.filter(pk__in=visitors.values("click"))
+    return _through_click(TRACKING_ID, value, clicks, group)
 
 
 def find_pair(account: Account, clues: Clues) -> Found:
@@ -204,6 +183,35 @@ FINDERS: dict[str, Finder] = {
     CLICK_ID: find_click,
     TRACKING_ID: find_visitor,
 }
+
+
+def _through_click(
+    clue: str, value: str, clicks: ClickQuerySet, group: str | None
+) -> Found:
+    """What a click points at; its age counts."""
+    click = (
+        clicks.select_related("enrolment", "program", "affiliate", "prospect")
+        .filter(**_in_group(group))
+        .first()
+    )
+    if click is None:
+        return Found(Pointer(clue, value))
+    if click.enrolment is None or click.affiliate is None:
+        return _prospects(clue, value, click.prospect, click.program, click=click)
+    return Found(
+        _pointer(
+            clue,
+            value,
+            click.program,
+            click.affiliate,
+            STANDINGS[click.enrolment.approved],
+            click=click,
+        ),
+        program=click.program,
+        affiliate=click.affiliate,
+        enrolment=click.enrolment,
+        click=click,
+    )
 
 
 def _strangers(

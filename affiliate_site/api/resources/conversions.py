@@ -73,7 +73,18 @@ class PartInput(Input):
     comment = Text(required=False, max_length=1000)
 
 
-class SaleInput(Input):
+class InCurrency(Input):
+    """A sale whose amounts are in the currency that is sent beside them."""
+
+    @property
+    def currency_sent(self) -> str | None:
+        """The currency that amounts are checked in; None: known only later."""
+        with suppress(ValidationError):
+            return Currency().to_internal_value(self.initial_data.get("currency"))
+        return None
+
+
+class SaleInput(InCurrency):
     """A sale, and who brought it. `commissions` takes the place of `amount`."""
 
     aliases = ALIASES
@@ -94,13 +105,6 @@ class SaleInput(Input):
     program_group = Clue()
     user_agent = UserAgent()
     ip = Hearsay()
-
-    @property
-    def currency_sent(self) -> str | None:
-        """The currency that amounts are checked in; None: known only later."""
-        with suppress(ValidationError):
-            return Currency().to_internal_value(self.initial_data.get("currency"))
-        return None
 
 
 class ConversionChange(Input):
