@@ -14,7 +14,7 @@ TEST_WORKERS ?= 2
 LINTED_BY_EYE := 0002_groups_prospects_and_notes 0003_payments_levels_and_bonuses 0003_visitors
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test slow race check lint types imports openapi lock audit clean
+.PHONY: help setup run test slow race e2e check lint types imports script openapi lock audit clean
 
 help:  ## lists the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## */\1\t/' | expand -t 12
@@ -40,6 +40,10 @@ slow: setup  ## the long runs: races with gunicorn, the state machine
 	@mkdir -p staticfiles
 	@$(PY) -m pytest -m slow
 
+e2e: setup  ## the browser tests alone; they skip where there is no Chromium
+	@mkdir -p staticfiles
+	@$(PY) -m pytest tests/e2e
+
 race: setup  ## 64 clients post one external_id at once, 200 rounds, against gunicorn
 	@mkdir -p staticfiles
 	@$(PY) -m pytest -m slow -s tests/concurrency/test_doubled_sales.py
@@ -51,6 +55,7 @@ check: lint imports types  ## everything that needs no test: style, types, laws,
 		--ignore-name $(LINTED_BY_EYE)
 	@PUBLIC_URL=https://aff.example.net SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
+	@$(PY) -m rjsmin <affiliate_site/browser/tap.js | cmp -s - affiliate_site/browser/tap.min.js || { echo "tap.min.js is old: make script" >&2; exit 1; }
 	@$(PY) manage.py export_openapi | diff -q - openapi.json >/dev/null || { echo "openapi.json is old: make openapi" >&2; exit 1; }
 
 lint: setup  ## ruff: style and format
@@ -62,6 +67,9 @@ types: setup  ## mypy
 
 imports: setup  ## the import contracts
 	@$(VENV)/bin/lint-imports
+
+script: setup  ## writes the committed small form of the browser script
+	@$(PY) -m rjsmin <affiliate_site/browser/tap.js >affiliate_site/browser/tap.min.js
 
 openapi: setup  ## writes the committed openapi.json
 	@$(PY) manage.py export_openapi openapi.json

@@ -5,6 +5,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from affiliate_site import door
+from affiliate_site.browser.urls import CALLS, SCRIPT
 from affiliate_site.env import ROOT
 
 handler400 = door.bad_request
@@ -29,7 +30,8 @@ reference = door.only("GET", "HEAD")(
 urlpatterns = [
     path("1.6/", include("affiliate_site.api.urls")),
     path("1.7/pb/", include("affiliate_site.postbacks.urls")),
-    path("track/", include("affiliate_site.browser.urls")),
+    path("track/", include(CALLS)),
+    *SCRIPT,
     path("docs/", reference),
     path("openapi.json", openapi),
 ]

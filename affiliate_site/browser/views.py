@@ -1,4 +1,5 @@
-"""What the browser script calls: answers alike for known and unknown (contract 5.5).
+"""The browser script, and what it calls: answers alike for known and unknown
+(contract 5.5).
 
 No key: whoever opens the page can call. So nothing is told but a new tracking id, and
 nothing is stored that points at nobody.
@@ -6,10 +7,12 @@ nothing is stored that points at nobody.
 
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 
 from django.db import DatabaseError
 from django.http import HttpResponse, JsonResponse
 from django.utils import timezone
+from django.views.decorators.http import conditional_page
 from rest_framework.exceptions import ValidationError
 
 from accounts.engines import waited_too_long
@@ -29,6 +32,7 @@ from affiliate_site.browser.reading import (
     clues_of,
     visit_of,
 )
+from affiliate_site.env import ROOT
 from payouts.services.recording import Sale, record_conversion
 from tracking.attribution import BROWSER, REGISTERING_BROWSER
 from tracking.errors import DuplicateConversion, TooManyAttempts
@@ -38,6 +42,19 @@ from tracking.services.customers import Registration, register
 from tracking.services.visitors import new_tracking_id, record_visit
 
 DONE = 204
+SCRIPT = (ROOT / "affiliate_site/browser/tap.min.js").read_bytes()
+SCRIPT_TAG = f'"{sha256(SCRIPT).hexdigest()[:32]}"'
+SCRIPT_LIFETIME = "public, max-age=300"  # a mended script is everywhere in 5 minutes
+
+
+@door.only("GET", "HEAD")
+@conditional_page
+def script(request) -> HttpResponse:
+    """The browser script; a page that has it is told so."""
+    response = HttpResponse(SCRIPT, content_type="text/javascript; charset=utf-8")
+    response["ETag"] = SCRIPT_TAG
+    response["Cache-Control"] = SCRIPT_LIFETIME
+    return response
 
 
 @dataclass(frozen=True)

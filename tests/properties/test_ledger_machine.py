@@ -451,7 +451,7 @@ def run(*, examples: int, steps: int) -> None:
 
 
 def test_keeps_the_books_through_any_story(db):
-    run(examples=50, steps=20)
+    run(examples=50, steps=15)
 
 
 @pytest.mark.slow
