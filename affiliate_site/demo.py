@@ -97,7 +97,7 @@ def load(*, scale: int, at: datetime, progress: Progress = iter) -> Demo:
             demo = Demo(
                 account=account.slug,
                 key=issue(account, name="demo", role=Role.OWNER, at=at)[1],
-                referral_code=_first_code(account),
+                referral_code=first_code(account),
             )
             keep(demo)
     return demo
@@ -242,5 +242,6 @@ def settle(account: Account, dice: random.Random, *, at: datetime) -> None:
         pay(account, orders=owed[first : first + PAID_AT_ONCE], at=at)
 
 
-def _first_code(account: Account) -> str:
+def first_code(account: Account) -> str:
+    """The referral code of whoever joined first."""
     return account.referral_codes.order_by("id").values_list("code", flat=True)[0]

@@ -22,6 +22,8 @@ def main() -> None:
     os.environ.setdefault("PUBLIC_URL", address)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
     os.environ["BIND"] = f"{host}:{port}"
+    if not os.environ.get("DATABASE_URL"):
+        os.environ.setdefault("DEMO", "on")
     django.setup()
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)

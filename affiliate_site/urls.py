@@ -5,7 +5,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from affiliate_site import door
-from affiliate_site.browser.urls import CALLS, SCRIPT
+from affiliate_site.browser.urls import CALLS, PAGES
 from affiliate_site.env import ROOT
 
 handler400 = door.bad_request
@@ -31,7 +31,7 @@ urlpatterns = [
     path("1.6/", include("affiliate_site.api.urls")),
     path("1.7/pb/", include("affiliate_site.postbacks.urls")),
     path("track/", include(CALLS)),
-    *SCRIPT,
+    *PAGES,
     path("docs/", reference),
     path("openapi.json", openapi),
 ]

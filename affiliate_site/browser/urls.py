@@ -1,7 +1,8 @@
-"""The browser script, and what it calls without a key."""
+"""The browser script, what it calls without a key, and a shop to try it."""
 
 from django.urls import path
 
+from affiliate_site.browser.shop import shop
 from affiliate_site.browser.views import (
     script,
     track_click,
@@ -9,7 +10,7 @@ from affiliate_site.browser.views import (
     track_customer,
 )
 
-SCRIPT = [path("tap.js", script)]
+PAGES = [path("tap.js", script), path("demo/", shop)]
 CALLS = [
     path("click/", track_click),
     path("conversion/", track_conversion),
