@@ -129,6 +129,20 @@ class Lookup(Text):
         return text.strip(ASCII_SPACE)
 
 
+class Reference(Lookup):
+    """The id of something of the context's account; `find` refuses what is not there,
+    so that it is told beside the flaws of other fields."""
+
+    def __init__(self, find, **kwargs):
+        super().__init__(**kwargs)
+        self.find = find
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        flawed(self.find, self.context["account"], text)
+        return text
+
+
 class Email(Lookup):
     """An e-mail address."""
 

@@ -124,7 +124,7 @@ class TenantViewSet(Once, Limited, ViewSet):
         return said, asked
 
     def read_as(self, declaration, data, **context) -> dict:
-        reader = declaration(data=data, context=context)
+        reader = declaration(data=data, context={"account": self.account, **context})
         reader.is_valid(raise_exception=True)
         return reader.validated_data
 

@@ -30,7 +30,7 @@ class Coupons(OwnRules, serializers.ListField):
         return [Lookup().to_internal_value(it) for it in many[:MOST_COUPONS]]
 
 
-class PageInput(Input):
+class PageCall(Input):
     """What every call tells."""
 
     account = Lookup(max_length=64)
@@ -39,7 +39,7 @@ class PageInput(Input):
     program_group = Lookup(required=False)
 
 
-class VisitInput(PageInput):
+class PageVisit(PageCall):
     """A visit through a link."""
 
     referral_code = Lookup(required=False)
@@ -49,7 +49,7 @@ class VisitInput(PageInput):
     referrer = Text(required=False, max_length=2048, cut=True)
 
 
-class CustomerInput(PageInput):
+class PageCustomer(PageCall):
     """A customer, new to the shop."""
 
     customer_id = Text()
@@ -57,7 +57,7 @@ class CustomerInput(PageInput):
     coupons = Coupons(required=False)
 
 
-class SaleInput(PageInput, InCurrency):
+class PageSale(PageCall, InCurrency):
     """A sale, as the page after it tells it."""
 
     external_id = Text(required=False)

@@ -24,9 +24,9 @@ from affiliate_site.api.fields import is_blank
 from affiliate_site.api.parsing import InvalidBody, read_json, refuse_large
 from affiliate_site.api.resources.conversions import items_of
 from affiliate_site.browser.reading import (
-    CustomerInput,
-    SaleInput,
-    VisitInput,
+    PageCustomer,
+    PageSale,
+    PageVisit,
     address_of,
     agent_of,
     clues_of,
@@ -126,7 +126,7 @@ def nothing() -> HttpResponse:
     return response
 
 
-@tracking("click", VisitInput)
+@tracking("click", PageVisit)
 def track_click(call: Told | None) -> HttpResponse:
     """A visit; the answer is a new tracking id, whatever is behind it."""
     vid = new_tracking_id()
@@ -140,7 +140,7 @@ def track_click(call: Told | None) -> HttpResponse:
     return JsonResponse({"vid": vid})
 
 
-@tracking("customer", CustomerInput)
+@tracking("customer", PageCustomer)
 def track_customer(call: Told | None) -> HttpResponse:
     """A customer; it belongs to whom the first known coupon or the cookie names."""
     if call is not None:
@@ -151,7 +151,7 @@ def track_customer(call: Told | None) -> HttpResponse:
     return nothing()
 
 
-@tracking("conversion", SaleInput)
+@tracking("conversion", PageSale)
 def track_conversion(call: Told | None) -> HttpResponse:
     """A sale; known ones and hasty ones are passed over in silence."""
     if call is not None:

@@ -47,7 +47,7 @@ def enrol(
     account: Account, *, program: Program, entry: Entry, at: datetime
 ) -> Enrolment:
     """Put an affiliate into a program, with a referral code of its own."""
-    affiliate = _affiliate_of(account, entry)
+    affiliate = affiliate_meant(account, entry)
     if program.archived_at is not None:
         refuse_taken(account, program, affiliate, entry.coupon)
     refuse_archived(program)
@@ -198,7 +198,8 @@ def _set_coupon(account: Account, enrolment: Enrolment, code: str | None) -> Non
         account.coupons.create(enrolment=enrolment, code=code)
 
 
-def _affiliate_of(account: Account, entry: Entry) -> Affiliate:
+def affiliate_meant(account: Account, entry: Entry) -> Affiliate:
+    """Who joins: by id or, without one, by e-mail address."""
     present = account.affiliates.present()
     if entry.affiliate_id is not None:
         affiliate = present.filter(slug=entry.affiliate_id).first()

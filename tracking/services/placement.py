@@ -42,7 +42,9 @@ def group_named(account: Account, public_id: str) -> AffiliateGroup:
     return group
 
 
-def group_sent(account: Account, public_id: str, *, path: str) -> AffiliateGroup:
+def group_sent(
+    account: Account, public_id: str, *, path: str = "group_id"
+) -> AffiliateGroup:
     """The group that a body names."""
     group = account.affiliate_groups.filter(public_id=public_id).first()
     if group is None:

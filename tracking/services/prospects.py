@@ -159,7 +159,7 @@ def _places_sent(
     """The program and the group of a prospect, or all that is unknown of them."""
     program, group, odd = None, None, list[Rejected]()
     try:
-        program = _program_sent(account, invitation.program_id)
+        program = program_sent(account, invitation.program_id)
     except UnknownProgram as refusal:
         odd.append(refusal)
     try:
@@ -173,7 +173,8 @@ def _places_sent(
     return program, group
 
 
-def _program_sent(account: Account, slug: str | None) -> Program:
+def program_sent(account: Account, slug: str | None) -> Program:
+    """The program of this id, else the one to which newcomers go."""
     program = (
         oldest_open(account)
         if slug is None

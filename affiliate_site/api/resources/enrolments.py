@@ -3,6 +3,8 @@
 import re
 from typing import ClassVar
 
+from rest_framework.exceptions import ValidationError
+
 from accounts.ids import numbered
 from accounts.services.usage import Rate
 from affiliate_site.api.errors import Flaw
@@ -18,11 +20,12 @@ from affiliate_site.api.inputs import Input
 from affiliate_site.api.shapes.people import EnrolmentShape, enrolment_shape
 from affiliate_site.api.shapes.programs import MembershipShape, membership_shape
 from affiliate_site.api.viewsets import TenantViewSet
-from tracking.errors import AffiliateNotFound
+from tracking.errors import AffiliateNotFound, UnknownAffiliate
 from tracking.models.enrolments import Enrolment
 from tracking.services.affiliates import affiliate_named
 from tracking.services.enrolments import (
     Entry,
+    affiliate_meant,
     change_enrolment,
     decide_on,
     enrol,
@@ -45,6 +48,15 @@ class WhoInput(Input):
 
     id = Lookup(required=False)
     email = Email(required=False)
+
+    def validate(self, said):
+        said = super().validate(said)
+        try:
+            meant = Entry(affiliate_id=said.get("id"), email=said.get("email"))
+            affiliate_meant(self.context["account"], meant)
+        except UnknownAffiliate as refusal:
+            raise ValidationError({"id": Flaw(refusal.text).detail}) from None
+        return said
 
 
 class EnrolmentInput(Input):

@@ -1,14 +1,20 @@
 """Prospects: `/affiliate-prospects/`."""
 
 from accounts.services.usage import Rate
-from affiliate_site.api.fields import Lookup
+from affiliate_site.api.fields import Reference
 from affiliate_site.api.filters import Address, ListFilter, Words
 from affiliate_site.api.people import PersonInput, application_of
 from affiliate_site.api.shapes.people import ProspectShape, prospect_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import ProspectNotFound
 from tracking.models.prospects import Prospect
-from tracking.services.prospects import Invitation, invite, remove_prospect
+from tracking.services.placement import group_sent
+from tracking.services.prospects import (
+    Invitation,
+    invite,
+    program_sent,
+    remove_prospect,
+)
 
 
 class ProspectInput(PersonInput):
@@ -16,8 +22,8 @@ class ProspectInput(PersonInput):
 
     aliases = {"group_id": "affiliate_group_id"}
 
-    program_id = Lookup(required=False)
-    affiliate_group_id = Lookup(required=False)
+    program_id = Reference(program_sent, required=False)
+    affiliate_group_id = Reference(group_sent, required=False)
 
 
 class ProspectFilter(ListFilter):

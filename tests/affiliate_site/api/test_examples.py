@@ -11,6 +11,7 @@ from rest_framework import serializers
 from affiliate_site.api.examples import EXAMPLES
 from affiliate_site.api.inputs import Input
 from affiliate_site.env import ROOT
+from tests.factories.tracking import AffiliateFactory, ProgramFactory
 
 DOCUMENT = json.loads((ROOT / "openapi.json").read_text())
 BODIES = {
@@ -23,7 +24,6 @@ BODIES = {
     }.items()
     if "content" in body
 }
-CONTEXT = {"currency": "EUR", "known": ["noraweld"]}
 
 
 def declarations(base):
@@ -52,10 +52,18 @@ def test_gives_an_example_that_fits(name):
     assert [flaw.message for flaw in flaws] == []
 
 
+@pytest.fixture
+def context(account):
+    """What the examples name is there."""
+    AffiliateFactory(account=account, slug="noraweld")
+    ProgramFactory(account=account, slug="tea-circle")
+    return {"account": account, "currency": "EUR", "known": ["noraweld"]}
+
+
 @pytest.mark.parametrize("name", INPUTS)
-def test_gives_an_input_that_is_taken(name):
+def test_gives_an_input_that_is_taken(context, name):
     sent = json.loads(json.dumps(EXAMPLES[name]), parse_float=Decimal)
-    reader = declared(name)(data=sent, context=CONTEXT)
+    reader = declared(name)(data=sent, context=context)
 
     assert reader.is_valid(), reader.errors
     assert set(reader.validated_data) == set(EXAMPLES[name])

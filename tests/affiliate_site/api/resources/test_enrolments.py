@@ -573,3 +573,18 @@ def test_shows_each_program_its_own_code(api, account, odette):
     assert [row["referral_link"]["link"][-7:] for row in other] == ["second1"]
     assert first[0]["coupon"] == "ODETTE10"
     assert other[0]["coupon"] is None
+
+
+def test_names_all_that_is_wrong_in_the_order_of_the_table(api, program):
+    answer = api.post(
+        f"/programs/{program.slug}/affiliates/",
+        {"affiliate": {"id": "nobody"}, "approved": 5, "coupon": "x" * 65},
+    )
+
+    assert answer.status_code == 400
+    told = [(it["property_path"], it["message"]) for it in answer.json()["errors"]]
+    assert told == [
+        ("affiliate.id", "Unknown affiliate"),
+        ("approved", "This value should be true or false."),
+        ("coupon", "This value is too long, 64 characters at most."),
+    ]

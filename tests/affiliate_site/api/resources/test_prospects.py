@@ -596,3 +596,18 @@ def test_pairs_no_prospect_with_the_asset_of_another_program(api, account, shop,
     assert after.json() == {
         "errors": [{"message": "Affiliate is not approved for this program"}]
     }
+
+
+def test_names_all_that_is_wrong(api, program):
+    answer = api.post(
+        "/affiliate-prospects/",
+        {"firstname": "Pia", "program_id": "zz", "affiliate_group_id": "gr_zz"},
+    )
+
+    assert answer.status_code == 400
+    told = [(it["property_path"], it["message"]) for it in answer.json()["errors"]]
+    assert sorted(told) == [
+        ("affiliate_group_id", "Unknown affiliate group"),
+        ("lastname", "Missing mandatory parameter(s)"),
+        ("program_id", "Unknown program"),
+    ]
