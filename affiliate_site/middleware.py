@@ -80,7 +80,7 @@ class FirstAnswer:
         response = self.answer(request)
         add_headers(response, FIXED_HEADERS)
         response["X-Trace-Id"] = request.trace_id
-        if not response.streaming and response.status_code != 204:
+        if not response.streaming and response.status_code not in (204, 304):
             response["Content-Length"] = str(len(response.content))
         if request.method == "HEAD" and not response.streaming:
             response.content = b""

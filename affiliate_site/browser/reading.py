@@ -39,6 +39,13 @@ class PageCall(Input):
     program_group = Lookup(required=False)
 
 
+class FormerVisit(Input):
+    """Of a visit that is odd: who the visitor was before."""
+
+    account = Lookup(max_length=64)
+    vid = Lookup()
+
+
 class PageVisit(PageCall):
     """A visit through a link."""
 

@@ -23,6 +23,7 @@
   var LONGEST_KEY = 64;
   var LONGEST_VALUE = 255;
   var ODD_IN_KEY = /[":{}\]\\'\/&]/;
+  var LONGEST_KEPT_ALIVE = 60000; // browsers refuse more than 64 KiB
   var STATUSES = { customer: "new", trial: "trial", lead: "lead" };
 
   var name = window.TapfiliateObject || "tap";
@@ -93,13 +94,13 @@
     var said = sorted(args.slice(1));
     account = args[0];
     settings = said.options;
-    know(settings.cookie === false ? null : readCookie());
+    know((settings.cookie === false ? null : readCookie()) || tap.vid);
     answer(said.callback, null, null);
   }
 
   function detect(args) {
     var said = sorted(args);
-    var link = linkOf(said.options.referral_code_param || "ref");
+    var link = linkOf(said.options);
     if (!link) {
       if (said.options.always_callback) answer(said.callback, null, null);
       return;
@@ -117,13 +118,14 @@
   }
 
   function conversion(args) {
-    var said = sorted(args.slice(1));
-    // A list of commissions takes the place of amount and commission type.
+    // Where no amount stands in its place, a list of commissions or options may.
+    var hasAmount = !args[1] || (typeof args[1] !== "object" && typeof args[1] !== "function");
+    var said = sorted(args.slice(hasAmount ? 2 : 1));
     var sale = {
       external_id: args[0],
-      amount: said.list ? undefined : said.texts[0],
+      amount: hasAmount && !said.list ? args[1] : undefined,
       commissions: said.list,
-      commission_type: said.list ? undefined : said.texts[1],
+      commission_type: said.list ? undefined : said.texts[0],
       customer_id: said.options.customer_id,
       currency: said.options.currency,
       coupons: said.options.coupons,
@@ -170,12 +172,13 @@
   }
 
   function hasCoupon(told) {
-    return told.coupons && told.coupons.length > 0;
+    return /\S/.test([].concat(told.coupons || []).join(""));
   }
 
   /* The affiliate's link that led here, if one did; a referral code comes first. */
-  function linkOf(parameter) {
-    var code = query.get(parameter);
+  function linkOf(options) {
+    var parameter = options.referral_code_param || "ref";
+    var code = sound(options.referral_code || query.get(parameter));
     var asset = query.get("tap_a");
     var source = query.get("tap_s");
     if (!code && !(asset && source)) return null;
@@ -189,12 +192,20 @@
     };
   }
 
+  /* NUL is no text to the server. */
+  function sound(text) {
+    return text && text.indexOf("\0") < 0 ? text : null;
+  }
+
   /* `tm_<name>=<value>`; what the server would refuse is dropped. */
   function subValues() {
     var found = {};
     query.forEach(function (value, parameter) {
       var key = parameter.slice(SUB_VALUE.length);
-      var fits = key.length <= LONGEST_KEY && value.length <= LONGEST_VALUE;
+      var fits =
+        key.length <= LONGEST_KEY &&
+        value.length <= LONGEST_VALUE &&
+        (key + value).indexOf("\0") < 0;
       var isFull = Object.keys(found).length >= MOST_SUB_VALUES && !(key in found);
       if (parameter.indexOf(SUB_VALUE) || !key || isFull) return;
       if (fits && !ODD_IN_KEY.test(key)) found[key] = value;
@@ -214,13 +225,21 @@
       return answer(callback, null, null);
     }
     if (!account) return answer(callback, new Error("tap: create comes first"), null);
+    try {
+      post(server + "/track/" + call + "/", JSON.stringify(told), callback);
+    } catch (error) {
+      answer(callback, error, null);
+    }
+  }
+
+  function post(address, body, callback) {
     window
-      .fetch(server + "/track/" + call + "/", {
+      .fetch(address, {
         method: "POST",
-        body: JSON.stringify(told),
+        body: body,
         headers: { "Content-Type": "text/plain" },
         credentials: "omit",
-        keepalive: true,
+        keepalive: body.length < LONGEST_KEPT_ALIVE,
       })
       .then(function (response) {
         if (!response.ok) throw new Error("tap: the server said " + response.status);
@@ -255,8 +274,20 @@
     return match ? match[1] : null;
   }
 
+  /* A cookie of a wider or narrower domain would hide the new one. */
+  function dropCookies() {
+    var gone = COOKIE + "=; path=/; max-age=0";
+    var host = window.location.hostname;
+    document.cookie = gone;
+    while (host) {
+      document.cookie = gone + "; domain=" + host;
+      host = host.split(".").slice(1).join(".");
+    }
+  }
+
   function keepCookie(vid, domain) {
     if (settings.cookie === false) return;
+    dropCookies();
     document.cookie =
       COOKIE + "=" + vid +
       "; path=/; SameSite=Lax; max-age=" + COOKIE_DAYS * 24 * 3600 +

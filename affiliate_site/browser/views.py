@@ -24,6 +24,7 @@ from affiliate_site.api.fields import is_blank
 from affiliate_site.api.parsing import InvalidBody, read_json, refuse_large
 from affiliate_site.api.resources.conversions import items_of
 from affiliate_site.browser.reading import (
+    FormerVisit,
     PageCustomer,
     PageSale,
     PageVisit,
@@ -66,10 +67,11 @@ class Told:
     request: object
 
 
-def tracking(name: str, declaration):
+def tracking(name: str, *declarations):
     """A view of one call: the guard, the body, the account; then what it does.
 
-    What the call does is told nothing of an odd body, and tells nothing itself.
+    What the call does is told what the first declaration takes that the body fits;
+    nothing of an odd body. It tells nothing itself.
     """
 
     def wrap(story):
@@ -88,7 +90,8 @@ def tracking(name: str, declaration):
                 return door.refuse(request, 413)
             except InvalidBody as refusal:
                 return JsonResponse({"errors": [told(refusal)]}, status=400)
-            return story(whole(request, declaration, body))
+            calls = (whole(request, it, body) for it in declarations)
+            return story(next(filter(None, calls), None))
 
         return view
 
@@ -126,7 +129,7 @@ def nothing() -> HttpResponse:
     return response
 
 
-@tracking("click", PageVisit)
+@tracking("click", PageVisit, FormerVisit)
 def track_click(call: Told | None) -> HttpResponse:
     """A visit; the answer is a new tracking id, whatever is behind it."""
     vid = new_tracking_id()

@@ -343,3 +343,106 @@ def test_is_one_click_however_often_a_page_is_opened_again(visitor, api, shop):
         visitor.visit()
 
     assert len(api("/clicks/")) == 1
+
+
+def test_takes_a_code_that_the_page_knows(visitor, api, shop):
+    visitor.until(
+        "click",
+        "/?ref=nobody",
+        f'tap("detect", {{referral_code: "{shop.odette.code}"}});',
+    )
+
+    assert api("/clicks/")[0]["affiliate"]["id"] == "odettevarga"
+
+
+@pytest.mark.parametrize("widens", [True, False], ids=["widens", "narrows"])
+def test_lets_the_last_click_win_over_a_cookie_of_another_domain(
+    visitor, api, shop, widens
+):
+    """A shop that adds `cookie_domain` has visitors with the older cookie."""
+    host = "www.shop.localhost"
+    wide = f'tap("create", "{shop.account.slug}", {{cookie_domain: "shop.localhost"}});'
+    first, then = ("", wide) if widens else (wide, "")
+    visitor.visit(host=host, create=first)
+    visitor.visit(shop.odette.code, host=host, create=then)
+
+    visitor.until("conversion", "/thanks", SALE, host=host, create=then)
+
+    assert api("/conversions/")[0]["affiliate"]["id"] == "odettevarga"
+    assert len(visitor.context.cookies()) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "amount", "kind"),
+    [
+        ('tap("conversion", "o", null, {currency: "EUR"}, "accessories")', 0, 1),
+        ('tap("conversion", "o", {currency: "EUR"}, "accessories")', 0, 1),
+        ('tap("conversion", "o", undefined, {}, null)', 0, 0),
+        ('tap("conversion", "o", "49.90", {}, "accessories")', 49.9, 1),
+    ],
+)
+def test_tells_the_arguments_of_a_sale_apart(visitor, api, shop, call, amount, kind):
+    shop.type("accessories", "7.5")
+    visitor.visit()
+
+    visitor.until("conversion", "/thanks", call)
+
+    [sale] = api("/conversions/")
+    [commission] = sale["commissions"]
+    assert sale["amount"] == amount
+    assert commission["commission_type"] == ["standard", "accessories"][kind]
+
+
+def test_drops_what_the_server_would_refuse(visitor, api, shop):
+    visitor.until(
+        "click",
+        f"/?ref={shop.mina.code}&tm_nul=a%00b&tm_long={'x' * 256}&tm_fits=1",
+        'tap("detect");',
+    )
+
+    assert api("/clicks/")[0]["meta_data"] == {"fits": "1"}
+
+
+def test_goes_on_where_a_browser_cannot_send(visitor, shop):
+    visitor.open(
+        f"/?ref={shop.mina.code}",
+        "window.fetch = undefined; window.told = [];"
+        'tap("detect", function (error) { told.push(!!error); });'
+        'tap("getTrackingId", function (id) { told.push(id); });',
+    )
+    visitor.page.wait_for_function("() => window.told.length === 2")
+
+    assert visitor.page.evaluate("told") == [True, None]
+    assert visitor.faults == []
+
+
+def test_sends_a_sale_of_many_parts(visitor, api):
+    visitor.visit()
+    parts = "Array(100).fill({sub_amount: 1, comment: Array(900).join('x')})"
+
+    visitor.until(
+        "conversion", "/thanks", f'tap("conversionMulti", "order-1", {parts});'
+    )
+
+    assert api("/conversions/")[0]["amount"] == 100
+
+
+def test_knows_a_visitor_without_cookie_when_it_is_set_up_again(visitor, shop):
+    create = f'tap("create", "{shop.account.slug}", {{cookie: false}});'
+    vid = visitor.visit(create=create)
+
+    visitor.page.evaluate(f"() => {{ {create} }}")
+
+    assert visitor.page.evaluate("tap.vid") == vid
+
+
+def test_sends_nothing_for_a_blank_coupon(visitor):
+    visitor.open(
+        "/",
+        'tap("conversion", "a", 1, {coupons: [""]});'
+        'tap("conversion", "b", 1, {coupons: " "});'
+        'tap("customer", "c", {coupons: []}, function () { window.told = 1; });',
+    )
+    visitor.page.wait_for_function("() => window.told")
+
+    assert visitor.asked == []

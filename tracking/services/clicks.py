@@ -68,16 +68,20 @@ def record_click(
         if prospect is not None:
             _refuse_promoted(account, prospect)
         if folds:
-            return _folded(account, visit, values, at)
+            link = finding.verdict.deciding
+            return _folded(account, f"{link.clue} {link.value}", visit, values, at)
         return account.clicks.create(**values)
 
 
 def _folded(
-    account: Account, visit: Visit, values: dict[str, Any], at: datetime
+    account: Account, link: str, visit: Visit, values: dict[str, Any], at: datetime
 ) -> Click:
     """The click of this visit a moment ago, else a new one."""
     minute = int(at.timestamp()) // FOLD
-    now, before = (_fold(visit, values, number) for number in (minute, minute - 1))
+    visitor = (values["ip"] or "", visit.user_agent or "")
+    now, before = (
+        _fold(link, *visitor, str(number)) for number in (minute, minute - 1)
+    )
     same = account.clicks.filter(
         fold__in=(now, before), created_at__gt=at - timedelta(seconds=FOLD)
     )
@@ -94,12 +98,10 @@ def _folded(
     )
 
 
-def _fold(visit: Visit, values: dict[str, Any], minute: int) -> str:
+def _fold(*told: str) -> str:
     """One word for: this link, this address, this user agent, this minute."""
-    who = (values["enrolment"], values["prospect"])
-    link = [str(it.pk) if it else "" for it in (*who, values["program"])]
-    told = "\n".join([*link, values["ip"] or "", visit.user_agent or "", str(minute)])
-    return salted_hmac("tracking.clicks.fold", told, algorithm="sha256").hexdigest()
+    salt, text = "tracking.clicks.fold", "\n".join(told)
+    return salted_hmac(salt, text, algorithm="sha256").hexdigest()
 
 
 def _refuse_promoted(account: Account, prospect: Prospect) -> None:

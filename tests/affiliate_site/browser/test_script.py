@@ -38,6 +38,7 @@ def test_is_not_sent_again_to_whoever_has_it():
 
     assert (answer.status_code, answer.content) == (304, b"")
     assert (answer["ETag"], answer["Cache-Control"]) == (tag, "public, max-age=300")
+    assert "Content-Length" not in answer
 
 
 def test_answers_head_without_a_body():

@@ -126,10 +126,11 @@ def test_folds_what_comes_again_within_a_minute(
 def test_folds_nothing_of_another_link_or_another_browser(page, shop):
     page.visit()
     page.visit(referral_code=shop.odette.code)
+    page.visit(asset_id=shop.mina.asset_id, source_id=shop.mina.source_id)
     page.headers |= {"User-Agent": "curl/8"}
     page.visit()
 
-    assert shop.account.clicks.count() == 3
+    assert shop.account.clicks.count() == 4
 
 
 def deleted(shop):
@@ -187,10 +188,20 @@ def test_answers_alike_and_stores_nothing_where_nobody_earns(page, shop, name):
     assert stored(shop.account) == before
 
 
-def test_keeps_the_click_of_the_former_id_for_an_unknown_code(page, shop):
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"referral_code": "nobody"},
+        {"referral_code": "q" * 256},
+        {"referral_code": 5.5},
+        {"meta_data": {"q": "x" * 300}},
+        {},
+    ],
+)
+def test_keeps_the_click_of_the_former_id_for_an_unknown_code(page, shop, told):
     former = page.visit()
 
-    vid = page.visit(referral_code="nobody", vid=former)
+    vid = page.visit(**told, vid=former)
 
     click = shop.account.clicks.get()
     assert vid != former
