@@ -7,6 +7,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from accounts.models.accounts import Owned
+from payouts.services.equations import Books
 from payouts.services.proof import prove
 
 
@@ -15,6 +16,12 @@ def books_agree(*accounts):
     report = prove(accounts, at=timezone.now())
     assert report.failures == []
     return report
+
+
+def money_agrees(*accounts):
+    """The amounts of these accounts agree: what each test of an endpoint leaves."""
+    for account in accounts:
+        assert list(Books(account).of_money()) == []
 
 
 def everything(account):

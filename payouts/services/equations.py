@@ -62,6 +62,12 @@ class Books:
         return dict(rows.annotate(ExactSum("amount")))
 
     def failures(self) -> Iterator[Failure]:
+        """Whatever does not hold."""
+        yield from self.of_money()
+        yield from self.e11_one_account()
+
+    def of_money(self) -> Iterator[Failure]:
+        """Amounts that do not agree: all but whose the rows are."""
         yield from self.e1_all_balances_cancel_out()
         yield from self.e2_stored_balances()
         yield from self.e3_e4_what_affiliates_have()
@@ -70,7 +76,6 @@ class Books:
         yield from self.e7_each_payment()
         yield from self.e8_funding_and_paid()
         yield from self.e9_each_transfer()
-        yield from self.e11_one_account()
         yield from self.e12_covered_commissions()
 
     def e1_all_balances_cancel_out(self) -> Iterator[Failure]:
@@ -228,14 +233,18 @@ class Books:
 
     def e11_one_account(self) -> Iterator[Failure]:
         for model in tenant_models():
-            rows = model._base_manager.filter(account=self.account)
-            for key in _keys_to_tenants(model):
-                strangers = rows.filter(**{f"{key}__isnull": False}).exclude(
-                    **{f"{key}__account": self.account}
-                )
-                for number in strangers.values_list("pk", flat=True):
-                    table = f"{model._meta.db_table} {number}"
-                    yield self.failure("E11", table, "another account's", key)
+            keys = list(_keys_to_tenants(model))
+            strange = Q(pk=None)
+            for key in keys:
+                is_ours = Q(**{f"{key}__account": self.account})
+                strange |= Q(**{f"{key}__isnull": False}) & ~is_ours
+            rows = model._base_manager.filter(strange, account=self.account)
+            owners = [f"{key}__account" for key in keys]
+            for number, *found in rows.values_list("pk", *owners) if keys else ():
+                for key, owner in zip(keys, found, strict=True):
+                    if owner not in (None, self.account.pk):
+                        table = f"{model._meta.db_table} {number}"
+                        yield self.failure("E11", table, "another account's", key)
 
     def e12_covered_commissions(self) -> Iterator[Failure]:
         covered = self.account.commissions.filter(payment__isnull=False)

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from tests.conftest import NOW
-from tests.proof import books_agree, everything
+from tests.proof import everything, money_agrees
 from tests.shop import Shop
 
 SALE = {"external_id": "order-1", "amount": 200}
@@ -29,7 +29,7 @@ def now(time_machine):
 def shop(account):
     shop = Shop(account)
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture

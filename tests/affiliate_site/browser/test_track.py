@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts.services.accounts import lock
 from payouts.services.explaining import explain
-from tests.proof import books_agree
+from tests.proof import money_agrees
 from tests.shop import Shop
 from tracking.services.affiliates import Application
 from tracking.services.enrolments import decide_on
@@ -55,7 +55,7 @@ def shop(account, time_machine):
     shop = Shop(account)
     shop.odette = shop.join("Odette", "Varga")
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture

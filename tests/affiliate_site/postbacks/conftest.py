@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from tests.conftest import Api
-from tests.proof import books_agree
+from tests.proof import money_agrees
 from tests.shop import Shop
 
 
@@ -43,7 +43,7 @@ def shop(account):
     shop.pavel = shop.join("Pavel", "Horn")
     shop.jana = shop.join("Jana", "Lind")
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from django.conf import settings
 
 from payouts.services.commissions import approve
 from tests.conftest import NOW
-from tests.proof import books_agree, everything
+from tests.proof import everything, money_agrees
 from tests.shop import Shop
 
 pytestmark = pytest.mark.usefixtures("now")
@@ -290,7 +290,7 @@ def removed(api, account, shop):
     response = api.delete(PATH, "[]")
     assert (response.status_code, response.content) == (204, b"")
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 SUB_PATHS = [

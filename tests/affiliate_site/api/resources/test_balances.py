@@ -3,7 +3,7 @@
 import pytest
 
 from payouts.services.commissions import approve, disapprove
-from tests.proof import books_agree
+from tests.proof import money_agrees
 from tests.shop import SOLD, Shop, remove
 
 
@@ -11,7 +11,7 @@ from tests.shop import SOLD, Shop, remove
 def shop(account):
     shop = Shop(account)
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 def earn(shop, amount, *, member=None, **sale):

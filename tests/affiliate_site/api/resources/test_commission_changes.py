@@ -5,7 +5,7 @@ import pytest
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import approve, disapprove
 from tests.command_line import run
-from tests.proof import books_agree, everything
+from tests.proof import everything, money_agrees
 from tests.shop import SOLD, Shop, remove
 from tracking.services.programs import archive
 
@@ -34,7 +34,7 @@ UNFUNDED = {
 def shop(account):
     shop = Shop(account)
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture

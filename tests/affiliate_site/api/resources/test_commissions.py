@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from payouts.services.commissions import approve, disapprove
-from tests.proof import books_agree, everything
+from tests.proof import everything, money_agrees
 from tests.shop import SOLD, Shop
 
 UNKNOWN = {"errors": [{"message": "Commission not found"}]}
@@ -15,7 +15,7 @@ UNKNOWN = {"errors": [{"message": "Commission not found"}]}
 def shop(account):
     shop = Shop(account)
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from django.test import Client
 from payouts.services.commissions import approve
 from payouts.services.funding import top_up
 from tests.conftest import NOW, Api
-from tests.proof import books_agree, everything
+from tests.proof import everything, money_agrees
 from tests.shop import SOLD, Shop, remove
 from tracking.services.placement import put_below
 from tracking.services.programs import archive
@@ -37,7 +37,7 @@ def shop(account):
     shop = Shop(account)
     shop.type("accessories", "7.5")
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from payouts.models.commission_types import RateKind
 from payouts.services.commissions import approve, disapprove
 from payouts.services.revising import remove_conversion
 from tests.conftest import Api
-from tests.proof import books_agree, everything
+from tests.proof import everything, money_agrees
 from tests.shop import SOLD, Shop, remove
 from tracking.services.programs import archive
 
@@ -38,7 +38,7 @@ def shop(account):
     shop.type("flat", "2.5", kind=RateKind.FIXED, title="Flat fee")
     shop.rival = shop.join("Odette", "Varga")
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture
@@ -1023,7 +1023,7 @@ def test_takes_the_currency_of_the_program(api, account, currency, kept):
     assert amounts_of(response)[0] == [kept]
     assert response.json()["commissions"][0]["currency"] == currency
     assert response.json()["program"]["currency"] == currency
-    books_agree(account)
+    money_agrees(account)
 
 
 def test_shows_the_currency_of_the_sale_on_its_commissions(api, shop, clue):
@@ -1244,7 +1244,7 @@ def test_delays_no_other_account(other_api, other_account, failed):
     body = {"coupon": theirs.mina.coupon, "external_id": "order-1"}
 
     assert said(other_api.post("/conversions/", body))["external_id"] == "order-1"
-    books_agree(other_account)
+    money_agrees(other_account)
 
 
 def test_remembers_a_digit_id_as_its_text(api, clue, shop, account):

@@ -16,7 +16,7 @@ from tests.factories.tracking import (
     EnrolmentFactory,
     ProgramFactory,
 )
-from tests.proof import books_agree
+from tests.proof import money_agrees
 from tracking.services.programs import archive
 
 pytestmark = pytest.mark.usefixtures("now")
@@ -750,7 +750,7 @@ def test_lets_the_sales_of_a_forgotten_customer_stay(api, account, selling):
     api.delete(f"/customers/{sale['customer']['id']}/")
 
     assert api.get(f"/conversions/{sale['id']}/").json() == sale | {"customer": None}
-    books_agree(account)
+    money_agrees(account)
 
 
 # …/status/
@@ -787,7 +787,7 @@ def test_restores_a_customer_that_bought_to_paying(api, account, selling):
         states.append(api.get(one).json()["status"])
 
     assert states == ["lead", "paying", "canceled", "paying", "canceled", "paying"]
-    books_agree(account)
+    money_agrees(account)
 
 
 # GET /customers/

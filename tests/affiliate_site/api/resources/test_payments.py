@@ -7,7 +7,7 @@ import pytest
 import time_machine
 
 from payouts.services.commissions import approve
-from tests.proof import books_agree, everything
+from tests.proof import everything, money_agrees
 from tests.shop import SOLD, Shop, remove
 
 UNKNOWN = {"errors": [{"message": "Payment not found"}]}
@@ -20,7 +20,7 @@ def shop(account):
     shop = Shop(account)
     shop.rival = shop.join("Odette", "Varga")
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 def shown(payment, **changed):

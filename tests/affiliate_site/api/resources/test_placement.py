@@ -4,7 +4,7 @@ import pytest
 
 from accounts.models.accounts import Plan
 from tests.conftest import Api
-from tests.proof import books_agree
+from tests.proof import money_agrees
 from tests.shop import Shop
 
 pytestmark = pytest.mark.usefixtures("now")
@@ -24,7 +24,7 @@ def shop(account):
     shop.level(2, "3")
     shop.level(3, "1")
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture

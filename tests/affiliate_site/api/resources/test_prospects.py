@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from tests.conftest import NOW
-from tests.proof import books_agree, everything
+from tests.proof import everything, money_agrees
 from tests.shop import Shop
 from tracking.services.programs import archive
 
@@ -46,7 +46,7 @@ def shop(account):
     group = account.affiliate_groups.create(public_id="ag_gold", title="Gold")
     shop.group_rate(group, "25")
     yield shop
-    books_agree(account)
+    money_agrees(account)
 
 
 @pytest.fixture
