@@ -39,17 +39,16 @@ def cleaned(text: str) -> str:
 
 def too_many_wrong_keys(request) -> bool:
     """Count one wrong key of this address; a right key is never counted."""
-    usage = get_usage(
-        request, group="wrong-keys", key="ip", rate=WRONG_KEYS, increment=True
-    )
-    return bool(usage and usage["should_limit"])
+    return _is_over(request, "wrong-keys", WRONG_KEYS)
 
 
 def too_many_calls(request, name: str) -> bool:
     """Count one call of the browser script by this address, to this endpoint."""
-    usage = get_usage(
-        request, group=f"track-{name}", key="ip", rate=PAGE_CALLS, increment=True
-    )
+    return _is_over(request, f"track-{name}", PAGE_CALLS)
+
+
+def _is_over(request, group: str, rate: str) -> bool:
+    usage = get_usage(request, group=group, key="ip", rate=rate, increment=True)
     return bool(usage and usage["should_limit"])
 
 

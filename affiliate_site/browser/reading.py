@@ -8,7 +8,7 @@ from affiliate_site import floods
 from affiliate_site.api.fields import Currency, Lookup, OwnRules, Text
 from affiliate_site.api.inputs import Input, Items
 from affiliate_site.api.maps import MetaData
-from affiliate_site.api.resources.conversions import (
+from affiliate_site.api.sales import (
     MOST_PARTS,
     InCurrency,
     PartInput,

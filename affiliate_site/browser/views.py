@@ -15,14 +15,13 @@ from django.utils import timezone
 from django.views.decorators.http import conditional_page
 from rest_framework.exceptions import ValidationError
 
-from accounts.engines import waited_too_long
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from affiliate_site import door, floods
 from affiliate_site.api.errors import TooLarge, told
 from affiliate_site.api.fields import is_blank
 from affiliate_site.api.parsing import InvalidBody, read_json, refuse_large
-from affiliate_site.api.resources.conversions import items_of
+from affiliate_site.api.sales import items_of
 from affiliate_site.browser.reading import (
     FormerVisit,
     PageCustomer,
@@ -40,6 +39,7 @@ from tracking.errors import DuplicateConversion, TooManyAttempts
 from tracking.models.conversions import Origin
 from tracking.services.attempts import admit, forget, remember_failure
 from tracking.services.customers import Registration, register
+from tracking.services.looking import LookAgain
 from tracking.services.visitors import new_tracking_id, record_visit
 
 DONE = 204
@@ -100,8 +100,7 @@ def tracking(name: str, *declarations):
 
 def allowed() -> HttpResponse:
     """What a browser asks before it calls."""
-    response = HttpResponse(status=DONE)
-    del response["Content-Type"]
+    response = nothing()
     response["Allow"] = "POST, OPTIONS"
     return response
 
@@ -175,14 +174,12 @@ def sell(call: Told, external_id: str | None) -> None:
             forget(call.account, **known)
     except (DuplicateConversion, TooManyAttempts):
         return
-    except DomainError as refusal:
+    except (DomainError, DatabaseError, LookAgain) as failure:
         if external_id is not None:
-            remember_failure(call.account, **known, message=str(refusal))
-    except DatabaseError as failure:
-        if external_id is None or not waited_too_long(failure):
-            raise
-        with suppress(DatabaseError):
-            remember_failure(call.account, **known, message=str(failure))
+            with suppress(DatabaseError):
+                remember_failure(call.account, **known, message=str(failure))
+        if not isinstance(failure, DomainError):
+            raise  # a fault of ours is told: nothing else would say that it is lost
 
 
 def sale_of(call: Told, external_id: str | None) -> Sale:

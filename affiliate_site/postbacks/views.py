@@ -14,17 +14,15 @@ from affiliate_site.api.fields import (
 from affiliate_site.api.filters import NO_STATUS
 from affiliate_site.api.inputs import Input
 from affiliate_site.api.maps import MetaData
-from affiliate_site.api.resources.conversions import (
-    ConversionViewSet,
-    SaleInput,
-    sale_of,
-)
+from affiliate_site.api.resources.conversions import ConversionViewSet
 from affiliate_site.api.resources.customers import (
     CustomerInput,
     CustomerViewSet,
     registration_of,
 )
-from affiliate_site.api.shapes.sales import ConversionShape, CustomerShape
+from affiliate_site.api.sales import SaleInput, sale_of
+from affiliate_site.api.shapes.sales import ConversionShape
+from affiliate_site.api.shapes.visitors import CustomerShape
 from affiliate_site.api.viewsets import TenantViewSet
 from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_odd_text
 from payouts.errors import CurrencyIsKept

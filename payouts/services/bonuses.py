@@ -137,11 +137,10 @@ def _earned(
     for bonus in account.bonuses.select_related("program").order_by("-goal", "id"):
         rivals[bonus.program_id, bonus.goal_type, bonus.period].append(bonus)
     for (program, _, period), bonuses in rivals.items():
-        members = set(
-            account.enrolments.present()
-            .filter(program=program, approved=True)
-            .values_list("affiliate", flat=True)
-        )
+        approved = account.enrolments.present().filter(program=program, approved=True)
+        if among is not None:
+            approved = approved.filter(affiliate__in=among)
+        members = set(approved.values_list("affiliate", flat=True))
         since = min(bonus.created_at for bonus in bonuses)
         for span in spans(period, since=since, at=at):
             granted = _granted(account, bonuses, span)

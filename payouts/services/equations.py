@@ -180,19 +180,22 @@ class Books:
                 len(paid) == 1
                 and len(back) == (payment.canceled_at is not None)
                 and all(row.amount == payment.amount for row in rows)
-                and paid[0].debit.affiliate_id == payment.affiliate_id
                 and all(
                     row.reverses_id == paid[0].pk
                     and (row.credit_id, row.debit_id) == sides
                     for row in back
                 )
             )
+            state = "canceled" if payment.canceled_at else "standing"
+            name = f"payment {payment.public_id} ({state})"
             if not right:
-                state = "canceled" if payment.canceled_at else "standing"
                 told = ", ".join(f"{row.kind} {row.amount}" for row in rows)
                 expected = f"one paid of {payment.amount}, {state}"
-                whose = f"payment {payment.public_id} ({state})"
-                yield self.failure("E7", whose, told or "no transfer", expected)
+                yield self.failure("E7", name, told or "no transfer", expected)
+            for payer in {row.debit.affiliate_id for row in paid}:
+                if payer != payment.affiliate_id:
+                    of_whom = f"affiliate {payment.affiliate_id}"
+                    yield self.failure("E7", name, f"of affiliate {payer}", of_whom)
 
     def e8_funding_and_paid(self) -> Iterator[Failure]:
         standing = self.standing_by_pocket()

@@ -12,7 +12,7 @@ from affiliate_site.api.clues import (
 from affiliate_site.api.filters import From, ListFilter, Until, Words
 from affiliate_site.api.inputs import Input
 from affiliate_site.api.maps import MetaData
-from affiliate_site.api.shapes.sales import (
+from affiliate_site.api.shapes.visitors import (
     ClickIdShape,
     ClickShape,
     click_id_shape,

@@ -1,34 +1,24 @@
 """Conversions: `/conversions/`, and the commissions added to one."""
 
 from collections import defaultdict
-from contextlib import suppress
-
-from rest_framework.exceptions import ValidationError
 
 from accounts.services.usage import Rate
 from affiliate_site.api.attempts import Attempts
 from affiliate_site.api.clues import (
-    ALIASES,
-    Clue,
-    Hearsay,
     TrackingQuery,
-    UserAgent,
-    clues_of,
 )
 from affiliate_site.api.fields import (
-    Amount,
-    Currency,
     KnownAmount,
     Lookup,
     QueryFlag,
     Text,
-    admitted,
     is_blank,
     row_number,
 )
 from affiliate_site.api.filters import From, ListFilter, Switch, Until, Words
-from affiliate_site.api.inputs import Input, Items
+from affiliate_site.api.inputs import Input
 from affiliate_site.api.maps import MetaData
+from affiliate_site.api.sales import MOST_PARTS, SaleInput, sale_of
 from affiliate_site.api.shapes.sales import (
     CommissionShape,
     ConversionShape,
@@ -39,72 +29,15 @@ from affiliate_site.api.shapes.sales import (
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.models.commissions import Commission, Status
 from payouts.services.rates import Item
-from payouts.services.recording import Sale, record_conversion
+from payouts.services.recording import record_conversion
 from payouts.services.revising import (
     add_commissions,
     change_conversion,
     currency_of,
     remove_conversion,
 )
-from tracking.attribution import REST, Order
 from tracking.errors import ConversionNotFound
 from tracking.models.conversions import Conversion, Origin
-from tracking.money import NOUGHT
-
-MOST_PARTS = 100
-
-
-class SaleAmount(Amount):
-    """An amount of a sale, checked in the sale's currency, where one was sent."""
-
-    def to_internal_value(self, data):
-        exact = super().to_internal_value(data)
-        admitted(exact, self.root.currency_sent)
-        return exact
-
-
-class PartInput(Input):
-    """A part of a sale."""
-
-    aliases = {"conversion_sub_amount": "sub_amount"}
-
-    sub_amount = SaleAmount()
-    commission_type = Lookup(required=False)
-    comment = Text(required=False, max_length=1000)
-
-
-class InCurrency(Input):
-    """A sale whose amounts are in the currency that is sent beside them."""
-
-    @property
-    def currency_sent(self) -> str | None:
-        """The currency that amounts are checked in; None: known only later."""
-        with suppress(ValidationError):
-            return Currency().to_internal_value(self.initial_data.get("currency"))
-        return None
-
-
-class SaleInput(InCurrency):
-    """A sale, and who brought it. `commissions` takes the place of `amount`."""
-
-    aliases = ALIASES
-
-    customer_id = Text(required=False)
-    coupon = Clue()
-    referral_code = Clue()
-    click_id = Clue()
-    tracking_id = Clue()
-    asset_id = Clue()
-    source_id = Clue()
-    external_id = Text(required=False)
-    amount = SaleAmount(required=False)
-    currency = Currency(required=False)
-    commission_type = Lookup(required=False)
-    commissions = Items(child=PartInput(), most=MOST_PARTS, required=False)
-    meta_data = MetaData(required=False)
-    program_group = Clue()
-    user_agent = UserAgent()
-    ip = Hearsay()
 
 
 class ConversionChange(Input):
@@ -275,39 +208,4 @@ def added_items(said: list[dict], *, of_array: bool) -> list[Item]:
         )
         for number, part in enumerate(said)
         for place in (f"[{number}]." if of_array else "",)
-    ]
-
-
-def sale_of(
-    said: dict, asked: dict, external_id: str | None, order: Order = REST
-) -> Sale:
-    """What was read, as the service takes it; a blank customer counts as not sent."""
-    customer_id = said.get("customer_id")
-    return Sale(
-        clues=clues_of(said, None if is_blank(customer_id) else customer_id),
-        items=items_of(said),
-        external_id=external_id,
-        currency=said.get("currency"),
-        meta_data=said.get("meta_data", {}),
-        user_agent=said.get("user_agent"),
-        ip=said.get("ip"),
-        ignore_cookie_age=asked.get("override_max_cookie_time", False),
-        order=order,
-    )
-
-
-def items_of(said: dict) -> list[Item]:
-    """The parts of a sale: those sent, else the whole as one."""
-    parts = said.get("commissions")
-    if not parts:
-        return [Item(said.get("amount", NOUGHT), said.get("commission_type"))]
-    return [
-        Item(
-            part["sub_amount"],
-            part.get("commission_type"),
-            part.get("comment"),
-            amount_path=f"commissions[{number}].sub_amount",
-            type_path=f"commissions[{number}].commission_type",
-        )
-        for number, part in enumerate(parts)
     ]

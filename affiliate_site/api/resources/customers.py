@@ -14,7 +14,7 @@ from affiliate_site.api.fields import Lookup, Text
 from affiliate_site.api.filters import From, ListFilter, Until, Words
 from affiliate_site.api.inputs import Input
 from affiliate_site.api.maps import MetaData
-from affiliate_site.api.shapes.sales import CustomerShape, customer_shape
+from affiliate_site.api.shapes.visitors import CustomerShape, customer_shape
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.attribution import REGISTERING, Order
 from tracking.errors import CustomerNotFound

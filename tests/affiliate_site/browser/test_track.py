@@ -5,14 +5,17 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 
 from accounts.services.accounts import lock
+from affiliate_site.browser import views
 from payouts.services.explaining import explain
 from tests.proof import money_agrees
 from tests.shop import Shop
 from tracking.services.affiliates import Application
 from tracking.services.enrolments import decide_on
+from tracking.services.looking import LookAgain
 from tracking.services.programs import archive
 from tracking.services.prospects import Invitation, invite
 
@@ -405,6 +408,22 @@ def test_forgets_a_failure_once_the_sale_is_there(page, shop):
 
     assert shop.account.conversions.count() == 1
     assert shop.account.conversion_attempts.count() == 0
+
+
+@pytest.mark.parametrize("failure", [OperationalError, LookAgain])
+def test_tells_of_a_fault_of_ours_and_remembers_it(page, shop, monkeypatch, failure):
+    def fail(*args, **kwargs):
+        raise failure("database is locked")
+
+    vid = page.visit()
+    monkeypatch.setattr(views, "record_conversion", fail)
+    page.client.raise_request_exception = False
+
+    answer = page.tell("conversion", vid=vid, external_id="order-1", amount=200)
+
+    assert answer.status_code == 503
+    assert answer.json()["message"] == "Service Unavailable"
+    assert shop.account.conversion_attempts.get().source == "browser"
 
 
 # Customers.

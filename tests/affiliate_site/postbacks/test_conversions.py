@@ -14,6 +14,7 @@ from payouts.services.funding import top_up
 from payouts.services.ledger import balances_of
 from payouts.services.payments import Order, pay
 from payouts.services.revising import change_commission, remove_conversion
+from tests.affiliate_site.postbacks.answers import refusal, said
 from tests.proof import everything
 from tests.shop import SOLD, Shop, remove
 from tracking.services.affiliates import Application
@@ -23,19 +24,6 @@ from tracking.services.prospects import Invitation, invite
 
 MISSING = "Missing mandatory parameter(s)"
 EARLIER = timedelta(days=1)
-
-
-def said(response):
-    assert response.status_code == 200, response.content
-    return response.json()
-
-
-def refusal(response, status=400):
-    """The only message of a refusal that speaks of no field."""
-    assert response.status_code == status, response.content
-    [error] = response.json()["errors"]
-    assert list(error) == ["message"]
-    return error["message"]
 
 
 def flaws(response):

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.services.accounts import lock
+from tests.affiliate_site.postbacks.answers import refusal, said
 from tests.proof import everything
 from tests.shop import SOLD, Shop, remove
 from tracking.services import customers
@@ -15,19 +16,6 @@ MISSING = "Missing mandatory parameter(s)"
 LOCKED = "Advertiser account locked"
 NOT_APPROVED = "Affiliate is not approved for this program"
 DUPLICATE = "Duplicate customer. There is already a customer for Customer id 'acct-1'"
-
-
-def said(response):
-    assert response.status_code == 200, response.content
-    return response.json()
-
-
-def refusal(response, status=400):
-    """The only message of a refusal that speaks of no field."""
-    assert response.status_code == status, response.content
-    [error] = response.json()["errors"]
-    assert list(error) == ["message"]
-    return error["message"]
 
 
 def flaws(response):

@@ -4,6 +4,7 @@ import pytest
 
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import approve, disapprove
+from tests.affiliate_site.api.resources.shown import shown_commission
 from tests.command_line import run
 from tests.proof import everything, money_agrees
 from tests.shop import SOLD, Shop, remove
@@ -41,28 +42,6 @@ def shop(account):
 def commission(shop):
     """20 EUR of a sale of 200, pending."""
     return shop.commission_of(shop.sell("200"))
-
-
-def shown(commission, **changed):
-    """A pending commission of `commission`, standing alone."""
-    return {
-        "id": commission.pk,
-        "conversion_sub_amount": 200,
-        "amount": 20,
-        "commission_type": "standard",
-        "approved": False,
-        "affiliate": {"id": "minakessler", "firstname": "Mina", "lastname": "Kessler"},
-        "kind": "regular",
-        "currency": "EUR",
-        "created_at": "2026-03-04T09:15:27+00:00",
-        "payout": None,
-        "comment": None,
-        "final": None,
-        "commission_name": "Standard",
-        "status": "pending",
-        "conversion": {"id": commission.conversion_id},
-        "finalization_date": None,
-    } | changed
 
 
 def path_of(commission):
@@ -103,8 +82,8 @@ def stored(account):
 def test_shows_one_commission(api, commission):
     response = api.get(path_of(commission))
 
-    assert said(response) == shown(commission)
-    assert list(response.json()) == list(shown(commission))
+    assert said(response) == shown_commission(commission)
+    assert list(response.json()) == list(shown_commission(commission))
     assert "X-RateLimit-Limit" not in response
     assert "Link" not in response
 
@@ -122,10 +101,10 @@ def test_shows_pending_alone_as_null_to_whoever_asked_for_it(api, account, commi
     ]
 
     assert [said(it) for it in answers] == [
-        shown(commission, approved=None),
-        shown(commission, **APPROVED),
-        shown(commission, approved=None),
-        shown(commission, **DISAPPROVED),
+        shown_commission(commission, approved=None),
+        shown_commission(commission, **APPROVED),
+        shown_commission(commission, approved=None),
+        shown_commission(commission, **DISAPPROVED),
     ]
 
 
@@ -136,13 +115,15 @@ def test_shows_the_payment_that_covers_it_and_lists_by_it(api, account, shop):
     order = {"affiliate_id": "minakessler", "amount": 20, "currency": "EUR"}
     (payment,) = said(api.post("/payments/", order))
 
-    covered = shown(first, payout={"id": payment["id"]}, **APPROVED)
+    covered = shown_commission(first, payout={"id": payment["id"]}, **APPROVED)
     assert said(api.get(path_of(first))) == covered
     assert said(api.get("/commissions/?paid=true")) == [covered]
-    assert said(api.get("/commissions/?paid=0")) == [shown(second, **APPROVED)]
+    assert said(api.get("/commissions/?paid=0")) == [
+        shown_commission(second, **APPROVED)
+    ]
     assert said(api.get("/commissions/?paid=1&status=pending")) == []
     api.delete(f"/payments/{payment['id']}/")
-    assert said(api.get(path_of(first))) == shown(first, **APPROVED)
+    assert said(api.get(path_of(first))) == shown_commission(first, **APPROVED)
 
 
 def test_shows_a_bonus(api, account, shop):
@@ -151,7 +132,7 @@ def test_shows_a_bonus(api, account, shop):
     approve(account, commission_id=sale.pk, at=SOLD)
     (bonus,) = grant_bonuses(account, at=SOLD.replace(month=4))
 
-    bare = shown(bonus) | {
+    bare = shown_commission(bonus) | {
         "conversion_sub_amount": None,
         "amount": 50,
         "commission_type": "bonus",
@@ -235,8 +216,8 @@ def test_does_not_know_other_commissions(
 def test_changes_what_is_sent(api, commission, sent, changed):
     response = api.patch(path_of(commission), sent)
 
-    assert said(response) == shown(commission, **changed)
-    assert list(response.json()) == list(shown(commission))
+    assert said(response) == shown_commission(commission, **changed)
+    assert list(response.json()) == list(shown_commission(commission))
     assert said(api.get(path_of(commission))) == response.json()
     assert "X-RateLimit-Limit" not in response
 
@@ -244,7 +225,9 @@ def test_changes_what_is_sent(api, commission, sent, changed):
 def test_clears_the_comment_with_null(api, commission):
     api.patch(path_of(commission), {"comment": "Thanks"})
 
-    assert said(api.patch(path_of(commission), {"comment": None})) == shown(commission)
+    assert said(api.patch(path_of(commission), {"comment": None})) == shown_commission(
+        commission
+    )
 
 
 def test_takes_the_sale_along(api, commission):
@@ -343,7 +326,7 @@ def test_refuses_the_part_of_what_is_no_regular_one(api, account, shop):
 
     ((path, message, raw),) = flaws(response)
     assert (path, message) == ("conversion_sub_amount", raw)
-    assert said(api.get(path_of(level))) == shown(
+    assert said(api.get(path_of(level))) == shown_commission(
         level,
         amount=6,
         commission_type="level-2",
@@ -372,7 +355,7 @@ def test_asks_for_a_manager(api, account, key_for, commission, role, status):
     assert api.patch("/commissions/0/", {}).status_code == (
         403 if status == 403 else 404
     )
-    assert said(api.get(path_of(commission))) == shown(commission)
+    assert said(api.get(path_of(commission))) == shown_commission(commission)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
@@ -459,7 +442,9 @@ def test_makes_a_covered_approval_final(api, account, commission, action, status
     answer = said(api.ask(method, path_of(commission) + path, body))
 
     moment = commission.again().finalized_at.strftime("%Y-%m-%dT%H:%M:%S+00:00")
-    assert answer == shown(commission, final=True, finalization_date=moment, **APPROVED)
+    assert answer == shown_commission(
+        commission, final=True, finalization_date=moment, **APPROVED
+    )
     assert said(api.get(path_of(commission))) == answer
 
 
@@ -500,4 +485,4 @@ def test_works_in_an_archived_program_for_a_removed_affiliate(
 
     answer = said(api.patch(path_of(commission), {"amount": 5, "approved": False}))
 
-    assert answer == shown(commission, amount=5, **DISAPPROVED)
+    assert answer == shown_commission(commission, amount=5, **DISAPPROVED)

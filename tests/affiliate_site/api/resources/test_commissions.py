@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from payouts.services.commissions import approve, disapprove
+from tests.affiliate_site.api.resources.shown import shown_commission
 from tests.proof import everything, money_agrees
 from tests.shop import SOLD, Shop
 
@@ -22,28 +23,6 @@ def shop(account):
 def commission(shop):
     """20 EUR of a sale of 200, pending."""
     return shop.commission_of(shop.sell("200"))
-
-
-def shown(commission, **changed):
-    """A pending commission of `commission`, standing alone."""
-    return {
-        "id": commission.pk,
-        "conversion_sub_amount": 200,
-        "amount": 20,
-        "commission_type": "standard",
-        "approved": False,
-        "affiliate": {"id": "minakessler", "firstname": "Mina", "lastname": "Kessler"},
-        "kind": "regular",
-        "currency": "EUR",
-        "created_at": "2026-03-04T09:15:27+00:00",
-        "payout": None,
-        "comment": None,
-        "final": None,
-        "commission_name": "Standard",
-        "status": "pending",
-        "conversion": {"id": commission.conversion_id},
-        "finalization_date": None,
-    } | changed
 
 
 APPROVED = {"approved": True, "status": "approved"}
@@ -70,8 +49,8 @@ def turn_on_payouts(account):
 def test_shows_a_commission_standing_alone(api, commission):
     response = api.get("/commissions/")
 
-    assert said(response) == [shown(commission)]
-    assert list(response.json()[0]) == list(shown(commission))
+    assert said(response) == [shown_commission(commission)]
+    assert list(response.json()[0]) == list(shown_commission(commission))
     assert response["Link"] == (
         '<http://testserver/1.6/commissions/?page=1>; rel="last", '
         '<http://testserver/1.6/commissions/?page=1>; rel="first"'
@@ -90,9 +69,9 @@ def test_shows_pending_as_null_to_whoever_asked_for_it(api, shop, account, commi
     rows = said(api.get("/commissions/"))
 
     assert rows == [
-        shown(others[1], **DISAPPROVED),
-        shown(others[0], **APPROVED),
-        shown(commission, approved=None),
+        shown_commission(others[1], **DISAPPROVED),
+        shown_commission(others[0], **APPROVED),
+        shown_commission(commission, approved=None),
     ]
 
 
@@ -228,9 +207,9 @@ def test_decides_from_any_state(
 
     response = api.ask(method, f"/commissions/{commission.pk}/{path}/")
 
-    assert said(response) == shown(commission, **changed)
-    assert list(response.json()) == list(shown(commission))
-    assert said(api.get("/commissions/")) == [shown(commission, **changed)]
+    assert said(response) == shown_commission(commission, **changed)
+    assert list(response.json()) == list(shown_commission(commission))
+    assert said(api.get("/commissions/")) == [shown_commission(commission, **changed)]
     balance = {"EUR": 20} if changed is APPROVED else {}
     assert said(api.get("/affiliates/minakessler/balances/")) == balance
 
@@ -241,7 +220,7 @@ def test_decides_from_any_state(
 def test_never_reads_a_body(api, commission, body):
     response = api.put(f"/commissions/{commission.pk}/approved/", body)
 
-    assert said(response) == shown(commission, **APPROVED)
+    assert said(response) == shown_commission(commission, **APPROVED)
 
 
 def test_has_no_fixed_limit(api, commission):
@@ -312,7 +291,7 @@ def test_refuses_what_is_not_funded(api, account, commission):
             }
         ]
     }
-    assert said(api.get("/commissions/")) == [shown(commission)]
+    assert said(api.get("/commissions/")) == [shown_commission(commission)]
 
 
 def test_shows_when_a_commission_became_final(api, shop, account):
@@ -322,7 +301,7 @@ def test_shows_when_a_commission_became_final(api, shop, account):
     answer = said(api.put(f"/commissions/{nought.pk}/approved/"))
 
     moment = nought.again().finalized_at.strftime("%Y-%m-%dT%H:%M:%S+00:00")
-    assert answer == shown(
+    assert answer == shown_commission(
         nought,
         conversion_sub_amount=0,
         amount=0,
@@ -337,7 +316,7 @@ def test_disapproves_with_the_payout_feature(api, account, commission):
 
     response = api.delete(f"/commissions/{commission.pk}/approved/")
 
-    assert said(response) == shown(commission, **DISAPPROVED)
+    assert said(response) == shown_commission(commission, **DISAPPROVED)
 
 
 @pytest.mark.parametrize(
