@@ -11,10 +11,11 @@ export HOST PORT
 TEST_WORKERS ?= 2
 # The linter takes tables that SQLite rebuilds, and constraints of new tables, for new
 # rules about old rows. In these every new column is null or has a default.
-LINTED_BY_EYE := 0002_groups_prospects_and_notes 0003_payments_levels_and_bonuses 0003_visitors
+LINTED_BY_EYE := 0002_groups_prospects_and_notes 0003_payments_levels_and_bonuses 0003_visitors \
+	0006_webhooks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test slow race e2e check lint types imports script openapi lock audit clean
+.PHONY: help setup run worker test slow race e2e check lint types imports script screenshots openapi lock audit clean
 
 help:  ## lists the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## */\1\t/' | expand -t 12
@@ -32,20 +33,23 @@ $(STAMP): requirements-dev.txt
 run: setup  ## serves the demo on the embedded database: make run PORT=9000
 	@exec $(PY) -m affiliate_site.run
 
+worker: setup  ## sends webhooks and postbacks, in the foreground
+	@exec $(PY) manage.py deliver_webhooks
+
 test: setup  ## passes the tests, on SQLite or on what DATABASE_URL names
-	@mkdir -p staticfiles
+	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m pytest -n $(TEST_WORKERS) -m "not slow"
 
 slow: setup  ## the long runs: races with gunicorn, the state machine
-	@mkdir -p staticfiles
+	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m pytest -m slow
 
 e2e: setup  ## the browser tests alone; they skip where there is no Chromium
-	@mkdir -p staticfiles
+	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m pytest tests/e2e
 
 race: setup  ## 64 clients post one external_id at once, 200 rounds, against gunicorn
-	@mkdir -p staticfiles
+	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m pytest -m slow -s tests/concurrency/test_doubled_sales.py
 
 check: lint imports types  ## everything that needs no test: style, types, laws, migrations
@@ -70,6 +74,10 @@ imports: setup  ## the import contracts
 
 script: setup  ## writes the committed small form of the browser script
 	@$(PY) -m rjsmin <affiliate_site/browser/tap.js >affiliate_site/browser/tap.min.js
+
+screenshots: setup  ## the pictures of the back office in docs/
+	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
+	@$(PY) -m tests.e2e.screenshots
 
 openapi: setup  ## writes the committed openapi.json
 	@$(PY) manage.py export_openapi openapi.json

@@ -96,6 +96,66 @@ class OddSlug(Rejected):
     )
 
 
+class OddUrl(Rejected):
+    """A URL that the house does not call."""
+
+    message = "The URL cannot be called: {why}"
+
+
+class UnknownEventName(Rejected):
+    """Nobody is ever told of such an event."""
+
+    message = "There is no event '{name}'; the events are {names}"
+
+
+class UnknownWebhook(Missing):
+    """The account has no endpoint with this id."""
+
+    message = "The account has no webhook '{webhook}'"
+
+
+class WebhookUnsigned(Conflict):
+    """An affiliate's postback has no secret."""
+
+    message = "'{webhook}' is an affiliate's postback, and those are not signed"
+
+
+class WebhookExists(Rejected):
+    """The same URL would be told of the same events twice."""
+
+    message = "'{webhook}' tells this URL of the same events already"
+
+
+class WebhookForlorn(Conflict):
+    """Nobody is left whose sales a postback could tell of."""
+
+    message = "'{webhook}' is the postback of an affiliate who was removed"
+
+
+class WebhookDisabled(Conflict):
+    """Nothing is sent to a disabled endpoint."""
+
+    message = "The webhook '{webhook}' is disabled: enable it first"
+
+
+class UnknownDelivery(Missing):
+    """The account has no delivery with this number."""
+
+    message = "The account has no delivery {number}; they are kept for 30 days"
+
+
+class StaffExists(Rejected):
+    """An e-mail address signs in to one account."""
+
+    message = "There is a sign-in '{email}' already"
+
+
+class UnknownStaff(Missing):
+    """The account has no member of staff with this address."""
+
+    message = "The account has no sign-in '{email}'"
+
+
 class UnknownKey(Missing):
     """The account has no key with this prefix."""
 

@@ -12,6 +12,7 @@ from accounts.models.keys import Role
 from accounts.services.keys import issue
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
+from tests.receiver import receiving
 from tests.shop import Shop
 
 # A busy machine is no failure: examples have no deadline.
@@ -142,6 +143,14 @@ def statements():
             yield captured
 
     return capture
+
+
+@pytest.fixture
+def receiver(settings):
+    """A receiver of webhooks that may be called although it is on loopback."""
+    with receiving() as receiver:
+        settings.WEBHOOK_ALLOWED_HOSTS = {receiver.place}
+        yield receiver
 
 
 @pytest.fixture

@@ -3,5 +3,17 @@
 from accounts.models.accounts import Account, Plan
 from accounts.models.events import Event
 from accounts.models.keys import ApiKey, IdempotencyKey, RateWindow
+from accounts.models.users import User
+from accounts.models.webhooks import Delivery, WebhookEndpoint
 
-__all__ = ["Account", "ApiKey", "Event", "IdempotencyKey", "Plan", "RateWindow"]
+__all__ = [
+    "Account",
+    "ApiKey",
+    "Delivery",
+    "Event",
+    "IdempotencyKey",
+    "Plan",
+    "RateWindow",
+    "User",
+    "WebhookEndpoint",
+]

@@ -34,6 +34,9 @@ class Account(models.Model):
     plan = models.ForeignKey(Plan, models.PROTECT, related_name="+", db_index=False)
     uses_payouts = models.BooleanField(default=False)
     pending_as_null = models.BooleanField(default=False)
+    # Was there ever an endpoint to tell? Saves all others the question at each note; a
+    # request that is in hand while the first one is made does not tell it.
+    uses_webhooks = models.BooleanField(default=False, db_default=False)
     locked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -1,6 +1,6 @@
 """The diary: one line for every change, in the transaction of the change."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,29 +9,40 @@ from django.db import models
 from accounts.actor import present_actor
 from accounts.models.accounts import Account
 from accounts.models.events import Event
+from accounts.services.outbox import AT_ONCE, announce
 
 
 def note(
-    account: Account, kind: str, subject: models.Model, *, at: datetime, **facts: Any
+    account: Account,
+    kind: str,
+    subject: models.Model,
+    *,
+    at: datetime,
+    telling: models.Model | None = None,
+    **facts: Any,
 ) -> None:
-    """Write down that this happened to this subject.
+    """Write down that this happened to this subject, and for whom to tell it.
 
     Facts are plain JSON values: rules and states, from and to; never a personal one.
+    Those who listen hear of the subject, or of `telling`, as it stands now: a story
+    notes what it changed once that is written, and what it removes before.
     """
-    note_each(account, kind, [subject], at=at, **facts)
+    told = None if telling is None else [telling]
+    note_each(account, kind, [subject], at=at, telling=told, **facts)
 
 
 def note_each(
     account: Account,
     kind: str,
-    subjects: Iterable[models.Model],
+    subjects: Sequence[models.Model],
     *,
     at: datetime,
+    telling: Sequence[models.Model] | None = None,
     **facts: Any,
 ) -> None:
-    """Write one line for each subject, in one statement."""
+    """Write one line for each subject, a thousand in one statement."""
     actor = present_actor()
-    account.events.bulk_create(
+    lines = [
         Event(
             account=account,
             kind=kind,
@@ -42,4 +53,6 @@ def note_each(
             created_at=at,
         )
         for subject in subjects
-    )
+    ]
+    events = account.events.bulk_create(lines, batch_size=AT_ONCE)
+    announce(account, kind, events, subjects if telling is None else telling, at=at)
