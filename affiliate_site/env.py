@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 VAR = ROOT / "var"
 EXAMPLE_SECRETS = ("changeme", "change-me", "secret", "example")
 ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[\w.-]+)(:[0-9]{1,5})?", re.ASCII)
+HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+):[0-9]{1,5}", re.ASCII)
 HIGHEST_PORT = 65535
+MAIL_SERVERS = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
 ENGINES = ("postgres://", "postgresql://", "sqlite:///")
 ON = ("on", "true", "1", "yes")
 OFF = ("off", "false", "0", "no", "")
@@ -105,6 +107,32 @@ def is_port(ending: str) -> bool:
     return not ending.isdigit() or 0 < int(ending) <= HIGHEST_PORT
 
 
+def email() -> dict[str, Any]:
+    """How notices are sent; without `EMAIL_URL` none are."""
+    if not EMAIL_URL:
+        return {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"}
+    try:
+        if not EMAIL_URL.startswith(MAIL_SERVERS):
+            raise ValueError("another scheme")
+        return dict(environ.Env.email_url_config(EMAIL_URL))
+    except (ValueError, ImproperlyConfigured):
+        # Not chained: what the address holds, its password too, is nobody's business.
+        raise ImproperlyConfigured(
+            "EMAIL_URL must be smtp+tls://user:pass@host:port, smtp+ssl:// or smtp://"
+        ) from None
+
+
+def hosts_with_ports(name: str) -> frozenset[str]:
+    """A comma separated list of `host:port`, an IPv6 host in brackets."""
+    listed = frozenset(word.lower() for word in words(name))
+    for word in sorted(listed):
+        if not HOST_AND_PORT.fullmatch(word) or not is_port(word.rpartition(":")[2]):
+            raise ImproperlyConfigured(
+                f"{name} must list host:port, comma separated, not {word!r}"
+            )
+    return listed
+
+
 def secret_key() -> str:
     """The signing key: given, or kept in `var/` for the embedded database."""
     value = secret("SECRET_KEY")
@@ -148,10 +176,15 @@ SECRET_KEY = secret_key()
 SECRET_KEY_FALLBACKS = words("SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = allowed_hosts()
 PUBLIC_URL = public_url()
+CSRF_TRUSTED_ORIGINS = words("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
 BEHIND_TLS = PUBLIC_URL.startswith("https://")
 TRUSTED_PROXY_COUNT = number("TRUSTED_PROXY_COUNT", 0, least=0)
 PGBOUNCER = switch("PGBOUNCER")
 DEMO = switch("DEMO")
+EMAIL_URL = text("EMAIL_URL")
+EMAIL = email()
+DEFAULT_FROM_EMAIL = text("DEFAULT_FROM_EMAIL", "affiliate-site@localhost")
+WEBHOOK_ALLOWED_HOSTS = hosts_with_ports("WEBHOOK_ALLOWED_HOSTS")
 WEB_CONCURRENCY = number("WEB_CONCURRENCY", 2, least=1)
 WEB_THREADS = number("WEB_THREADS", 4, least=1)
 LOG_LEVEL = one_of("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))

@@ -74,6 +74,13 @@ ODD = [
     ("DATABASE_URL", "cassandra://db/affiliates"),
     ("DATABASE_URL", "mysql://user:pass@db/affiliates"),
     ("DATABASE_URL", "postgres://db:port/affiliates"),
+    ("EMAIL_URL", "nonsense"),
+    ("EMAIL_URL", "imap://user:pass@mail.example.net"),
+    ("EMAIL_URL", "smtp://mail.example.net:port"),
+    ("WEBHOOK_ALLOWED_HOSTS", "127.0.0.1"),
+    ("WEBHOOK_ALLOWED_HOSTS", "http://127.0.0.1:9000"),
+    ("WEBHOOK_ALLOWED_HOSTS", "127.0.0.1:99999"),
+    ("WEBHOOK_ALLOWED_HOSTS", "::1:9000"),
 ]
 
 
@@ -103,6 +110,9 @@ DEFAULTS = {
     "WEB_CONCURRENCY": 2,
     "WEB_THREADS": 4,
     "LOG_LEVEL": "INFO",
+    "CSRF_TRUSTED_ORIGINS": ["http://127.0.0.1:8000"],
+    "EMAIL": {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"},
+    "WEBHOOK_ALLOWED_HOSTS": frozenset(),
 }
 
 
@@ -148,7 +158,27 @@ READ = [
         ["older", "oldest"],
     ),
     ("SECRET_KEY", f" {SECRET} ", "SECRET_KEY", SECRET),
+    (
+        "WEBHOOK_ALLOWED_HOSTS",
+        "127.0.0.1:9000, [::1]:80, Hooks.internal:8443",
+        "WEBHOOK_ALLOWED_HOSTS",
+        {"127.0.0.1:9000", "[::1]:80", "hooks.internal:8443"},
+    ),
+    (
+        "CSRF_TRUSTED_ORIGINS",
+        "https://a.example.net,https://b.example.net",
+        "CSRF_TRUSTED_ORIGINS",
+        ["https://a.example.net", "https://b.example.net"],
+    ),
 ]
+
+
+def test_reads_the_address_of_a_mail_server(start):
+    mail = start(EMAIL_URL="smtp+tls://post:pw@mail.example.net:587").EMAIL
+
+    assert mail["EMAIL_BACKEND"] == "django.core.mail.backends.smtp.EmailBackend"
+    assert (mail["EMAIL_HOST"], mail["EMAIL_PORT"]) == ("mail.example.net", 587)
+    assert (mail["EMAIL_HOST_USER"], mail["EMAIL_USE_TLS"]) == ("post", True)
 
 
 @pytest.mark.parametrize(("variable", "value", "name", "read"), READ)

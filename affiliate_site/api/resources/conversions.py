@@ -1,7 +1,5 @@
 """Conversions: `/conversions/`, and the commissions added to one."""
 
-from collections import defaultdict
-
 from accounts.services.usage import Rate
 from affiliate_site.api.attempts import Attempts
 from affiliate_site.api.clues import (
@@ -23,8 +21,7 @@ from affiliate_site.api.shapes.sales import (
     CommissionShape,
     ConversionShape,
     commission_shape,
-    conversion_shape,
-    nested_commission_shape,
+    conversion_shapes,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.models.commissions import Commission, Status
@@ -107,7 +104,7 @@ class ConversionViewSet(Attempts, TenantViewSet):
     def list(self, request):
         """The account's conversions, newest first."""
         return self.page_of_all(
-            self.with_commissions, self.account.conversions.present().newest_first()
+            self.shapes, self.account.conversions.present().newest_first()
         )
 
     def create(self, request):
@@ -147,18 +144,10 @@ class ConversionViewSet(Attempts, TenantViewSet):
     def shown(self, number):
         rows = self.account.conversions.present().filter(pk=number)
         row = self.found(rows, ConversionNotFound)
-        return self.answer(self.with_commissions([row])[0])
+        return self.answer(self.shapes([row])[0])
 
-    def with_commissions(self, rows):
-        """Conversions with all their commissions, by one more statement."""
-        nested = defaultdict(list)
-        numbers = [row["id"] for row in rows]
-        commissions = self.account.commissions.present().filter(conversion__in=numbers)
-        for row in commissions.order_by("id").as_shown():
-            nested[row["conversion_id"]].append(
-                nested_commission_shape(row, self.account)
-            )
-        return [conversion_shape(row, nested[row["id"]]) for row in rows]
+    def shapes(self, rows):
+        return conversion_shapes(rows, self.account)
 
 
 class AddedCommissionViewSet(TenantViewSet):

@@ -1,10 +1,9 @@
 """Small shapes that stand inside others."""
 
-from urllib.parse import urlsplit, urlunsplit
-
-from django.conf import settings
 from django_countries import countries
 from rest_framework import serializers
+
+from affiliate_site.links import referral_link
 
 
 class ProgramRefShape(serializers.Serializer):
@@ -130,10 +129,3 @@ def referral_link_shape(row) -> dict:
         "asset_id": f"{row['asset__id']}-{row['asset__hex']}",
         "source_id": source,
     }
-
-
-def referral_link(landing_page: str, code: str) -> str:
-    """The landing page with `ref=<code>` as the last parameter: clients split on it."""
-    parts = urlsplit(landing_page or f"{settings.PUBLIC_URL}/")
-    query = f"{parts.query}&ref={code}" if parts.query else f"ref={code}"
-    return urlunsplit(parts._replace(query=query, path=parts.path or "/"))

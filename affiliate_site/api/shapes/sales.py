@@ -1,5 +1,7 @@
 """What goes out about conversions, commissions and payments."""
 
+from collections import defaultdict
+
 from rest_framework import serializers
 
 from affiliate_site.api.fields import Amount
@@ -156,6 +158,16 @@ def conversion_shape(row, commissions: list[dict]) -> dict:
         "affiliate_meta_data": row["click__meta_data"] if own_click else None,
         "tracking_source": row["tracking_source"],
     }
+
+
+def conversion_shapes(rows, account) -> list[dict]:
+    """Such rows with all their commissions, by one more statement."""
+    nested = defaultdict(list)
+    numbers = [row["id"] for row in rows]
+    commissions = account.commissions.present().filter(conversion__in=numbers)
+    for row in commissions.order_by("id").as_shown():
+        nested[row["conversion_id"]].append(nested_commission_shape(row, account))
+    return [conversion_shape(row, nested[row["id"]]) for row in rows]
 
 
 class PaymentShape(serializers.Serializer):

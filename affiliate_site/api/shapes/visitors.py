@@ -1,10 +1,8 @@
 """What goes out about clicks and customers."""
 
-from functools import lru_cache
-
 from rest_framework import serializers
-from ua_parser import parse
 
+from affiliate_site.agents import seen_with
 from affiliate_site.api.shapes.refs import (
     AffiliateRefShape,
     ClickRefShape,
@@ -109,28 +107,3 @@ def customer_shape(row) -> dict:
         "meta_data": row["meta_data"],
         "warnings": row["warnings"],
     }
-
-
-@lru_cache(maxsize=2048)
-def seen_with(user_agent: str) -> dict[str, str | None]:
-    """Browser, system, platform and device out of a user agent; None: not told."""
-    seen = parse(user_agent)
-    browser, system, device = seen.user_agent, seen.os, seen.device
-    return {
-        "browser": versioned(browser),
-        "os": versioned(system),
-        "platform": known(system.family) if system else None,
-        "device": known(device.family) if device else None,
-    }
-
-
-def versioned(part) -> str | None:
-    """`Firefox 131`; the family alone where there is no version."""
-    if part is None or known(part.family) is None:
-        return None
-    return f"{part.family} {part.major}" if part.major else part.family
-
-
-def known(family: str) -> str | None:
-    """`Other` says nothing."""
-    return None if family == "Other" else family
