@@ -61,3 +61,10 @@ class BalanceTooLarge(Rejected):
 
     message = "This value has too many digits."
     property_path = "amount"
+
+
+class BalanceMoved(Conflict):
+    """What was to be paid is not what is owed at this moment."""
+
+    message = "The balance is {balance} {currency} by now"
+    code = "balance_moved"

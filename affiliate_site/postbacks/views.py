@@ -27,11 +27,8 @@ from affiliate_site.api.viewsets import TenantViewSet
 from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_odd_text
 from payouts.errors import CurrencyIsKept
 from payouts.models.commissions import Status
-from payouts.services.revising import (
-    conversion_known_as,
-    follow_up_sale,
-    record_decided,
-)
+from payouts.services.recording import record_conversion
+from payouts.services.revising import change_conversion, conversion_known_as
 from tracking.attribution import POSTBACK, REGISTERING_POSTBACK
 from tracking.models.conversions import Origin
 from tracking.models.customers import Status as CustomerStatus
@@ -171,7 +168,7 @@ class ConversionPostback(Postback, ConversionViewSet):
         self.refuse_odd_text("external_id")
         external_id = self.admit_sale()
         said = self.read()
-        conversion = record_decided(
+        conversion = record_conversion(
             self.account,
             sale=sale_of(said, said, external_id, order=POSTBACK),
             status=said.get("status"),
@@ -186,9 +183,9 @@ class ConversionPostback(Postback, ConversionViewSet):
         named = self.read_as(SaleNamed, self.body)
         conversion = conversion_known_as(self.account, named["external_id"])
         said = self.read(currency=conversion.currency)
-        follow_up_sale(
+        change_conversion(
             self.account,
-            conversion=conversion,
+            conversion_id=conversion.pk,
             changes={key: said[key] for key in ("amount", "meta_data") if key in said},
             recalculate=said.get("recalculate_commissions", True),
             status=said.get("status"),

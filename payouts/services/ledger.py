@@ -144,6 +144,12 @@ class Books:
         funded = -self.balances[Slot(currency, Place.FUNDING)]
         return funded >= ours + self._owed_to_others(currency) + amount
 
+    def owed(self, purse: Purse) -> Decimal:
+        """What is owed to an affiliate in a currency, now that nobody moves it."""
+        self.open()
+        affiliate, currency = purse
+        return self.balances[Slot(currency, Place.PAYABLE, affiliate)]
+
     def open(self) -> None:
         """Lock the stored rows; from here on nobody else moves this money."""
         if self.is_open:

@@ -9,10 +9,11 @@ from decimal import Decimal
 from django.db import transaction
 
 from accounts.errors import Rejected, Several
+from accounts.exact_json import plain
 from accounts.ids import new_id
 from accounts.models.accounts import Account
 from accounts.services.events import note, note_each
-from payouts.errors import BalanceTooLarge, PaymentNotFound
+from payouts.errors import BalanceMoved, BalanceTooLarge, PaymentNotFound
 from payouts.models.commissions import Commission, Purse, Status
 from payouts.models.payments import Payment
 from payouts.services.ledger import Books, hold
@@ -37,16 +38,27 @@ class Order:
         return affiliates[self.affiliate_id], self.currency
 
 
-def pay(account: Account, *, orders: Sequence[Order], at: datetime) -> list[Payment]:
+def pay(
+    account: Account,
+    *,
+    orders: Sequence[Order],
+    only_what_is_owed: bool = False,
+    at: datetime,
+) -> list[Payment]:
     """Make all these payments, in this order, or none; removed affiliates too.
 
-    Any amount is paid: above the balance, which then goes below nought.
+    Any amount is paid: above the balance, which then goes below nought. With
+    `only_what_is_owed` none but the whole balance is: of two who pay it at once the
+    second is refused.
     """
     affiliates = _affiliates_of(account, orders)
     with transaction.atomic():
         purses = [order.purse(affiliates) for order in orders]
         with hold(account, purses, at=at) as books:
             books.open()
+            if only_what_is_owed:
+                for order, purse in zip(orders, purses, strict=True):
+                    _refuse_other_than_owed(order, books.owed(purse))
             payments = account.payments.bulk_create(
                 Payment(
                     account=account,
@@ -64,6 +76,11 @@ def pay(account: Account, *, orders: Sequence[Order], at: datetime) -> list[Paym
             for order, payment in zip(orders, payments, strict=True):
                 _book(order, payment, books)
     return payments
+
+
+def _refuse_other_than_owed(order: Order, owed: Decimal) -> None:
+    if owed != order.amount:
+        raise BalanceMoved(balance=plain(owed), currency=order.currency)
 
 
 def _book(order: Order, payment: Payment, books: Books) -> None:

@@ -10,8 +10,9 @@ from django.db import transaction
 from accounts.errors import Rejected, Several
 from accounts.models.accounts import Account
 from accounts.services.events import note, note_each
+from payouts.models.commissions import Commission
 from payouts.reckoning import reckon
-from payouts.services.commissions import grant, purses_of
+from payouts.services.commissions import decide, grant, purses_of
 from payouts.services.ledger import hold
 from payouts.services.rates import Item, rates_for, typed
 from tracking.attribution import REST, Clues, Order
@@ -42,8 +43,17 @@ class Sale:
 
 
 @looking_again
-def record_conversion(account: Account, *, sale: Sale, at: datetime) -> Conversion:
-    """Record a sale and everything that follows from it, or nothing at all."""
+def record_conversion(
+    account: Account,
+    *,
+    sale: Sale,
+    status: str | None = None,
+    at: datetime,
+) -> Conversion:
+    """Record a sale and everything that follows from it, or nothing at all.
+
+    With a `status` its commissions are decided as well, and told as they are then.
+    """
     with transaction.atomic():
         finding = weigh(
             account,
@@ -74,11 +84,22 @@ def record_conversion(account: Account, *, sale: Sale, at: datetime) -> Conversi
         lines = reckon(rates_for(conversion, parts=parts, by_page=sale.by_page))
         with hold(account, purses_of(conversion, lines), at=at) as books:
             commissions = grant(conversion, lines, books=books, at=at)
-            note(account, "conversion.created", conversion, at=at)
-            note_each(account, "commission.created", commissions, at=at)
+            if status is None:
+                _tell(conversion, commissions, at=at)  # the books come last
             for commission in commissions:
                 books.earn(commission)  # written when the block ends
+            if status is not None:
+                for commission in commissions:
+                    decide(commission, status, books=books, at=at)
+                _tell(conversion, commissions, at=at)
     return conversion
+
+
+def _tell(
+    conversion: Conversion, commissions: Sequence[Commission], *, at: datetime
+) -> None:
+    note(conversion.account, "conversion.created", conversion, at=at)
+    note_each(conversion.account, "commission.created", commissions, at=at)
 
 
 def rounded(items: Sequence[Item], currency: str) -> list[Item]:

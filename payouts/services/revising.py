@@ -30,12 +30,12 @@ from payouts.services.commissions import (
 )
 from payouts.services.ledger import Books, hold
 from payouts.services.rates import Item, rates_for, typed
-from payouts.services.recording import Sale, record_conversion, rounded
+from payouts.services.recording import rounded
 from tracking.errors import AffiliateDeleted, ConversionNotFound, TooManyDigits
 from tracking.models.conversions import Conversion
 from tracking.money import NOUGHT, admit
 from tracking.services.attempts import refuse_known
-from tracking.services.conversions import change, conversion_numbered, remove
+from tracking.services.conversions import changed, conversion_numbered, remove
 from tracking.services.programs import refuse_archived
 
 
@@ -45,20 +45,26 @@ def change_conversion(
     conversion_id: int,
     changes: Mapping[str, Any],
     recalculate: bool,
+    status: str | None = None,
     at: datetime,
 ) -> Conversion:
-    """Set what is named: `amount`, `external_id`, `meta_data`.
+    """Set what is named: `amount`, `external_id`, `meta_data`; all or nothing.
 
     With `recalculate` the commissions follow the amount; without, it changes alone.
+    With a `status` they are all decided as well.
     """
     try:
         with transaction.atomic():
             conversion = conversion_numbered(account, conversion_id, lock=True)
             was = conversion.amount
-            change(conversion, changes, at=at)
-            if recalculate and "amount" in changes:
-                with held(conversion, at=at) as (books, commissions):
-                    _recalculate(conversion, commissions, was, books=books, at=at)
+            with changed(conversion, changes, at=at):
+                if recalculate and "amount" in changes:
+                    with held(conversion, at=at) as (books, commissions):
+                        _recalculate(conversion, commissions, was, books=books, at=at)
+                if status is not None:
+                    decide_all(
+                        account, conversion_id=conversion_id, status=status, at=at
+                    )
     except IntegrityError:
         refuse_known(account, changes.get("external_id"))
         raise
@@ -134,40 +140,6 @@ def conversion_known_as(account: Account, external_id: str) -> Conversion:
     if conversion is None:
         raise ConversionNotFound
     return conversion
-
-
-def record_decided(
-    account: Account, *, sale: Sale, status: str | None, at: datetime
-) -> Conversion:
-    """Record a sale whose commissions are decided already; refused, there is none."""
-    with transaction.atomic():
-        conversion = record_conversion(account, sale=sale, at=at)
-        if status is not None:
-            decide_all(account, conversion_id=conversion.pk, status=status, at=at)
-    return conversion
-
-
-def follow_up_sale(
-    account: Account,
-    *,
-    conversion: Conversion,
-    changes: Mapping[str, Any],
-    recalculate: bool,
-    status: str | None,
-    at: datetime,
-) -> None:
-    """What a shop tells of a sale later, its amount or decision; all or nothing."""
-    with transaction.atomic():
-        if changes:
-            change_conversion(
-                account,
-                conversion_id=conversion.pk,
-                changes=changes,
-                recalculate=recalculate,
-                at=at,
-            )
-        if status is not None:
-            decide_all(account, conversion_id=conversion.pk, status=status, at=at)
 
 
 def decide_all(
@@ -264,8 +236,8 @@ def _change(
     if "status" in changes:
         decide(commission, changes["status"], books=books, at=at)
     if "sub_amount" in values:
-        _move_sale(commission, values["sub_amount"] - (was or NOUGHT), at=at)
         _lead(commission, values["sub_amount"], family, books=books, at=at)
+        _move_sale(commission, values["sub_amount"] - (was or NOUGHT), at=at)
 
 
 def _move_sale(commission: Commission, difference: Decimal, *, at: datetime) -> None:
@@ -275,7 +247,8 @@ def _move_sale(commission: Commission, difference: Decimal, *, at: datetime) -> 
         amount = admit(max(sale.amount + difference, NOUGHT), sale.currency)
     except TooManyDigits:
         raise TooManyDigits(path="conversion_sub_amount") from None
-    change(sale, {"amount": amount}, at=at)
+    with changed(sale, {"amount": amount}, at=at):
+        pass  # its commissions have moved already
 
 
 def _one_of(commissions: Sequence[Commission], number: int) -> Commission:

@@ -18,6 +18,15 @@ def pay_batches(account, *, batches):
         pay(account, orders=orders, at=AT)
 
 
+def pay_owed(account, *, affiliate, amount, times):
+    """As staff do it: the whole balance, or nothing."""
+    order = Order(affiliate, Decimal(amount), "EUR")
+    return [
+        outcome(pay, account, orders=[order], only_what_is_owed=True)
+        for _ in range(times)
+    ]
+
+
 def fund(account, *, amounts, currency):
     for amount in amounts:
         top_up(account, amount=Decimal(amount), currency=currency, at=AT)
@@ -42,6 +51,7 @@ def outcome(story, account, **which):
 
 PAYMENT_ACTS = {
     "pay": pay_batches,
+    "pay_owed": pay_owed,
     "fund": fund,
     "cancel": cancel_each,
     "approve": approve_each,

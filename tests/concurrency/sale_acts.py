@@ -9,7 +9,6 @@ from payouts.services.revising import (
     change_commission,
     change_conversion,
     conversion_known_as,
-    follow_up_sale,
     remove_conversion,
 )
 from tests.shop import items_of
@@ -22,9 +21,9 @@ APRIL = datetime(2026, 4, 1, tzinfo=UTC)
 
 def follow_up(account, *, external_id, status=None, recalculate=True, **changes):
     """As the postback does it."""
-    follow_up_sale(
+    change_conversion(
         account,
-        conversion=conversion_known_as(account, external_id),
+        conversion_id=conversion_known_as(account, external_id).pk,
         changes=exact(changes),
         recalculate=recalculate,
         status=status,

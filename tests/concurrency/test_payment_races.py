@@ -179,3 +179,20 @@ def test_mixes_payments_cancels_approvals_and_top_ups(workers, shop, rounds):
     assert -fund.balance == Decimal(40) * rounds - paid
     owed = sum(it["EUR"] for it in balances_of(account).values())
     assert owed == approved_sum(account) - paid
+
+
+@rounds(quick=5, whole=200)
+def test_pays_a_balance_once_when_all_pay_it_at_once(workers, shop, rounds):
+    for _ in range(rounds):
+        (commission,) = waiting(shop, "20", 1)
+        approve(shop.account, commission_id=commission, at=SOLD)
+        told = workers.do(
+            *[
+                task(shop, "pay_owed", affiliate=shop.mina.slug, amount="20", times=3)
+                for _ in range(PROCESSES)
+            ]
+        )
+        assert Counter(chain(*told)) == {"done": 1, "BalanceMoved": 3 * PROCESSES - 1}
+
+    assert balances_of(shop.account) == {}
+    assert shop.account.payments.count() == rounds

@@ -42,7 +42,11 @@ class EnrolmentQuerySet(OwnedQuerySet["Enrolment"]):
     def as_shown(self) -> models.QuerySet[Enrolment, Any]:
         """The columns that a program affiliate's shape reads."""
         shown: models.QuerySet[Enrolment, Any] = self._linked().values(
-            *(f"affiliate__{column}" for column in AFFILIATE), *MEMBERSHIP
+            *(f"affiliate__{column}" for column in AFFILIATE),
+            "program__slug",
+            "program__title",
+            "program__currency",
+            *MEMBERSHIP,
         )
         return shown
 

@@ -13,7 +13,8 @@ from django.db import IntegrityError, transaction
 from accounts.errors import Rejected, Several
 from accounts.ids import random_text
 from accounts.models.accounts import Account
-from accounts.services.events import note
+from accounts.services.events import note, note_each
+from accounts.services.webhooks import disable_postbacks
 from tracking.errors import AffiliateNotFound, EmailTaken, NoSeveralValues
 from tracking.models.affiliates import Affiliate, FieldType
 
@@ -110,11 +111,13 @@ def remove_affiliate(account: Account, *, affiliate_id: str, at: datetime) -> No
     """
     with transaction.atomic():
         lock_family(account)
-        affiliate = affiliate_named(account, affiliate_id)
-        if not affiliate.change(expecting={"removed_at": None}, removed_at=at):
-            raise AffiliateNotFound
+        affiliate = affiliate_named(account, affiliate_id, lock=True)
+        note(account, "affiliate.deleted", affiliate, at=at)  # as it was last
+        affiliate.change(removed_at=at)
+        children = list(account.affiliates.present().filter(parent=affiliate))
         account.affiliates.filter(parent=affiliate).update(parent=None)
-        note(account, "affiliate.deleted", affiliate, at=at)
+        note_each(account, "affiliate.updated", children, at=at, parent=None)
+        disable_postbacks(account, affiliate=affiliate.slug, at=at)
 
 
 def lock_family(account: Account) -> None:

@@ -1,6 +1,7 @@
 """Conversions, written by the stories of payouts alone: each one earns something."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -74,32 +75,32 @@ def conversion_numbered(
     return conversion
 
 
-def change(conversion: Conversion, changes: Mapping[str, Any], *, at: datetime) -> None:
-    """Write what is another value now; whoever calls has locked the sale."""
+@contextmanager
+def changed(
+    conversion: Conversion, changes: Mapping[str, Any], *, at: datetime
+) -> Iterator[None]:
+    """Write what is another value now; once what follows from it is done as well, the
+    diary's line. Whoever calls has locked the sale."""
     values = {
         name: value
         for name, value in changes.items()
         if getattr(conversion, name) != value
     }
     if not values:
+        yield
         return
-    was = conversion.amount
-    if not conversion.change(expecting={"removed_at": None}, **values):
-        raise ConversionNotFound
     facts: dict[str, Any] = {"fields": sorted(values)}
     if "amount" in values:
-        facts["amount"] = [plain(was), plain(values["amount"])]
+        facts["amount"] = [plain(conversion.amount), plain(values["amount"])]
+    conversion.change(**values)
+    yield
     note(conversion.account, "conversion.updated", conversion, at=at, **facts)
 
 
 def remove(conversion: Conversion, *, at: datetime) -> None:
-    """Mark a sale as removed; its `external_id` is free, its visitor forgotten."""
-    if not conversion.change(
-        expecting={"removed_at": None},
-        removed_at=at,
-        meta_data={},
-        user_agent=None,
-        ip=None,
-    ):
-        raise ConversionNotFound
-    note(conversion.account, "conversion.deleted", conversion, at=at)
+    """Mark a sale as removed; its `external_id` is free, its visitor forgotten.
+
+    Whoever calls has locked the sale, and takes its commissions back afterwards.
+    """
+    note(conversion.account, "conversion.deleted", conversion, at=at)  # as it was last
+    conversion.change(removed_at=at, meta_data={}, user_agent=None, ip=None)

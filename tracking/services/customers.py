@@ -185,20 +185,16 @@ def customer_known_as(account: Account, customer_id: str) -> Customer:
 def remove(account: Account, *, public_id: str, at: datetime) -> None:
     """Forget a customer; its sales stay, its `customer_id` may be used again."""
     with transaction.atomic():
-        customer = customer_named(account, public_id)
-        if not customer.change(
-            expecting={"removed_at": None},
-            removed_at=at,
-            customer_id="",
-            meta_data={},
-            user_agent=None,
-            ip=None,
-        ):
+        customer = _locked(account, public_id)
+        if customer is None:
             raise CustomerNotFound
+        note(account, "customer.deleted", customer, at=at)  # as it was last
+        customer.change(
+            removed_at=at, customer_id="", meta_data={}, user_agent=None, ip=None
+        )
         sales = account.conversions.filter(customer=customer)
         list(sales.select_for_update(no_key=True).order_by("id").values_list("id"))
         sales.update(user_agent=None, ip=None)
-        note(account, "customer.deleted", customer, at=at)
 
 
 def customer_named(account: Account, public_id: str) -> Customer:

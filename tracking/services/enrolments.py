@@ -67,6 +67,7 @@ def enrol(
                 "affiliate.added_to_program",
                 affiliate,
                 at=at,
+                telling=enrolment,
                 program=program.slug,
                 approved=entry.approved,
             )
@@ -185,6 +186,7 @@ def _set_approval(
         APPROVAL_KINDS[approved],
         enrolment.affiliate,
         at=at,
+        telling=enrolment,
         program=program.slug,
         was=was,
     )

@@ -97,13 +97,13 @@ def promote(
     account.clicks.filter(prospect=prospect).update(
         affiliate=affiliate, enrolment=enrolment
     )
-    program = prospect.program.slug
     note(
         account,
         "affiliate.added_to_program",
         affiliate,
         at=at,
-        program=program,
+        telling=enrolment,
+        program=prospect.program.slug,
         approved=True,
     )
     note(account, "affiliate_prospect.promoted", prospect, at=at, by=str(by))
@@ -113,12 +113,12 @@ def promote(
 def remove_prospect(account: Account, *, public_id: str, at: datetime) -> None:
     """Take a prospect back; promoted, its affiliate and code stay."""
     with transaction.atomic():
-        prospect = account.prospects.present().filter(public_id=public_id).first()
-        if prospect is None or not prospect.change(
-            expecting={"removed_at": None}, removed_at=at
-        ):
+        rows = account.prospects.present().select_for_update(no_key=True)
+        prospect = rows.filter(public_id=public_id).first()
+        if prospect is None:
             raise ProspectNotFound
-        note(account, "affiliate_prospect.deleted", prospect, at=at)
+        note(account, "affiliate_prospect.deleted", prospect, at=at)  # as it was last
+        prospect.change(removed_at=at)
 
 
 def _become_affiliate(account: Account, prospect: Prospect, at: datetime) -> Affiliate:

@@ -110,6 +110,18 @@ def test_gives_each_visit_an_id_of_its_own(page, shop):
     assert shop.account.visitors.count() == 2
 
 
+def test_shows_the_click_of_a_bot_as_one(page, shop, api):
+    page.headers["User-Agent"] = (
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+    )
+
+    page.visit()
+
+    (click,) = api.get("/clicks/").json()
+    details = click["details"]
+    assert (details["browser"], details["device"]) == ("Googlebot 2", "Spider")
+
+
 @pytest.mark.parametrize(
     ("seconds", "clicks"), [(0, 1), (1, 1), (59, 1), (60, 2), (61, 2), (119, 2)]
 )

@@ -24,7 +24,6 @@ from payouts.services.revising import change_commission, remove_conversion
 from tests.proof import Broken, books_agree, everything, failing_at
 from tests.shop import SOLD, Shop
 from tracking.errors import TooManyDigits
-from tracking.services.conversions import change
 
 LATER = SOLD + timedelta(days=1)
 
@@ -172,7 +171,7 @@ def test_moves_the_sale_by_the_difference_not_to_the_sum(
     account, commission, stands, sub_amount, falls_to
 ):
     sale = account.conversions.get()
-    change(sale, {"amount": Decimal(stands)}, at=SOLD)
+    sale.change(amount=Decimal(stands))
 
     changed(commission, sub_amount=sub_amount)
 

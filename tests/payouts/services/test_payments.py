@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.errors import Several
-from payouts.errors import BalanceTooLarge, PaymentNotFound
+from payouts.errors import BalanceMoved, BalanceTooLarge, PaymentNotFound
 from payouts.services.commissions import approve, disapprove
 from payouts.services.funding import top_up
 from payouts.services.ledger import balances_of
@@ -444,3 +444,22 @@ def test_keeps_nothing_when_any_statement_fails(shop, account):
         assert number > 6
         books_agree(account)
     assert account.payments.standing().count() == 1
+
+
+@pytest.mark.parametrize("amount", ["0.01", "19.99", "20.01", "40"])
+def test_pays_the_whole_balance_or_nothing_where_that_is_asked(shop, account, amount):
+    earn(shop, "20")
+
+    def pay_owed(amount):
+        order = Order(shop.mina.slug, Decimal(amount), "EUR")
+        return pay(account, orders=[order], only_what_is_owed=True, at=SOLD)
+
+    with pytest.raises(BalanceMoved) as refused:
+        pay_owed(amount)
+    assert str(refused.value) == "The balance is 20 EUR by now"
+    assert not account.payments.exists()
+
+    pay_owed("20")
+    with pytest.raises(BalanceMoved, match="The balance is 0 EUR by now"):
+        pay_owed("20")
+    assert account.payments.count() == 1

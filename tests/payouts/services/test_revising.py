@@ -357,9 +357,9 @@ def test_writes_the_diary_of_what_changed_alone(shop, account):
     _, first, second = commissions(sale)
     told = account.events.order_by("id")[written:]
     assert [(it.kind, it.subject) for it in told] == [
-        ("conversion.updated", f"conversion:{sale.pk}"),
         ("commission.updated", f"commission:{first.pk}"),
         ("commission.updated", f"commission:{second.pk}"),
+        ("conversion.updated", f"conversion:{sale.pk}"),
     ]
 
 
