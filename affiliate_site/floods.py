@@ -1,6 +1,7 @@
 """Guards per address, on django-ratelimit's clock grid, and the counter they share."""
 
 import ipaddress
+import unicodedata
 from datetime import timedelta
 
 from django.conf import settings
@@ -13,6 +14,8 @@ from accounts.services.usage import add, begin
 NOWHERE = "0.0.0.0"  # noqa: S104 - an address that cannot be read, e.g. a unix socket
 WRONG_KEYS = "300/m"
 PAGE_CALLS = "120/m"
+SIGN_INS = "20/m"  # of one address
+SIGN_INS_AS_ONE = "5/m"  # of one address, as one person
 
 
 def address(request) -> str:
@@ -47,8 +50,20 @@ def too_many_calls(request, name: str) -> bool:
     return _is_over(request, f"track-{name}", PAGE_CALLS)
 
 
-def _is_over(request, group: str, rate: str) -> bool:
-    usage = get_usage(request, group=group, key="ip", rate=rate, increment=True)
+def too_many_sign_ins(request, email: str) -> bool:
+    """Count one try to sign in by this address; nobody can lock another one out."""
+
+    def as_one(group, request):
+        # As the form reads it, or one letter in another width would begin anew.
+        known = unicodedata.normalize("NFKC", email).strip().casefold()
+        return f"{address(request)} {known}"
+
+    over = _is_over(request, "sign-ins", SIGN_INS)
+    return _is_over(request, "sign-ins-as-one", SIGN_INS_AS_ONE, as_one) or over
+
+
+def _is_over(request, group: str, rate: str, key="ip") -> bool:
+    usage = get_usage(request, group=group, key=key, rate=rate, increment=True)
     return bool(usage and usage["should_limit"])
 
 

@@ -7,11 +7,13 @@ A role is written once, here, and asked by the API; the names are Django's own
 from functools import cache
 
 from django.apps import apps
+from django.contrib.auth.backends import ModelBackend
 
 from accounts.models.keys import Role
 
 OURS = ("accounts", "tracking", "payouts")
-MANAGED_BY_OWNERS = {"payment", "apikey", "account"}
+# Payments, keys and staff; and webhooks, which hand out what a key would.
+MANAGED_BY_OWNERS = {"payment", "apikey", "account", "user", "webhookendpoint"}
 EDITS = ("add", "change", "delete")
 
 
@@ -33,3 +35,16 @@ def permissions_of(role: str) -> frozenset[str]:
         if role == Role.OWNER or thing._meta.model_name not in MANAGED_BY_OWNERS
     ]
     return frozenset(names | {permission(act, it) for it in edited for act in EDITS})
+
+
+class ByRole(ModelBackend):
+    """Tells Django what somebody who signed in may do: the role's set, for staff of
+    an account; everything, for operators."""
+
+    def has_perm(self, user, perm, obj=None):
+        if not user.is_active:
+            return False
+        return user.is_superuser or perm in permissions_of(user.role)
+
+    def get_all_permissions(self, user, obj=None):
+        return permissions_of(Role.OWNER if user.is_superuser else user.role)

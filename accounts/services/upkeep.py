@@ -4,13 +4,16 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.sessions.models import Session
 from django.db import models
+from django.db.models import Q
 
 from accounts.models.accounts import Account
 from accounts.models.keys import RateWindow
 from accounts.services.idempotency import KEPT_FOR
 
 BATCH = 1000
+DELIVERIES_KEPT_FOR = timedelta(days=30)
 LONGEST_WINDOW = timedelta(minutes=15)  # of any rate limit; a spent one counts nothing
 
 
@@ -27,6 +30,29 @@ def prune_kept_answers(
     return sum(
         delete_in_batches(
             account.idempotency_keys.filter(created_at__lte=at - KEPT_FOR),
+            dry_run=dry_run,
+        )
+        for account in accounts
+    )
+
+
+def prune_sign_ins(*, at: datetime, dry_run: bool) -> int:
+    """Forget sign-ins to the back office that have ended."""
+    return delete_in_batches(
+        Session.objects.filter(expire_date__lte=at), dry_run=dry_run
+    )
+
+
+def prune_deliveries(
+    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+) -> int:
+    """Forget deliveries that are done, or wait for an endpoint disabled long ago."""
+    before = at - DELIVERIES_KEPT_FOR
+    done = Q(due_at=None, attempted_at__lte=before)
+    forlorn = Q(endpoint__disabled_at__lte=before)
+    return sum(
+        delete_in_batches(
+            account.deliveries.filter(done | forlorn, created_at__lte=before),
             dry_run=dry_run,
         )
         for account in accounts

@@ -3,10 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from accounts.models.keys import RateWindow
 from accounts.services import upkeep
+from accounts.services.events import note
+from accounts.services.webhooks import add_webhook
 from tests.command_line import is_refused_as_wrong, run, run_json
 from tests.proof import books_agree, everything
 from tests.shop import Shop
@@ -14,7 +17,15 @@ from tests.shop import Shop
 DAY = timedelta(days=1)
 QUARTER = timedelta(minutes=15)
 MOMENT = timedelta(minutes=1)
-NOTHING = {"rate_windows": 0, "attempts": 0, "idempotency_keys": 0, "traces": 0}
+MONTH = timedelta(days=30)
+NOTHING = {
+    "rate_windows": 0,
+    "attempts": 0,
+    "idempotency_keys": 0,
+    "deliveries": 0,
+    "sign_ins": 0,
+    "traces": 0,
+}
 
 
 @pytest.fixture
@@ -60,7 +71,14 @@ def left(account):
     }
 
 
-ALL = {"rate_windows": 1, "attempts": 2, "idempotency_keys": 2, "traces": 2}
+ALL = {
+    "rate_windows": 1,
+    "attempts": 2,
+    "idempotency_keys": 2,
+    "deliveries": 0,
+    "sign_ins": 0,
+    "traces": 2,
+}
 
 
 def test_forgets_what_is_spent_and_nothing_else(aged, other_account):
@@ -128,3 +146,52 @@ def test_keeps_the_key_of_an_answer_free_for_another_request(aged, api, account)
 @pytest.mark.parametrize("arguments", [["harbor"], ["--days=3"]])
 def test_stops_at_wrong_arguments(db, arguments):
     assert is_refused_as_wrong("prune", *arguments)
+
+
+def test_forgets_deliveries_a_month_after_they_were_done(account):
+    """Those that wait stay, but for an endpoint that was disabled as long ago."""
+    now = timezone.now()
+    open_one, closed, lately = (
+        add_webhook(account, url=f"https://hooks.example.net/{it}", at=now)
+        for it in range(3)
+    )
+    closed.change(disabled_at=now - MONTH - MOMENT)
+    lately.change(disabled_at=now - MONTH + MOMENT)
+    event = account.events.first()
+    for endpoint, attempted, due in (
+        (open_one, now - MONTH - MOMENT, None),
+        (open_one, now - MONTH + MOMENT, None),
+        (open_one, None, now),
+        (closed, None, now),
+        (lately, None, now),
+    ):
+        account.deliveries.create(
+            endpoint=endpoint,
+            event=event,
+            webhook_id=f"evt_{account.deliveries.count()}",
+            created_at=now - 2 * MONTH,
+            attempted_at=attempted,
+            due_at=due,
+        )
+        event = add_event(account)
+
+    assert run_json("prune", "--dry-run")["deliveries"] == 2
+    assert run_json("prune")["deliveries"] == 2
+
+    kept = account.deliveries.order_by("id").values_list("webhook_id", flat=True)
+    assert list(kept) == ["evt_1", "evt_2", "evt_4"]
+
+
+def add_event(account):
+    note(account, "account.locked", account, at=timezone.now())
+    return account.events.last()
+
+
+def test_forgets_sign_ins_that_have_ended(account):
+    now = timezone.now()
+    for name, moment in (("old", now - MOMENT), ("new", now + MOMENT)):
+        Session.objects.create(session_key=name, session_data="", expire_date=moment)
+
+    assert run_json("prune")["sign_ins"] == 1
+
+    assert Session.objects.get().session_key == "new"

@@ -1,6 +1,11 @@
 from accounts.commands import TellingCommand
 from accounts.models.accounts import Account
-from accounts.services.upkeep import prune_kept_answers, prune_windows
+from accounts.services.upkeep import (
+    prune_deliveries,
+    prune_kept_answers,
+    prune_sign_ins,
+    prune_windows,
+)
 from tracking.services.upkeep import cut_traces, prune_attempts
 
 
@@ -20,6 +25,8 @@ class Command(TellingCommand):
             "rate_windows": prune_windows(**how),
             "attempts": prune_attempts(accounts, **how),
             "idempotency_keys": prune_kept_answers(accounts, **how),
+            "deliveries": prune_deliveries(accounts, **how),
+            "sign_ins": prune_sign_ins(**how),
             "traces": cut_traces(accounts, **how),
         }
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]

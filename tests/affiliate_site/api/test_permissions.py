@@ -162,12 +162,12 @@ def test_grants_owners_everything():
     }
 
 
-def test_keeps_payments_and_keys_for_owners():
+def test_keeps_payments_keys_staff_and_webhooks_for_owners():
     kept = permissions_of("owner") - permissions_of("manager")
 
     things = {name.partition("_")[2] for name in kept}
     acts = {name.partition(".")[2].partition("_")[0] for name in kept}
-    assert {"apikey", "account"} <= things <= {"apikey", "account", "payment"}
+    assert things == {"apikey", "account", "payment", "user", "webhookendpoint"}
     assert acts == {"add", "change", "delete"}
 
 
