@@ -14,8 +14,10 @@ from django.utils import timezone
 
 from accounts.models.accounts import Account
 from accounts.models.keys import Role
+from accounts.models.users import User
 from accounts.services.accounts import open_account
 from accounts.services.keys import issue, recognise
+from accounts.services.staff import invite_staff, new_password
 from affiliate_site.env import VAR, private
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Status
@@ -32,6 +34,7 @@ from tracking.services.clicks import Visit, record_click
 from tracking.services.enrolments import Entry, enrol
 
 ACCOUNT = "demo"
+EMAIL = "demo@example.org"
 KEPT = VAR / "demo.json"
 DAYS = timedelta(days=60)
 NO_PASSWORD = Secret(hashed="!")  # nobody signs in as one of these
@@ -67,6 +70,8 @@ class Demo:
     account: str
     key: str
     referral_code: str
+    email: str
+    password: str
 
 
 def demo_at_hand() -> Demo | None:
@@ -78,10 +83,11 @@ def demo_at_hand() -> Demo | None:
 
 def kept() -> Demo | None:
     """The demo that was loaded earlier, if its key still opens this database."""
-    with suppress(OSError, ValueError, TypeError):
+    with suppress(OSError, ValueError, TypeError, User.DoesNotExist):
         demo = Demo(**json.loads(KEPT.read_text()))
         key = recognise(demo.key)
         if key is not None and key.account.slug == demo.account:
+            key.account.staff.get(email=demo.email)
             return demo
     return None
 
@@ -98,6 +104,8 @@ def load(*, scale: int, at: datetime, progress: Progress = iter) -> Demo:
                 account=account.slug,
                 key=issue(account, name="demo", role=Role.OWNER, at=at)[1],
                 referral_code=first_code(account),
+                email=EMAIL,
+                password=let_in(account, at=at),
             )
             keep(demo)
     return demo
@@ -240,6 +248,16 @@ def settle(account: Account, dice: random.Random, *, at: datetime) -> None:
     ]
     for first in range(0, len(owed), PAID_AT_ONCE):
         pay(account, orders=owed[first : first + PAID_AT_ONCE], at=at)
+
+
+def let_in(account: Account, *, at: datetime) -> str:
+    """The password of the demo's sign-in, a new one."""
+    if account.staff.filter(email=EMAIL).exists():
+        return new_password(account, email=EMAIL, at=at)
+    _, password = invite_staff(
+        account, email=EMAIL, role=Role.OWNER, password=None, at=at
+    )
+    return password or ""
 
 
 def first_code(account: Account) -> str:

@@ -45,12 +45,14 @@ def banner(address: str) -> str:
     """What to read first; without a demo account only the addresses."""
     from affiliate_site.demo import demo_at_hand
 
+    demo = demo_at_hand()
+    sign_in = f"   {demo.email}   {demo.password}" if demo else ""
     lines = [
         "Affiliate Site is ready",
         f"  API          {address}/1.6/",
+        f"  Back office  {address}/admin/{sign_in}",
         f"  Reference    {address}/docs/",
     ]
-    demo = demo_at_hand()
     if demo is not None:
         lines.insert(2, f"  Key          {demo.key}")
         titles = ("Try", "", "", "")

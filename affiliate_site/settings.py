@@ -1,6 +1,7 @@
 """Settings: one file, the same for everyone; differences come from env.py."""
 
 from affiliate_site import env
+from affiliate_site.backoffice.look import LOOK
 from affiliate_site.logs import configure
 
 DEBUG = env.DEBUG
@@ -10,12 +11,19 @@ ALLOWED_HOSTS = env.ALLOWED_HOSTS
 PUBLIC_URL = env.PUBLIC_URL
 TRUSTED_PROXY_COUNT = env.TRUSTED_PROXY_COUNT
 DEMO = env.DEMO
+WEBHOOK_ALLOWED_HOSTS = env.WEBHOOK_ALLOWED_HOSTS
 
 INSTALLED_APPS = [
     "affiliate_site.apps.AffiliateSite",
     "payouts",
     "tracking",
     "accounts",
+    "unfold.apps.BasicAppConfig",  # before the admin, whose templates it takes over
+    "affiliate_site.apps.BackOffice",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
     "django_filters",
@@ -30,6 +38,11 @@ MIDDLEWARE = [
     "affiliate_site.middleware.AddressRepair",
     "affiliate_site.middleware.TransportSecurity",
     "affiliate_site.middleware.StaticFiles",
+    "affiliate_site.middleware.Sessions",
+    "affiliate_site.middleware.Slashes",
+    "affiliate_site.middleware.Forgeries",
+    "affiliate_site.middleware.SignIns",
+    "affiliate_site.middleware.Messages",
 ]
 
 ROOT_URLCONF = "affiliate_site.urls"
@@ -42,6 +55,13 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [env.ROOT / "templates"],
         "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
     }
 ]
 
@@ -90,6 +110,31 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = False
 LANGUAGE_CODE = "en"
+FORMAT_MODULE_PATH = "affiliate_site.formats"  # of the back office; not of the API
+
+# The back office, and signing in to it.
+
+UNFOLD = LOOK
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["affiliate_site.roles.ByRole"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}", "OPTIONS": options}
+    for name, options in (
+        ("MinimumLengthValidator", {"min_length": 10}),
+        ("UserAttributeSimilarityValidator", {"user_attributes": ["email"]}),
+        ("CommonPasswordValidator", {}),
+        ("NumericPasswordValidator", {}),
+    )
+]
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
+SESSION_COOKIE_AGE = 8 * 3600
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_NAME = "__Host-session" if env.BEHIND_TLS else "session"
+CSRF_COOKIE_NAME = "__Host-csrf" if env.BEHIND_TLS else "csrf"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_TRUSTED_ORIGINS = env.CSRF_TRUSTED_ORIGINS
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 
@@ -130,10 +175,23 @@ if env.TRUSTED_PROXY_COUNT:
 SILENCED_SYSTEM_CHECKS = [
     "security.W001",  # SecurityMiddleware is there, wrapped: TransportSecurity
     "security.W002",  # X-Frame-Options is set by FirstAnswer, on every answer
-    "security.W003",  # no form and no cookie anywhere: nothing to forge a request with
+    "security.W003",  # CsrfViewMiddleware is there, wrapped: Forgeries
     "security.W005",  # subdomains are not ours to decide about
     "security.W021",  # nor is the preload list
 ]
+
+
+# What receivers of an event are told: the one plug through which the floors below get
+# what only the roof knows.
+
+EVENT_BODY = "affiliate_site.webhooks.bodies.render"
+
+
+# Notices to the owners of an account.
+
+vars().update(env.EMAIL)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.DEFAULT_FROM_EMAIL
 
 
 # Files that a page needs, and the description of the API.

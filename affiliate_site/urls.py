@@ -1,5 +1,6 @@
 """The faces of the site; health is answered before any path is looked up."""
 
+from django.contrib import admin
 from django.http import HttpResponse
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
@@ -32,6 +33,7 @@ urlpatterns = [
     path("1.7/pb/", include("affiliate_site.postbacks.urls")),
     path("track/", include(CALLS)),
     *PAGES,
+    path("admin/", admin.site.urls),
     path("docs/", reference),
     path("openapi.json", openapi),
 ]

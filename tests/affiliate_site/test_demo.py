@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 from django.utils import timezone
 
 from accounts.models.accounts import Account
@@ -95,6 +96,23 @@ def test_makes_a_new_key_where_the_kept_one_is_of_no_use(db, kept, spoil):
     assert recognise(again.key).account.slug == demo.ACCOUNT
 
 
+def test_lets_somebody_in(db):
+    told = loaded()
+
+    assert Client().login(username=told.email, password=told.password)
+
+
+def test_lets_somebody_in_again_where_the_password_is_lost(db, kept):
+    first = loaded()
+    kept.unlink()
+
+    again = loaded()
+
+    assert again.password != first.password
+    assert Client().login(username=again.email, password=again.password)
+    assert not Client().login(username=first.email, password=first.password)
+
+
 def test_is_at_hand_in_an_empty_database_and_on_the_next_run(db):
     first = demo.demo_at_hand()
 
@@ -128,18 +146,19 @@ def printed(*arguments):
 def test_prints_account_and_key(db):
     told = printed()
 
-    account, key = told.splitlines()
+    account, key, sign_in = told.splitlines()
     assert account == "demo"
+    assert sign_in.startswith("demo@example.org ")
     assert recognise(key).account.slug == "demo"
 
 
 def test_prints_the_same_again_as_json(db):
-    key = printed().splitlines()[1]
+    _, key, sign_in = printed().splitlines()
 
     assert json.loads(printed("--json")) == {
         "account": "demo",
         "key": key,
-        "admin_url": None,
-        "email": None,
-        "password": None,
+        "admin_url": "http://127.0.0.1:8000/admin/",
+        "email": "demo@example.org",
+        "password": sign_in.split()[1],
     }

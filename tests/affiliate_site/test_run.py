@@ -47,19 +47,20 @@ def sent(line):
 def test_prints_where_it_is_and_how_to_try_it(demo):
     lines = run.banner(ADDRESS).splitlines()
 
-    assert lines[:4] == [
+    assert lines[:5] == [
         "Affiliate Site is ready",
         "  API          http://127.0.0.1:9000/1.6/",
         f"  Key          {demo.key}",
+        f"  Back office  http://127.0.0.1:9000/admin/   {demo.email}   {demo.password}",
         "  Reference    http://127.0.0.1:9000/docs/",
     ]
-    assert [line[:15] for line in lines[4:]] == ["  Try          ", " " * 15] + [
+    assert [line[:15] for line in lines[5:]] == ["  Try          ", " " * 15] + [
         " " * 15
     ] * 2
 
 
 def test_prints_lines_that_work_as_they_are_copied_and_in_their_order(demo):
-    lines = [line[15:] for line in run.banner(ADDRESS).splitlines()[4:]]
+    lines = [line[15:] for line in run.banner(ADDRESS).splitlines()[5:]]
 
     programs, click, sale, sales = (sent(line) for line in lines)
 
@@ -76,6 +77,7 @@ def test_prints_only_addresses_where_there_is_no_demo(account, demo, monkeypatch
     assert run.banner(ADDRESS).splitlines() == [
         "Affiliate Site is ready",
         "  API          http://127.0.0.1:9000/1.6/",
+        "  Back office  http://127.0.0.1:9000/admin/",
         "  Reference    http://127.0.0.1:9000/docs/",
     ]
 
@@ -127,4 +129,6 @@ def test_keeps_the_demo_readable_for_its_owner_alone(demo):
         "account": "demo",
         "key": demo.key,
         "referral_code": demo.referral_code,
+        "email": demo.email,
+        "password": demo.password,
     }

@@ -20,6 +20,14 @@ PROMISED = {
     "create_api_key": "ACCOUNT [--name LABEL] [--role ROLE | --read-only]",
     "list_api_keys": "ACCOUNT",
     "revoke_api_key": "ACCOUNT PREFIX",
+    "create_webhook": "ACCOUNT URL [--event NAME]",
+    "create_postback": ("ACCOUNT AFFILIATE URL [--method METHOD] [--event NAME]"),
+    "list_webhooks": "ACCOUNT",
+    "disable_webhook": "ACCOUNT WEBHOOK",
+    "enable_webhook": "ACCOUNT WEBHOOK",
+    "rotate_webhook_secret": "ACCOUNT WEBHOOK",
+    "list_deliveries": "ACCOUNT WEBHOOK [--failed]",
+    "resend_delivery": "ACCOUNT DELIVERY",
     "create_staff": "EMAIL --account ACCOUNT [--role ROLE] [--password-stdin]",
     # Programs and money
     "create_program": (
@@ -49,9 +57,7 @@ PROMISED = {
 
 # Promised, and not made yet; made, a name goes.
 NOT_YET = {
-    "create_staff",
     "import_account",
-    "deliver_webhooks",
     "export_person",
     "erase_person",
     "doctor",

@@ -14,6 +14,7 @@ WITHOUT_AN_ACCOUNT = {
     "accounts.Account": "it is the account",
     "accounts.Plan": "a price list",
     "accounts.RateWindow": "counters that may be lost",
+    "accounts.User": "operators belong to none",
 }
 TENANTS = [model for model in MODELS if model._meta.label not in WITHOUT_AN_ACCOUNT]
 

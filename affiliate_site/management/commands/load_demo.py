@@ -1,5 +1,6 @@
 from functools import partial
 
+from django.conf import settings
 from rich.console import Console
 from rich.progress import track
 
@@ -26,12 +27,12 @@ class Command(TellingCommand):
         )
         demo = load(scale=scale, at=at, progress=bar)
         self.tell(
-            f"{demo.account}\n{demo.key}",
+            f"{demo.account}\n{demo.key}\n{demo.email} {demo.password}",
             account=demo.account,
             key=demo.key,
-            admin_url=None,  # the back office comes with its own work
-            email=None,
-            password=None,
+            admin_url=f"{settings.PUBLIC_URL}/admin/",
+            email=demo.email,
+            password=demo.password,
         )
 
 

@@ -1,0 +1,17 @@
+"""Cells: how one value looks in a list, the same on every page."""
+
+from accounts.exact_json import plain
+
+NOTHING = "-"
+
+
+def money(amount, currency: str) -> str:
+    """`20.5 EUR`; a dash where there is none."""
+    return NOTHING if amount is None else f"{plain(amount)} {currency}"
+
+
+def pairs(data) -> str:
+    """A JSON object, a key a line."""
+    return (
+        "\n".join(f"{name}: {value}" for name, value in (data or {}).items()) or NOTHING
+    )

@@ -1,0 +1,108 @@
+"""How the back office looks: title, colours, sidebar; plain settings."""
+
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+
+def listed(name: str):
+    """The address of a list: `listed("payouts_commission")`."""
+    return reverse_lazy(f"admin:{name}_changelist")
+
+
+def entry(title: str, icon: str, name: str) -> dict:
+    """A line of the sidebar, for whoever may see that list."""
+    app, _, model = name.partition("_")
+    permission = f"{app}.view_{model}"
+    return {
+        "title": title,
+        "icon": icon,
+        "link": listed(name),
+        "permission": lambda request: request.user.has_perm(permission),
+    }
+
+
+LOOK = {
+    "SITE_TITLE": "Affiliate Site",
+    "SITE_HEADER": "Affiliate Site",
+    "SITE_SUBHEADER": "Who earned it, how much, and is it paid?",
+    "SITE_SYMBOL": "handshake",
+    "SITE_URL": None,
+    "SHOW_VIEW_ON_SITE": False,
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("backoffice/favicon.svg"),
+        }
+    ],
+    "STYLES": [lambda request: static("backoffice/office.css")],
+    "DASHBOARD_CALLBACK": "affiliate_site.backoffice.dashboard.context",
+    "COLORS": {
+        "primary": {
+            "50": "oklch(98.2% .018 155.826)",
+            "100": "oklch(96.2% .044 156.743)",
+            "200": "oklch(92.5% .084 155.995)",
+            "300": "oklch(87.1% .15 154.449)",
+            "400": "oklch(79.2% .209 151.711)",
+            "500": "oklch(62.7% .17 149.579)",
+            "600": "oklch(52.7% .154 150.069)",
+            "700": "oklch(44.8% .119 151.328)",
+            "800": "oklch(39.3% .095 152.535)",
+            "900": "oklch(33% .076 152.934)",
+            "950": "oklch(26.6% .065 152.934)",
+        }
+    },
+    "SIDEBAR": {
+        "show_search": True,
+        "command_search": True,
+        "navigation": [
+            {
+                "items": [
+                    {
+                        "title": "Dashboard",
+                        "icon": "dashboard",
+                        "link": reverse_lazy("admin:index"),
+                    },
+                ],
+            },
+            {
+                "title": "Partners",
+                "items": [
+                    entry("Programs", "campaign", "tracking_program"),
+                    entry("Affiliates", "group", "tracking_affiliate"),
+                    entry("Memberships", "how_to_reg", "tracking_enrolment"),
+                    entry("Groups", "workspaces", "tracking_affiliategroup"),
+                    entry("Prospects", "person_add", "tracking_prospect"),
+                    entry("Notes", "sticky_note_2", "tracking_note"),
+                ],
+            },
+            {
+                "title": "Traffic and sales",
+                "items": [
+                    entry("Clicks", "ads_click", "tracking_click"),
+                    entry("Customers", "person", "tracking_customer"),
+                    entry("Conversions", "shopping_cart", "tracking_conversion"),
+                    entry("Commissions", "percent", "payouts_commission"),
+                ],
+            },
+            {
+                "title": "Money",
+                "items": [
+                    entry("Balances", "account_balance", "payouts_ledgeraccount"),
+                    entry("Payments", "payments", "payouts_payment"),
+                    entry("Ledger", "receipt_long", "payouts_transfer"),
+                ],
+            },
+            {
+                "title": "Integration",
+                "items": [
+                    entry("API keys", "key", "accounts_apikey"),
+                    entry("Webhooks", "webhook", "accounts_webhookendpoint"),
+                    entry("Deliveries", "outbox", "accounts_delivery"),
+                    entry("Diary", "history", "accounts_event"),
+                    entry("Staff", "badge", "accounts_user"),
+                ],
+            },
+        ],
+    },
+}

@@ -1,0 +1,121 @@
+"""People: affiliates, their places in programs, groups, prospects, notes."""
+
+from affiliate_site.backoffice.actions import Deed, carry_out
+from affiliate_site.backoffice.cells import NOTHING, pairs
+from affiliate_site.backoffice.seam import ReadOnlyPage, action, display, register
+from affiliate_site.links import referral_link
+from tracking.models.affiliates import Affiliate, AffiliateGroup, CustomField, Note
+from tracking.models.enrolments import Enrolment
+from tracking.models.prospects import Prospect
+from tracking.services.enrolments import decide_on
+
+PERSON = ("firstname", "lastname", "email")
+
+
+@register(Affiliate)
+class AffiliatePage(ReadOnlyPage):
+    """Who sells; removed ones stay, with what they earned."""
+
+    list_display = ("slug", *PERSON, "group", "created_at", "removed_at")
+    list_select_related = ("group",)
+    search_fields = ("slug__exact", "email_folded__exact")
+    search_help_text = "An affiliate's id or e-mail address, whole"
+    ordering = ("-created_at", "-id")
+    exclude = ("password", "email_folded", "meta_data", "custom_fields")
+    readonly_fields = ("meta", "answers")
+
+    @display(description="Meta data")
+    def meta(self, affiliate):
+        return pairs(affiliate.meta_data)
+
+    @display(description="Custom fields")
+    def answers(self, affiliate):
+        return pairs(affiliate.custom_fields)
+
+
+@register(Enrolment)
+class EnrolmentPage(ReadOnlyPage):
+    """Who is in which program, who applies, and the links of each."""
+
+    list_display = ("affiliate", "program", "approved", "applied_at")
+    list_select_related = ("affiliate", "program")
+    list_filter = ("approved",)
+    search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
+    ordering = ("-applied_at", "-id")
+    readonly_fields = ("link", "coupon")
+    actions = ("approve_chosen", "disapprove_chosen")
+
+    @display(description="Referral link")
+    def link(self, enrolment):
+        codes = enrolment.account.referral_codes.filter(enrolment=enrolment)
+        return referral_link(enrolment.program.landing_page, codes.get().code)
+
+    def coupon(self, enrolment):
+        coupons = enrolment.account.coupons.filter(enrolment=enrolment)
+        return ", ".join(it.code for it in coupons) or NOTHING
+
+    def has_manage_permission(self, request):
+        return request.user.has_perm("tracking.change_enrolment")
+
+    @action(description="Approve", permissions=["manage"])
+    def approve_chosen(self, request, rows):
+        return self._decide(request, rows, "Approve affiliates", approved=True)
+
+    @action(description="Disapprove", permissions=["manage"])
+    def disapprove_chosen(self, request, rows):
+        return self._decide(request, rows, "Disapprove affiliates", approved=False)
+
+    def _decide(self, request, rows, title, *, approved):
+        deed = Deed(
+            title,
+            does=lambda row, at: decide_on(
+                row.account,
+                program=row.program,
+                affiliate_id=row.affiliate.slug,
+                approved=approved,
+                at=at,
+            ),
+            leaves=lambda row: "it is so already" if row.approved is approved else "",
+        )
+        return carry_out(
+            self, request, rows.select_related("affiliate", "program"), deed
+        )
+
+
+@register(AffiliateGroup)
+class GroupPage(ReadOnlyPage):
+    """Affiliates who are paid by other rates."""
+
+    list_display = ("title", "public_id", "created_at")
+    search_fields = ("title__exact", "public_id__exact")
+    ordering = ("title", "id")
+
+
+@register(Prospect)
+class ProspectPage(ReadOnlyPage):
+    """Who may become an affiliate."""
+
+    list_display = (*PERSON, "program", "signup_source", "created_at", "promoted_at")
+    list_select_related = ("program",)
+    list_filter = ("signup_source",)
+    search_fields = ("public_id__exact", "email_folded__exact")
+    ordering = ("-created_at", "-id")
+    exclude = ("email_folded", "meta_data", "custom_fields")
+
+
+@register(Note)
+class NotePage(ReadOnlyPage):
+    """What somebody wants to remember about an affiliate."""
+
+    list_display = ("affiliate", "note", "created_at")
+    list_select_related = ("affiliate",)
+    search_fields = ("affiliate__slug__exact",)
+    ordering = ("-created_at", "-id")
+
+
+@register(CustomField)
+class CustomFieldPage(ReadOnlyPage):
+    """What the account asks its affiliates besides."""
+
+    list_display = ("title", "slug", "type", "required")
+    ordering = ("id",)

@@ -1,0 +1,123 @@
+"""The seam: the only module that knows the theme. Leaving it is a day's work here."""
+
+from django.contrib import messages
+from django.contrib.admin import register as register_page
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.paginator import InvalidPage
+from django.db import DataError
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.utils import timezone
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.decorators import action, display
+from unfold.paginator import InfinitePaginator
+from unfold.sites import UnfoldAdminSite
+
+from accounts.actor import known_as
+from accounts.errors import DomainError
+from accounts.services.staff import note_own_password
+from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
+from affiliate_site.backoffice.exports import csv_of
+from affiliate_site.floods import too_many_sign_ins
+
+__all__ = [
+    "Inline",
+    "Page",
+    "ReadOnlyPage",
+    "StaffSite",
+    "action",
+    "display",
+    "register",
+]
+
+REDIRECT = 302  # the form was taken
+TOO_MANY = "Too many sign-ins from here. Wait a minute, then try again."
+
+
+class StaffSite(UnfoldAdminSite):
+    """The back office: who signs in is counted, and who acts is known to the diary."""
+
+    index_title = "Dashboard"
+
+    def login(self, request, extra_context=None):
+        """A wrong password is a wrong password; too many of them wait."""
+        if request.method == "POST":
+            email = request.POST.get("username", "")
+            if too_many_sign_ins(request, email):
+                return HttpResponse(TOO_MANY, status=429, content_type="text/plain")
+        return super().login(request, extra_context)
+
+    def password_change(self, request, extra_context=None):
+        """Guessing the old one is guessing too; a new one is noted."""
+        if request.method == "POST" and too_many_sign_ins(request, request.user.email):
+            return HttpResponse(TOO_MANY, status=429, content_type="text/plain")
+        response = super().password_change(request, extra_context)
+        if request.method == "POST" and response.status_code == REDIRECT:
+            note_own_password(request.user, at=timezone.now())
+        return response
+
+    def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
+        """Whoever signed in is the actor of what happens inside."""
+
+        def known(request, *args, **kwargs):
+            known_as(f"staff {request.user}")
+            try:
+                return view(request, *args, **kwargs)
+            except (DataError, OverflowError, InvalidPage):
+                raise BadRequest("No row can be like that") from None
+
+        known.__dict__.update(view.__dict__)
+        return super().admin_view(known, cacheable)
+
+
+class Themed(ModelAdmin):
+    """How our lists behave: no counting of all rows, filters side by side."""
+
+    paginator = InfinitePaginator
+    list_filter_submit = True
+    list_fullwidth = True
+    list_before_template = "admin/export_link.html"
+    warn_unsaved_form = True
+    compressed_fields = True
+
+    def get_urls(self):
+        """The list's own addresses, and its export."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_export"
+        view = self.admin_site.admin_view(self.export)
+        return [path("export/", view, name=name), *super().get_urls()]
+
+    def export(self, request):
+        """The rows that the list shows with these filters, as CSV."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            return csv_of(self, request)
+        except IncorrectLookupParameters:
+            raise BadRequest("The list has no such filter") from None
+
+
+class Page(TenantAdmin, Themed):
+    """A page over one model of an account, whose rows a service makes."""
+
+    def add_view(self, request, form_url="", extra_context=None):
+        """What the service refuses is told, and the form is there again."""
+        try:
+            return super().add_view(request, form_url, extra_context)
+        except DomainError as refusal:
+            self.message_user(request, refusal.text, level=messages.ERROR)
+            return redirect(request.get_full_path())
+
+
+class ReadOnlyPage(ReadOnlyTenantAdmin, Themed):
+    """A page on which nothing is edited by hand."""
+
+
+class Inline(TenantInline, TabularInline):
+    """Rows of the account below another one of its rows."""
+
+
+def register(*models):
+    """Give these models a page in the back office."""
+    return register_page(*models)
