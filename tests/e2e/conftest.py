@@ -6,7 +6,6 @@ Real commits: each test makes an account of its own and leaves it behind.
 import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -14,16 +13,11 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.concurrency.server import key_of, serving
+from tests.e2e.browser import CHROMIUM, FLAGS
 from tests.factories.accounts import AccountFactory
 from tests.proof import books_agree
 from tests.shop import Shop
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
-    *("--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-]
 # The driver runs a loop in this thread, where Django would refuse to ask its database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
