@@ -16,6 +16,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     folder = tempfile.mkdtemp(prefix="affiliate-site-tests-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     DATABASES["default"]["TEST"] = {"NAME": f"{folder}/test.sqlite3"}
+    # An order that nobody asked for is nobody's to rely on: PostgreSQL keeps none.
+    options = DATABASES["default"]["OPTIONS"]
+    commands = f"{options['init_command']} PRAGMA reverse_unordered_selects=ON;"
+    DATABASES["default"]["OPTIONS"] = {**options, "init_command": commands}
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
@@ -25,3 +29,6 @@ STORAGES = {
 }
 
 INSTALLED_APPS = [*INSTALLED_APPS, "django_migration_linter"]  # for `make check`
+
+# A client of the tests begins with a look at every collected file, otherwise.
+WHITENOISE_AUTOREFRESH = True
