@@ -23,6 +23,7 @@ SECONDS = 10  # contract 6.3: name, connection, answer, all of it
 NO_TIME = 0.001  # seconds; none at all would mean without a limit
 READ_AT_MOST = 64 * 1024
 REMEMBERED = 2 * 1024
+TOO_SLOW = f"no whole answer within {SECONDS} s"
 AGENT = "Affiliate-Site-Webhooks"
 SUCCESS = range(200, 300)
 REDIRECT = range(300, 400)
@@ -76,6 +77,8 @@ def call(
         with line.timed(), _asked(target, line, method, headers, body) as response:
             status = response.status  # known, whatever becomes of the rest
             answer = _beginning(response)
+    except (httpcore.ReadTimeout, httpcore.WriteTimeout):
+        trouble = TOO_SLOW  # the limit on one read was met just before the cut
     except (httpcore.NetworkError, httpcore.TimeoutException) as error:
         trouble = f"no connection: {error or type(error).__name__}"
     except httpcore.ProtocolError as error:
@@ -100,7 +103,7 @@ class Line(httpcore.SyncBackend):
     @property
     def cut_short(self) -> str:
         """What to say of a call that was cut; empty where it was not."""
-        return f"no whole answer within {SECONDS} s" if self.over else ""
+        return TOO_SLOW if self.over else ""
 
     @property
     def left(self) -> float:
