@@ -9,7 +9,11 @@ from django.db import models
 from accounts.actor import present_actor
 from accounts.models.accounts import Account
 from accounts.models.events import Event
+from accounts.services.days import mark_changed
 from accounts.services.outbox import AT_ONCE, announce
+
+# Things that are counted by the day: customer.updated, payment.canceled, …
+COUNTED = ("customer", "conversion", "commission", "payment")
 
 
 def note(
@@ -40,7 +44,8 @@ def note_each(
     telling: Sequence[models.Model] | None = None,
     **facts: Any,
 ) -> None:
-    """Write one line for each subject, a thousand in one statement."""
+    """Write one line for each subject, a thousand in one statement; what was counted
+    of their days is to be counted again."""
     actor = present_actor()
     lines = [
         Event(
@@ -55,4 +60,6 @@ def note_each(
         for subject in subjects
     ]
     events = account.events.bulk_create(lines, batch_size=AT_ONCE)
+    if kind.partition(".")[0] in COUNTED:
+        mark_changed(account, subjects, at=at)
     announce(account, kind, events, subjects if telling is None else telling, at=at)

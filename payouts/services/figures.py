@@ -1,61 +1,51 @@
-"""Figures: how an account does, counted from its rows; currencies are never added."""
+"""Figures: how an account does by the day, and what waits for somebody."""
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Min, QuerySet
-from django.db.models.functions import TruncDate
 
 from accounts.models.accounts import Account
+from accounts.services.days import counted, is_closed, start_of
 from payouts.models.commissions import Status
-from payouts.services.ledger import balances_of
+from payouts.services.ledger import owed_to_affiliates
+from payouts.tallies import Sums, Tally, total
 from tracking.amounts import ExactSum
-from tracking.money import NOUGHT
 
-Sums = Mapping[str, Decimal]  # currency → amount
-
-BEST = 10  # rows of a top list
+A_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class Period:
-    """From a moment on, up to another one."""
+    """Whole UTC days, the first and the last one included."""
 
-    since: datetime
-    until: datetime
+    first: date
+    last: date
+
+    @property
+    def days(self) -> list[date]:
+        """Each day of it."""
+        return [
+            self.first + A_DAY * n for n in range((self.last - self.first).days + 1)
+        ]
 
     @property
     def before(self) -> "Period":
-        """The period of the same length that came before."""
-        return Period(self.since - (self.until - self.since), self.since)
-
-    def of(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Those of the rows that were made in this period."""
-        return rows.filter(created_at__gte=self.since, created_at__lt=self.until)
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What happened in a period; `sums` of commissions by their state today."""
-
-    clicks: int
-    customers: int
-    conversions: int
-    active: int  # affiliates with a click or a sale
-    revenue: Sums
-    commissions: Mapping[str, Sums]
-    paid: Sums
+        """As many days, which came before."""
+        last = self.first - A_DAY
+        return Period(last - (self.last - self.first), last)
 
     @property
-    def rate(self) -> Decimal | None:
-        """Sales of a hundred clicks; None without clicks."""
-        if not self.clicks:
-            return None
-        return (Decimal(100) * self.conversions / self.clicks).quantize(Decimal("0.1"))
+    def since(self) -> datetime:
+        """Its first moment."""
+        return start_of(self.first)
+
+    @property
+    def until(self) -> datetime:
+        """The first moment after it."""
+        return start_of(self.last + A_DAY)
 
 
 @dataclass(frozen=True)
@@ -69,91 +59,77 @@ class Worklist:
     webhooks: int
 
 
-def figures_of(account: Account, period: Period) -> Figures:
-    """What happened in a period, removed sales left out."""
-    clicks = period.of(account.clicks.all())
-    sales = period.of(account.conversions.present())
-    commissions = period.of(account.commissions.present())
-    seen = set(clicks.order_by().values_list("affiliate", flat=True).distinct())
-    sold = set(sales.order_by().values_list("affiliate", flat=True).distinct())
-    return Figures(
-        clicks=clicks.count(),
-        customers=period.of(account.customers.present()).count(),
-        conversions=sales.count(),
-        active=len((seen | sold) - {None}),
-        revenue=summed(sales),
-        commissions={
-            status: summed(commissions.filter(status=status)) for status in Status
-        },
-        paid=summed(period.of(account.payments.standing())),
-    )
+def figures_of(
+    account: Account, days: Sequence[date], *, at: datetime
+) -> dict[date, Mapping[str, Any]]:
+    """What happened on each of these days, as `Tally.as_json` tells it; removed sales
+    are left out, and commissions stand under their state of today."""
+    closed = [day for day in days if is_closed(day, at=at)]
+    known = counted(account, closed, lambda day: tally_of(account, day).as_json())
+    return {
+        day: known[day] if day in known else tally_of(account, day).as_json()
+        for day in days
+        if day <= at.date()
+    }
 
 
-def summed(rows: QuerySet[Any]) -> Sums:
-    """The sum of the amounts, for each currency that there is."""
-    sums = rows.order_by().values_list("currency").annotate(total=ExactSum("amount"))
-    return dict(sorted(sums))
+def tally_of(account: Account, day: date) -> Tally:
+    """What happened on one day, counted from its rows."""
+
+    def of_the_day(rows: QuerySet[Any]) -> QuerySet[Any]:
+        since = start_of(day)
+        made = rows.filter(created_at__gte=since, created_at__lt=since + A_DAY)
+        return made.order_by()
+
+    tally = Tally(customers=of_the_day(account.customers.present()).count())
+    clicks = of_the_day(account.clicks.all()).values_list("affiliate", "landing_page")
+    for affiliate, page, number in clicks.annotate(Count("pk")).iterator():
+        tally.click(affiliate, page, number)
+    sales = of_the_day(account.conversions.present())
+    sold = sales.values_list("affiliate", "currency")
+    for row in sold.annotate(Count("pk"), ExactSum("amount")):
+        tally.sell(*row)
+    for row in _summed(of_the_day(account.commissions.present()), "status", "currency"):
+        tally.earn(*row)
+    for currency, amount in _summed(
+        of_the_day(account.payments.standing()), "currency"
+    ):
+        tally.paid.add({currency: amount})
+    return tally
+
+
+def in_all(figures: Mapping[date, Mapping[str, Any]], period: Period) -> Tally:
+    """The days of a period as one."""
+    return total(figures[day] for day in period.days if day in figures)
 
 
 def owed_now(account: Account) -> Sums:
     """What is owed to affiliates at this moment; those below nought are left out."""
-    owed: dict[str, Decimal] = defaultdict(Decimal)
-    for balances in balances_of(account).values():
-        for currency, balance in balances.items():
-            owed[currency] += max(balance, NOUGHT)
-    return dict(sorted(owed.items()))
+    return dict(sorted(owed_to_affiliates(account)))
 
 
 def worklist_of(account: Account) -> Worklist:
     """What somebody should look at."""
-    pending = account.commissions.present().filter(status=Status.PENDING)
+    pending = account.commissions.present().filter(status=Status.PENDING).order_by()
+    facts = pending.values_list("currency").annotate(
+        Count("pk"), ExactSum("amount"), Min("created_at")
+    )
+    waiting = sorted(facts)
     return Worklist(
         applications=account.enrolments.present().filter(approved=None).count(),
-        commissions=pending.count(),
-        sums=summed(pending),
-        oldest=pending.aggregate(oldest=Min("created_at"))["oldest"],
+        commissions=sum(number for _, number, _, _ in waiting),
+        sums={currency: amount for currency, _, amount, _ in waiting},
+        oldest=min((oldest for *_, oldest in waiting), default=None),
         webhooks=account.webhook_endpoints.all().failing().count(),
     )
 
 
-def days_of(account: Account, period: Period) -> dict[date, tuple[int, int]]:
-    """Clicks and sales of each day of a period that had any, in UTC."""
-    days: dict[date, list[int]] = {}
-    both: tuple[QuerySet[Any], ...] = (
-        account.clicks.all(),
-        account.conversions.present(),
-    )
-    for place, rows in enumerate(both):
-        counted = (
-            period.of(rows)
-            .order_by()
-            .values_list(TruncDate("created_at"))
-            .annotate(Count("pk"))
-        )
-        for day, number in counted:
-            days.setdefault(day, [0, 0])[place] = number
-    return {day: (clicks, sales) for day, (clicks, sales) in sorted(days.items())}
+def slugs_of(account: Account, affiliates: Sequence[str]) -> dict[str, str]:
+    """The ids of affiliates, by the numbers of their rows."""
+    rows = account.affiliates.filter(pk__in=affiliates).values_list("pk", "slug")
+    return {str(number): slug for number, slug in rows}
 
 
-def best_affiliates(account: Account, period: Period) -> list[tuple[str, int, Sums]]:
-    """Who sold most often in a period: id, how often, for how much."""
-    sales = period.of(account.conversions.present())
-    counted = sales.order_by().values_list("affiliate__slug").annotate(n=Count("pk"))
-    best = list(counted.order_by("-n", "affiliate__slug")[:BEST])
-    revenue: dict[str, dict[str, Decimal]] = {}
-    rows = (
-        sales.filter(affiliate__slug__in=[slug for slug, _ in best])
-        .order_by()
-        .values_list("affiliate__slug", "currency")
-        .annotate(total=ExactSum("amount"))
-    )
-    for slug, currency, total in rows:
-        revenue.setdefault(slug, {})[currency] = total
-    return [(slug, number, revenue[slug]) for slug, number in best]
-
-
-def best_pages(account: Account, period: Period) -> list[tuple[str, int]]:
-    """The landing pages with the most clicks in a period."""
-    clicks = period.of(account.clicks.exclude(landing_page=None))
-    pages = clicks.order_by().values_list("landing_page").annotate(n=Count("pk"))
-    return list(pages.order_by("-n", "landing_page")[:BEST])
+def _summed(rows: QuerySet[Any], *by: str) -> Iterable[Any]:
+    sums: Iterable[Any] = rows.values_list(*by).annotate(ExactSum("amount"))
+    return sums

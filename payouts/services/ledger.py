@@ -307,3 +307,9 @@ def balances_of(account: Account, affiliate: int | None = None) -> dict[str, dic
     ):
         owed.setdefault(slug, {})[currency] = balance
     return {slug: dict(sorted(owed[slug].items())) for slug in sorted(owed)}
+
+
+def owed_to_affiliates(account: Account) -> list[tuple[str, Decimal]]:
+    """The sum of all balances above nought, for each currency."""
+    rows = account.ledger_accounts.filter(kind=Place.PAYABLE, balance__gt=NOUGHT)
+    return list(rows.order_by().values_list("currency").annotate(ExactSum("balance")))

@@ -13,6 +13,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from accounts.models.accounts import Account
+from accounts.services.days import mark_changed
 from accounts.services.events import note_each
 from payouts.errors import CommissionNotFound, OnlyOfASale
 from payouts.models.commissions import Commission, Kind
@@ -80,6 +81,7 @@ def remove_conversion(account: Account, *, conversion_id: int, at: datetime) -> 
             for commission in commissions:
                 refuse_final(commission)
             remove(conversion, at=at)
+            mark_changed(account, commissions, at=at)
             for commission in commissions:
                 commission.move(removed_at=at, payment=None)
                 books.withdraw(commission)

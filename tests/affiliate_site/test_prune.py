@@ -10,9 +10,11 @@ from accounts.models.keys import RateWindow
 from accounts.services import upkeep
 from accounts.services.events import note
 from accounts.services.webhooks import add_webhook
+from payouts.services.commissions import approve
+from payouts.services.figures import figures_of
 from tests.command_line import is_refused_as_wrong, run, run_json
 from tests.proof import books_agree, everything
-from tests.shop import Shop
+from tests.shop import SOLD, Shop
 
 DAY = timedelta(days=1)
 QUARTER = timedelta(minutes=15)
@@ -23,6 +25,7 @@ NOTHING = {
     "attempts": 0,
     "idempotency_keys": 0,
     "deliveries": 0,
+    "changed_days": 0,
     "sign_ins": 0,
     "traces": 0,
 }
@@ -76,6 +79,7 @@ ALL = {
     "attempts": 2,
     "idempotency_keys": 2,
     "deliveries": 0,
+    "changed_days": 0,
     "sign_ins": 0,
     "traces": 2,
 }
@@ -195,3 +199,19 @@ def test_forgets_sign_ins_that_have_ended(account):
     assert run_json("prune")["sign_ins"] == 1
 
     assert Session.objects.get().session_key == "new"
+
+
+def test_forgets_figures_of_days_that_changed(account, other_account):
+    shop, later = Shop(account), timezone.now()
+    day = SOLD.date()
+    sale = shop.sell("100")
+    figures_of(account, [day, day + DAY], at=later)
+    figures_of(other_account, [day], at=later)
+    approve(account, commission_id=shop.commission_of(sale).pk, at=later)
+
+    assert run_json("prune", "--dry-run")["changed_days"] == 1
+    assert run_json("prune")["changed_days"] == 1
+
+    assert account.changed_days.count() == 0
+    assert [it.day for it in account.counted_days.all()] == [day + DAY]
+    assert other_account.counted_days.count() == 1

@@ -1,14 +1,16 @@
 """What a worker does with money, by name; imported once Django is set up."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from accounts.errors import DomainError
-from payouts.services.commissions import approve
+from payouts.services.commissions import approve, disapprove
+from payouts.services.figures import figures_of
 from payouts.services.funding import top_up
 from payouts.services.payments import Order, cancel_payment, pay
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
+LATER = AT + timedelta(days=9)
 
 
 def pay_batches(account, *, batches):
@@ -40,6 +42,19 @@ def approve_each(account, *, commissions):
     return [outcome(approve, account, commission_id=it) for it in commissions]
 
 
+def look(account, *, day, times):
+    """As the dashboard does, days later."""
+    for _ in range(times):
+        figures_of(account, [date.fromisoformat(day)], at=LATER)
+
+
+def decide_by_turns(account, *, commission, times):
+    """Approve and disapprove one commission of an earlier day, again and again."""
+    for _ in range(times):
+        approve(account, commission_id=commission, at=LATER)
+        disapprove(account, commission_id=commission, at=LATER)
+
+
 def outcome(story, account, **which):
     """`done`, or the refusal: the next one is tried all the same."""
     try:
@@ -55,4 +70,6 @@ PAYMENT_ACTS = {
     "fund": fund,
     "cancel": cancel_each,
     "approve": approve_each,
+    "look": look,
+    "decide": decide_by_turns,
 }

@@ -4,12 +4,16 @@ Real commits: each test makes an account of its own and leaves it behind.
 """
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from itertools import chain
 
 import pytest
+from django.db import connection
 
+from accounts.services import days
 from payouts.services.commissions import approve
+from payouts.services.figures import A_DAY, figures_of, tally_of
 from payouts.services.funding import top_up
 from payouts.services.ledger import balances_of
 from payouts.services.payments import Order, pay
@@ -196,3 +200,45 @@ def test_pays_a_balance_once_when_all_pay_it_at_once(workers, shop, rounds):
 
     assert balances_of(shop.account) == {}
     assert shop.account.payments.count() == rounds
+
+
+@rounds(quick=3, whole=60)
+def test_counts_a_day_as_it_stands_whoever_changed_it_meanwhile(workers, shop, rounds):
+    account, day = shop.account, SOLD.date()
+    numbers = waiting(shop, "20", PROCESSES // 2)
+    looking = task(shop, "look", day=f"{day}", times=10)
+
+    for _ in range(rounds):
+        deciding = [
+            task(shop, "decide", commission=number, times=5) for number in numbers
+        ]
+        workers.do(*deciding, *[looking] * (PROCESSES - len(deciding)))
+
+        told = figures_of(account, [day], at=SOLD + 9 * A_DAY)
+        assert told == {day: tally_of(account, day).as_json()}
+        assert told[day]["commissions"] == {"disapproved": {"EUR": "40.0000"}}
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="it has one writer at a time")
+def test_counts_a_day_again_when_it_changed_during_the_count(shop):
+    account, day, later = shop.account, SOLD.date(), SOLD + 9 * A_DAY
+    (number,) = waiting(shop, "20", 1)
+
+    def count(day):
+        counted = tally_of(account, day).as_json()
+        with ThreadPoolExecutor(1) as another:
+            another.submit(in_a_thread, approve, account, number, later).result()
+        return counted
+
+    seen = days.counted(account, [day], count)
+
+    assert seen[day]["commissions"] == {"pending": {"EUR": "20.0000"}}
+    again = figures_of(account, [day], at=later)
+    assert again[day]["commissions"] == {"approved": {"EUR": "20.0000"}}
+
+
+def in_a_thread(story, account, number, at):
+    try:
+        story(account, commission_id=number, at=at)
+    finally:
+        connection.close()

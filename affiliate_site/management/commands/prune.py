@@ -1,5 +1,6 @@
 from accounts.commands import TellingCommand
 from accounts.models.accounts import Account
+from accounts.services.days import forget_changed
 from accounts.services.upkeep import (
     prune_deliveries,
     prune_kept_answers,
@@ -26,6 +27,7 @@ class Command(TellingCommand):
             "attempts": prune_attempts(accounts, **how),
             "idempotency_keys": prune_kept_answers(accounts, **how),
             "deliveries": prune_deliveries(accounts, **how),
+            "changed_days": forget_changed(accounts, dry_run=dry_run),
             "sign_ins": prune_sign_ins(**how),
             "traces": cut_traces(accounts, **how),
         }

@@ -5,24 +5,33 @@ from decimal import Decimal
 
 import pytest
 
+from accounts.models.days import ChangedDay, CountedDay
 from accounts.services.webhooks import add_webhook, disable
 from payouts.services.commissions import approve, disapprove
 from payouts.services.figures import (
-    Figures,
     Period,
-    best_affiliates,
-    best_pages,
-    days_of,
     figures_of,
+    in_all,
     owed_now,
+    slugs_of,
+    tally_of,
     worklist_of,
 )
-from payouts.services.payments import Order, pay
-from payouts.services.revising import remove_conversion
+from payouts.services.payments import Order, cancel_payment, pay
+from payouts.services.rates import Item
+from payouts.services.revising import (
+    add_commissions,
+    change_commission,
+    change_conversion,
+    remove_conversion,
+)
+from payouts.tallies import total
 from tests.shop import SOLD, Shop
+from tracking.services.customers import remove as remove_customer
 
 DAY = timedelta(days=1)
-WEEK = Period(SOLD - 3 * DAY, SOLD + 4 * DAY)
+LATER = SOLD + 30 * DAY
+WEEK = Period((SOLD - 3 * DAY).date(), (SOLD + 4 * DAY).date())
 
 
 @pytest.fixture
@@ -51,43 +60,134 @@ def amounts(**by_currency):
     return {currency: Decimal(amount) for currency, amount in by_currency.items()}
 
 
+def number_of(account, firstname):
+    return str(account.affiliates.get(firstname=firstname).pk)
+
+
+def count(account, period=WEEK, at=LATER):
+    """What is told of a period, the kept days and those counted just now."""
+    return in_all(figures_of(account, period.days, at=at), period)
+
+
 def test_counts_what_happened_in_a_period(busy, account):
-    assert figures_of(account, WEEK) == Figures(
-        clicks=2,
-        customers=1,
-        conversions=4,
-        active=2,
-        revenue=amounts(EUR="260.5", USD="30"),
-        commissions={
-            "pending": amounts(EUR="1", USD="3"),
-            "approved": amounts(EUR="20"),
-            "disapproved": amounts(EUR="5.05"),
-        },
-        paid=amounts(EUR="12.5"),
-    )
-    assert figures_of(account, WEEK).rate == Decimal("200.0")
+    mina, odette = number_of(account, "Mina"), number_of(account, "Odette")
+
+    week = count(account)
+
+    assert week.clicks == {mina: 1, odette: 1}
+    assert (week.customers, week.active) == (1, 2)
+    assert week.sales == {mina: 3, odette: 1}
+    assert week.revenue_of(week.revenue) == amounts(EUR="260.5", USD="30")
+    assert week.revenue_of([odette]) == amounts(EUR="10")
+    assert week.commissions == {
+        "pending": amounts(EUR="1", USD="3"),
+        "approved": amounts(EUR="20"),
+        "disapproved": amounts(EUR="5.05"),
+    }
+    assert week.paid == amounts(EUR="12.5")
+    assert week.rate == Decimal("200.0")
 
 
 def test_counts_nothing_outside_the_period(busy, account):
-    before = figures_of(account, WEEK.before)
+    before = count(account, WEEK.before)
 
-    assert WEEK.before == Period(SOLD - 10 * DAY, SOLD - 3 * DAY)
-    assert (before.clicks, before.conversions, before.revenue) == (0, 0, {})
+    assert WEEK.before == Period((SOLD - 11 * DAY).date(), (SOLD - 4 * DAY).date())
+    assert (before.clicks, before.sales, before.revenue) == ({}, {}, {})
     assert before.rate is None
-    on_the_edge = Period(SOLD - DAY, SOLD)
-    assert figures_of(account, on_the_edge).conversions == 0
-    assert figures_of(account, Period(SOLD, SOLD + DAY)).conversions == 3
+    day = SOLD.date()
+    assert count(account, Period(day - DAY, day - DAY)).sales.total() == 0
+    assert count(account, Period(day, day)).sales.total() == 3
+
+
+def test_counts_a_day_from_its_first_moment_to_its_last(shop, account):
+    midnight = SOLD.replace(hour=0, minute=0, second=0, microsecond=0)
+    for moment in (midnight - timedelta(microseconds=1), midnight, midnight + DAY):
+        shop.sell("1", at=moment)
+
+    assert count(account, Period(SOLD.date(), SOLD.date())).sales.total() == 1
 
 
 def test_counts_nothing_of_another_account(busy, other_account):
-    Shop(other_account, mark="zz-marker-", email=None).sell("77")
+    theirs = Shop(other_account, mark="zz-marker-", email=None)
+    theirs.sell("77")
 
-    theirs = figures_of(other_account, WEEK)
+    week = count(other_account)
 
-    assert (theirs.conversions, theirs.revenue) == (1, amounts(EUR="77"))
-    assert best_affiliates(other_account, WEEK) == [
-        ("zzmarkerminakessler", 1, amounts(EUR="77"))
+    assert list(week.sales.values()) == [1]
+    assert week.revenue_of(week.revenue) == amounts(EUR="77")
+    assert slugs_of(other_account, [number_of(busy.account, "Mina")]) == {}
+
+
+def test_keeps_a_day_that_is_over_and_counts_the_running_one(busy, account):
+    week = figures_of(account, WEEK.days, at=LATER)
+
+    assert account.counted_days.count() == len(WEEK.days)
+    account.counted_days.filter(day=SOLD.date()).update(figures={"kept": True})
+    assert figures_of(account, [SOLD.date()], at=LATER) == {SOLD.date(): {"kept": True}}
+    just_over = (SOLD + DAY).replace(hour=0, minute=59)
+    assert figures_of(account, [SOLD.date()], at=just_over) == {
+        SOLD.date(): week[SOLD.date()]
+    }
+
+
+def test_does_not_count_days_to_come(account):
+    assert figures_of(account, [SOLD.date() + DAY], at=SOLD) == {}
+
+
+def test_counts_a_day_again_when_one_of_its_rows_changed(busy, account):
+    sale = account.conversions.filter(amount=200).get()
+    odettes = account.conversions.filter(amount=10).get()
+    customer, payment = account.customers.get(), account.payments.get()
+    commission = busy.commission_of(sale)
+    how: dict = {"at": LATER}
+    changes = [
+        lambda: approve(
+            account, commission_id=busy.commission_of(odettes).pk, at=LATER
+        ),
+        lambda: disapprove(account, commission_id=commission.pk, at=LATER),
+        lambda: change_commission(
+            account, commission_id=commission.pk, changes={"status": "pending"}, **how
+        ),
+        lambda: change_conversion(
+            account,
+            conversion_id=sale.pk,
+            changes={"amount": Decimal(70)},
+            recalculate=True,
+            **how,
+        ),
+        lambda: cancel_payment(account, payment_id=payment.public_id, at=LATER),
+        lambda: remove_conversion(account, conversion_id=odettes.pk, at=LATER),
+        lambda: remove_customer(account, public_id=customer.public_id, at=LATER),
     ]
+
+    for change in changes:
+        was = count(account, at=LATER)
+        assert account.changed_days.count() == 0
+        change()
+        now = count(account, at=LATER)
+        assert now != was
+        assert now == total(tally_of(account, day).as_json() for day in WEEK.days)
+
+
+def test_counts_the_days_of_commissions_that_go_with_their_sale(shop, account):
+    sale = shop.sell("100")
+    extra = Item(Decimal(100))
+    add_commissions(account, conversion_id=sale.pk, items=[extra], at=LATER)
+    span = Period(SOLD.date(), LATER.date())
+    later = LATER + 2 * DAY
+    assert count(account, span, at=later).commissions == {"pending": amounts(EUR="20")}
+
+    remove_conversion(account, conversion_id=sale.pk, at=later)
+
+    assert count(account, span, at=later).commissions == {}
+
+
+def test_marks_no_day_that_is_not_over(shop, account):
+    sale = shop.sell("100")
+    approve(account, commission_id=shop.commission_of(sale).pk, at=SOLD)
+
+    assert not ChangedDay.objects.exists()
+    assert not CountedDay.objects.exists()
 
 
 def test_tells_what_is_owed_now(busy, account):
@@ -110,28 +210,33 @@ def test_tells_what_waits(busy, account):
     assert waits.oldest == SOLD
 
 
-def test_counts_each_day(busy, account):
-    assert days_of(account, WEEK) == {
-        (SOLD - DAY).date(): (2, 0),
-        SOLD.date(): (0, 3),
-        (SOLD + DAY).date(): (0, 1),
-    }
-
-
 def test_tells_who_sells_best(busy, account):
-    assert best_affiliates(account, WEEK) == [
-        ("minakessler", 3, amounts(EUR="250.5", USD="30")),
-        ("odettevarga", 1, amounts(EUR="10")),
+    week = count(account)
+
+    best = week.best(10)
+
+    slugs = slugs_of(account, [who for who, _ in best])
+    assert [(slugs[who], number) for who, number in best] == [
+        ("minakessler", 3),
+        ("odettevarga", 1),
     ]
+    assert week.best(1) == best[:1]
 
 
-def test_tells_which_pages_are_seen_most(shop, account):
-    for page, times in (("lamps", 2), ("desk", 1)):
+def test_tells_which_pages_are_seen_most(shop, account, monkeypatch):
+    for page, times in (("lamps?ref=a", 2), ("lamps#top", 1), ("desk", 1), ("", 1)):
         for _ in range(times):
             shop.click(landing_page=f"https://shop.example.net/{page}")
     shop.click()
 
-    assert best_pages(account, WEEK) == [
-        ("https://shop.example.net/lamps", 2),
-        ("https://shop.example.net/desk", 1),
+    assert count(account).most_seen(2) == [
+        ("https://shop.example.net/lamps", 3),
+        ("https://shop.example.net/", 1),
     ]
+
+    monkeypatch.setattr("payouts.tallies.MOST_PAGES", 1)
+    assert sorted(tally_of(account, (SOLD - DAY).date()).pages.values()) in (
+        [1, 4],
+        [2, 3],
+    )
+    assert "others" in tally_of(account, (SOLD - DAY).date()).pages

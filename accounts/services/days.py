@@ -1,0 +1,97 @@
+"""Days: figures of days that are over, counted once and again when a row changed."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django.db import models, transaction
+
+from accounts.models.accounts import Account
+from accounts.models.days import ChangedDay, CountedDay
+
+# No request that began on a day is still at work so long after its end.
+CLOSES_AFTER = timedelta(hours=1)
+AT_ONCE = 10  # days that are counted in one transaction
+
+Figures = dict[str, Any]  # plain JSON
+Count = Callable[[date], Figures]
+
+
+def start_of(day: date) -> datetime:
+    """The first moment of a day, in UTC."""
+    return datetime.combine(day, time(), UTC)
+
+
+def is_closed(day: date, *, at: datetime) -> bool:
+    """Is this day over, for every request that made a row of it?"""
+    return at >= start_of(day) + timedelta(days=1) + CLOSES_AFTER
+
+
+def mark_changed(
+    account: Account, rows: Iterable[models.Model], *, at: datetime
+) -> None:
+    """Have the earlier days of these rows counted again, once this change is kept."""
+    days = {row.created_at.date() for row in rows} - {at.date()}  # type: ignore[attr-defined]
+    if days:
+        lines = [ChangedDay(account=account, day=day) for day in sorted(days)]
+        account.changed_days.bulk_create(lines)
+
+
+def forget_changed(accounts: Iterable[Account], *, dry_run: bool) -> int:
+    """Forget what was counted of changed days, and that they changed; how many lines
+    there were. Where nobody looks at the figures such lines would only gather."""
+    if dry_run:
+        return sum(account.changed_days.count() for account in accounts)
+    forgotten = 0
+    for account in accounts:
+        with transaction.atomic():
+            _one_at_a_time(account)
+            days = set(account.changed_days.values_list("day", flat=True))
+            for day in sorted(days):
+                forgotten += account.changed_days.filter(day=day).delete()[0]
+                account.counted_days.filter(day=day).delete()
+    return forgotten
+
+
+def counted(
+    account: Account, days: Sequence[date], count: Count
+) -> Mapping[date, Figures]:
+    """The figures of closed days: what is known of them, and what `count` finds of
+    those that nobody asked for yet or that changed since."""
+    if not days:
+        return {}
+    span = (min(days), max(days))
+    known = account.counted_days.filter(day__range=span)
+    figures = dict(known.values_list("day", "figures"))
+    changed = account.changed_days.filter(day__range=span).distinct()
+    stale = set(changed.values_list("day", flat=True))
+    missing = [day for day in days if day not in figures or day in stale]
+    for first in range(0, len(missing), AT_ONCE):
+        figures |= _count_again(account, missing[first : first + AT_ONCE], count)
+    return figures
+
+
+def _count_again(
+    account: Account, days: Sequence[date], count: Count
+) -> dict[date, Figures]:
+    """One counter at a time. A change is either seen by the count, or its line comes
+    after those that are taken away first, and the day is counted once more."""
+    with transaction.atomic():
+        _one_at_a_time(account)
+        account.changed_days.filter(day__in=days).delete()
+        figures = {day: count(day) for day in days}
+        account.counted_days.bulk_create(
+            [
+                CountedDay(account=account, day=day, figures=figures[day])
+                for day in days
+            ],
+            update_conflicts=True,
+            unique_fields=["account", "day"],
+            update_fields=["figures"],
+        )
+    return figures
+
+
+def _one_at_a_time(account: Account) -> None:
+    """Let one counter in; whoever writes rows of the account is not held up."""
+    Account.objects.select_for_update(no_key=True).get(pk=account.pk)
