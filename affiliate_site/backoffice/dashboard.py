@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -12,18 +12,20 @@ from accounts.exact_json import plain
 from affiliate_site.backoffice.cells import NOTHING
 from payouts.models.commissions import Status
 from payouts.services.figures import (
-    Figures,
+    A_DAY,
     Period,
-    best_affiliates,
-    best_pages,
-    days_of,
     figures_of,
+    in_all,
     owed_now,
+    slugs_of,
     worklist_of,
 )
+from payouts.tallies import Tally, total
 
 PERIODS = (7, 30, 90)  # days
-COLOURS = ("#16a34a", "#6366f1")  # of clicks and of sales, in light and dark
+LONGEST = 366  # days of a period that somebody chose
+BEST = 10  # rows of a top list
+COLOURS = ("#16a34a", "#6366f1", "#d97706", "#db2777")  # in light and dark
 
 
 @dataclass(frozen=True)
@@ -41,49 +43,69 @@ def context(request, context):
     account = request.user.account
     if account is None:
         return context
-    days = chosen_days(request)
-    period = Period(timezone.now() - timedelta(days=days), timezone.now())
-    now, before = figures_of(account, period), figures_of(account, period.before)
-    by_day = days_of(account, period)
+    at = timezone.now()
+    period, flaw = chosen(request, today=at.date())
+    figures = figures_of(account, period.before.days + period.days, at=at)
+    now, before = in_all(figures, period), in_all(figures, period.before)
+    by_day = [(day, total([figures[day]])) for day in period.days]
     return context | {
-        "days": days,
+        "period": period,
+        "length": len(period.days),
+        "is_running": period.last == at.date(),
+        "flaw": flaw,
         "periods": PERIODS,
         "cards": [*cards(now, before, period), owed_card(account)],
-        "chart": chart(by_day, period),
-        "table": [(day, *counts) for day, counts in by_day.items()],
+        "chart": chart(by_day, counts_of),
+        "earned": chart(by_day, earned_of) if now.commissions else "",
+        "table": [day_told(day, tally) for day, tally in by_day],
         "worklist": worklist(account),
-        "affiliates": [
-            (slug, number, sums(revenue))
-            for slug, number, revenue in best_affiliates(account, period)
-        ],
-        "pages": best_pages(account, period),
+        "affiliates": best_affiliates(account, now),
+        "pages": now.most_seen(BEST),
     }
 
 
-def chosen_days(request) -> int:
-    """One of the periods, thirty days by itself."""
+def chosen(request, *, today: date) -> tuple[Period, str]:
+    """The days that the address asks for, thirty by itself; what is wrong with them."""
     asked = request.GET.get("days", "")
-    return int(asked) if asked in map(str, PERIODS) else 30
+    length = int(asked) if asked in map(str, PERIODS) else 30
+    usual = Period(today - timedelta(days=length - 1), today)
+    first, last = request.GET.get("from", ""), request.GET.get("to", "")
+    if not first and not last:
+        return usual, ""
+    try:
+        period = Period(date.fromisoformat(first), date.fromisoformat(last))
+    except ValueError:
+        return usual, "Give both days like 2026-01-31."
+    if period.first > period.last or period.last > today:
+        return (
+            usual,
+            "The first day comes before the last one, which is over or today.",
+        )
+    if period.last - period.first >= timedelta(days=LONGEST):
+        return usual, f"Choose {LONGEST} days at most."
+    if period.first.year <= date.min.year + 1:
+        return usual, "Choose days of this age."
+    return period, ""
 
 
-def cards(now: Figures, before: Figures, period: Period) -> list[Card]:
+def cards(now: Tally, before: Tally, period: Period) -> list[Card]:
     """What happened, beside what happened in as many days before."""
     clicks = listed("tracking_click", period)
     sales = listed("tracking_conversion", period, removed_at__isnull=True)
     people = listed("tracking_customer", period, removed_at__isnull=True)
     rows = [
-        Card("Clicks", str(now.clicks), str(before.clicks), clicks),
+        Card("Clicks", *told(now.clicks, before.clicks), clicks),
         Card("Customers", str(now.customers), str(before.customers), people),
-        Card("Conversions", str(now.conversions), str(before.conversions), sales),
+        Card("Conversions", *told(now.sales, before.sales), sales),
         Card("Conversion rate", rate(now), rate(before)),
-        Card("Revenue", sums(now.revenue), sums(before.revenue), sales),
+        Card("Revenue", revenue(now), revenue(before), sales),
         Card("Active affiliates", str(now.active), str(before.active)),
     ]
     rows += [
         Card(
             f"Commissions {status}",
-            sums(now.commissions[status]),
-            sums(before.commissions[status]),
+            sums(now.commissions.get(status, {})),
+            sums(before.commissions.get(status, {})),
             listed(
                 "payouts_commission",
                 period,
@@ -130,46 +152,75 @@ def worklist(account) -> list[Card]:
     ]
 
 
-def chart(by_day, period: Period) -> str:
-    """Clicks and sales by day, as the theme's chart reads it."""
-    first, last = period.since.date(), period.until.date()
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    values = [by_day.get(day, (0, 0)) for day in days]
+def best_affiliates(account, tally: Tally) -> list[tuple[str, int, str]]:
+    """Who sold most often: id, how often, for how much."""
+    best = tally.best(BEST)
+    slugs = slugs_of(account, [who for who, _ in best])
+    return [(slugs[who], number, sums(tally.revenue_of([who]))) for who, number in best]
+
+
+def chart(by_day, lines_of) -> str:
+    """A line for each name that `lines_of` tells, as the theme's chart reads it."""
+    days = [lines_of(tally) for _, tally in by_day]
+    names = list(dict.fromkeys(name for lines in days for name in lines))
     return json.dumps(
         {
-            "labels": [f"{day:%m-%d}" for day in days],
+            "labels": [f"{day:%m-%d}" for day, _ in by_day],
             "datasets": [
                 {
-                    "label": label,
-                    "data": [value[place] for value in values],
-                    "borderColor": COLOURS[place],
+                    "label": name,
+                    "data": [plain(lines.get(name, 0)) for lines in days],
+                    "borderColor": COLOURS[place % len(COLOURS)],
                 }
-                for place, label in enumerate(("Clicks", "Conversions"))
+                for place, name in enumerate(names)
             ],
         }
     )
 
 
+def counts_of(tally: Tally) -> dict[str, int]:
+    """Clicks and conversions of a day."""
+    return {"Clicks": tally.clicks.total(), "Conversions": tally.sales.total()}
+
+
+def earned_of(tally: Tally) -> dict:
+    """Commissions of a day that count or may yet, a line for each currency."""
+    earned = Tally()
+    for status in (Status.PENDING, Status.APPROVED):
+        earned.paid.add(tally.commissions.get(status, {}))
+    return dict(earned.paid)
+
+
+def day_told(day: date, tally: Tally) -> tuple[date, int, int, str]:
+    """A line of the table beside the charts."""
+    return day, tally.clicks.total(), tally.sales.total(), sums(earned_of(tally))
+
+
 def listed(name: str, period: Period | None = None, **narrowed) -> str:
     """The address of a list with these filters, and of this period."""
     if period is not None:
-        narrowed["created_at__gte"] = exact(period.since)
-        narrowed["created_at__lt"] = exact(period.until)
+        narrowed["created_at__gte"] = f"{period.first}T00:00:00Z"
+        narrowed["created_at__lt"] = f"{period.last + A_DAY}T00:00:00Z"
     query = f"?{urlencode(narrowed)}" if narrowed else ""
     return reverse(f"admin:{name}_changelist") + query
 
 
-def exact(moment: datetime) -> str:
-    """As a list's filter reads it, to the microsecond."""
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}"
+def told(now, before) -> tuple[str, str]:
+    """How many there are in all, now and before."""
+    return str(now.total()), str(before.total())
 
 
-def rate(figures: Figures) -> str:
+def rate(tally: Tally) -> str:
     """`3.2 %`; a dash without clicks."""
-    return NOTHING if figures.rate is None else f"{plain(figures.rate)} %"
+    return NOTHING if tally.rate is None else f"{plain(tally.rate)} %"
+
+
+def revenue(tally: Tally) -> str:
+    """What was sold, by anybody."""
+    return sums(tally.revenue_of(tally.revenue))
 
 
 def sums(by_currency) -> str:
     """`249.9 EUR, 20 USD`; nought without any."""
-    told = [f"{plain(total)} {currency}" for currency, total in by_currency.items()]
+    told = [f"{plain(it)} {currency}" for currency, it in sorted(by_currency.items())]
     return ", ".join(told) or "0"

@@ -27,6 +27,8 @@ ONE = ("change", "history", "delete")
 # What has no page, each with its reason.
 WITHOUT_A_PAGE = {
     "accounts.Account": "operators set accounts up by command",
+    "accounts.ChangedDay": "marks what is to be counted again",
+    "accounts.CountedDay": "told by the dashboard",
     "accounts.IdempotencyKey": "kept answers are nobody's to read",
     "accounts.Plan": "a price list",
     "accounts.RateWindow": "counters that may be lost",
