@@ -95,6 +95,11 @@ class Tally:
         sales = Decimal(100) * self.sales.total()
         return (sales / self.clicks.total()).quantize(Decimal("0.1"))
 
+    def of(self, affiliate: int) -> tuple[int, int, Sums]:
+        """Clicks, sales and revenue of one affiliate."""
+        who = str(affiliate)
+        return self.clicks[who], self.sales[who], self.revenue_of([who])
+
     def revenue_of(self, affiliates: Iterable[str]) -> Sums:
         """What these affiliates sold for."""
         total = Amounts()

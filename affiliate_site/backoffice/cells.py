@@ -10,6 +10,12 @@ def money(amount, currency: str) -> str:
     return NOTHING if amount is None else f"{plain(amount)} {currency}"
 
 
+def sums(by_currency) -> str:
+    """`249.9 EUR, 20 USD`; nought without any."""
+    told = [f"{plain(it)} {currency}" for currency, it in sorted(by_currency.items())]
+    return ", ".join(told) or "0"
+
+
 def pairs(data) -> str:
     """A JSON object, a key a line."""
     return (

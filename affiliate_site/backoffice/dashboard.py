@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.exact_json import plain
-from affiliate_site.backoffice.cells import NOTHING
+from affiliate_site.backoffice.cells import NOTHING, sums
 from payouts.models.commissions import Status
 from payouts.services.figures import (
     A_DAY,
@@ -218,9 +218,3 @@ def rate(tally: Tally) -> str:
 def revenue(tally: Tally) -> str:
     """What was sold, by anybody."""
     return sums(tally.revenue_of(tally.revenue))
-
-
-def sums(by_currency) -> str:
-    """`249.9 EUR, 20 USD`; nought without any."""
-    told = [f"{plain(it)} {currency}" for currency, it in sorted(by_currency.items())]
-    return ", ".join(told) or "0"

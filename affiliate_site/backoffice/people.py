@@ -1,14 +1,20 @@
 """People: affiliates, their places in programs, groups, prospects, notes."""
 
+from datetime import timedelta
+
+from django.utils import timezone
+
 from affiliate_site.backoffice.actions import Deed, carry_out
-from affiliate_site.backoffice.cells import NOTHING, pairs
+from affiliate_site.backoffice.cells import NOTHING, pairs, sums
 from affiliate_site.backoffice.seam import ReadOnlyPage, action, display, register
 from affiliate_site.links import referral_link
+from payouts.services.figures import Period, standings_of
 from tracking.models.affiliates import Affiliate, AffiliateGroup, CustomField, Note
 from tracking.models.enrolments import Enrolment
 from tracking.models.prospects import Prospect
 from tracking.services.enrolments import decide_on
 
+DAYS = 30  # of the figures beside each affiliate, today included
 PERSON = ("firstname", "lastname", "email")
 
 
@@ -16,13 +22,63 @@ PERSON = ("firstname", "lastname", "email")
 class AffiliatePage(ReadOnlyPage):
     """Who sells; removed ones stay, with what they earned."""
 
-    list_display = ("slug", *PERSON, "group", "created_at", "removed_at")
+    list_display = (
+        "slug",
+        *PERSON,
+        "group",
+        "status",
+        "clicks",
+        "sales",
+        "revenue",
+        "owed",
+        "created_at",
+    )
     list_select_related = ("group",)
     search_fields = ("slug__exact", "email_folded__exact")
     search_help_text = "An affiliate's id or e-mail address, whole"
     ordering = ("-created_at", "-id")
     exclude = ("password", "email_folded", "meta_data", "custom_fields")
     readonly_fields = ("meta", "answers")
+
+    def complete(self, request, rows):
+        """How each one does; to operators only the rows of one account are told."""
+        at, accounts = timezone.now(), {it.account_id: it.account for it in rows}
+        standings = {}
+        if len(accounts) == 1:
+            (account,) = accounts.values()
+            period = Period(at.date() - timedelta(days=DAYS - 1), at.date())
+            numbers = [it.pk for it in rows]
+            standings = standings_of(account, numbers, period, at=at)
+        for row in rows:
+            row.standing = standings.get(row.pk)
+
+    def status(self, affiliate):
+        """In how many programs, and how many wait for an answer."""
+        if affiliate.removed_at:
+            return f"removed on {affiliate.removed_at:%Y-%m-%d}"
+        places = affiliate.standing.places if affiliate.standing else ()
+        told = [
+            f"{places.count(answer)} {word}"
+            for answer, word in ((True, "approved"), (None, "waiting"), (False, "no"))
+            if answer in places
+        ]
+        return ", ".join(told) or NOTHING
+
+    @display(description=f"Clicks, {DAYS} days")
+    def clicks(self, affiliate):
+        return affiliate.standing.clicked if affiliate.standing else NOTHING
+
+    @display(description=f"Sales, {DAYS} days")
+    def sales(self, affiliate):
+        return affiliate.standing.sold if affiliate.standing else NOTHING
+
+    @display(description=f"Revenue, {DAYS} days")
+    def revenue(self, affiliate):
+        return sums(affiliate.standing.revenue) if affiliate.standing else NOTHING
+
+    @display(description="Owed now")
+    def owed(self, affiliate):
+        return sums(affiliate.standing.owed) if affiliate.standing else NOTHING
 
     @display(description="Meta data")
     def meta(self, affiliate):

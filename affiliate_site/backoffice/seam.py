@@ -14,6 +14,7 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
 from unfold.paginator import InfinitePaginator
 from unfold.sites import UnfoldAdminSite
+from unfold.views import ChangeList
 
 from accounts.actor import known_as
 from accounts.errors import DomainError
@@ -72,6 +73,14 @@ class StaffSite(UnfoldAdminSite):
         return super().admin_view(known, cacheable)
 
 
+class Rows(ChangeList):
+    """The rows of a list, each with what the page has to say of it besides."""
+
+    def get_results(self, request):
+        super().get_results(request)
+        self.model_admin.complete(request, list(self.result_list))
+
+
 class Themed(ModelAdmin):
     """How our lists behave: no counting of all rows, filters side by side."""
 
@@ -81,6 +90,12 @@ class Themed(ModelAdmin):
     list_before_template = "admin/export_link.html"
     warn_unsaved_form = True
     compressed_fields = True
+
+    def get_changelist(self, request, **kwargs):
+        return Rows
+
+    def complete(self, request, rows):
+        """Give these rows, of one page of a list, what its columns need besides."""
 
     def get_urls(self):
         """The list's own addresses, and its export."""

@@ -1,5 +1,6 @@
 """Figures: how an account does by the day, and what waits for somebody."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -10,7 +11,7 @@ from django.db.models import Count, Min, QuerySet
 from accounts.models.accounts import Account
 from accounts.services.days import counted, is_closed, start_of
 from payouts.models.commissions import Status
-from payouts.services.ledger import owed_to_affiliates
+from payouts.services.ledger import owed_to, owed_to_affiliates
 from payouts.tallies import Sums, Tally, total
 from tracking.amounts import ExactSum
 
@@ -49,6 +50,17 @@ class Period:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """How an affiliate does; `places`: each program's yes, no, or not yet."""
+
+    clicked: int  # clicks of a period
+    sold: int  # sales of it
+    revenue: Sums
+    owed: Sums
+    places: tuple[bool | None, ...]
+
+
+@dataclass(frozen=True)
 class Worklist:
     """What waits for somebody."""
 
@@ -73,12 +85,12 @@ def figures_of(
     }
 
 
-def tally_of(account: Account, day: date) -> Tally:
-    """What happened on one day, counted from its rows."""
+def tally_of(account: Account, day: date, last: date | None = None) -> Tally:
+    """What happened on one day, or up to a last one, counted from its rows."""
+    since, until = start_of(day), start_of(last or day) + A_DAY
 
     def of_the_day(rows: QuerySet[Any]) -> QuerySet[Any]:
-        since = start_of(day)
-        made = rows.filter(created_at__gte=since, created_at__lt=since + A_DAY)
+        made = rows.filter(created_at__gte=since, created_at__lt=until)
         return made.order_by()
 
     tally = Tally(customers=of_the_day(account.customers.present()).count())
@@ -96,6 +108,29 @@ def tally_of(account: Account, day: date) -> Tally:
     ):
         tally.paid.add({currency: amount})
     return tally
+
+
+def standings_of(
+    account: Account, affiliates: Sequence[int], period: Period, *, at: datetime
+) -> dict[int, "Standing"]:
+    """How these affiliates do: in a period, and what each is owed now."""
+    closed = [day for day in period.days if is_closed(day, at=at)]
+    known = counted(account, closed, lambda day: tally_of(account, day).as_json())
+    tally = total(known.values())
+    if len(closed) < len(period.days):
+        running = period.days[len(closed)]
+        tally.add(tally_of(account, running, period.last).as_json())
+    places: dict[int, list[bool | None]] = defaultdict(list)
+    rows = account.enrolments.filter(affiliate__in=affiliates)
+    for affiliate, approved in rows.values_list("affiliate", "approved"):
+        places[affiliate].append(approved)
+    owed = owed_to(account, affiliates)
+    return {
+        affiliate: Standing(
+            *tally.of(affiliate), owed.get(affiliate, {}), tuple(places[affiliate])
+        )
+        for affiliate in affiliates
+    }
 
 
 def in_all(figures: Mapping[date, Mapping[str, Any]], period: Period) -> Tally:

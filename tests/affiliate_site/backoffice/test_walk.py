@@ -225,9 +225,10 @@ def test_opens_every_page_of_ones_own(staff, account, api, model, statements):
         assert getattr(world, thing)
     account.field_definitions.create(slug="size", title="Size", type="text")
     assert world.signed_up("third")
+    clients = [staff(role=role) for role in Role.values]
+    clients[0].get("/admin/")  # the days that are over are counted once
 
-    for role in Role.values:
-        client = staff(role=role)
+    for client in clients:
         with statements() as asked:
             answer = client.get(address(model, "changelist"))
         assert answer.status_code == 200

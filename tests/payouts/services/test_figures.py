@@ -10,10 +10,12 @@ from accounts.services.webhooks import add_webhook, disable
 from payouts.services.commissions import approve, disapprove
 from payouts.services.figures import (
     Period,
+    Standing,
     figures_of,
     in_all,
     owed_now,
     slugs_of,
+    standings_of,
     tally_of,
     worklist_of,
 )
@@ -240,3 +242,32 @@ def test_tells_which_pages_are_seen_most(shop, account, monkeypatch):
         [2, 3],
     )
     assert "others" in tally_of(account, (SOLD - DAY).date()).pages
+
+
+def test_tells_how_affiliates_do(busy, account):
+    zoe = busy.join("Zoe", "Lund", approved=None)
+    numbers = {it.firstname: it.pk for it in account.affiliates.all()}
+    now = SOLD + 3 * DAY + timedelta(minutes=20)
+
+    told = standings_of(
+        account, list(numbers.values()), Period(WEEK.first, now.date()), at=now
+    )
+
+    assert told[numbers["Mina"]] == Standing(
+        clicked=1,
+        sold=3,
+        revenue=amounts(EUR="250.5", USD="30"),
+        owed=amounts(EUR="7.5"),
+        places=(True,),
+    )
+    assert told[numbers["Odette"]].revenue == amounts(EUR="10")
+    assert told[zoe.affiliate.pk] == Standing(0, 0, {}, {}, (None,))
+
+
+def test_counts_the_running_days_of_affiliates_too(busy, account):
+    mina = int(number_of(account, "Mina"))
+    period = Period(WEEK.first, SOLD.date())
+
+    told = standings_of(account, [mina], period, at=SOLD)
+
+    assert (told[mina].clicked, told[mina].sold) == (1, 2)
