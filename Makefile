@@ -15,7 +15,7 @@ LINTED_BY_EYE := 0002_groups_prospects_and_notes 0003_payments_levels_and_bonuse
 	0006_webhooks
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run worker test slow race e2e check lint types imports script screenshots openapi lock audit clean
+.PHONY: help setup run worker test slow race e2e check lint types imports script bench screenshots openapi lock audit clean
 
 help:  ## lists the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## */\1\t/' | expand -t 12
@@ -74,6 +74,10 @@ imports: setup  ## the import contracts
 
 script: setup  ## writes the committed small form of the browser script
 	@$(PY) -m rjsmin <affiliate_site/browser/tap.js >affiliate_site/browser/tap.min.js
+
+bench: setup  ## how the back office grows with the rows of an account
+	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
+	@$(PY) -m benchmarks.back_office
 
 screenshots: setup  ## the pictures of the back office in docs/
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
