@@ -11,7 +11,9 @@ from typing import Any
 NOUGHT = Decimal(0)
 MOST_PAGES = 1000  # landing pages that are counted by name, of one day
 OTHERS = "others"
+
 Sums = Mapping[str, Decimal]  # currency → amount
+Figures = Mapping[str, Any]  # a day as plain JSON, see Count.as_json
 
 
 class Amounts(dict[str, Decimal]):
@@ -22,113 +24,150 @@ class Amounts(dict[str, Decimal]):
         for currency, amount in others.items():
             self[currency] = self.get(currency, NOUGHT) + Decimal(amount)
 
+    def as_json(self) -> dict[str, str]:
+        """As texts, so that no digit is lost."""
+        return {currency: f"{amount:f}" for currency, amount in self.items()}
+
 
 @dataclass
-class Tally:
-    """Counts and sums of some days.
+class Count:
+    """What is counted of a day. Affiliates are the numbers of their rows, as text;
+    whose a thing is not known of is left out of theirs, not of the totals."""
 
-    By affiliate (the row's number as text; nothing: nobody's): `clicks`, `sales`,
-    `revenue`. By landing page without its query: `pages`. By state: `commissions`.
-    """
-
+    customers: int = 0
+    clicked: int = 0
+    sold: int = 0
     clicks: Counter[str] = field(default_factory=Counter)
     pages: Counter[str] = field(default_factory=Counter)
-    customers: int = 0
     sales: Counter[str] = field(default_factory=Counter)
-    revenue: dict[str, Amounts] = field(default_factory=dict)
+    earned: dict[str, Amounts] = field(default_factory=dict)
+    revenue: Amounts = field(default_factory=Amounts)
     commissions: dict[str, Amounts] = field(default_factory=dict)
     paid: Amounts = field(default_factory=Amounts)
 
     def click(self, affiliate: int | None, page: str | None, number: int) -> None:
-        """Count clicks of somebody's on a landing page."""
-        self.clicks[_key(affiliate)] += number
+        """Count clicks of somebody's on a landing page, whose query is left out."""
+        self.clicked += number
+        if affiliate is not None:
+            self.clicks[str(affiliate)] += number
         if page is not None:
             path = page.partition("?")[0].partition("#")[0]
             is_named = path in self.pages or len(self.pages) < MOST_PAGES
             self.pages[path if is_named else OTHERS] += number
 
-    def sell(
-        self, affiliate: int | None, currency: str, number: int, amount: Decimal
-    ) -> None:
+    def sell(self, affiliate: int, currency: str, number: int, amount: Decimal) -> None:
         """Count sales of somebody's in one currency."""
-        self.sales[_key(affiliate)] += number
-        self.revenue.setdefault(_key(affiliate), Amounts()).add({currency: amount})
+        self.sold += number
+        self.sales[str(affiliate)] += number
+        self.revenue.add({currency: amount})
+        self.earned.setdefault(str(affiliate), Amounts()).add({currency: amount})
 
-    def earn(self, status: str, currency: str, amount: Decimal) -> None:
+    def grant(self, status: str, currency: str, amount: Decimal) -> None:
         """Add commissions of one state and currency."""
         self.commissions.setdefault(status, Amounts()).add({currency: amount})
 
-    def add(self, day: Mapping[str, Any]) -> None:
-        """Add what `as_json` told of another tally."""
-        self.clicks.update(day["clicks"])
-        self.pages.update(day["pages"])
-        self.customers += day["customers"]
-        self.sales.update(day["sales"])
-        for name in ("revenue", "commissions"):
-            sums: dict[str, Amounts] = getattr(self, name)
-            for key, amounts in day[name].items():
-                sums.setdefault(key, Amounts()).add(amounts)
-        self.paid.add(day["paid"])
-
-    def as_json(self) -> dict[str, Any]:
-        """The tally as plain JSON; amounts are texts, so that no digit is lost."""
+    def as_json(self) -> Figures:
+        """Plain JSON: totals, then clicks, pages and sales by whose they are."""
         return {
+            "customers": self.customers,
+            "clicked": self.clicked,
+            "sold": self.sold,
+            "revenue": self.revenue.as_json(),
+            "commissions": {
+                it: sums.as_json() for it, sums in self.commissions.items()
+            },
+            "paid": self.paid.as_json(),
             "clicks": dict(self.clicks),
             "pages": dict(self.pages),
-            "customers": self.customers,
             "sales": dict(self.sales),
-            "revenue": {key: _told(sums) for key, sums in self.revenue.items()},
-            "commissions": {key: _told(sums) for key, sums in self.commissions.items()},
-            "paid": _told(self.paid),
+            "earned": _each(self.earned),
         }
 
+
+class Tally:
+    """Some days, added up where somebody asks: a day may name thousands."""
+
+    def __init__(self, days: Iterable[Figures]) -> None:
+        self.days = list(days)
+
     @property
-    def active(self) -> int:
-        """How many affiliates had a click or a sale."""
-        return len((set(self.clicks) | set(self.sales)) - {""})
+    def clicked(self) -> int:
+        """How many clicks there were."""
+        return sum(day["clicked"] for day in self.days)
+
+    @property
+    def sold(self) -> int:
+        """How many sales there were."""
+        return sum(day["sold"] for day in self.days)
+
+    @property
+    def customers(self) -> int:
+        """How many customers came."""
+        return sum(day["customers"] for day in self.days)
 
     @property
     def rate(self) -> Decimal | None:
         """Sales of a hundred clicks; None without clicks."""
-        if not self.clicks.total():
+        if not self.clicked:
             return None
-        sales = Decimal(100) * self.sales.total()
-        return (sales / self.clicks.total()).quantize(Decimal("0.1"))
+        return (Decimal(100) * self.sold / self.clicked).quantize(Decimal("0.1"))
+
+    @property
+    def active(self) -> int:
+        """How many affiliates had a click or a sale."""
+        named = [day[kind] for day in self.days for kind in ("clicks", "sales")]
+        return len(set().union(*named))
+
+    @property
+    def revenue(self) -> Sums:
+        """What was sold for how much, in each currency."""
+        return added(day["revenue"] for day in self.days)
+
+    @property
+    def paid(self) -> Sums:
+        """What was paid to affiliates."""
+        return added(day["paid"] for day in self.days)
+
+    def commissions_that_are(self, *states: str) -> Sums:
+        """Commissions that are in one of these states by now."""
+        return added(
+            day["commissions"].get(it, {}) for day in self.days for it in states
+        )
 
     def of(self, affiliate: int) -> tuple[int, int, Sums]:
         """Clicks, sales and revenue of one affiliate."""
         who = str(affiliate)
-        return self.clicks[who], self.sales[who], self.revenue_of([who])
+        return (
+            sum(day["clicks"].get(who, 0) for day in self.days),
+            sum(day["sales"].get(who, 0) for day in self.days),
+            added(day["earned"].get(who, {}) for day in self.days),
+        )
 
-    def revenue_of(self, affiliates: Iterable[str]) -> Sums:
-        """What these affiliates sold for."""
-        total = Amounts()
-        for affiliate in affiliates:
-            total.add(self.revenue.get(affiliate, {}))
-        return dict(sorted(total.items()))
-
-    def best(self, most: int) -> list[tuple[str, int]]:
+    def best(self, most: int) -> list[tuple[int, int]]:
         """Who sold most often: affiliate and how often, the longest here first."""
-        sold = [(who, number) for who, number in self.sales.items() if who]
-        sold.sort(key=lambda pair: (-pair[1], int(pair[0])))
-        return sold[:most]
+        sales = self._summed("sales")
+        sold = sorted(sales.items(), key=lambda pair: (-pair[1], int(pair[0])))
+        return [(int(who), number) for who, number in sold[:most]]
 
     def most_seen(self, most: int) -> list[tuple[str, int]]:
         """The landing pages with the most clicks."""
-        return sorted(self.pages.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+        pages = self._summed("pages")
+        return sorted(pages.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+
+    def _summed(self, kind: str) -> Counter[str]:
+        numbers: Counter[str] = Counter()
+        for day in self.days:
+            numbers.update(day[kind])
+        return numbers
 
 
-def total(days: Iterable[Mapping[str, Any]]) -> Tally:
-    """Some days as one."""
-    tally = Tally()
-    for day in days:
-        tally.add(day)
-    return tally
+def _each(sums: Mapping[str, Amounts]) -> dict[str, dict[str, str]]:
+    return {name: amounts.as_json() for name, amounts in sums.items()}
 
 
-def _key(affiliate: int | None) -> str:
-    return "" if affiliate is None else str(affiliate)
-
-
-def _told(sums: Sums) -> dict[str, str]:
-    return {currency: f"{amount:f}" for currency, amount in sums.items()}
+def added(amounts: Iterable[Mapping[str, str]]) -> Sums:
+    """Amounts per currency as one, in the order of the currencies."""
+    total = Amounts()
+    for some in amounts:
+        total.add(some)
+    return dict(sorted(total.items()))

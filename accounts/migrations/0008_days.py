@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("day", models.DateField()),
-                ("figures", models.JSONField()),
+                ("figures", models.TextField()),
                 (
                     "account",
                     models.ForeignKey(

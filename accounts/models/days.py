@@ -12,7 +12,7 @@ class CountedDay(Owned):
         Account, models.PROTECT, related_name="counted_days", db_index=False
     )
     day = models.DateField()
-    figures = models.JSONField()
+    figures = models.TextField()  # JSON, which is read whole
 
     objects = OwnedQuerySet.as_manager()
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+import orjson
 from django.db import models, transaction
 
 from accounts.models.accounts import Account
@@ -13,7 +14,7 @@ from accounts.models.days import ChangedDay, CountedDay
 CLOSES_AFTER = timedelta(hours=1)
 AT_ONCE = 10  # days that are counted in one transaction
 
-Figures = dict[str, Any]  # plain JSON
+Figures = Mapping[str, Any]  # plain JSON
 Count = Callable[[date], Figures]
 
 
@@ -62,7 +63,9 @@ def counted(
         return {}
     span = (min(days), max(days))
     known = account.counted_days.filter(day__range=span)
-    figures = dict(known.values_list("day", "figures"))
+    figures: dict[date, Figures] = {
+        day: orjson.loads(text) for day, text in known.values_list("day", "figures")
+    }
     changed = account.changed_days.filter(day__range=span).distinct()
     stale = set(changed.values_list("day", flat=True))
     missing = [day for day in days if day not in figures or day in stale]
@@ -82,8 +85,8 @@ def _count_again(
         figures = {day: count(day) for day in days}
         account.counted_days.bulk_create(
             [
-                CountedDay(account=account, day=day, figures=figures[day])
-                for day in days
+                CountedDay(account=account, day=day, figures=orjson.dumps(it).decode())
+                for day, it in figures.items()
             ],
             update_conflicts=True,
             unique_fields=["account", "day"],

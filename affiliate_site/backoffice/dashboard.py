@@ -20,7 +20,7 @@ from payouts.services.figures import (
     slugs_of,
     worklist_of,
 )
-from payouts.tallies import Tally, total
+from payouts.tallies import Tally
 
 PERIODS = (7, 30, 90)  # days
 LONGEST = 366  # days of a period that somebody chose
@@ -47,7 +47,7 @@ def context(request, context):
     period, flaw = chosen(request, today=at.date())
     figures = figures_of(account, period.before.days + period.days, at=at)
     now, before = in_all(figures, period), in_all(figures, period.before)
-    by_day = [(day, total([figures[day]])) for day in period.days]
+    by_day = [(day, Tally([figures[day]])) for day in period.days]
     return context | {
         "period": period,
         "length": len(period.days),
@@ -56,7 +56,7 @@ def context(request, context):
         "periods": PERIODS,
         "cards": [*cards(now, before, period), owed_card(account)],
         "chart": chart(by_day, counts_of),
-        "earned": chart(by_day, earned_of) if now.commissions else "",
+        "earned": chart(by_day, earned_of) if earned_of(now) else "",
         "table": [day_told(day, tally) for day, tally in by_day],
         "worklist": worklist(account),
         "affiliates": best_affiliates(account, now),
@@ -94,18 +94,18 @@ def cards(now: Tally, before: Tally, period: Period) -> list[Card]:
     sales = listed("tracking_conversion", period, removed_at__isnull=True)
     people = listed("tracking_customer", period, removed_at__isnull=True)
     rows = [
-        Card("Clicks", *told(now.clicks, before.clicks), clicks),
+        Card("Clicks", str(now.clicked), str(before.clicked), clicks),
         Card("Customers", str(now.customers), str(before.customers), people),
-        Card("Conversions", *told(now.sales, before.sales), sales),
+        Card("Conversions", str(now.sold), str(before.sold), sales),
         Card("Conversion rate", rate(now), rate(before)),
-        Card("Revenue", revenue(now), revenue(before), sales),
+        Card("Revenue", sums(now.revenue), sums(before.revenue), sales),
         Card("Active affiliates", str(now.active), str(before.active)),
     ]
     rows += [
         Card(
             f"Commissions {status}",
-            sums(now.commissions.get(status, {})),
-            sums(before.commissions.get(status, {})),
+            sums(now.commissions_that_are(status)),
+            sums(before.commissions_that_are(status)),
             listed(
                 "payouts_commission",
                 period,
@@ -156,7 +156,7 @@ def best_affiliates(account, tally: Tally) -> list[tuple[str, int, str]]:
     """Who sold most often: id, how often, for how much."""
     best = tally.best(BEST)
     slugs = slugs_of(account, [who for who, _ in best])
-    return [(slugs[who], number, sums(tally.revenue_of([who]))) for who, number in best]
+    return [(slugs[who], number, sums(tally.of(who)[2])) for who, number in best]
 
 
 def chart(by_day, lines_of) -> str:
@@ -180,20 +180,17 @@ def chart(by_day, lines_of) -> str:
 
 def counts_of(tally: Tally) -> dict[str, int]:
     """Clicks and conversions of a day."""
-    return {"Clicks": tally.clicks.total(), "Conversions": tally.sales.total()}
+    return {"Clicks": tally.clicked, "Conversions": tally.sold}
 
 
 def earned_of(tally: Tally) -> dict:
     """Commissions of a day that count or may yet, a line for each currency."""
-    earned = Tally()
-    for status in (Status.PENDING, Status.APPROVED):
-        earned.paid.add(tally.commissions.get(status, {}))
-    return dict(earned.paid)
+    return dict(tally.commissions_that_are(Status.PENDING, Status.APPROVED))
 
 
 def day_told(day: date, tally: Tally) -> tuple[date, int, int, str]:
     """A line of the table beside the charts."""
-    return day, tally.clicks.total(), tally.sales.total(), sums(earned_of(tally))
+    return day, tally.clicked, tally.sold, sums(earned_of(tally))
 
 
 def listed(name: str, period: Period | None = None, **narrowed) -> str:
@@ -205,16 +202,6 @@ def listed(name: str, period: Period | None = None, **narrowed) -> str:
     return reverse(f"admin:{name}_changelist") + query
 
 
-def told(now, before) -> tuple[str, str]:
-    """How many there are in all, now and before."""
-    return str(now.total()), str(before.total())
-
-
 def rate(tally: Tally) -> str:
     """`3.2 %`; a dash without clicks."""
     return NOTHING if tally.rate is None else f"{plain(tally.rate)} %"
-
-
-def revenue(tally: Tally) -> str:
-    """What was sold, by anybody."""
-    return sums(tally.revenue_of(tally.revenue))

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Min, QuerySet
+from django.db import models
+from django.db.models import Min, QuerySet
 
 from accounts.models.accounts import Account
 from accounts.services.days import counted, is_closed, start_of
 from payouts.models.commissions import Status
 from payouts.services.ledger import owed_to, owed_to_affiliates
-from payouts.tallies import Sums, Tally, total
+from payouts.tallies import Count, Figures, Sums, Tally
 from tracking.amounts import ExactSum
 
 A_DAY = timedelta(days=1)
@@ -73,41 +74,37 @@ class Worklist:
 
 def figures_of(
     account: Account, days: Sequence[date], *, at: datetime
-) -> dict[date, Mapping[str, Any]]:
-    """What happened on each of these days, as `Tally.as_json` tells it; removed sales
-    are left out, and commissions stand under their state of today."""
+) -> dict[date, Figures]:
+    """What happened on each of these days; removed sales are left out, and commissions
+    stand under their state of today."""
     closed = [day for day in days if is_closed(day, at=at)]
-    known = counted(account, closed, lambda day: tally_of(account, day).as_json())
+    known = counted(account, closed, lambda day: count_of(account, day))
     return {
-        day: known[day] if day in known else tally_of(account, day).as_json()
+        day: known[day] if day in known else count_of(account, day)
         for day in days
         if day <= at.date()
     }
 
 
-def tally_of(account: Account, day: date, last: date | None = None) -> Tally:
+def count_of(account: Account, day: date, last: date | None = None) -> Figures:
     """What happened on one day, or up to a last one, counted from its rows."""
     since, until = start_of(day), start_of(last or day) + A_DAY
 
-    def of_the_day(rows: QuerySet[Any]) -> QuerySet[Any]:
-        made = rows.filter(created_at__gte=since, created_at__lt=until)
-        return made.order_by()
+    def made(rows: QuerySet[Any]) -> QuerySet[Any]:
+        return rows.filter(created_at__gte=since, created_at__lt=until).order_by()
 
-    tally = Tally(customers=of_the_day(account.customers.present()).count())
-    clicks = of_the_day(account.clicks.all()).values_list("affiliate", "landing_page")
-    for affiliate, page, number in clicks.annotate(Count("pk")).iterator():
-        tally.click(affiliate, page, number)
-    sales = of_the_day(account.conversions.present())
-    sold = sales.values_list("affiliate", "currency")
-    for row in sold.annotate(Count("pk"), ExactSum("amount")):
-        tally.sell(*row)
-    for row in _summed(of_the_day(account.commissions.present()), "status", "currency"):
-        tally.earn(*row)
-    for currency, amount in _summed(
-        of_the_day(account.payments.standing()), "currency"
-    ):
-        tally.paid.add({currency: amount})
-    return tally
+    count = Count(customers=made(account.customers.present()).count())
+    clicks = made(account.clicks.all()).values_list("affiliate", "landing_page")
+    for affiliate, page, number in clicks.annotate(models.Count("pk")).iterator():
+        count.click(affiliate, page, number)
+    sales = made(account.conversions.present()).values_list("affiliate", "currency")
+    for row in sales.annotate(models.Count("pk"), ExactSum("amount")):
+        count.sell(*row)
+    for row in _summed(made(account.commissions.present()), "status", "currency"):
+        count.grant(*row)
+    for currency, amount in _summed(made(account.payments.standing()), "currency"):
+        count.paid.add({currency: amount})
+    return count.as_json()
 
 
 def standings_of(
@@ -115,11 +112,10 @@ def standings_of(
 ) -> dict[int, "Standing"]:
     """How these affiliates do: in a period, and what each is owed now."""
     closed = [day for day in period.days if is_closed(day, at=at)]
-    known = counted(account, closed, lambda day: tally_of(account, day).as_json())
-    tally = total(known.values())
-    if len(closed) < len(period.days):
-        running = period.days[len(closed)]
-        tally.add(tally_of(account, running, period.last).as_json())
+    known = counted(account, closed, lambda day: count_of(account, day))
+    running = period.days[len(closed) :]
+    rest = [count_of(account, running[0], running[-1])] if running else []
+    tally = Tally([*(known[day] for day in closed), *rest])
     places: dict[int, list[bool | None]] = defaultdict(list)
     rows = account.enrolments.filter(affiliate__in=affiliates)
     for affiliate, approved in rows.values_list("affiliate", "approved"):
@@ -133,9 +129,9 @@ def standings_of(
     }
 
 
-def in_all(figures: Mapping[date, Mapping[str, Any]], period: Period) -> Tally:
+def in_all(figures: Mapping[date, Figures], period: Period) -> Tally:
     """The days of a period as one."""
-    return total(figures[day] for day in period.days if day in figures)
+    return Tally(figures[day] for day in period.days if day in figures)
 
 
 def owed_now(account: Account) -> Sums:
@@ -147,7 +143,7 @@ def worklist_of(account: Account) -> Worklist:
     """What somebody should look at."""
     pending = account.commissions.present().filter(status=Status.PENDING).order_by()
     facts = pending.values_list("currency").annotate(
-        Count("pk"), ExactSum("amount"), Min("created_at")
+        models.Count("pk"), ExactSum("amount"), Min("created_at")
     )
     waiting = sorted(facts)
     return Worklist(
@@ -159,10 +155,10 @@ def worklist_of(account: Account) -> Worklist:
     )
 
 
-def slugs_of(account: Account, affiliates: Sequence[str]) -> dict[str, str]:
+def slugs_of(account: Account, affiliates: Sequence[int]) -> dict[int, str]:
     """The ids of affiliates, by the numbers of their rows."""
-    rows = account.affiliates.filter(pk__in=affiliates).values_list("pk", "slug")
-    return {str(number): slug for number, slug in rows}
+    rows = account.affiliates.filter(pk__in=affiliates)
+    return dict(rows.values_list("pk", "slug"))
 
 
 def _summed(rows: QuerySet[Any], *by: str) -> Iterable[Any]:

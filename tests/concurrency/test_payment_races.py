@@ -13,7 +13,7 @@ from django.db import connection
 
 from accounts.services import days
 from payouts.services.commissions import approve
-from payouts.services.figures import A_DAY, figures_of, tally_of
+from payouts.services.figures import A_DAY, count_of, figures_of
 from payouts.services.funding import top_up
 from payouts.services.ledger import balances_of
 from payouts.services.payments import Order, pay
@@ -215,7 +215,7 @@ def test_counts_a_day_as_it_stands_whoever_changed_it_meanwhile(workers, shop, r
         workers.do(*deciding, *[looking] * (PROCESSES - len(deciding)))
 
         told = figures_of(account, [day], at=SOLD + 9 * A_DAY)
-        assert told == {day: tally_of(account, day).as_json()}
+        assert told == {day: count_of(account, day)}
         assert told[day]["commissions"] == {"disapproved": {"EUR": "40.0000"}}
 
 
@@ -225,7 +225,7 @@ def test_counts_a_day_again_when_it_changed_during_the_count(shop):
     (number,) = waiting(shop, "20", 1)
 
     def count(day):
-        counted = tally_of(account, day).as_json()
+        counted = count_of(account, day)
         with ThreadPoolExecutor(1) as another:
             another.submit(in_a_thread, approve, account, number, later).result()
         return counted
