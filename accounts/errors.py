@@ -156,6 +156,32 @@ class UnknownStaff(Missing):
     message = "The account has no sign-in '{email}'"
 
 
+class StaffActive(Conflict):
+    """Nobody is let in again who never was kept out."""
+
+    message = "'{email}' is active already"
+
+
+class LastOwner(Conflict):
+    """Somebody has to be left who manages the account."""
+
+    message = (
+        "'{email}' is the last owner who can sign in: make somebody else one first"
+    )
+
+
+class OwnerNoMore(Conflict):
+    """Two owners act at once, and one of them was quicker."""
+
+    message = "You are no owner of this account any more: ask one"
+
+
+class OwnSignIn(Conflict):
+    """Nobody locks themselves out by mistake."""
+
+    message = "This is your own sign-in: ask another owner"
+
+
 class UnknownKey(Missing):
     """The account has no key with this prefix."""
 

@@ -1,4 +1,8 @@
-"""Staff: signed in to the back office of one account."""
+"""Staff: signed in to the back office of one account, managed by its owners.
+
+Who may do what, and who signs in, is decided with all staff of the account locked: an
+account keeps an owner who can sign in, however many change it at once.
+"""
 
 from datetime import datetime
 
@@ -7,9 +11,18 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 
-from accounts.errors import OddSetting, StaffExists, UnknownStaff
+from accounts.errors import (
+    LastOwner,
+    OddSetting,
+    OwnerNoMore,
+    OwnSignIn,
+    StaffActive,
+    StaffExists,
+    UnknownStaff,
+)
 from accounts.ids import random_text
 from accounts.models.accounts import Account
+from accounts.models.keys import Role
 from accounts.models.users import LONGEST_EMAIL, User
 from accounts.services.events import note
 
@@ -43,7 +56,7 @@ def new_password(account: Account, *, email: str, at: datetime) -> str:
     user.set_password(made)
     with transaction.atomic():
         account.staff.filter(pk=user.pk).update(password=user.password)
-        note(account, "staff.password_renewed", account, at=at)
+        note(account, "staff.password_renewed", account, at=at, number=user.pk)
     return made
 
 
@@ -53,16 +66,90 @@ def note_own_password(user: User, *, at: datetime) -> None:
         note(user.account, "staff.password_changed", user.account, at=at)
 
 
-def change_role(account: Account, *, email: str, role: str, at: datetime) -> User:
+def change_role(
+    account: Account, *, email: str, role: str, by: User, at: datetime
+) -> User:
     """Let somebody do more or less from the next request on."""
-    user = staff_named(account, email)
-    was = user.role
-    if was != role:
-        with transaction.atomic():
+    with transaction.atomic():
+        user, others = hold_staff(account, email=email, by=by)
+        was = user.role
+        if was != role:
+            if role != Role.OWNER:
+                refuse_last_owner(user, others)
             account.staff.filter(pk=user.pk).update(role=role)
             user.role = role
-            note(account, "staff.role_changed", account, at=at, role=[was, role])
+            note(
+                account,
+                "staff.role_changed",
+                account,
+                at=at,
+                number=user.pk,
+                role=[was, role],
+            )
     return user
+
+
+def deactivate(account: Account, *, email: str, by: User, at: datetime) -> User:
+    """Let somebody in no more: what they are signed in to ends, and so does their
+    password, so that no forgotten browser comes back with them."""
+    with transaction.atomic():
+        user, others = hold_staff(account, email=email, by=by)
+        if user.is_active:
+            refuse_last_owner(user, others)
+            user.is_active = False
+            user.set_unusable_password()
+            write_sign_in(account, user)
+            note(account, "staff.deactivated", account, at=at, number=user.pk)
+    return user
+
+
+def activate(account: Account, *, email: str, by: User, at: datetime) -> str:
+    """Let somebody in again, with a password that is made here."""
+    made = random_text(PASSWORD_LENGTH)
+    with transaction.atomic():
+        user, _ = hold_staff(account, email=email, by=by)
+        if user.is_active:
+            raise StaffActive(email=user.email)
+        user.is_active = True
+        user.set_password(made)
+        write_sign_in(account, user)
+        note(account, "staff.activated", account, at=at, number=user.pk)
+    return made
+
+
+def hold_staff(account: Account, *, email: str, by: User) -> tuple[User, list[User]]:
+    """The one with this address, and all others, as they stand now: locked.
+
+    Operators manage the staff of every account; an owner does as long as nobody has
+    made them less, and never their own sign-in.
+    """
+    held = list(account.staff.select_for_update(no_key=True).order_by("pk"))
+    if not by.is_superuser and not any(it == by and is_owner(it) for it in held):
+        raise OwnerNoMore
+    user = next((it for it in held if it.email == email.casefold()), None)
+    if user is None:
+        raise UnknownStaff(email=email)
+    if user == by:
+        raise OwnSignIn
+    return user, [it for it in held if it != user]
+
+
+def refuse_last_owner(user: User, others: list[User]) -> None:
+    """Stop here if nobody else could manage the account."""
+    if is_owner(user) and not any(is_owner(it) for it in others):
+        raise LastOwner(email=user.email)
+
+
+def is_owner(user: User) -> bool:
+    """Does somebody do everything in the account, and sign in?"""
+    return user.role == Role.OWNER and user.is_active
+
+
+def write_sign_in(account: Account, user: User) -> None:
+    """Keep whether somebody signs in, and with which password."""
+    account.staff.filter(pk=user.pk).update(
+        is_active=user.is_active, password=user.password
+    )
 
 
 def staff_named(account: Account, email: str) -> User:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -128,6 +128,20 @@ def tell(page, request, deed: Deed, done: int, left) -> None:
             f"{' and others' if len(named) > 10 else ''}: {why}",
             level=messages.WARNING,
         )
+
+
+def hand_out(page, request, rows, deed: Deed, *, title: str, back: str):
+    """An action on one row, out of which comes a text that is shown this once."""
+    if len(rows[:2]) != 1:
+        text = "Choose one row: what comes of it is shown once."
+        page.message_user(request, text, level=messages.ERROR)
+        return None
+    made: list[Any] = []
+    kept = replace(deed, does=lambda row, at: made.append(deed.does(row, at)))
+    answer = carry_out(page, request, rows, kept)
+    if not made:
+        return answer
+    return shown_once(page, request, title=title, secret=made[0], back=back)
 
 
 def shown_once(page, request, *, title: str, secret: str, back: str):

@@ -60,6 +60,7 @@ def work() -> None:
     from tests.concurrency.affiliate_acts import AFFILIATE_ACTS
     from tests.concurrency.payment_acts import PAYMENT_ACTS
     from tests.concurrency.sale_acts import SALE_ACTS
+    from tests.concurrency.staff_acts import STAFF_ACTS
     from tests.shop import items_of
     from tracking.attribution import Clues
     from tracking.services.attempts import admit
@@ -81,6 +82,7 @@ def work() -> None:
     acts |= PAYMENT_ACTS
     acts |= AFFILIATE_ACTS
     acts |= SALE_ACTS
+    acts |= STAFF_ACTS
     connection.ensure_connection()
     sys.stdout.write("ready\n")
     sys.stdout.flush()

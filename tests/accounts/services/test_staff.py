@@ -2,10 +2,24 @@
 
 import pytest
 
-from accounts.errors import OddSetting, StaffExists, UnknownStaff
+from accounts.errors import (
+    LastOwner,
+    OddSetting,
+    OwnerNoMore,
+    OwnSignIn,
+    StaffActive,
+    StaffExists,
+    UnknownStaff,
+)
 from accounts.models.keys import Role
 from accounts.models.users import User
-from accounts.services.staff import change_role, invite_staff, new_password
+from accounts.services.staff import (
+    activate,
+    change_role,
+    deactivate,
+    invite_staff,
+    new_password,
+)
 from tests.conftest import NOW
 
 EMAIL = "Zoe@Harbor.example.org"
@@ -70,17 +84,141 @@ def test_refuses_a_weak_password(account, password, why):
     assert not User.objects.exists()
 
 
-def test_changes_a_role_once(account, other_account):
-    invite(account)
+@pytest.fixture
+def owner(account):
+    return invite(account, email="owner@harbor.example.org", role=Role.OWNER)[0]
+
+
+@pytest.fixture
+def operator(db):
+    return User.objects.create_superuser(email="ops@example.org", password="x")
+
+
+def stands(user):
+    """Their role, and whether they sign in, as it is kept."""
+    user.refresh_from_db()
+    return user.role, user.is_active
+
+
+def test_changes_a_role_once(account, owner):
+    zoe, _ = invite(account)
 
     for _ in range(2):
-        change_role(account, email=EMAIL, role=Role.VIEWER, at=NOW)
+        change_role(account, email=EMAIL, role=Role.VIEWER, by=owner, at=NOW)
 
-    assert account.staff.get().role == "viewer"
+    assert stands(zoe) == ("viewer", True)
     line = account.events.get(kind="staff.role_changed")
-    assert line.facts == {"role": ["manager", "viewer"]}
-    with pytest.raises(UnknownStaff):
-        change_role(other_account, email=EMAIL, role=Role.OWNER, at=NOW)
+    assert line.facts == {"number": zoe.pk, "role": ["manager", "viewer"]}
+
+
+def test_ends_a_sign_in_once(account, owner):
+    zoe, _ = invite(account)
+
+    for _ in range(2):
+        deactivate(account, email=EMAIL, by=owner, at=NOW)
+
+    assert stands(zoe) == ("manager", False)
+    assert not zoe.has_usable_password()
+    line = account.events.get(kind="staff.deactivated")
+    assert (line.subject, line.facts) == ("account:harbor", {"number": zoe.pk})
+
+
+def test_lets_somebody_in_again_with_another_password(account, owner):
+    zoe, _ = invite(account)
+    deactivate(account, email=EMAIL, by=owner, at=NOW)
+
+    made = activate(account, email=EMAIL, by=owner, at=NOW)
+
+    assert stands(zoe) == ("manager", True)
+    assert zoe.check_password(made)
+    assert not zoe.check_password(PASSWORD)
+    assert account.events.get(kind="staff.activated").facts == {"number": zoe.pk}
+    with pytest.raises(StaffActive):
+        activate(account, email=EMAIL, by=owner, at=NOW)
+
+
+def dismissals():
+    """Everything that takes an owner's rights away."""
+    return pytest.mark.parametrize(
+        "dismiss",
+        [
+            lambda *who, **told: change_role(*who, role=Role.MANAGER, **told),
+            lambda *who, **told: change_role(*who, role=Role.VIEWER, **told),
+            deactivate,
+        ],
+        ids=["manager", "viewer", "deactivate"],
+    )
+
+
+@dismissals()
+def test_keeps_the_last_owner_who_can_sign_in(account, owner, operator, dismiss):
+    """One who is not active is no owner who could help."""
+    invite(account, role=Role.OWNER)
+    deactivate(account, email=EMAIL, by=owner, at=NOW)
+    invite(account, email="may@harbor.example.org", role=Role.MANAGER)
+    lines = account.events.count()
+
+    with pytest.raises(LastOwner, match="'owner@harbor"):
+        dismiss(account, email=owner.email, by=operator, at=NOW)
+
+    assert stands(owner) == ("owner", True)
+    assert account.events.count() == lines
+
+
+@dismissals()
+def test_lets_an_owner_go_where_another_one_stays(account, owner, dismiss):
+    zoe, _ = invite(account, role=Role.OWNER)
+
+    dismiss(account, email=EMAIL, by=owner, at=NOW)
+
+    assert stands(zoe) != ("owner", True)
+
+
+@dismissals()
+def test_lets_nobody_dismiss_themselves(account, owner, dismiss):
+    invite(account, role=Role.OWNER)
+
+    with pytest.raises(OwnSignIn):
+        dismiss(account, email=owner.email, by=owner, at=NOW)
+
+    assert stands(owner) == ("owner", True)
+
+
+@dismissals()
+def test_obeys_nobody_who_is_no_owner_any_more(account, owner, dismiss):
+    """They asked while they were one, and somebody was quicker."""
+    asking, _ = invite(account, role=Role.OWNER)
+    third, _ = invite(account, email="third@harbor.example.org", role=Role.OWNER)
+    change_role(account, email=EMAIL, role=Role.MANAGER, by=owner, at=NOW)
+
+    with pytest.raises(OwnerNoMore):
+        dismiss(account, email=third.email, by=asking, at=NOW)
+
+    assert stands(third) == ("owner", True)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda *who, **told: change_role(*who, role=Role.OWNER, **told),
+        deactivate,
+        activate,
+    ],
+    ids=["role", "deactivate", "activate"],
+)
+def test_touches_neither_strangers_nor_operators(
+    account, other_account, owner, operator, act
+):
+    zoe, _ = invite(other_account)
+
+    for email in (EMAIL, operator.email, "nobody@example.org"):
+        with pytest.raises(UnknownStaff):
+            act(account, email=email, by=owner, at=NOW)
+    with pytest.raises(OwnerNoMore):
+        act(other_account, email=EMAIL, by=owner, at=NOW)
+
+    assert stands(zoe) == ("manager", True)
+    assert stands(operator) == ("owner", True)
 
 
 def test_gives_another_password(account):
