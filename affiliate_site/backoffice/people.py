@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.urls import path
 from django.utils import timezone
 
 from affiliate_site.backoffice.actions import Deed, carry_out
 from affiliate_site.backoffice.cells import NOTHING, pairs, sums
+from affiliate_site.backoffice.linking import file_of, told
 from affiliate_site.backoffice.seam import ReadOnlyPage, action, display, register
-from affiliate_site.links import referral_link
 from payouts.services.figures import Period, standings_of
 from tracking.models.affiliates import Affiliate, AffiliateGroup, CustomField, Note
 from tracking.models.enrolments import Enrolment
@@ -38,7 +41,15 @@ class AffiliatePage(ReadOnlyPage):
     search_help_text = "An affiliate's id or e-mail address, whole"
     ordering = ("-created_at", "-id")
     exclude = ("password", "email_folded", "meta_data", "custom_fields")
-    readonly_fields = ("meta", "answers")
+    readonly_fields = ("links", "meta", "answers")
+
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    def links(self, affiliate):
+        """Those of every program, in one statement."""
+        mine = affiliate.account.enrolments.filter(affiliate=affiliate)
+        return told(mine.newest_first().as_linked())
 
     def complete(self, request, rows):
         """How each one does; to operators only the rows of one account are told."""
@@ -57,12 +68,12 @@ class AffiliatePage(ReadOnlyPage):
         if affiliate.removed_at:
             return f"removed on {affiliate.removed_at:%Y-%m-%d}"
         places = affiliate.standing.places if affiliate.standing else ()
-        told = [
+        counts = [
             f"{places.count(answer)} {word}"
             for answer, word in ((True, "approved"), (None, "waiting"), (False, "no"))
             if answer in places
         ]
-        return ", ".join(told) or NOTHING
+        return ", ".join(counts) or NOTHING
 
     @display(description=f"Clicks, {DAYS} days")
     def clicks(self, affiliate):
@@ -98,13 +109,34 @@ class EnrolmentPage(ReadOnlyPage):
     list_filter = ("approved",)
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
     ordering = ("-applied_at", "-id")
-    readonly_fields = ("link", "coupon")
+    readonly_fields = ("links", "coupon")
     actions = ("approve_chosen", "disapprove_chosen")
 
-    @display(description="Referral link")
-    def link(self, enrolment):
-        codes = enrolment.account.referral_codes.filter(enrolment=enrolment)
-        return referral_link(enrolment.program.landing_page, codes.get().code)
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    def get_queryset(self, request):
+        joined = ("account", "affiliate", "program")
+        return super().get_queryset(request).select_related(*joined)
+
+    def get_urls(self):
+        """The list's own addresses, and the QR codes to keep."""
+        address = "<int:number>/qr/<slug:kind>.svg"
+        view = self.admin_site.admin_view(self.qr_code)
+        return [path(address, view, name="tracking_enrolment_qr"), *super().get_urls()]
+
+    def qr_code(self, request, number, kind):
+        """The QR code of one of a membership's links, as a file."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = self.get_queryset(request).filter(pk=number).as_linked().first()
+        if row is None:
+            raise Http404
+        return file_of(row, kind)
+
+    def links(self, enrolment):
+        mine = enrolment.account.enrolments.filter(pk=enrolment.pk)
+        return told(mine.as_linked())
 
     def coupon(self, enrolment):
         coupons = enrolment.account.coupons.filter(enrolment=enrolment)
@@ -133,9 +165,7 @@ class EnrolmentPage(ReadOnlyPage):
             ),
             leaves=lambda row: "it is so already" if row.approved is approved else "",
         )
-        return carry_out(
-            self, request, rows.select_related("affiliate", "program"), deed
-        )
+        return carry_out(self, request, rows, deed)
 
 
 @register(AffiliateGroup)

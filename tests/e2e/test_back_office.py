@@ -148,6 +148,47 @@ def test_makes_and_revokes_a_key(office, shop):
     assert recognise(text) is None
 
 
+def test_invites_and_dismisses_staff(office, shop):
+    office.open("accounts/user/add/")
+    email = f"zoe@{shop.account.slug}.example.org"
+    office.page.fill("#id_email", email)
+    office.page.select_option("#id_role", label="Manager")
+    office.page.click("button[name=_save]")
+    made = office.page.inner_text("#secret")
+    zoe = shop.account.staff.get(email=email)
+    assert zoe.role == "manager"
+    assert Argon2PasswordHasher().verify(made, zoe.password)
+
+    told = office.choose("accounts/user/", "Deactivate")
+    assert "it is your own: ask another owner" in told
+    assert "Deactivate staff: 1 done." in office.confirm()
+    zoe.refresh_from_db()
+    assert not zoe.is_active
+
+
+@pytest.mark.parametrize("width", [1400, 390], ids=["desk", "phone"])
+def test_has_links_to_copy_and_to_scan(office, shop, width):
+    office.page.set_viewport_size({"width": width, "height": 844})
+    office.page.emulate_media(color_scheme="dark")
+    link = f"https://shop.example.net/?ref={shop.mina.code}"
+
+    for thing in ("affiliate", "enrolment"):
+        number = getattr(shop.mina, thing).pk
+        office.open(f"tracking/{thing}/{number}/change/")
+        office.page.click("text=Copy >> nth=0")
+        assert link in office.page.inner_text(".office-links")
+        office.page.click("summary >> nth=0")
+        ground = office.page.evaluate(
+            "getComputedStyle(document.querySelector('.office-qr')).backgroundColor"
+        )
+        assert ground == "rgb(255, 255, 255)"
+        with office.page.expect_download() as kept:
+            office.page.click("text=Download it as SVG >> nth=0")
+        assert kept.value.suggested_filename.endswith("-minakessler-referral.svg")
+        wider = "document.documentElement.scrollWidth - window.innerWidth"
+        assert office.page.evaluate(wider) <= 0, thing
+
+
 @pytest.mark.parametrize("width", [1400, 390], ids=["desk", "phone"])
 def test_is_readable_by_night_and_on_a_phone(office, shop, width):
     shop.sell("200", at=timezone.now())

@@ -58,6 +58,16 @@ class EnrolmentQuerySet(OwnedQuerySet["Enrolment"]):
         )
         return shown
 
+    def as_linked(self) -> models.QuerySet[Enrolment, Any]:
+        """The columns that its links are made of, and what to call them."""
+        shown: models.QuerySet[Enrolment, Any] = self._linked().values(
+            "pk",
+            "affiliate__slug",
+            *(f"program__{column}" for column in ("slug", "title")),
+            *MEMBERSHIP,
+        )
+        return shown
+
     def _linked(self) -> Self:
         """Joined with what a referral link is made of."""
         return self.annotate(
