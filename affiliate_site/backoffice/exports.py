@@ -49,15 +49,35 @@ class Line:
 
 def csv_of(page, request) -> StreamingHttpResponse:
     """The list that this address shows, all its pages, as a file."""
+    columns, rows = asked_for(page, request)
+    return StreamingHttpResponse(
+        lines_of(page, columns, completed(page, request, rows)),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name_of(page)}.csv"'},
+    )
+
+
+def asked_for(page, request):
+    """The columns of a list, and its rows: of all its pages, with its filters."""
     shown = page.get_changelist_instance(request)
     columns = [name for name in shown.list_display if name != "action_checkbox"]
-    rows = completed(page, request, shown.get_queryset(request))
-    name = page.model._meta.model_name
-    return StreamingHttpResponse(
-        lines_of(page, columns, rows),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
-    )
+    return columns, shown.get_queryset(request)
+
+
+def name_of(page) -> str:
+    """What a file with rows of this list is called."""
+    return page.model._meta.model_name
+
+
+def titles_of(page, columns: list[str]) -> list[str]:
+    """What stands above the columns."""
+    labels = [str(label_for_field(name, page.model, page)) for name in columns]
+    return [capfirst(label) for label in labels]
+
+
+def values_of(page, columns: list[str], row) -> list:
+    """What a row shows in these columns, not yet as text."""
+    return [lookup_field(name, row, page)[2] for name in columns]
 
 
 def completed(page, request, rows) -> Iterator:
@@ -71,7 +91,6 @@ def completed(page, request, rows) -> Iterator:
 def lines_of(page, columns: list[str], rows: Iterable) -> Iterator[str]:
     """A line of titles, then one for each row."""
     write = csv.writer(Line()).writerow
-    titles = [str(label_for_field(name, page.model, page)) for name in columns]
-    yield write([capfirst(title) for title in titles])
+    yield write(titles_of(page, columns))
     for row in rows:
-        yield write([defused(lookup_field(name, row, page)[2]) for name in columns])
+        yield write([defused(value) for value in values_of(page, columns, row)])

@@ -21,6 +21,7 @@ from accounts.errors import DomainError
 from accounts.services.staff import note_own_password
 from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
 from affiliate_site.backoffice.exports import csv_of
+from affiliate_site.backoffice.spreadsheets import xlsx_of
 from affiliate_site.floods import too_many_sign_ins
 
 __all__ = [
@@ -98,10 +99,14 @@ class Themed(ModelAdmin):
         """Give these rows, of one page of a list, what its columns need besides."""
 
     def get_urls(self):
-        """The list's own addresses, and its export."""
+        """The list's own addresses, and its exports."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_export"
-        view = self.admin_site.admin_view(self.export)
-        return [path("export/", view, name=name), *super().get_urls()]
+        as_csv, as_xlsx = map(self.admin_site.admin_view, (self.export, self.sheet))
+        return [
+            path("export/", as_csv, name=name),
+            path("export/xlsx/", as_xlsx, name=f"{name}_xlsx"),
+            *super().get_urls(),
+        ]
 
     def changelist_view(self, request, extra_context=None):
         """An action that somebody may not do is refused, not passed over."""
@@ -112,10 +117,17 @@ class Themed(ModelAdmin):
 
     def export(self, request):
         """The rows that the list shows with these filters, as CSV."""
+        return self._exported(request, csv_of)
+
+    def sheet(self, request):
+        """The same rows for a spreadsheet."""
+        return self._exported(request, xlsx_of)
+
+    def _exported(self, request, into):
         if not self.has_view_permission(request):
             raise PermissionDenied
         try:
-            return csv_of(self, request)
+            return into(self, request)
         except IncorrectLookupParameters:
             raise BadRequest("The list has no such filter") from None
 
