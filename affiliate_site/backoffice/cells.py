@@ -1,5 +1,7 @@
 """Cells: how one value looks in a list, the same on every page."""
 
+from functools import wraps
+
 from accounts.exact_json import plain
 
 NOTHING = "-"
@@ -21,3 +23,16 @@ def pairs(data) -> str:
     return (
         "\n".join(f"{name}: {value}" for name, value in (data or {}).items()) or NOTHING
     )
+
+
+def worked_out_once(show):
+    """A cell that costs something: the theme asks for it several times."""
+    kept = f"cell_{show.__name__}"
+
+    @wraps(show)
+    def cell(page, row):
+        if kept not in vars(row):
+            setattr(row, kept, show(page, row))
+        return getattr(row, kept)
+
+    return cell

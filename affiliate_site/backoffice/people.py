@@ -8,7 +8,7 @@ from django.urls import path
 from django.utils import timezone
 
 from affiliate_site.backoffice.actions import Deed, carry_out
-from affiliate_site.backoffice.cells import NOTHING, pairs, sums
+from affiliate_site.backoffice.cells import NOTHING, pairs, sums, worked_out_once
 from affiliate_site.backoffice.linking import file_of, told
 from affiliate_site.backoffice.seam import ReadOnlyPage, action, display, register
 from payouts.services.figures import Period, standings_of
@@ -46,6 +46,7 @@ class AffiliatePage(ReadOnlyPage):
     class Media:
         js = ("backoffice/copy.js",)
 
+    @worked_out_once
     def links(self, affiliate):
         """Those of every program, in one statement."""
         mine = affiliate.account.enrolments.filter(affiliate=affiliate)
@@ -134,6 +135,7 @@ class EnrolmentPage(ReadOnlyPage):
             raise Http404
         return file_of(row, kind)
 
+    @worked_out_once
     def links(self, enrolment):
         mine = enrolment.account.enrolments.filter(pk=enrolment.pk)
         return told(mine.as_linked())
