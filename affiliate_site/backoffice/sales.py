@@ -4,8 +4,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
 from affiliate_site.backoffice.actions import Deed, carry_out
-from affiliate_site.backoffice.cells import NOTHING, money, pairs
+from affiliate_site.backoffice.cells import NOTHING, money, pairs, worked_out_once
 from affiliate_site.backoffice.seam import ReadOnlyPage, action, display, register
+from affiliate_site.backoffice.timeline import timeline_of
 from payouts.models.commissions import Commission, Status
 from payouts.services.commissions import approve, disapprove
 from payouts.services.explaining import explain
@@ -40,26 +41,16 @@ class CustomerPage(ReadOnlyPage):
     def meta(self, customer):
         return pairs(customer.meta_data)
 
+    def get_queryset(self, request):
+        return super().get_queryset(request).select_related("account", "click")
+
+    @worked_out_once
     def timeline(self, customer):
-        """Click, status and sales, in the order in which they happened."""
-        events = customer.account.events.filter(subject=f"customer:{customer}")
-        told = [
-            (it.created_at, it.kind, " → ".join(it.facts.get("status", ())))
-            for it in events
-        ]
-        if customer.click:
-            page = customer.click.landing_page or ""
-            told.append((customer.click.created_at, "click", page))
-        told += [
-            (
-                it.created_at,
-                "removed conversion" if it.removed_at else "conversion",
-                f"{it} {money(it.amount, it.currency)}",
-            )
-            for it in customer.account.conversions.filter(customer=customer)
-        ]
-        told.sort(key=lambda line: line[0])
-        return lines(f"{at:%Y-%m-%d %H:%M:%S} {what} {more}" for at, what, more in told)
+        """Click, status, sales and their commissions, as they happened."""
+        return lines(
+            format_html("{} {}", f"{it.at:%Y-%m-%d %H:%M:%S}", it.told)
+            for it in timeline_of(customer)
+        )
 
 
 @register(Conversion)
@@ -109,6 +100,7 @@ class ConversionPage(ReadOnlyPage):
         return money(conversion.amount, conversion.currency)
 
     @display(description="Why, and how it was reckoned")
+    @worked_out_once
     def explanation(self, conversion):
         told = explain(conversion.account, conversion_id=conversion.pk)
         return lines([*story_of(told), *proof_of(told)])
