@@ -37,6 +37,8 @@ LOOK = {
     ],
     "STYLES": [lambda request: static("backoffice/office.css")],
     "DASHBOARD_CALLBACK": "affiliate_site.backoffice.dashboard.context",
+    # Never "search_models": it reads all rows of a list.
+    "COMMAND": {"search_callback": "affiliate_site.backoffice.palette.found"},
     "COLORS": {
         "primary": {
             "50": "oklch(98.2% .018 155.826)",
