@@ -60,7 +60,8 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
+            "libraries": {"landmarks": "affiliate_site.backoffice.landmarks"},
         },
     }
 ]

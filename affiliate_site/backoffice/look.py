@@ -36,6 +36,7 @@ LOOK = {
         }
     ],
     "STYLES": [lambda request: static("backoffice/office.css")],
+    "SCRIPTS": [lambda request: static("backoffice/reach.js")],
     "DASHBOARD_CALLBACK": "affiliate_site.backoffice.dashboard.context",
     # Never "search_models": it reads all rows of a list.
     "COMMAND": {"search_callback": "affiliate_site.backoffice.palette.found"},
