@@ -21,6 +21,7 @@ from accounts.errors import DomainError
 from accounts.services.staff import note_own_password
 from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
 from affiliate_site.backoffice.exports import csv_of
+from affiliate_site.backoffice.nothing_yet import NOTHING_YET
 from affiliate_site.backoffice.spreadsheets import xlsx_of
 from affiliate_site.floods import too_many_sign_ins
 
@@ -97,6 +98,11 @@ class Themed(ModelAdmin):
 
     def complete(self, request, rows):
         """Give these rows, of one page of a list, what its columns need besides."""
+
+    @property
+    def empty(self) -> str:
+        """What the list says while it has no row at all."""
+        return NOTHING_YET[self.opts.label]
 
     def get_urls(self):
         """The list's own addresses, and its exports."""
