@@ -1,7 +1,10 @@
 """How the back office looks: title, colours, sidebar; plain settings."""
 
+from urllib.parse import parse_qsl
+
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+from django.utils.text import format_lazy
 
 
 def listed(name: str):
@@ -19,6 +22,35 @@ def entry(title: str, icon: str, name: str) -> dict:
         "link": listed(name),
         "permission": lambda request: request.user.has_perm(permission),
     }
+
+
+def tabs(name: str, column: str, queries: dict[str, str]) -> dict:
+    """Tabs above a list: titles, and what each of them asks of the column."""
+    return {
+        "models": [name.replace("_", ".", 1)],
+        "items": [
+            {
+                "title": title,
+                "link": format_lazy("{}?{}", listed(name), query),
+                "active": is_asked(column, query),
+            }
+            for title, query in queries.items()
+        ],
+    }
+
+
+def is_asked(column: str, query: str):
+    """Does a request ask just that of the column, whatever it asks besides?"""
+
+    def compare(request) -> bool:
+        asked = {
+            key: value
+            for key, value in request.GET.items()
+            if key.startswith(f"{column}__")
+        }
+        return asked == dict(parse_qsl(query))
+
+    return compare
 
 
 LOOK = {
@@ -55,6 +87,28 @@ LOOK = {
             "950": "oklch(26.6% .065 152.934)",
         }
     },
+    "TABS": [
+        tabs(
+            "payouts_commission",
+            "status",
+            {
+                "All": "",
+                "Pending": "status__exact=pending",
+                "Approved": "status__exact=approved",
+                "Disapproved": "status__exact=disapproved",
+            },
+        ),
+        tabs(
+            "tracking_enrolment",
+            "approved",
+            {
+                "All": "",
+                "Waiting": "approved__isnull=True",
+                "Approved": "approved__exact=1",
+                "Disapproved": "approved__exact=0",
+            },
+        ),
+    ],
     "SIDEBAR": {
         "show_search": True,
         "command_search": True,

@@ -6,6 +6,7 @@ const SPOKEN = [
   ["openUserLinks", "Your sign-in"],
   ["opencommand", "Search, or press Ctrl + K"],
   ["filterOpen = true", "Filters"],
+  ["openTabsDropdown", "More tabs"],
 ];
 // Parts of a page that scroll by themselves, which would all be called the same.
 const SCROLLED = [
@@ -26,6 +27,10 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const [place, spoken] of SCROLLED) {
     for (const element of document.querySelectorAll(place)) element.dataset.simplebarAriaLabel = spoken;
   }
+  for (const place of ["tabs-items", "tabs-dropdown"]) {
+    document.getElementById(place)?.setAttribute("aria-label", place === "tabs-items" ? "Tabs" : "More tabs");
+  }
+  document.querySelector("#tabs-items > .active")?.setAttribute("aria-current", "page");
   const palette = document.querySelector('[x-data="searchCommand()"]');
   palette?.setAttribute("role", "dialog");
   palette?.setAttribute("aria-label", "Search");
