@@ -204,3 +204,16 @@ def test_is_readable_by_night_and_on_a_phone(office, shop, width):
     ground = office.page.evaluate("getComputedStyle(document.body).backgroundColor")
     lightness = re.search(r"oklch\(([0-9.]+)|rgb\((\d+)", ground)
     assert lightness, ground
+
+
+def test_decides_on_the_rows_of_all_pages(office, shop):
+    for _ in range(51):
+        shop.sell("10", at=timezone.now())
+    office.open("payouts/commission/")
+
+    office.page.click("#action-toggle")
+    office.page.click("text=Select those of the other pages too")
+    office.page.select_option("select[name=action]", label="Approve")
+    office.page.click("button[name=index]")
+
+    assert "51 of commissions, together 51 EUR" in office.page.inner_text("#content")

@@ -7,6 +7,8 @@ from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
 
+from payouts.models.commissions import Commission
+
 PAGES = admin.site._registry
 
 
@@ -43,3 +45,16 @@ def test_names_the_search_field_and_the_filters_of_a_list(staff, model):
     assert len(named) == len(set(named)) == len(PAGES[model].list_filter)
     for name in named:
         assert f'id="{name}"' in page
+
+
+@pytest.mark.parametrize(("sales", "offered"), [(1, False), (50, True)])
+def test_counts_no_rows_that_nobody_counted(staff, shop, sales, offered):
+    """Lists do not count what other pages hold, and do not make a number up."""
+    for _ in range(sales):
+        shop.sell("10")
+
+    page = list_of(staff, Commission)
+
+    assert ("Select those of the other pages too" in page) is offered
+    assert f"0 of {sales} selected" in page
+    assert "9999" not in page
