@@ -88,7 +88,9 @@ class Visits:
     def palette(self):
         self.office.open(self.addresses["the dashboard"])
         self.page.keyboard.press("Control+k")
-        self.page.locator("#search-input-command").press_sequentially("order-1")
+        self.page.get_by_placeholder("A page, or a whole id").press_sequentially(
+            "order-1"
+        )
         self.page.get_by_role("link", name="order-1").wait_for()
 
     def confirming(self):

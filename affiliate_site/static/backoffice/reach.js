@@ -34,6 +34,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const palette = document.querySelector('[x-data="searchCommand()"]');
   palette?.setAttribute("role", "dialog");
   palette?.setAttribute("aria-label", "Search");
+  palette?.querySelector("input").setAttribute("placeholder", "A page, or a whole id");
 });
 
 document.addEventListener("keydown", (event) => {
