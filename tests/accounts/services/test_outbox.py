@@ -45,7 +45,7 @@ def test_gives_an_event_one_id_for_all_endpoints(account):
     for number in range(2):
         add_webhook(account, url=f"{URL}{number}", at=NOW)
 
-    note_each(account, "commission.created", [account, account.plan], at=NOW)
+    note_each(account, "affiliate.created", [account, account.plan], at=NOW)
 
     first, same, second, again = account.deliveries.order_by("id")
     assert (first.webhook_id, second.webhook_id) == (same.webhook_id, again.webhook_id)
@@ -100,7 +100,7 @@ def test_tells_nothing_of_what_did_not_happen(account):
 
 def test_asks_nothing_more_of_an_account_that_has_no_webhook(account, statements):
     with statements() as asked:
-        note(account, "customer.created", account, at=NOW)
+        note(account, "affiliate.created", account, at=NOW)
 
     assert len(asked) == 1
 
