@@ -40,15 +40,19 @@ def carry_out(page, request, rows, deed: Deed):
     if len(chosen) > MOST:
         page.message_user(request, f"Choose {MOST} rows at most.", level=messages.ERROR)
         return None
-    is_confirmed = "confirmed" in request.POST
-    moved, left = sorted_out(chosen, deed, request.POST if is_confirmed else {})
-    if not is_confirmed:
-        return confirm_page(page, request, deed, moved, left)
+    if "confirmed" not in request.POST:
+        return confirm_page(page, request, deed, *sorted_out(chosen, deed, {}))
+    go_through(page, request, chosen, deed)
+    return None
+
+
+def go_through(page, request, chosen, deed: Deed) -> None:
+    """Do it to each row that is as it was shown, and tell of the others."""
+    moved, left = sorted_out(chosen, deed, request.POST)
     for row in moved:
         if refusal := attempt(deed, row):
             left.append((row, refusal))
     tell(page, request, deed, len(chosen) - len(left), left)
-    return None
 
 
 def sorted_out(chosen, deed: Deed, form):

@@ -1,11 +1,17 @@
 """Money: balances to pay, payments to cancel, and the ledger, which is only read."""
 
+from django.core.exceptions import PermissionDenied
+from django.urls import path
+
 from affiliate_site.backoffice.actions import Deed, carry_out
 from affiliate_site.backoffice.cells import NOTHING, money
+from affiliate_site.backoffice.paying import pay_many
 from affiliate_site.backoffice.seam import ReadOnlyPage, action, display, register
 from payouts.models.ledger import LedgerAccount, Place, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.payments import Order, cancel_payment, pay
+
+PAY_MANY = "Pay by a minimum and a last day"
 
 
 @register(LedgerAccount)
@@ -24,6 +30,26 @@ class BalancePage(ReadOnlyPage):
     def get_queryset(self, request):
         return super().get_queryset(request).filter(kind=Place.PAYABLE)
 
+    def get_urls(self):
+        """The list's own addresses, and the page that pays many."""
+        view = self.admin_site.admin_view(self.pay_many)
+        return [path("pay/", view, name="pay_many"), *super().get_urls()]
+
+    def changelist_view(self, request, extra_context=None):
+        """The way to that page, for whoever may pay."""
+        ways = [(PAY_MANY, "pay/")] if self.may_pay_many(request) else []
+        return super().changelist_view(request, {"ways": ways, **(extra_context or {})})
+
+    def may_pay_many(self, request):
+        """Operators belong to no account whose affiliates they could pay."""
+        return self.has_pay_permission(request) and request.user.account is not None
+
+    def pay_many(self, request):
+        """Affiliates by a minimum and a last day."""
+        if not self.may_pay_many(request):
+            raise PermissionDenied
+        return pay_many(self, request)
+
     @display(description="Owed", ordering="balance")
     def owed(self, place):
         return money(place.balance, place.currency)
@@ -37,8 +63,9 @@ class BalancePage(ReadOnlyPage):
             return "" if row.balance and row.balance > 0 else "nothing is owed"
 
         def give(row, at):
-            order = Order(row.affiliate.slug, row.balance, row.currency)
-            return pay(row.account, orders=[order], only_what_is_owed=True, at=at)
+            owed = row.balance
+            order = Order(row.affiliate.slug, owed, row.currency, owed=owed)
+            return pay(row.account, orders=[order], at=at)
 
         deed = Deed("Pay affiliates", does=give, leaves=left, amount="balance")
         return carry_out(self, request, rows.select_related("affiliate"), deed)

@@ -12,7 +12,7 @@ from django.db.models import Min, QuerySet
 from accounts.models.accounts import Account
 from accounts.services.days import counted, is_closed, start_of
 from payouts.models.commissions import Status
-from payouts.services.ledger import owed_to, owed_to_affiliates
+from payouts.services.dues import owed_to, owed_to_affiliates
 from payouts.tallies import Count, Figures, Sums, Tally
 from tracking.amounts import ExactSum
 

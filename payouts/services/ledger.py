@@ -307,22 +307,3 @@ def balances_of(account: Account, affiliate: int | None = None) -> dict[str, dic
     ):
         owed.setdefault(slug, {})[currency] = balance
     return {slug: dict(sorted(owed[slug].items())) for slug in sorted(owed)}
-
-
-def owed_to_affiliates(account: Account) -> list[tuple[str, Decimal]]:
-    """The sum of all balances above nought, for each currency."""
-    rows = account.ledger_accounts.filter(kind=Place.PAYABLE, balance__gt=NOUGHT)
-    return list(rows.order_by().values_list("currency").annotate(ExactSum("balance")))
-
-
-def owed_to(
-    account: Account, affiliates: Iterable[int]
-) -> dict[int, dict[str, Decimal]]:
-    """What each of these is owed: currency → balance; noughts are left out."""
-    rows = account.ledger_accounts.filter(
-        kind=Place.PAYABLE, affiliate__in=affiliates
-    ).exclude(balance=NOUGHT)
-    owed: dict[int, dict[str, Decimal]] = {}
-    for row in rows.order_by("currency"):
-        owed.setdefault(row.affiliate_id or 0, {})[row.currency] = row.balance or NOUGHT
-    return owed

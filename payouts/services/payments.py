@@ -26,12 +26,17 @@ AT_ONCE = 1000  # rows that one UPDATE names: every database takes so many
 
 @dataclass(frozen=True)
 class Order:
-    """Whom to pay how much; `place` is where it stood among others: `[1].`."""
+    """Whom to pay how much; `place` is where it stood among others: `[1].`.
+
+    With `owed` it is made only while the balance is just that: of two who pay the
+    same balance at once the second is refused.
+    """
 
     affiliate_id: str
     amount: Decimal
     currency: str
     place: str = ""
+    owed: Decimal | None = None
 
     def purse(self, affiliates: dict[str, int]) -> Purse:
         """Whose money it is, in which currency."""
@@ -42,23 +47,19 @@ def pay(
     account: Account,
     *,
     orders: Sequence[Order],
-    only_what_is_owed: bool = False,
     at: datetime,
 ) -> list[Payment]:
     """Make all these payments, in this order, or none; removed affiliates too.
 
-    Any amount is paid: above the balance, which then goes below nought. With
-    `only_what_is_owed` none but the whole balance is: of two who pay it at once the
-    second is refused.
+    Any amount is paid: above the balance, which then goes below nought.
     """
     affiliates = _affiliates_of(account, orders)
     with transaction.atomic():
         purses = [order.purse(affiliates) for order in orders]
         with hold(account, purses, at=at) as books:
             books.open()
-            if only_what_is_owed:
-                for order, purse in zip(orders, purses, strict=True):
-                    _refuse_other_than_owed(order, books.owed(purse))
+            for order, purse in zip(orders, purses, strict=True):
+                _refuse_moved(order, books.owed(purse))
             payments = account.payments.bulk_create(
                 Payment(
                     account=account,
@@ -78,8 +79,8 @@ def pay(
     return payments
 
 
-def _refuse_other_than_owed(order: Order, owed: Decimal) -> None:
-    if owed != order.amount:
+def _refuse_moved(order: Order, owed: Decimal) -> None:
+    if order.owed not in (None, owed):
         raise BalanceMoved(balance=plain(owed), currency=order.currency)
 
 

@@ -22,11 +22,9 @@ def pay_batches(account, *, batches):
 
 def pay_owed(account, *, affiliate, amount, times):
     """As staff do it: the whole balance, or nothing."""
-    order = Order(affiliate, Decimal(amount), "EUR")
-    return [
-        outcome(pay, account, orders=[order], only_what_is_owed=True)
-        for _ in range(times)
-    ]
+    owed = Decimal(amount)
+    order = Order(affiliate, owed, "EUR", owed=owed)
+    return [outcome(pay, account, orders=[order]) for _ in range(times)]
 
 
 def fund(account, *, amounts, currency):

@@ -447,12 +447,13 @@ def test_keeps_nothing_when_any_statement_fails(shop, account):
 
 
 @pytest.mark.parametrize("amount", ["0.01", "19.99", "20.01", "40"])
-def test_pays_the_whole_balance_or_nothing_where_that_is_asked(shop, account, amount):
+def test_pays_while_so_much_is_owed_where_that_is_asked(shop, account, amount):
     earn(shop, "20")
 
     def pay_owed(amount):
-        order = Order(shop.mina.slug, Decimal(amount), "EUR")
-        return pay(account, orders=[order], only_what_is_owed=True, at=SOLD)
+        owed = Decimal(amount)
+        order = Order(shop.mina.slug, owed, "EUR", owed=owed)
+        return pay(account, orders=[order], at=SOLD)
 
     with pytest.raises(BalanceMoved) as refused:
         pay_owed(amount)
