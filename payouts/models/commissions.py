@@ -152,7 +152,8 @@ class Commission(Owned):
             ),
             models.Index(
                 fields=["account", "status", "-created_at", "-id"],
-                name="commissions_by_status",
+                condition=Q(removed_at=None),
+                name="commissions_in_state",
             ),
             models.Index(
                 fields=["account", "affiliate", "currency", "created_at", "id"],

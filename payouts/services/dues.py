@@ -44,7 +44,16 @@ def dues_of(account: Account, *, currency: str, until: datetime) -> list[Due]:
 
 def owed_to_affiliates(account: Account) -> list[tuple[str, Decimal]]:
     """The sum of all balances above nought, for each currency."""
-    rows = account.ledger_accounts.filter(kind=Place.PAYABLE, balance__gt=NOUGHT)
+    return _summed(account, Place.PAYABLE)
+
+
+def pending_in_all(account: Account) -> list[tuple[str, Decimal]]:
+    """The sum of all commissions that wait for a decision, for each currency."""
+    return _summed(account, Place.PENDING)
+
+
+def _summed(account: Account, kind: Place) -> list[tuple[str, Decimal]]:
+    rows = account.ledger_accounts.filter(kind=kind, balance__gt=NOUGHT)
     return list(rows.order_by().values_list("currency").annotate(ExactSum("balance")))
 
 

@@ -12,7 +12,7 @@ from django.db.models import Min, QuerySet
 from accounts.models.accounts import Account
 from accounts.services.days import counted, is_closed, start_of
 from payouts.models.commissions import Status
-from payouts.services.dues import owed_to, owed_to_affiliates
+from payouts.services.dues import owed_to, owed_to_affiliates, pending_in_all
 from payouts.tallies import Count, Figures, Sums, Tally
 from tracking.amounts import ExactSum
 
@@ -141,16 +141,13 @@ def owed_now(account: Account) -> Sums:
 
 def worklist_of(account: Account) -> Worklist:
     """What somebody should look at."""
-    pending = account.commissions.present().filter(status=Status.PENDING).order_by()
-    facts = pending.values_list("currency").annotate(
-        models.Count("pk"), ExactSum("amount"), Min("created_at")
-    )
-    waiting = sorted(facts)
+    pending = account.commissions.present().filter(status=Status.PENDING)
+    facts = pending.order_by().aggregate(models.Count("pk"), Min("created_at"))
     return Worklist(
         applications=account.enrolments.present().filter(approved=None).count(),
-        commissions=sum(number for _, number, _, _ in waiting),
-        sums={currency: amount for currency, _, amount, _ in waiting},
-        oldest=min((oldest for *_, oldest in waiting), default=None),
+        commissions=facts["pk__count"],
+        sums=dict(sorted(pending_in_all(account))),
+        oldest=facts["created_at__min"],
         webhooks=account.webhook_endpoints.all().failing().count(),
     )
 
