@@ -41,7 +41,7 @@ CLICKS_PER_SALE = 10
 SALES_PER_PAYMENT = 10
 DAYS = 365
 ROUNDS = 15
-AT_ONCE = 5_000
+AT_ONCE = 2_500  # PostgreSQL takes 65,535 values a statement
 OK = 200
 
 

@@ -38,6 +38,9 @@ class Account(models.Model):
     # request that is in hand while the first one is made does not tell it.
     uses_webhooks = models.BooleanField(default=False, db_default=False)
     locked_at = models.DateTimeField(null=True)
+    # When the books were last proved and it was noted, and how many rows differed.
+    proved_at = models.DateTimeField(null=True)
+    differing_rows = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -84,6 +84,13 @@ def move_to_plan(account: Account, *, plan: str, at: datetime) -> Account:
     return account
 
 
+def note_proof(account: Account, *, differing_rows: int, at: datetime) -> None:
+    """Remember that the books of an account were proved, and what came of it."""
+    Account.objects.filter(pk=account.pk).update(
+        proved_at=at, differing_rows=differing_rows
+    )
+
+
 def lock(account: Account, *, at: datetime) -> Account:
     """Refuse tracking from now on; a locked account stays as it is."""
     return _set_lock(account, at, at=at, kind="account.locked")

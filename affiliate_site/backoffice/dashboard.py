@@ -36,6 +36,8 @@ class Card:
     value: str
     before: str = ""
     link: str = ""
+    note: str = ""
+    change: str = ""  # against the period before, where both are numbers
 
 
 def context(request, context):
@@ -94,12 +96,12 @@ def cards(now: Tally, before: Tally, period: Period) -> list[Card]:
     sales = listed("tracking_conversion", period, removed_at__isnull=True)
     people = listed("tracking_customer", period, removed_at__isnull=True)
     rows = [
-        Card("Clicks", str(now.clicked), str(before.clicked), clicks),
-        Card("Customers", str(now.customers), str(before.customers), people),
-        Card("Conversions", str(now.sold), str(before.sold), sales),
+        counted("Clicks", now.clicked, before.clicked, clicks),
+        counted("Customers", now.customers, before.customers, people),
+        counted("Conversions", now.sold, before.sold, sales),
         Card("Conversion rate", rate(now), rate(before)),
         Card("Revenue", sums(now.revenue), sums(before.revenue), sales),
-        Card("Active affiliates", str(now.active), str(before.active)),
+        counted("Active affiliates", now.active, before.active),
     ]
     rows += [
         Card(
@@ -117,6 +119,12 @@ def cards(now: Tally, before: Tally, period: Period) -> list[Card]:
     ]
     paid = listed("payouts_payment", period, canceled_at__isnull=True)
     return [*rows, Card("Paid", sums(now.paid), sums(before.paid), paid)]
+
+
+def counted(title: str, now: int, before: int, link: str = "") -> Card:
+    """A count, and by how much it grew or shrank."""
+    change = f"{(now - before) * 100 / before:+.0f} %" if before else ""
+    return Card(title, str(now), str(before), link, change=change)
 
 
 def owed_card(account) -> Card:
@@ -139,17 +147,31 @@ def worklist(account) -> list[Card]:
         Card(
             "Commissions to review",
             commissions if waits.commissions else "0",
-            oldest,
-            listed(
+            link=listed(
                 "payouts_commission", status__exact="pending", removed_at__isnull=True
             ),
+            note=oldest,
         ),
         Card(
             "Failing webhooks",
             str(waits.webhooks),
             link=listed("accounts_webhookendpoint", state="failing"),
         ),
+        ledger_card(account),
     ]
+
+
+def ledger_card(account) -> Card:
+    """What `check_ledger --note` found last; nobody is paid while rows differ."""
+    link = reverse("admin:payouts_transfer_changelist")
+    if account.proved_at is None:
+        todo = "an operator runs check_ledger --note"
+        return Card("Ledger", "not checked yet", link=link, note=todo)
+    found = "every balance agrees"
+    if account.differing_rows:
+        found = f"{account.differing_rows} rows differ: pay nobody, call an operator"
+    checked = f"checked {account.proved_at:%Y-%m-%d %H:%M} UTC"
+    return Card("Ledger", found, link=link, note=checked)
 
 
 def best_affiliates(account, tally: Tally) -> list[tuple[str, int, str]]:

@@ -30,6 +30,10 @@ class Report:
     closed_last_id: int | None = None
     closed_sum: Decimal = NOUGHT
 
+    def differing_rows(self, account: Account) -> int:
+        """How many rows of an account differ, those of the whole database included."""
+        return sum(it.account in (account.slug, "-") for it in self.failures)
+
 
 def prove(accounts: Iterable[Account], *, at: datetime) -> Report:
     """Recompute every balance from the transfers, and hold each equation."""

@@ -40,7 +40,7 @@ PROMISED = {
     "unarchive_program": "ACCOUNT PROGRAM",
     "fund_payouts": "ACCOUNT AMOUNT CURRENCY",
     "grant_bonuses": "[--account ACCOUNT]",
-    "check_ledger": "[--account ACCOUNT]",
+    "check_ledger": "[--account ACCOUNT] [--note]",  # without --note it reads only
     "explain": "ACCOUNT CONVERSION_ID [--verify]",
     # Data and upkeep
     "load_demo": "[--scale N]",

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.users import User
+from tests.command_line import run
 from tests.shop import Shop
 
 
@@ -30,6 +31,13 @@ def test_shows_the_period_and_the_one_before(staff, shop):
     answer = staff().get("/admin/")
 
     shown = {title: (card.value, card.before) for title, card in cards(answer).items()}
+    changes = {it.title: it.change for it in cards(answer).values() if it.change}
+    assert changes == {
+        "Clicks": "+100 %",
+        "Conversions": "+100 %",
+        "Active affiliates": "+0 %",
+    }
+    assert "1 before (+100 %)" in answer.content.decode()
     assert shown == {
         "Clicks": ("2", "1"),
         "Customers": ("0", "0"),
@@ -130,7 +138,30 @@ def test_takes_so_many_statements_and_no_more(staff, shop, statements):
     with statements() as many:
         client.get("/admin/")
 
-    assert len(few) == len(many) <= 15
+    assert len(few) == len(many) <= 16
+
+
+def test_tells_whether_the_books_were_proved(staff, shop, account, other_account):
+    def ledger():
+        account.refresh_from_db()
+        client = Client()
+        client.force_login(account.staff.get())
+        worklist = client.get("/admin/").context["worklist"]
+        return next((it.value, it.note) for it in worklist if it.title == "Ledger")
+
+    staff()
+    assert ledger() == ("not checked yet", "an operator runs check_ledger --note")
+    run("check_ledger", "--note")
+    value, note = ledger()
+    assert value == "every balance agrees"
+    assert re.fullmatch(r"checked \d{4}-\d\d-\d\d \d\d:\d\d UTC", note)
+
+    account.ledger_accounts.filter(kind="pending").update(balance=1)
+    with pytest.raises(SystemExit):
+        run("check_ledger", "--note", "--account", account.slug)
+    assert ledger()[0] == "3 rows differ: pay nobody, call an operator"
+    other_account.refresh_from_db()
+    assert other_account.differing_rows == 0
 
 
 def test_shows_operators_the_lists_of_all(account, other_account, shop):

@@ -323,6 +323,23 @@ def test_changes_nothing_by_checking(sold, account):
     assert list(account.ledger_accounts.order_by("id").values()) == before
 
 
+def test_notes_what_came_of_it_where_that_is_asked(sold, account, other_account):
+    checked_ledger()
+    account.refresh_from_db()
+    assert account.proved_at is None
+
+    bend(account, balance=Decimal(1))
+    assert checked_ledger("--note")[2] == 1
+
+    account.refresh_from_db()
+    other_account.refresh_from_db()
+    assert account.differing_rows > 0
+    assert (account.proved_at, other_account.differing_rows) == (
+        other_account.proved_at,
+        0,
+    )
+
+
 def test_checks_no_account_that_does_not_exist(account):
     assert "unknown" in refusal("check_ledger", "--account", "unknown")
 
