@@ -5,6 +5,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from django.utils import timezone
 
+from payouts.services.commissions import approve
 from tests.e2e.test_back_office import office, static_files
 
 __all__ = ["office", "static_files"]
@@ -33,6 +34,8 @@ def page(office):
 def sale(shop):
     now = timezone.now()
     shop.click(at=now)
+    paid = shop.sell("50", at=now, external_id="order-0")
+    approve(shop.account, commission_id=shop.commission_of(paid).pk, at=now)
     return shop.sell("200", at=now, external_id="order-1")
 
 
@@ -41,12 +44,16 @@ class Visits:
 
     def __init__(self, office, shop, sale) -> None:
         self.office, self.page = office, office.page
+        membership = shop.mina.enrolment.pk
         self.addresses = {
             "the dashboard": "",
             "a list": "payouts/commission/",
             "a list without rows": "tracking/prospect/",
             "a sale": f"tracking/conversion/{sale.pk}/change/",
             "a program": f"tracking/program/{shop.program.pk}/change/",
+            "paying many": "payouts/ledgeraccount/pay/?minimum=0&currency=EUR"
+            f"&last_day={timezone.now():%Y-%m-%d}",
+            "a membership with links": f"tracking/enrolment/{membership}/change/",
             "adding a key": "accounts/apikey/add/",
             "adding a webhook": "accounts/webhookendpoint/add/",
         }
