@@ -99,8 +99,9 @@ def once(client: Client, page: str) -> float:
 
 def analyse() -> None:
     """Let the database know its tables, as it does by itself in the long run."""
+    vacuum = "VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE"
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+        cursor.execute(vacuum)
 
 
 def fill(slug: str, *, sales: int) -> Client:

@@ -27,7 +27,8 @@ class AffiliatePage(ReadOnlyPage):
 
     list_display = (
         "slug",
-        *PERSON,
+        "name",
+        "email",
         "group",
         "status",
         "clicks",
@@ -63,6 +64,10 @@ class AffiliatePage(ReadOnlyPage):
             standings = standings_of(account, numbers, period, at=at)
         for row in rows:
             row.standing = standings.get(row.pk)
+
+    @display(description="Name")
+    def name(self, affiliate):
+        return f"{affiliate.firstname} {affiliate.lastname}".strip()
 
     def status(self, affiliate):
         """In how many programs, and how many wait for an answer."""

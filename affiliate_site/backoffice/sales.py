@@ -28,7 +28,6 @@ class CustomerPage(ReadOnlyPage):
         "created_at",
         "removed_at",
     )
-    list_select_related = ("affiliate", "program")
     list_filter = ("status",)
     search_fields = ("public_id__exact", "customer_id__exact")
     search_help_text = "cu_…, or your own customer id, whole"
@@ -42,7 +41,8 @@ class CustomerPage(ReadOnlyPage):
         return pairs(customer.meta_data)
 
     def get_queryset(self, request):
-        return super().get_queryset(request).select_related("account", "click")
+        joined = ("account", "affiliate", "program", "click")
+        return super().get_queryset(request).select_related(*joined)
 
     @worked_out_once
     def timeline(self, customer):

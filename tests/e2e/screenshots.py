@@ -45,6 +45,7 @@ def load(folder: str) -> None:
     demo.KEPT = demo.VAR / "demo.json"
     call_command("migrate", verbosity=0)
     call_command("load_demo")
+    call_command("check_ledger", "--note")
 
 
 def main() -> None:

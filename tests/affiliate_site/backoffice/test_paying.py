@@ -185,8 +185,9 @@ def test_knows_nobody_of_another_account(staff, shop, other_account):
 def test_is_reached_from_the_balances(staff, shop):
     page = staff().get(reverse("admin:payouts_ledgeraccount_changelist"))
 
-    assert '<a class="underline text-primary-600 dark:text-primary-500" href="pay/">' in (
-        page.content.decode()
+    assert (
+        '<a class="underline text-primary-600 dark:text-primary-500" href="pay/">'
+        in (page.content.decode())
     )
 
 
