@@ -9,8 +9,14 @@ from django.utils import timezone
 from accounts.errors import DomainError
 from accounts.models.webhooks import EVENTS, Delivery, WebhookEndpoint
 from accounts.services.deliveries import send_again
-from accounts.services.webhooks import add_webhook, disable, enable, refuse_url
-from affiliate_site.backoffice.actions import Deed, carry_out, shown_once
+from accounts.services.webhooks import (
+    add_webhook,
+    disable,
+    enable,
+    refuse_url,
+    rotate_secret,
+)
+from affiliate_site.backoffice.actions import Deed, carry_out, hand_out, shown_once
 from affiliate_site.backoffice.cells import NOTHING
 from affiliate_site.backoffice.seam import (
     Page,
@@ -74,7 +80,7 @@ class WebhookPage(Page):
     list_filter = (State,)
     search_fields = ("public_id__exact", "affiliate__exact")
     ordering = ("-id",)
-    actions = ("disable_chosen", "enable_chosen")
+    actions = ("rotate_chosen", "disable_chosen", "enable_chosen")
 
     @display(description="Events")
     def told_of(self, webhook):
@@ -109,6 +115,25 @@ class WebhookPage(Page):
             request,
             title=f"The secret of {obj}",
             secret=obj.secret,
+            back=reverse("admin:accounts_webhookendpoint_changelist"),
+        )
+
+    @action(description="New secret", permissions=["manage"])
+    def rotate_chosen(self, request, rows):
+        """The receiver learns it within a day: so long the old one signs as well."""
+        deed = Deed(
+            "Give a new secret; the old one signs for a day more",
+            does=lambda row, at: (
+                rotate_secret(row.account, webhook=row.public_id, at=at).secret
+            ),
+            leaves=lambda row: "a postback is not signed" if row.affiliate else "",
+        )
+        return hand_out(
+            self,
+            request,
+            rows,
+            deed,
+            title="The new secret",
             back=reverse("admin:accounts_webhookendpoint_changelist"),
         )
 

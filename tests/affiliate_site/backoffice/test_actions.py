@@ -8,7 +8,7 @@ from django.urls import reverse
 from accounts.exact_json import plain
 from accounts.models.keys import Role
 from accounts.services.keys import issue, recognise
-from accounts.services.webhooks import add_webhook
+from accounts.services.webhooks import add_postback, add_webhook
 from affiliate_site.backoffice import actions, sales
 from affiliate_site.backoffice.actions import MOST
 from payouts.services.commissions import approve
@@ -178,6 +178,7 @@ MAY = [
     ("tracking_enrolment", "disapprove_chosen", {Role.MANAGER, Role.OWNER}),
     ("accounts_apikey", "revoke_chosen", {Role.OWNER}),
     ("accounts_webhookendpoint", "disable_chosen", {Role.OWNER}),
+    ("accounts_webhookendpoint", "rotate_chosen", {Role.OWNER}),
     ("accounts_webhookendpoint", "enable_chosen", {Role.OWNER}),
     ("accounts_delivery", "send_chosen_again", {Role.MANAGER, Role.OWNER}),
 ]
@@ -259,6 +260,25 @@ def test_tells_what_is_wrong_with_a_url(staff, account):
 
     assert "only https on port 443" in answer.content.decode()
     assert not account.webhook_endpoints.exists()
+
+
+def test_gives_a_webhook_a_new_secret_and_shows_it_once(staff, account):
+    webhook = add_webhook(account, url="https://hooks.example.net/", at=NOW)
+    postback = add_postback(
+        account, url="https://mina.example.net/", affiliate="mina", at=NOW
+    )
+    client = staff()
+
+    page, act = "accounts_webhookendpoint", "rotate_chosen"
+    answer = chosen(client, page, act, [webhook], confirmed="yes")
+
+    now = webhook.again()
+    assert answer.context["secret"] == now.secret != webhook.secret
+    assert now.old_secret == webhook.secret
+    assert "no-store" in answer["Cache-Control"]
+    (told,) = confirmed(client, page, act, [postback])
+    assert told == f"Left out: {postback}: a postback is not signed"
+    assert not postback.again().secret
 
 
 def test_tells_that_a_webhook_is_there_already(staff, account):
