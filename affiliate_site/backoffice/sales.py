@@ -33,8 +33,26 @@ class CustomerPage(ReadOnlyPage):
     search_help_text = "cu_…, or your own customer id, whole"
     lookups = ("removed_at__isnull",)
     ordering = ("-created_at", "-id")
-    exclude = ("meta_data",)
-    readonly_fields = ("meta", "timeline")
+    fields = (
+        "public_id",
+        "customer_id",
+        "status",
+        "timeline",
+        "affiliate",
+        "program",
+        "click",
+        "hints",
+        "meta",
+        "ip",
+        "user_agent",
+        "created_at",
+        "removed_at",
+    )
+    readonly_fields = ("timeline", "hints", "meta")
+
+    @display(description="Warnings")
+    def hints(self, customer):
+        return words(customer.warnings)
 
     @display(description="Meta data")
     def meta(self, customer):
@@ -82,14 +100,18 @@ class ConversionPage(ReadOnlyPage):
         "customer",
         "click",
         "tracking_source",
-        "warnings",
+        "hints",
         "meta",
         "ip",
         "user_agent",
         "created_at",
         "removed_at",
     )
-    readonly_fields = ("sold_for", "explanation", "meta")
+    readonly_fields = ("sold_for", "explanation", "hints", "meta")
+
+    @display(description="Warnings")
+    def hints(self, conversion):
+        return words(conversion.warnings)
 
     @display(description="No.")
     def number(self, conversion):
@@ -181,6 +203,11 @@ class CommissionPage(ReadOnlyPage):
             amount="amount",
         )
         return carry_out(self, request, rows, deed)
+
+
+def words(warnings) -> str:
+    """What the API warned of; they flag and hold, they never refuse."""
+    return ", ".join(warnings or ()) or NOTHING
 
 
 def lines(texts) -> str:
