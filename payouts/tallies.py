@@ -10,7 +10,7 @@ from typing import Any
 
 NOUGHT = Decimal(0)
 MOST_PAGES = 1000  # landing pages that are counted by name, of one day
-OTHERS = "others"
+OTHERS = "(all other pages)"
 
 Sums = Mapping[str, Decimal]  # currency → amount
 Figures = Mapping[str, Any]  # a day as plain JSON, see Count.as_json
@@ -52,8 +52,7 @@ class Count:
             self.clicks[str(affiliate)] += number
         if page is not None:
             path = page.partition("?")[0].partition("#")[0]
-            is_named = path in self.pages or len(self.pages) < MOST_PAGES
-            self.pages[path if is_named else OTHERS] += number
+            self.pages[path] += number
 
     def sell(self, affiliate: int, currency: str, number: int, amount: Decimal) -> None:
         """Count sales of somebody's in one currency."""
@@ -78,10 +77,16 @@ class Count:
             },
             "paid": self.paid.as_json(),
             "clicks": dict(self.clicks),
-            "pages": dict(self.pages),
+            "pages": self._named(),
             "sales": dict(self.sales),
             "earned": _each(self.earned),
         }
+
+    def _named(self) -> dict[str, int]:
+        """The pages that are seen most, and all others together."""
+        seen = sorted(self.pages.items(), key=lambda pair: (-pair[1], pair[0]))
+        rest = sum(number for _, number in seen[MOST_PAGES:])
+        return dict(seen[:MOST_PAGES]) | ({OTHERS: rest} if rest else {})
 
 
 class Tally:

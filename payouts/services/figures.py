@@ -17,6 +17,7 @@ from payouts.tallies import Count, Figures, Sums, Tally
 from tracking.amounts import ExactSum
 
 A_DAY = timedelta(days=1)
+NOTHING = Count().as_json()  # of a day on which nothing happened
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,40 @@ def figures_of(
     """What happened on each of these days; removed sales are left out, and commissions
     stand under their state of today."""
     closed = [day for day in days if is_closed(day, at=at)]
-    known = counted(account, closed, lambda day: count_of(account, day))
+    known = kept(account, closed)
     return {
         day: known[day] if day in known else count_of(account, day)
         for day in days
         if day <= at.date()
     }
+
+
+def kept(account: Account, days: Sequence[date]) -> dict[date, Figures]:
+    """What happened on each of these days, which are closed."""
+    known = counted(
+        account,
+        days,
+        lambda day: count_of(account, day),
+        since=lambda: first_day_of(account),
+    )
+    return {day: known.get(day, NOTHING) for day in days}
+
+
+def first_day_of(account: Account) -> date | None:
+    """The day of the account's first row that is counted; None where there is none."""
+    rows: tuple[models.QuerySet[Any], ...] = (
+        account.clicks.all(),
+        account.customers.all(),
+        account.conversions.all(),
+        account.commissions.all(),
+        account.payments.all(),
+    )
+    firsts = [
+        models.Subquery(some.order_by("created_at").values("created_at")[:1])
+        for some in rows
+    ]
+    moments = Account.objects.filter(pk=account.pk).values_list(*firsts).get()
+    return min((it.date() for it in moments if it is not None), default=None)
 
 
 def count_of(account: Account, day: date, last: date | None = None) -> Figures:
@@ -112,10 +141,10 @@ def standings_of(
 ) -> dict[int, "Standing"]:
     """How these affiliates do: in a period, and what each is owed now."""
     closed = [day for day in period.days if is_closed(day, at=at)]
-    known = counted(account, closed, lambda day: count_of(account, day))
+    known = kept(account, closed)
     running = period.days[len(closed) :]
     rest = [count_of(account, running[0], running[-1])] if running else []
-    tally = Tally([*(known[day] for day in closed), *rest])
+    tally = Tally([*known.values(), *rest])
     places: dict[int, list[bool | None]] = defaultdict(list)
     rows = account.enrolments.filter(affiliate__in=affiliates)
     for affiliate, approved in rows.values_list("affiliate", "approved"):

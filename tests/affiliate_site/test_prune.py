@@ -206,6 +206,7 @@ def test_forgets_figures_of_days_that_changed(account, other_account):
     day = SOLD.date()
     sale = shop.sell("100")
     figures_of(account, [day, day + DAY], at=later)
+    Shop(other_account, mark="zz-").sell("1")
     figures_of(other_account, [day], at=later)
     approve(account, commission_id=shop.commission_of(sale).pk, at=later)
 

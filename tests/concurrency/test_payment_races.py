@@ -230,7 +230,7 @@ def test_counts_a_day_again_when_it_changed_during_the_count(shop):
             another.submit(in_a_thread, approve, account, number, later).result()
         return counted
 
-    seen = days.counted(account, [day], count)
+    seen = days.counted(account, [day], count, since=lambda: day)
 
     assert seen[day]["commissions"] == {"pending": {"EUR": "20.0000"}}
     again = figures_of(account, [day], at=later)

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from accounts.errors import Rejected, Several
 from accounts.ids import new_id
 from accounts.models.accounts import Account
+from accounts.services.days import mark_days
 from accounts.services.events import note
 from tracking.errors import ProspectNotFound, UnknownGroup, UnknownProgram
 from tracking.models.affiliates import Affiliate, AffiliateGroup
@@ -94,9 +95,10 @@ def promote(
     )
     account.referral_codes.filter(prospect=prospect).update(enrolment=enrolment)
     account.sources.filter(prospect=prospect).update(affiliate=affiliate)
-    account.clicks.filter(prospect=prospect).update(
-        affiliate=affiliate, enrolment=enrolment
-    )
+    clicks = account.clicks.filter(prospect=prospect)
+    moments = clicks.values_list("created_at", flat=True)
+    mark_days(account, {moment.date() for moment in moments.iterator()}, at=at)
+    clicks.update(affiliate=affiliate, enrolment=enrolment)
     note(
         account,
         "affiliate.added_to_program",
