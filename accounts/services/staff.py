@@ -30,9 +30,18 @@ PASSWORD_LENGTH = 20
 
 
 def invite_staff(
-    account: Account, *, email: str, role: str, password: str | None, at: datetime
+    account: Account,
+    *,
+    email: str,
+    role: str,
+    password: str | None,
+    by: User | None = None,
+    at: datetime,
 ) -> tuple[User, str | None]:
-    """A sign-in that sees this account alone, and its password if it was made here."""
+    """A sign-in that sees this account alone, and its password if it was made here.
+
+    With `by`, as long as that one may: an owner whom nobody has made less meanwhile.
+    """
     email = email.strip().casefold()
     refuse_odd_address(email)
     made = None if password is not None else random_text(PASSWORD_LENGTH)
@@ -41,6 +50,8 @@ def invite_staff(
     user.set_password(password if made is None else made)
     try:
         with transaction.atomic():
+            if by is not None:
+                hold_all(account, by=by)
             user.save(force_insert=True)
             note(account, "staff.invited", account, at=at, role=role)
     except IntegrityError:
@@ -50,11 +61,17 @@ def invite_staff(
     return user, made
 
 
-def new_password(account: Account, *, email: str, at: datetime) -> str:
+def new_password(
+    account: Account, *, email: str, by: User | None = None, at: datetime
+) -> str:
     """Give somebody another password, made here; what they are signed in to ends."""
-    user, made = staff_named(account, email), random_text(PASSWORD_LENGTH)
-    user.set_password(made)
+    made = random_text(PASSWORD_LENGTH)
     with transaction.atomic():
+        if by is None:
+            user = staff_named(account, email)
+        else:
+            user, _ = hold_staff(account, email=email, by=by)
+        user.set_password(made)
         account.staff.filter(pk=user.pk).update(password=user.password)
         note(account, "staff.password_renewed", account, at=at, number=user.pk)
     return made
@@ -123,15 +140,21 @@ def hold_staff(account: Account, *, email: str, by: User) -> tuple[User, list[Us
     Operators manage the staff of every account; an owner does as long as nobody has
     made them less, and never their own sign-in.
     """
-    held = list(account.staff.select_for_update(no_key=True).order_by("pk"))
-    if not by.is_superuser and not any(it == by and is_owner(it) for it in held):
-        raise OwnerNoMore
+    held = hold_all(account, by=by)
     user = next((it for it in held if it.email == email.casefold()), None)
     if user is None:
         raise UnknownStaff(email=email)
     if user == by:
         raise OwnSignIn
     return user, [it for it in held if it != user]
+
+
+def hold_all(account: Account, *, by: User) -> list[User]:
+    """Everybody who signs in to the account, locked, if this one manages them now."""
+    held = list(account.staff.select_for_update(no_key=True).order_by("pk"))
+    if not by.is_superuser and not any(it == by and is_owner(it) for it in held):
+        raise OwnerNoMore
+    return held
 
 
 def refuse_last_owner(user: User, others: list[User]) -> None:

@@ -125,6 +125,7 @@ class StaffPage(Page):
             email=told["email"],
             role=told["role"],
             password=None,
+            by=request.user,
             at=timezone.now(),
         )
         obj.pk, obj.email = user.pk, user.email
@@ -152,10 +153,13 @@ class StaffPage(Page):
 
     @action(description="Give a new password", permissions=["manage"])
     def renew_password(self, request, rows):
+        user = request.user
         deed = managing(
-            request.user,
+            user,
             "Give a new password",
-            does=lambda row, at: new_password(row.account, email=row.email, at=at),
+            does=lambda row, at: new_password(
+                row.account, email=row.email, by=user, at=at
+            ),
             left=lambda row: (
                 "" if row.is_active else "it is not active: activate it instead"
             ),

@@ -235,3 +235,20 @@ def test_lets_operators_belong_to_no_account(db):
 
     assert (operator.email, operator.account) == ("ops@example.org", None)
     assert operator.is_superuser
+
+
+def test_hands_out_nothing_to_an_owner_who_was_made_less_meanwhile(account):
+    invite(account, email="first@harbor.example.org", role=Role.OWNER)
+    second, _ = invite(account, email="second@harbor.example.org", role=Role.OWNER)
+    account.staff.filter(pk=second.pk).update(role=Role.VIEWER)
+    was = account.staff.get(email="first@harbor.example.org").password
+
+    with pytest.raises(OwnerNoMore):
+        new_password(account, email="first@harbor.example.org", by=second, at=NOW)
+    with pytest.raises(OwnerNoMore):
+        invite_staff(
+            account, email=EMAIL, role=Role.OWNER, password=None, by=second, at=NOW
+        )
+
+    assert account.staff.get(email="first@harbor.example.org").password == was
+    assert account.staff.count() == 2
