@@ -63,6 +63,13 @@ class BalanceTooLarge(Rejected):
     property_path = "amount"
 
 
+class DueMoved(Conflict):
+    """What was approved up to a day, and is to be paid, changed meanwhile."""
+
+    message = "{due} {currency} of it is due by now"
+    code = "due_moved"
+
+
 class BalanceMoved(Conflict):
     """What was to be paid is not what is owed at this moment."""
 

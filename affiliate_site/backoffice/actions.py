@@ -41,25 +41,30 @@ def carry_out(page, request, rows, deed: Deed):
         page.message_user(request, f"Choose {MOST} rows at most.", level=messages.ERROR)
         return None
     if "confirmed" not in request.POST:
-        return confirm_page(page, request, deed, *sorted_out(chosen, deed, {}))
+        return confirm_page(page, request, deed, *sorted_out(chosen, deed))
     go_through(page, request, chosen, deed)
     return None
 
 
 def go_through(page, request, chosen, deed: Deed) -> None:
     """Do it to each row that is as it was shown, and tell of the others."""
-    moved, left = sorted_out(chosen, deed, request.POST)
+    pairs = (it.partition(":") for it in request.POST.get("shown", "").split())
+    agreed = {number: amount for number, _, amount in pairs}
+    moved, left = sorted_out(chosen, deed, agreed)
     for row in moved:
         if refusal := attempt(deed, row):
             left.append((row, refusal))
     tell(page, request, deed, len(chosen) - len(left), left)
 
 
-def sorted_out(chosen, deed: Deed, form):
-    """The rows to be moved, and those that stay as they are, each with its reason."""
+def sorted_out(chosen, deed: Deed, agreed: dict[str, str] | None = None):
+    """The rows to be moved, and those that stay as they are, each with its reason.
+
+    `agreed` are the amounts that somebody was shown, by the numbers of their rows.
+    """
     moved, left = [], []
     for row in chosen:
-        why = deed.leaves(row) or changed_since(row, deed, form)
+        why = deed.leaves(row) or changed_since(row, deed, agreed)
         if why:
             left.append((row, why))
         else:
@@ -99,13 +104,12 @@ def shown(row, deed: Deed) -> str:
     return plain(getattr(row, deed.amount)) if deed.amount else ""
 
 
-def changed_since(row, deed: Deed, form) -> str:
+def changed_since(row, deed: Deed, agreed: dict[str, str] | None) -> str:
     """Why a row is not what the confirm page showed; nothing: it is."""
-    if not deed.amount:
+    if not deed.amount or agreed is None:
         return ""
     amount = plain(getattr(row, deed.amount))
-    told = dict(pair.split(":", 1) for pair in form.get("shown", "").split())
-    if told.get(str(row.pk), amount) == amount:
+    if agreed.get(str(row.pk)) == amount:
         return ""
     return f"it is {amount} {row.currency} by now"
 

@@ -75,7 +75,7 @@ def pay_many(page, request):
 
 def told(deed: Deed, rows) -> dict[str, Any]:
     """What the page shows of the rows: some hundred to pay, how many are left out."""
-    moved, left = sorted_out(rows, deed, {})
+    moved, left = sorted_out(rows, deed)
     now = moved[:AT_ONCE]
     return {
         "deed": deed,
@@ -103,7 +103,8 @@ def deed_of(account, terms):
         return "it is below the minimum" if row.due < terms["minimum"] else ""
 
     def give(row, at):
-        order = Order(row.affiliate.slug, row.due, row.currency, owed=row.balance)
+        whom, owed = row.affiliate.slug, row.balance
+        order = Order(whom, row.due, row.currency, owed=owed, until=until)
         return pay(account, orders=[order], at=at)
 
     return Deed("Pay affiliates", does=give, leaves=left, amount="due"), rows

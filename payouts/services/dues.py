@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from accounts.models.accounts import Account
+from payouts.models.commissions import Purse
 from payouts.models.ledger import LedgerAccount, Move, Place
 from tracking.amounts import ExactSum
 from tracking.money import NOUGHT
@@ -70,13 +71,23 @@ def owed_to(
     return owed
 
 
+def due_to(account: Account, purse: Purse, *, until: datetime) -> Decimal:
+    """What is due to one affiliate, as in `dues_of`. Whoever pays holds the books."""
+    affiliate, currency = purse
+    place = account.ledger_accounts.get(
+        kind=Place.PAYABLE, affiliate=affiliate, currency=currency
+    )
+    later = _approved_since(account, currency, until, only=place)
+    return (place.balance or NOUGHT) - later[place.pk]
+
+
 def _approved_since(
-    account: Account, currency: str, since: datetime
+    account: Account, currency: str, since: datetime, only: LedgerAccount | None = None
 ) -> dict[int, Decimal]:
     """What came to each balance by commissions that were not approved before. One that
     was put back to pending and approved again brings nothing new."""
     brought: dict[tuple[int, int], Decimal] = defaultdict(Decimal)
-    for place, commission, amount in _moved(account, currency, since):
+    for place, commission, amount in _moved(account, currency, since, only):
         brought[place, commission] += amount
     sums: dict[int, Decimal] = defaultdict(Decimal)
     for (place, _), amount in brought.items():
@@ -85,7 +96,7 @@ def _approved_since(
 
 
 def _moved(
-    account: Account, currency: str, since: datetime
+    account: Account, currency: str, since: datetime, only: LedgerAccount | None
 ) -> Iterator[tuple[int, int, Decimal]]:
     """Balance, commission, and what moved in or (below nought) out since then."""
     moves = account.transfers.filter(currency=currency, created_at__gte=since)
@@ -93,6 +104,9 @@ def _moved(
         (Move.APPROVED, "credit", 1),
         (Move.REOPENED, "debit", -1),
     ):
-        sums = moves.filter(kind=kind).order_by().values_list(side, "commission")
+        of_one = {} if only is None else {side: only}
+        sums = (
+            moves.filter(kind=kind, **of_one).order_by().values_list(side, "commission")
+        )
         for place, commission, amount in sums.annotate(ExactSum("amount")):
             yield place, commission, sign * amount

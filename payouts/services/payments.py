@@ -13,9 +13,10 @@ from accounts.exact_json import plain
 from accounts.ids import new_id
 from accounts.models.accounts import Account
 from accounts.services.events import note, note_each
-from payouts.errors import BalanceMoved, BalanceTooLarge, PaymentNotFound
+from payouts.errors import BalanceMoved, BalanceTooLarge, DueMoved, PaymentNotFound
 from payouts.models.commissions import Commission, Purse, Status
 from payouts.models.payments import Payment
+from payouts.services.dues import due_to
 from payouts.services.ledger import Books, hold
 from tracking.amounts import ExactSum
 from tracking.errors import UnknownAffiliate
@@ -29,7 +30,8 @@ class Order:
     """Whom to pay how much; `place` is where it stood among others: `[1].`.
 
     With `owed` it is made only while the balance is just that: of two who pay the
-    same balance at once the second is refused.
+    same balance at once the second is refused. With `until` it is made only while the
+    amount is what was approved before that moment and is still owed.
     """
 
     affiliate_id: str
@@ -37,6 +39,7 @@ class Order:
     currency: str
     place: str = ""
     owed: Decimal | None = None
+    until: datetime | None = None
 
     def purse(self, affiliates: dict[str, int]) -> Purse:
         """Whose money it is, in which currency."""
@@ -60,6 +63,7 @@ def pay(
             books.open()
             for order, purse in zip(orders, purses, strict=True):
                 _refuse_moved(order, books.owed(purse))
+                _refuse_undue(account, order, purse)
             payments = account.payments.bulk_create(
                 Payment(
                     account=account,
@@ -82,6 +86,14 @@ def pay(
 def _refuse_moved(order: Order, owed: Decimal) -> None:
     if order.owed not in (None, owed):
         raise BalanceMoved(balance=plain(owed), currency=order.currency)
+
+
+def _refuse_undue(account: Account, order: Order, purse: Purse) -> None:
+    if order.until is None:
+        return
+    due = due_to(account, purse, until=order.until)
+    if due != order.amount:
+        raise DueMoved(due=plain(due), currency=order.currency)
 
 
 def _book(order: Order, payment: Payment, books: Books) -> None:

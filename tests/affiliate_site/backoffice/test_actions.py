@@ -26,7 +26,9 @@ def chosen(client, page, action, rows, **told):
 
 def confirmed(client, page, action, rows):
     """It was asked for, shown, and confirmed; the messages that came of it."""
-    answer = chosen(client, page, action, rows, confirmed="yes")
+    asked = chosen(client, page, action, rows).context.get("rows", ())
+    shown = " ".join(f"{row.pk}:{amount}" for row, amount in asked)
+    answer = chosen(client, page, action, rows, confirmed="yes", shown=shown)
     assert answer.status_code == 200
     return [str(message) for message in answer.context["messages"]]
 

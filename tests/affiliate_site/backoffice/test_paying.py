@@ -116,6 +116,19 @@ def test_pays_nobody_who_was_not_shown(staff, shop, account):
     assert paid(account) == []
 
 
+@pytest.mark.parametrize("shown", ["", "abc", ":::", "1:999 2"])
+def test_pays_nobody_at_an_amount_that_was_not_shown(staff, shop, account, shown):
+    client = staff()
+    page = client.get(PAGE, terms())
+
+    assert confirm(client, page, shown=[shown]).status_code == 302
+    later = f"{PAGE}?currency=EUR&minimum=0&last_day={TODAY:%Y-%m-%d}"
+    chosen = agreed(page)["_selected_action"]
+    client.post(later, {"_selected_action": chosen, "shown": shown})
+
+    assert paid(account) == []
+
+
 def test_pays_some_and_says_how_many_come_after(staff, shop, account, monkeypatch):
     monkeypatch.setattr("affiliate_site.backoffice.paying.AT_ONCE", 1)
     client = staff()

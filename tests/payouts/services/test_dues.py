@@ -1,10 +1,12 @@
 """Dues: what is owed, and what of it was approved up to a moment."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
+from payouts.errors import DueMoved
 from payouts.services.commissions import approve, disapprove
 from payouts.services.dues import currencies_owed, dues_of
 from payouts.services.payments import Order, cancel_payment, pay
@@ -119,3 +121,19 @@ def test_knows_nothing_of_another_account(shop, account, other_account):
 
     assert due(account) == {}
     assert currencies_owed(account) == []
+
+
+def test_pays_what_is_due_at_that_moment_or_nothing(shop, account):
+    old = earn(shop, "10")
+    ((balance, amount),) = due(account).values()
+    order = Order(shop.mina.slug, amount, "EUR", owed=balance, until=CLOSE)
+    disapprove(account, commission_id=old.pk, at=CLOSE)
+    earn(shop, "10", at=CLOSE)
+
+    with pytest.raises(DueMoved, match="0 EUR of it is due by now"):
+        pay(account, orders=[order], at=CLOSE)
+
+    assert not account.payments.exists()
+    approve(account, commission_id=old.pk, at=CLOSE)
+    pay(account, orders=[replace(order, owed=Decimal(20))], at=CLOSE)
+    assert due(account) == mina("10", "0")
