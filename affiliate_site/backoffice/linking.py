@@ -10,7 +10,7 @@ from django.utils.http import content_disposition_header
 from affiliate_site.backoffice import qr
 from affiliate_site.links import asset_link, referral_link
 
-PICTURED = 20  # memberships of one page whose links have a QR code
+PICTURED = 3  # memberships of one page whose links have a QR code
 
 
 @dataclass(frozen=True)

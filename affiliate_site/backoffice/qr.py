@@ -22,7 +22,8 @@ def inline(link: str) -> SafeString:
 def as_file(link: str) -> bytes:
     """The same as a file of its own, which a printer scales."""
     held = BytesIO()
-    drawn(link).save(held, kind="svg", light="#fff", scale=8, title=link)
+    title = link if link.isprintable() else None  # XML holds no control characters
+    drawn(link).save(held, kind="svg", light="#fff", scale=8, title=title)
     return held.getvalue()
 
 
