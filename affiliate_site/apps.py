@@ -23,3 +23,10 @@ class BackOffice(SimpleAdminConfig):
     def ready(self):
         super().ready()
         import affiliate_site.admin  # noqa: F401 - registering is its purpose
+
+
+class GuardedBackOffice(BackOffice):
+    """The same, with a second factor for whoever uses one."""
+
+    default_site = "affiliate_site.backoffice.second_factor.GuardedSite"
+    default = False

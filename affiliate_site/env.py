@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ def switch(name: str) -> bool:
     if value not in ON + OFF:
         raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}")
     return value in ON
+
+
+def extra(name: str, package: str, module: str) -> bool:
+    """`on` or `off`; on needs a package that is not installed by itself."""
+    is_on = switch(name)
+    if is_on and find_spec(module) is None:
+        raise ImproperlyConfigured(f"{name} is on, but {package} is not installed")
+    return is_on
 
 
 def number(name: str, default: int, *, least: int) -> int:
@@ -181,6 +190,7 @@ BEHIND_TLS = PUBLIC_URL.startswith("https://")
 TRUSTED_PROXY_COUNT = number("TRUSTED_PROXY_COUNT", 0, least=0)
 PGBOUNCER = switch("PGBOUNCER")
 DEMO = switch("DEMO")
+STAFF_OTP = extra("STAFF_OTP", "django-otp", "django_otp")
 EMAIL_URL = text("EMAIL_URL")
 EMAIL = email()
 DEFAULT_FROM_EMAIL = text("DEFAULT_FROM_EMAIL", "affiliate-site@localhost")

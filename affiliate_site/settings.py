@@ -1,7 +1,7 @@
 """Settings: one file, the same for everyone; differences come from env.py."""
 
 from affiliate_site import env
-from affiliate_site.backoffice.look import LOOK
+from affiliate_site.backoffice.look import ACCOUNT_LINKS, LOOK
 from affiliate_site.logs import configure
 
 DEBUG = env.DEBUG
@@ -13,13 +13,14 @@ TRUSTED_PROXY_COUNT = env.TRUSTED_PROXY_COUNT
 DEMO = env.DEMO
 WEBHOOK_ALLOWED_HOSTS = env.WEBHOOK_ALLOWED_HOSTS
 
+BACK_OFFICE = "GuardedBackOffice" if env.STAFF_OTP else "BackOffice"
 INSTALLED_APPS = [
     "affiliate_site.apps.AffiliateSite",
     "payouts",
     "tracking",
     "accounts",
     "unfold.apps.BasicAppConfig",  # before the admin, whose templates it takes over
-    "affiliate_site.apps.BackOffice",
+    f"affiliate_site.apps.{BACK_OFFICE}",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -115,7 +116,12 @@ FORMAT_MODULE_PATH = "affiliate_site.formats"  # of the back office; not of the 
 
 # The back office, and signing in to it.
 
-UNFOLD = LOOK
+UNFOLD: dict = LOOK
+
+if env.STAFF_OTP:
+    INSTALLED_APPS += ["django_otp", "django_otp.plugins.otp_totp"]
+    UNFOLD = LOOK | {"ACCOUNT": {"navigation": ACCOUNT_LINKS}}
+    OTP_TOTP_ISSUER = LOOK["SITE_TITLE"]
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["affiliate_site.roles.ByRole"]
@@ -182,10 +188,13 @@ SILENCED_SYSTEM_CHECKS = [
 ]
 
 
-# What receivers of an event are told: the one plug through which the floors below get
-# what only the roof knows.
+# The two plugs through which the floors below get what only the roof knows: what
+# receivers of an event are told, and how a second factor is taken away.
 
 EVENT_BODY = "affiliate_site.webhooks.bodies.render"
+DROP_SECOND_FACTOR = (
+    "affiliate_site.backoffice.second_factor.drop" if env.STAFF_OTP else ""
+)
 
 
 # Notices to the owners of an account.

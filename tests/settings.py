@@ -7,6 +7,8 @@ import tempfile
 
 os.environ.setdefault("SECRET_KEY", "a-secret-for-tests-alone-that-signs-nothing-real")
 os.environ.setdefault("LOG_FORMAT", "json")
+# Who has no device notices nothing of it.
+os.environ.setdefault("STAFF_OTP", "on")
 
 from affiliate_site.settings import *  # noqa: F403
 from affiliate_site.settings import DATABASES, INSTALLED_APPS

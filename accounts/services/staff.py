@@ -6,10 +6,12 @@ account keeps an owner who can sign in, however many change it at once.
 
 from datetime import datetime
 
+from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
+from django.utils.module_loading import import_string
 
 from accounts.errors import (
     LastOwner,
@@ -64,7 +66,8 @@ def invite_staff(
 def new_password(
     account: Account, *, email: str, by: User | None = None, at: datetime
 ) -> str:
-    """Give somebody another password, made here; what they are signed in to ends."""
+    """Give somebody another password, made here; what they are signed in to ends, and
+    a second factor is asked for no more: its device may be lost."""
     made = random_text(PASSWORD_LENGTH)
     with transaction.atomic():
         if by is None:
@@ -74,6 +77,7 @@ def new_password(
         user.set_password(made)
         account.staff.filter(pk=user.pk).update(password=user.password)
         note(account, "staff.password_renewed", account, at=at, number=user.pk)
+        drop_second_factor(user, at=at)
     return made
 
 
@@ -81,6 +85,20 @@ def note_own_password(user: User, *, at: datetime) -> None:
     """Write down that somebody changed the own password."""
     if user.account is not None:
         note(user.account, "staff.password_changed", user.account, at=at)
+
+
+def drop_second_factor(user: User, *, at: datetime) -> None:
+    """Let somebody in by the password alone."""
+    drop = settings.DROP_SECOND_FACTOR
+    if drop and import_string(drop)(user):
+        note_second_factor(user, "removed", at=at)
+
+
+def note_second_factor(user: User, what: str, *, at: datetime) -> None:
+    """Write down that a second factor was added, or removed; nothing of its secret."""
+    if user.account is not None:
+        kind = f"staff.second_factor_{what}"
+        note(user.account, kind, user.account, at=at, number=user.pk)
 
 
 def change_role(
@@ -131,6 +149,7 @@ def activate(account: Account, *, email: str, by: User, at: datetime) -> str:
         user.set_password(made)
         write_sign_in(account, user)
         note(account, "staff.activated", account, at=at, number=user.pk)
+        drop_second_factor(user, at=at)
     return made
 
 

@@ -53,6 +53,12 @@ def is_asked(column: str, query: str):
     return compare
 
 
+# In the menu of who is signed in, where there is more than the password to see to.
+ACCOUNT_LINKS = [
+    {"title": "Change password", "link": reverse_lazy("admin:password_change")},
+    {"title": "Second factor", "link": reverse_lazy("admin:second_factor")},
+]
+
 LOOK = {
     "SITE_TITLE": "Affiliate Site",
     "SITE_HEADER": "Affiliate Site",

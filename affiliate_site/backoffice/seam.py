@@ -12,6 +12,7 @@ from django.urls import path
 from django.utils import timezone
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
+from unfold.forms import AuthenticationForm as SignInForm
 from unfold.paginator import InfinitePaginator
 from unfold.sites import UnfoldAdminSite
 from unfold.views import ChangeList
@@ -29,9 +30,11 @@ __all__ = [
     "Inline",
     "Page",
     "ReadOnlyPage",
+    "SignInForm",
     "StaffSite",
     "action",
     "display",
+    "refuse_too_many",
     "register",
 ]
 
@@ -48,14 +51,15 @@ class StaffSite(UnfoldAdminSite):
         """A wrong password is a wrong password; too many of them wait."""
         if request.method == "POST":
             email = request.POST.get("username", "")
-            if too_many_sign_ins(request, email):
-                return HttpResponse(TOO_MANY, status=429, content_type="text/plain")
+            if refusal := refuse_too_many(request, email):
+                return refusal
         return super().login(request, extra_context)
 
     def password_change(self, request, extra_context=None):
         """Guessing the old one is guessing too; a new one is noted."""
-        if request.method == "POST" and too_many_sign_ins(request, request.user.email):
-            return HttpResponse(TOO_MANY, status=429, content_type="text/plain")
+        guesses = request.method == "POST"
+        if guesses and (refusal := refuse_too_many(request, request.user.email)):
+            return refusal
         response = super().password_change(request, extra_context)
         if request.method == "POST" and response.status_code == REDIRECT:
             note_own_password(request.user, at=timezone.now())
@@ -73,6 +77,13 @@ class StaffSite(UnfoldAdminSite):
 
         known.__dict__.update(view.__dict__)
         return super().admin_view(known, cacheable)
+
+
+def refuse_too_many(request, email: str) -> HttpResponse | None:
+    """Count one guess of who somebody is; the answer, where there were too many."""
+    if not too_many_sign_ins(request, email):
+        return None
+    return HttpResponse(TOO_MANY, status=429, content_type="text/plain")
 
 
 class Rows(ChangeList):

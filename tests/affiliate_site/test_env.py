@@ -39,6 +39,7 @@ ODD = [
     ("DEBUG", "2"),
     ("PGBOUNCER", "transaction"),
     ("PGBOUNCER", "ön"),
+    ("STAFF_OTP", "maybe"),
     ("TRUSTED_PROXY_COUNT", "-1"),
     ("TRUSTED_PROXY_COUNT", "one"),
     ("TRUSTED_PROXY_COUNT", "1.0"),
@@ -107,6 +108,7 @@ DEFAULTS = {
     "PUBLIC_URL": "http://127.0.0.1:8000",
     "TRUSTED_PROXY_COUNT": 0,
     "PGBOUNCER": False,
+    "STAFF_OTP": False,
     "WEB_CONCURRENCY": 2,
     "WEB_THREADS": 4,
     "LOG_LEVEL": "INFO",
@@ -130,6 +132,7 @@ READ = [
     ("DEBUG", "off", "DEBUG", False),
     ("DEBUG", "0", "DEBUG", False),
     ("PGBOUNCER", " on ", "PGBOUNCER", True),
+    ("STAFF_OTP", "on", "STAFF_OTP", True),
     ("TRUSTED_PROXY_COUNT", "2", "TRUSTED_PROXY_COUNT", 2),
     ("WEB_CONCURRENCY", "1", "WEB_CONCURRENCY", 1),
     ("WEB_THREADS", "16", "WEB_THREADS", 16),
@@ -294,6 +297,14 @@ def test_reads_only_secrets_from_files(start, tmp_path, name):
     started = vars(start(**{f"{name}_FILE": str(file)}))
 
     assert started[name] == DEFAULTS[name]
+
+
+def test_refuses_an_extra_that_is_not_installed(start, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    with pytest.raises(ImproperlyConfigured, match=r"STAFF_OTP .* django-otp"):
+        start(STAFF_OTP="on")
+    assert not start().STAFF_OTP
 
 
 # The start itself

@@ -5,6 +5,8 @@ import re
 import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.utils import timezone
+from django_otp.oath import totp
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models.keys import Role
 from accounts.services.keys import recognise
@@ -53,6 +55,12 @@ class Office:
     def confirm(self):
         """The message that comes of it."""
         self.page.click("form button.bg-primary-600")
+        self.page.wait_for_load_state("load")
+        return self.page.inner_text("body")
+
+    def confirm_by(self, button):
+        """The same, by a button of this name."""
+        self.page.click(f'button:has-text("{button}")')
         self.page.wait_for_load_state("load")
         return self.page.inner_text("body")
 
@@ -217,3 +225,29 @@ def test_decides_on_the_rows_of_all_pages(office, shop):
     office.page.click("button[name=index]")
 
     assert "51 of commissions, together 51 EUR" in office.page.inner_text("#content")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_adds_a_second_factor_and_signs_in_with_it(office, shop, width):
+    office.page.set_viewport_size({"width": width, "height": 800})
+    office.open("second-factor/")
+    office.page.click("text=Add a device")
+    office.page.wait_for_selector(".office-qr svg")
+    shown = "document.documentElement.scrollWidth <= window.innerWidth"
+    assert office.page.evaluate(shown)
+    device = TOTPDevice.objects.get(user__account=shop.account)
+    office.page.fill("#code", f"{totp(device.bin_key):06d}")
+    told = office.confirm_by("Confirm")
+    assert "The second factor is on" in told
+
+    office.page.context.clear_cookies()
+    office.open("")
+    office.page.fill("#id_username", device.user.email)
+    office.page.fill("#id_password", PASSWORD)
+    office.page.fill("#id_code", f"{totp(device.bin_key, drift=1):06d}")
+    office.page.click("button[type=submit]")
+    office.page.wait_for_url(f"{office.home}/admin/")
+
+    office.open("second-factor/")
+    office.page.fill("#proof", PASSWORD)
+    assert "The second factor is off" in office.confirm_by("Remove the second factor")

@@ -220,6 +220,11 @@ def test_walks_every_address_that_there_is():
     assert found <= {
         "index",
         "search",
+        # Of whoever is signed in: test_second_factor.py
+        "second_factor",
+        "second_factor_begin",
+        "second_factor_confirm",
+        "second_factor_remove",
         "login",
         "logout",
         "password_change",
