@@ -56,6 +56,7 @@ class Visits:
             "a membership with links": f"tracking/enrolment/{membership}/change/",
             "adding a key": "accounts/apikey/add/",
             "adding a webhook": "accounts/webhookendpoint/add/",
+            "the second factor": "second-factor/",
         }
 
     def each(self):
