@@ -26,7 +26,10 @@ class Event(Owned):
     objects = OwnedQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["account", "-id"], name="diary_newest_first")]
+        indexes = [
+            models.Index(fields=["account", "-id"], name="diary_newest_first"),
+            models.Index(fields=["account", "subject"], name="diary_of_subject"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"

@@ -197,6 +197,7 @@ class Delivery(Owned):
             )
         ]
         indexes = [
+            models.Index(fields=["account", "webhook_id"], name="deliveries_by_id"),
             models.Index(
                 fields=["account", "endpoint", "due_at"],
                 condition=models.Q(due_at__isnull=False),

@@ -10,8 +10,8 @@ class DiaryPage(ReadOnlyPage):
     """One line for every change."""
 
     list_display = ("created_at", "kind", "subject", "actor", "told")
-    search_fields = ("subject__exact", "kind__exact")
-    search_help_text = "A subject like affiliate:adastone, or a kind, whole"
+    search_fields = ("subject__exact",)
+    search_help_text = "A subject like affiliate:adastone, whole"
     ordering = ("-id",)
     exclude = ("facts",)
     readonly_fields = ("told",)

@@ -20,7 +20,7 @@ class BalancePage(ReadOnlyPage):
 
     list_display = ("affiliate", "owed", "currency")
     list_select_related = ("affiliate",)
-    search_fields = ("affiliate__slug__exact", "currency__exact")
+    search_fields = ("affiliate__slug__exact",)
     lookups = ("balance__gt",)
     ordering = ("-balance", "id")
     exclude = ("balance",)

@@ -344,3 +344,33 @@ def test_never_fails_over_what_it_is_asked(staff, model, asked):
 )
 def test_refuses_odd_addresses(staff, path):
     assert staff().get(path).status_code in (302, 400, 404)
+
+
+# Searched without an index of its own: some dozens of rows an account.
+FEW = {
+    ("tracking.Program", "title"),
+    ("tracking.AffiliateGroup", "title"),
+    ("accounts.ApiKey", "prefix"),
+    ("accounts.User", "email"),
+    ("accounts.WebhookEndpoint", "affiliate"),
+    ("payouts.LedgerAccount", "affiliate"),  # two rows an affiliate and currency
+}
+
+
+@pytest.mark.parametrize("model", PAGES, ids=label)
+def test_searches_whole_words_that_an_index_finds(model):
+    for name in PAGES[model].search_fields:
+        path, _, how = name.rpartition("__")
+        relation, _, column = path.rpartition("__")
+        target = model._meta.get_field(relation).related_model if relation else model
+        begins = [
+            list(rule.fields)[:2]
+            for rule in [*target._meta.constraints, *target._meta.indexes]
+            if hasattr(rule, "fields")
+        ]
+        assert how == "exact"
+        assert ["account", column] in begins or (label(target), column) in FEW
+        if relation:
+            rules = [*model._meta.constraints, *model._meta.indexes]
+            firsts = [list(getattr(rule, "fields", ()))[:2] for rule in rules]
+            assert ["account", relation] in firsts or (label(model), relation) in FEW
