@@ -69,5 +69,5 @@ PAYMENT_ACTS = {
     "cancel": cancel_each,
     "approve": approve_each,
     "look": look,
-    "decide": decide_by_turns,
+    "decide_by_turns": decide_by_turns,
 }

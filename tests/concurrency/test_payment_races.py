@@ -210,7 +210,8 @@ def test_counts_a_day_as_it_stands_whoever_changed_it_meanwhile(workers, shop, r
 
     for _ in range(rounds):
         deciding = [
-            task(shop, "decide", commission=number, times=5) for number in numbers
+            task(shop, "decide_by_turns", commission=number, times=5)
+            for number in numbers
         ]
         workers.do(*deciding, *[looking] * (PROCESSES - len(deciding)))
 

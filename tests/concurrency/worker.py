@@ -79,10 +79,10 @@ def work() -> None:
             decisions[goal](account, commission_id=commission, at=AT)
 
     acts = {"sell": sell, "decide": decide}
-    acts |= PAYMENT_ACTS
-    acts |= AFFILIATE_ACTS
-    acts |= SALE_ACTS
-    acts |= STAFF_ACTS
+    for more in (PAYMENT_ACTS, AFFILIATE_ACTS, SALE_ACTS, STAFF_ACTS):
+        if taken := set(acts) & set(more):
+            raise ValueError(f"two acts have one name: {taken}")
+        acts |= more
     connection.ensure_connection()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
