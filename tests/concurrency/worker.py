@@ -45,6 +45,14 @@ class Workers:
             process.communicate(timeout=30)
 
 
+def together(*sets: dict) -> dict:
+    """All acts by their names; no two have one."""
+    acts = {name: act for some in sets for name, act in some.items()}
+    if len(acts) != sum(map(len, sets)):
+        raise ValueError("two acts have one name")
+    return acts
+
+
 def work() -> None:
     """Answer with what the act tells, `done` or the name of the refusal, until there
     is no more."""
@@ -78,11 +86,8 @@ def work() -> None:
         for goal in goals:
             decisions[goal](account, commission_id=commission, at=AT)
 
-    acts = {"sell": sell, "decide": decide}
-    for more in (PAYMENT_ACTS, AFFILIATE_ACTS, SALE_ACTS, STAFF_ACTS):
-        if taken := set(acts) & set(more):
-            raise ValueError(f"two acts have one name: {taken}")
-        acts |= more
+    ours = {"sell": sell, "decide": decide}
+    acts = together(ours, PAYMENT_ACTS, AFFILIATE_ACTS, SALE_ACTS, STAFF_ACTS)
     connection.ensure_connection()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
