@@ -1,4 +1,4 @@
-"""Who acts, for the diary and the log alone; no rule may read it."""
+"""The current actor, for the audit log and the request log only."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Actor:
-    """The one behind a change: an API key, a command, nobody known."""
+    """Who makes a change: an API key, a user, a command, or the system."""
 
     name: str = "system"
     trace_id: str = ""
 
 
-NOBODY = Actor()
+SYSTEM_ACTOR = Actor()
 
-_actor: ContextVar[Actor] = ContextVar("actor", default=NOBODY)
+_actor: ContextVar[Actor] = ContextVar("actor", default=SYSTEM_ACTOR)
 
 
-def present_actor() -> Actor:
-    """Who acts at this moment."""
+def get_actor() -> Actor:
+    """Return the current actor."""
     return _actor.get()
 
 
 @contextmanager
-def acting(name: str, trace_id: str = "") -> Iterator[None]:
-    """Everything noted inside was done by this actor."""
+def use_actor(name: str, trace_id: str = "") -> Iterator[None]:
+    """Make this the current actor within the block."""
     token = _actor.set(Actor(name=name, trace_id=trace_id))
     try:
         yield
@@ -34,6 +34,6 @@ def acting(name: str, trace_id: str = "") -> Iterator[None]:
         _actor.reset(token)
 
 
-def known_as(name: str) -> None:
-    """From here to the end of `acting`, it is this one who acts."""
+def set_actor(name: str) -> None:
+    """Rename the current actor until the end of the enclosing `use_actor`."""
     _actor.set(replace(_actor.get(), name=name))

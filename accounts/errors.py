@@ -1,25 +1,25 @@
-"""Refusals of the domain: three kinds, and nothing about HTTP in them.
+"""Business errors of three kinds: invalid input, not found and conflict.
 
-A leaf is a fact with its text on the class: `raise DuplicateConversion(external_id=…)`.
-A fact may stand in the text as `{name}`. There is no kind for missing rights: every
-refusal of that sort is the door's.
+Each error class has its message: `raise DuplicateConversion(external_id=…)`. Keyword
+arguments fill the placeholders of the message, e.g. `{external_id}`. HTTP statuses and
+missing permissions are the concern of the API layer.
 """
 
 from typing import Any, ClassVar
 
 
 class DomainError(Exception):
-    """The domain says no; `text` tells the caller why."""
+    """A business error; `text` is the message for the caller."""
 
     message: ClassVar[str] = ""
     message_raw: ClassVar[str | None] = None  # with {{ placeholders }}; None: message
-    property_path: ClassVar[str | None] = None  # the field it speaks of, if it does
+    property_path: ClassVar[str | None] = None  # the field in question, if any
 
-    def __init__(self, **facts: Any) -> None:
-        super().__init__(facts)
-        self.facts = facts
-        self.text = self.message.format(**facts)
-        self.path = facts.get("path", self.property_path)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(params)
+        self.params = params
+        self.text = self.message.format(**params)
+        self.path = params.get("path", self.property_path)
 
     @property
     def raw(self) -> str:
@@ -29,66 +29,66 @@ class DomainError(Exception):
         return self.text
 
 
-class Rejected(DomainError):
-    """The request is wrong, and the text says what to change."""
+class InvalidInput(DomainError):
+    """The request is invalid."""
 
 
-class Missing(DomainError):
-    """There is no such thing in this account."""
+class NotFound(DomainError):
+    """The account has no such object."""
 
 
 class Conflict(DomainError):
-    """The thing is in a state that does not allow this."""
+    """The state of the object does not allow the operation."""
 
     code: ClassVar[str] = ""
 
 
-class AccountLocked(Rejected):
-    """Tracking is refused while the account is locked."""
+class AccountLocked(InvalidInput):
+    """A locked account accepts no tracking requests."""
 
     message = "Advertiser account locked"
 
 
-class UnknownAccount(Missing):
+class AccountNotFound(NotFound):
     """No account has this slug."""
 
-    message = "There is no account '{slug}'"
+    message = "Account '{slug}' not found"
 
 
-class UnknownPlan(Missing):
+class PlanNotFound(NotFound):
     """No plan has this name."""
 
-    message = "There is no plan '{plan}'; the plans are {plans}"
+    message = "Plan '{plan}' not found; available plans: {plans}"
 
 
-class AccountExists(Rejected):
-    """An account's slug is taken once, for the whole site."""
+class DuplicateAccount(InvalidInput):
+    """Another account has this slug."""
 
-    message = "There is an account '{slug}' already"
+    message = "Account '{slug}' already exists"
 
 
 class IdempotencyKeyReused(Conflict):
-    """A key names one request."""
+    """The key was used for a different request."""
 
     message = "This Idempotency-Key was used for another request."
     code = "idempotency_key_reused"
 
 
 class IdempotencyInProgress(Conflict):
-    """The first request with this key has not ended in time."""
+    """The first request with this key did not finish in time."""
 
     message = "A request with this Idempotency-Key is still in progress."
     code = "idempotency_in_progress"
 
 
-class OddSetting(Rejected):
-    """Nothing can be run with this setting."""
+class InvalidSetting(InvalidInput):
+    """The value of a setting is invalid."""
 
     message = "{setting} must be {rule}"
 
 
-class OddSlug(Rejected):
-    """A slug goes into addresses and commands, so its letters are few."""
+class InvalidSlug(InvalidInput):
+    """The text is not a valid slug."""
 
     message = (
         "'{slug}' is not a slug: 1 to 64 lower-case letters, digits and dashes,"
@@ -96,101 +96,101 @@ class OddSlug(Rejected):
     )
 
 
-class OddUrl(Rejected):
-    """A URL that the house does not call."""
+class InvalidUrl(InvalidInput):
+    """The URL of a webhook is malformed or not allowed."""
 
-    message = "The URL cannot be called: {why}"
-
-
-class UnknownEventName(Rejected):
-    """Nobody is ever told of such an event."""
-
-    message = "There is no event '{name}'; the events are {names}"
+    message = "Invalid URL: {reason}"
 
 
-class UnknownWebhook(Missing):
-    """The account has no endpoint with this id."""
+class UnknownEventName(InvalidInput):
+    """No webhook event has this name."""
 
-    message = "The account has no webhook '{webhook}'"
-
-
-class WebhookUnsigned(Conflict):
-    """An affiliate's postback has no secret."""
-
-    message = "'{webhook}' is an affiliate's postback, and those are not signed"
+    message = "Unknown event '{name}'; available events: {names}"
 
 
-class WebhookExists(Rejected):
-    """The same URL would be told of the same events twice."""
+class WebhookNotFound(NotFound):
+    """The account has no endpoint with this ID."""
 
-    message = "'{webhook}' tells this URL of the same events already"
+    message = "Webhook '{webhook}' not found"
 
 
-class WebhookForlorn(Conflict):
-    """Nobody is left whose sales a postback could tell of."""
+class PostbackNotSigned(Conflict):
+    """An affiliate postback has no secret."""
 
-    message = "'{webhook}' is the postback of an affiliate who was removed"
+    message = "'{webhook}' is an affiliate postback; postbacks are not signed"
+
+
+class DuplicateWebhook(InvalidInput):
+    """An enabled webhook has the same URL and events."""
+
+    message = "Webhook '{webhook}' already has this URL and these events"
+
+
+class WebhookOwnerDeleted(Conflict):
+    """The affiliate of the postback was deleted."""
+
+    message = "The affiliate of postback '{webhook}' was deleted"
 
 
 class WebhookDisabled(Conflict):
-    """Nothing is sent to a disabled endpoint."""
+    """A disabled endpoint receives no deliveries."""
 
     message = "The webhook '{webhook}' is disabled: enable it first"
 
 
-class UnknownDelivery(Missing):
-    """The account has no delivery with this number."""
+class DeliveryNotFound(NotFound):
+    """The account has no delivery with this ID."""
 
-    message = "The account has no delivery {number}; they are kept for 30 days"
-
-
-class StaffExists(Rejected):
-    """An e-mail address signs in to one account."""
-
-    message = "There is a sign-in '{email}' already"
+    message = "Delivery {delivery_id} not found; deliveries are kept for 30 days"
 
 
-class UnknownStaff(Missing):
-    """The account has no member of staff with this address."""
+class DuplicateStaffUser(InvalidInput):
+    """Another user, of any account, has this e-mail address."""
 
-    message = "The account has no sign-in '{email}'"
-
-
-class StaffActive(Conflict):
-    """Nobody is let in again who never was kept out."""
-
-    message = "'{email}' is active already"
+    message = "A user with e-mail '{email}' already exists"
 
 
-class LastOwner(Conflict):
-    """Somebody has to be left who manages the account."""
+class StaffUserNotFound(NotFound):
+    """The account has no staff user with this e-mail address."""
+
+    message = "User '{email}' not found"
+
+
+class StaffUserAlreadyActive(Conflict):
+    """The user is not deactivated."""
+
+    message = "'{email}' is already active"
+
+
+class LastOwnerRequired(Conflict):
+    """An account must keep at least one active owner."""
 
     message = (
-        "'{email}' is the last owner who can sign in: make somebody else one first"
+        "'{email}' is the last active owner; give another user the owner role first"
     )
 
 
-class OwnerNoMore(Conflict):
-    """Two owners act at once, and one of them was quicker."""
+class NotAccountOwner(Conflict):
+    """The acting user lost the owner role in the meantime."""
 
-    message = "You are no owner of this account any more: ask one"
-
-
-class OwnSignIn(Conflict):
-    """Nobody locks themselves out by mistake."""
-
-    message = "This is your own sign-in: ask another owner"
+    message = "You are no longer an owner of this account"
 
 
-class UnknownKey(Missing):
+class OwnUserNotModifiable(Conflict):
+    """Owners cannot change their own role or deactivate themselves."""
+
+    message = "You cannot change your own user; ask another owner"
+
+
+class ApiKeyNotFound(NotFound):
     """The account has no key with this prefix."""
 
-    message = "The account has no API key that begins with '{prefix}'"
+    message = "API key with prefix '{prefix}' not found"
 
 
-class Several(Rejected):
-    """Several fields are wrong at once."""
+class ErrorList(InvalidInput):
+    """Several errors of one request."""
 
-    def __init__(self, refusals: list[Rejected]) -> None:
+    def __init__(self, errors: list[InvalidInput]) -> None:
         super().__init__()
-        self.refusals = refusals
+        self.errors = errors

@@ -1,4 +1,4 @@
-"""Identifiers that others see: made here, guessed nowhere."""
+"""Generate and parse the identifiers that appear in the API."""
 
 import re
 import secrets
@@ -7,36 +7,36 @@ import time
 import uuid
 import zlib
 
-ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits
+ALPHANUMERIC = string.ascii_uppercase + string.ascii_lowercase + string.digits
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
-SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
+SLUG_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
 
 
-def random_text(length: int, alphabet: str = ALPHABET) -> str:
-    """Random characters of the alphabet, from the system's own source."""
+def generate_random_text(length: int, alphabet: str = ALPHANUMERIC) -> str:
+    """Return cryptographically random characters of the alphabet."""
     return "".join(secrets.choice(alphabet) for _ in range(length))
 
 
-def new_id(prefix: str) -> str:
-    """`cu_` and sixteen random letters and digits."""
-    return f"{prefix}_{random_text(16)}"
+def generate_public_id(prefix: str) -> str:
+    """Return the prefix, `_` and 16 random letters and digits, e.g. `cu_…`."""
+    return f"{prefix}_{generate_random_text(16)}"
 
 
-def new_hex(digits: int) -> str:
-    """Random lower-case hex digits."""
+def generate_hex(digits: int) -> str:
+    """Return random lower-case hex digits."""
     return secrets.token_hex(digits)[:digits]
 
 
-def time_ordered_uuid() -> uuid.UUID:
-    """A version 7 UUID: the newest lie together in an index (RFC 9562, 5.7)."""
+def generate_uuid7() -> uuid.UUID:
+    """Return a version 7 UUID, which is ordered by time (RFC 9562, section 5.7)."""
     milliseconds = time.time_ns() // 1_000_000
     number = (milliseconds << 80) | secrets.randbits(80)
     number &= ~(0xF << 76) & ~(0x3 << 62)
     return uuid.UUID(int=number | (7 << 76) | (2 << 62))
 
 
-def base62(number: int, width: int) -> str:
-    """A number in base 62, zero-padded on the left."""
+def encode_base62(number: int, width: int) -> str:
+    """Encode a number in base 62, zero-padded on the left."""
     digits = ""
     while number:
         number, digit = divmod(number, 62)
@@ -44,15 +44,15 @@ def base62(number: int, width: int) -> str:
     return digits.rjust(width, BASE62[0])
 
 
-def checksum(text: str) -> str:
-    """Six base62 characters of CRC32: a typing error shows without a database."""
-    return base62(zlib.crc32(text.encode()), 6)
+def calculate_checksum(text: str) -> str:
+    """Return the CRC32 of the text as six base62 characters."""
+    return encode_base62(zlib.crc32(text.encode()), 6)
 
 
-NUMBERED = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{6})", re.ASCII)
+NUMBERED_ID_PATTERN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{6})", re.ASCII)
 
 
-def numbered(text: str) -> tuple[int, str] | None:
-    """The number and the hex digits of `4-b81d20`; None for any other text."""
-    match = NUMBERED.fullmatch(text)
+def parse_numbered_id(text: str) -> tuple[int, str] | None:
+    """Parse an ID like `4-b81d20` into number and hex digits; None for other texts."""
+    match = NUMBERED_ID_PATTERN.fullmatch(text)
     return (int(match[1]), match[2]) if match else None

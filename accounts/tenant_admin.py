@@ -1,7 +1,7 @@
-"""TenantAdmin: what staff may see and touch of an account's rows; plain Django.
+"""TenantAdmin: a ModelAdmin restricted to the rows of the signed-in user's account.
 
-Each door of the admin is shut for another account's rows: lists, forms, forged ids,
-choices, autocompletes, actions, delete pages and history.
+The rows of other accounts are inaccessible everywhere in the admin: lists, forms,
+forged IDs, choices, autocompletes, actions, delete pages and history.
 """
 
 from functools import reduce
@@ -13,82 +13,84 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest
 
-from accounts.models.accounts import Account, Owned
+from accounts.models.accounts import Account, TenantModel
 from accounts.models.users import User
 
-MOST_FOUND = 1000  # things of which the rows are told, by one search
-DAYS = ("created_at__gte", "created_at__lt")
+MAX_SEARCH_MATCHES = 1000  # related objects that one search considers
+DATE_LOOKUPS = ("created_at__gte", "created_at__lt")
 Row = TypeVar("Row", bound=models.Model)
 
 
-def own_rows(rows: models.QuerySet[Row], user: User) -> models.QuerySet[Row]:
-    """What a user may see of these rows: staff those of their account, operators all.
+def filter_for_user(rows: models.QuerySet[Row], user: User) -> models.QuerySet[Row]:
+    """Return the rows a user may see: staff those of their account, operators all.
 
-    A model without an account holds nobody's secret (plans) or is the account itself.
+    A model without an account is the account itself or public (plans).
     """
     if user.is_superuser:
         return rows
     if rows.model is Account:
         return rows.filter(pk=user.account_id)
-    if issubclass(rows.model, Owned | User):
+    if issubclass(rows.model, TenantModel | User):
         return rows.filter(account_id=user.account_id)
     return rows
 
 
-class OwnRows:
-    """For pages and inlines alike: rows and choices of the account, and no others."""
+class TenantScopeMixin:
+    """Restrict the rows and choices of pages and inlines to the user's account."""
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        """Where every list, form, action and autocomplete begins."""
-        return own_rows(super().get_queryset(request), signed_in(request))  # type: ignore[misc]
+        """Return the rows of every list, form, action and autocomplete."""
+        return filter_for_user(super().get_queryset(request), get_user(request))  # type: ignore[misc]
 
     def formfield_for_foreignkey(
         self, db_field: Any, request: HttpRequest, **kwargs: Any
     ) -> Any:
-        """The choices of a form, and what a forged one is compared with."""
-        kwargs["queryset"] = self._choices(db_field, request)
+        """Restrict the choices of a form field, which also rejects forged values."""
+        kwargs["queryset"] = self._get_choices(db_field, request)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
 
     def formfield_for_manytomany(
         self, db_field: Any, request: HttpRequest, **kwargs: Any
     ) -> Any:
-        """The same, for several at once."""
-        kwargs["queryset"] = self._choices(db_field, request)
+        """Restrict the choices of a form field of several values."""
+        kwargs["queryset"] = self._get_choices(db_field, request)
         return super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._is_own(request, obj) and super().has_view_permission(request, obj)  # type: ignore[misc]
+        return self._is_own_row(request, obj) and super().has_view_permission(  # type: ignore[misc]
+            request, obj
+        )
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._is_own(request, obj) and super().has_change_permission(  # type: ignore[misc]
+        return self._is_own_row(request, obj) and super().has_change_permission(  # type: ignore[misc]
             request, obj
         )
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._is_own(request, obj) and super().has_delete_permission(  # type: ignore[misc]
+        return self._is_own_row(request, obj) and super().has_delete_permission(  # type: ignore[misc]
             request, obj
         )
 
     @staticmethod
-    def _choices(db_field: Any, request: HttpRequest) -> models.QuerySet[Any]:
+    def _get_choices(db_field: Any, request: HttpRequest) -> models.QuerySet[Any]:
         model: Any = db_field.remote_field.model
-        return own_rows(model._base_manager.all(), signed_in(request))
+        return filter_for_user(model._base_manager.all(), get_user(request))
 
     @staticmethod
-    def _is_own(request: HttpRequest, obj: Any) -> bool:
-        user = signed_in(request)
+    def _is_own_row(request: HttpRequest, obj: Any) -> bool:
+        user = get_user(request)
         if obj is None or user.is_superuser:
             return True
         account = obj.pk if isinstance(obj, Account) else obj.account_id
         return bool(account == user.account_id)
 
 
-class TenantAdmin(OwnRows, admin.ModelAdmin):  # type: ignore[type-arg]
-    """A page over one model of an account; the account is never asked for."""
+class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
+    """The admin of a model of an account; the account is never a form field."""
 
-    # What the address of a list may ask besides its filters: no other column, and no
-    # comparison that would tell a hidden one letter by letter.
-    lookups: tuple[str, ...] = ()
+    # Lookups allowed in the URL of a list in addition to its filters. Others could
+    # reveal a hidden column letter by letter.
+    extra_lookups: tuple[str, ...] = ()
     show_full_result_count = False
     list_per_page = 50
     list_max_show_all = 0
@@ -96,25 +98,27 @@ class TenantAdmin(OwnRows, admin.ModelAdmin):  # type: ignore[type-arg]
     def lookup_allowed(
         self, lookup: str, value: str, request: HttpRequest | None = None
     ) -> bool:
-        """Filters of the list, the days that a number counts, and what a page names."""
+        """Allow the filters of the list, dates of creation, and `extra_lookups`."""
         filters: list[Any] = list(self.list_filter)
-        columns = [it for it in filters if isinstance(it, str)]
-        own = [it.parameter_name for it in filters if not isinstance(it, str)]
+        fields = [each for each in filters if isinstance(each, str)]
+        parameters = [
+            each.parameter_name for each in filters if not isinstance(each, str)
+        ]
         return lookup in (
-            *own,
-            *(f"{name}__{how}" for name in columns for how in ("exact", "isnull")),
-            *DAYS,
-            *self.lookups,
+            *parameters,
+            *(f"{name}__{type_}" for name in fields for type_ in ("exact", "isnull")),
+            *DATE_LOOKUPS,
+            *self.extra_lookups,
         )
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Operators see whose each row is."""
-        shown = super().get_list_display(request)
-        return ["account", *shown] if signed_in(request).is_superuser else shown
+        """Add the account column for operators."""
+        columns = super().get_list_display(request)
+        return ["account", *columns] if get_user(request).is_superuser else columns
 
     def get_list_select_related(self, request: HttpRequest) -> Any:
-        joined = super().get_list_select_related(request) or ()
-        return [*joined, "account"]  # type: ignore[misc]
+        relations = super().get_list_select_related(request) or ()
+        return [*relations, "account"]  # type: ignore[misc]
 
     def get_exclude(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return ["account", *(super().get_exclude(request, obj) or [])]
@@ -122,37 +126,42 @@ class TenantAdmin(OwnRows, admin.ModelAdmin):  # type: ignore[type-arg]
     def save_model(
         self, request: HttpRequest, obj: Any, form: Any, change: Any
     ) -> None:
-        """A new row is the account's own, whatever was sent."""
+        """Assign a new row to the user's account."""
         if not change:
-            obj.account = signed_in(request).account
+            obj.account = get_user(request).account
         super().save_model(request, obj, form, change)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Nothing of another account stands on a delete page."""
+        """Exclude objects of other accounts from a delete page."""
         return super().get_deleted_objects(
-            [obj for obj in objs if self._is_own(request, obj)], request
+            [obj for obj in objs if self._is_own_row(request, obj)], request
         )
 
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
     ) -> tuple[models.QuerySet[Any], bool]:
-        """Rows of which one searched column is exactly this.
+        """Return the rows of which one of the search fields equals the term.
 
-        Each column is asked by its own index first: none answers "this or that".
+        Each field is first looked up by its own index, because no index supports a
+        search in several columns.
         """
         term = search_term.strip()
         if not term:
             return queryset, False
-        asked = (
-            exactly(self.model, name, term, signed_in(request))
+        conditions = [
+            condition
             for name in self.get_search_fields(request)
-        )
-        hits = [hit for hit in asked if hit is not None]
-        return (queryset.filter(reduce(or_, hits)) if hits else queryset.none()), False
+            if (
+                condition := find_exact_match(self.model, name, term, get_user(request))
+            )
+        ]
+        if not conditions:
+            return queryset.none(), False
+        return queryset.filter(reduce(or_, conditions)), False
 
 
 class ReadOnlyTenantAdmin(TenantAdmin):
-    """Looked at, never edited: what changes it are actions, which call services."""
+    """A read-only admin; its actions change rows through services."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -164,43 +173,48 @@ class ReadOnlyTenantAdmin(TenantAdmin):
         return False
 
 
-class TenantInline(OwnRows, admin.TabularInline):  # type: ignore[type-arg]
-    """Rows of the account below another one of its rows."""
+class TenantInline(TenantScopeMixin, admin.TabularInline):  # type: ignore[type-arg]
+    """An inline for related rows of the same account."""
 
     extra = 0
 
 
-def exactly(model: Any, name: str, term: str, user: User) -> models.Q | None:
-    """What finds rows by `slug__exact` or `affiliate__slug__exact`; None: no row."""
+def find_exact_match(model: Any, name: str, term: str, user: User) -> models.Q | None:
+    """Find the rows where a search field equals the term; None if there are none.
+
+    `name` is a search field like `slug__exact` or `affiliate__slug__exact`.
+    """
     relation, _, column = name.removesuffix("__exact").rpartition("__")
     target = model._meta.get_field(relation).related_model if relation else model
     value = term.casefold() if column.endswith("_folded") else term
-    condition = indexed_rows(target, column) & models.Q(**{column: value})
+    condition = get_index_condition(target, column) & models.Q(**{column: value})
     try:
-        rows = own_rows(target._base_manager.filter(condition), user)
-        found = list(rows.values_list("pk", flat=True)[: MOST_FOUND if relation else 1])
+        rows = filter_for_user(target._base_manager.filter(condition), user)
+        matches = list(
+            rows.values_list("pk", flat=True)[: MAX_SEARCH_MATCHES if relation else 1]
+        )
     except (ValueError, ValidationError):
-        return None  # nothing in this column looks like that
-    if not found:
+        return None  # the term is not a value of this column's type
+    if not matches:
         return None
-    return models.Q(**{f"{relation}__in": found}) if relation else condition
+    return models.Q(**{f"{relation}__in": matches}) if relation else condition
 
 
-def indexed_rows(model: Any, column: str) -> models.Q:
-    """Which rows the index holds that finds a column: all, or those not removed."""
-    rules = [*model._meta.constraints, *model._meta.indexes]
+def get_index_condition(model: Any, column: str) -> models.Q:
+    """Return the condition of the index on a column; empty if one covers all rows."""
+    indexes = [*model._meta.constraints, *model._meta.indexes]
     conditions = [
-        rule.condition
-        for rule in rules
-        if list(getattr(rule, "fields", ()))[:2] == ["account", column]
+        index.condition
+        for index in indexes
+        if list(getattr(index, "fields", ()))[:2] == ["account", column]
     ]
-    partial = all(conditions) and conditions
-    return partial[0] if partial else models.Q()
+    is_partial = conditions and all(conditions)
+    return conditions[0] if is_partial else models.Q()
 
 
-def signed_in(request: HttpRequest) -> User:
-    """Who asks; the admin lets nobody else in."""
+def get_user(request: HttpRequest) -> User:
+    """Return the signed-in user of an admin request."""
     user = request.user
     if not isinstance(user, User):
-        raise TypeError("nobody is signed in")
+        raise TypeError("no user is signed in")
     return user

@@ -1,10 +1,10 @@
-"""The pages of the back office, one module a section; importing them is what counts."""
+"""Imports the pages of the back office, which registers them."""
 
-import affiliate_site.backoffice.diary
-import affiliate_site.backoffice.keys
-import affiliate_site.backoffice.money
-import affiliate_site.backoffice.people
+import affiliate_site.backoffice.access
+import affiliate_site.backoffice.affiliates
+import affiliate_site.backoffice.audit_log
+import affiliate_site.backoffice.clicks
+import affiliate_site.backoffice.conversions
+import affiliate_site.backoffice.payouts
 import affiliate_site.backoffice.programs
-import affiliate_site.backoffice.sales
-import affiliate_site.backoffice.traffic
 import affiliate_site.backoffice.webhooks  # noqa: F401

@@ -1,32 +1,32 @@
-"""The site itself: its checks, and what Django must know by name."""
+"""Django app configurations of the site and of its back office."""
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
 
 
-class AffiliateSite(AppConfig):
-    """The roof; it owns no model."""
+class AffiliateSiteConfig(AppConfig):
+    """The site itself; it has no models."""
 
     name = "affiliate_site"
     default = True
 
     def ready(self):
-        import affiliate_site.checks  # noqa: F401 - registering is its purpose
+        import affiliate_site.checks  # noqa: F401 - the import registers the checks
 
 
-class BackOffice(SimpleAdminConfig):
-    """Django's admin with our own site and no pages but those that admin.py names."""
+class BackOfficeConfig(SimpleAdminConfig):
+    """Django's admin with the project's own site and only the pages of admin.py."""
 
-    default_site = "affiliate_site.backoffice.seam.StaffSite"
+    default_site = "affiliate_site.backoffice.base.BackOfficeAdminSite"
     default = False
 
     def ready(self):
         super().ready()
-        import affiliate_site.admin  # noqa: F401 - registering is its purpose
+        import affiliate_site.admin  # noqa: F401 - the import registers the pages
 
 
-class GuardedBackOffice(BackOffice):
-    """The same, with a second factor for whoever uses one."""
+class TwoFactorBackOfficeConfig(BackOfficeConfig):
+    """The same with two-factor authentication, which each user may enable."""
 
-    default_site = "affiliate_site.backoffice.second_factor.GuardedSite"
+    default_site = "affiliate_site.backoffice.second_factor.SecondFactorAdminSite"
     default = False

@@ -1,28 +1,28 @@
-"""What the start refuses: `manage.py check --database default`, before forking."""
+"""System checks that gunicorn runs before it forks."""
 
 from django.conf import settings
 from django.core import checks
 from django.db import connections
 
-DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
+DURABILITY_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit")
 
 
 @checks.register(checks.Tags.database)
-def durable(app_configs, databases, **kwargs):
-    """A 2xx means on disk: a database that forgets is refused."""
-    found = []
+def check_database_durability(app_configs, databases, **kwargs):
+    """Reject a PostgreSQL server that acknowledges commits before they are on disk."""
+    errors = []
     for alias in databases or []:
         connection = connections[alias]
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)",
-                    [list(DURABLE)],
+                    [list(DURABILITY_SETTINGS)],
                 )
                 off = sorted(
                     name for name, value in cursor.fetchall() if value == "off"
                 )
-            found += [
+            errors += [
                 checks.Error(
                     f"PostgreSQL runs with {name} off: acknowledged sales may be lost.",
                     hint=f"Set {name} = on in postgresql.conf and restart the server.",
@@ -30,17 +30,17 @@ def durable(app_configs, databases, **kwargs):
                 )
                 for name in off
             ]
-    return found
+    return errors
 
 
 @checks.register(checks.Tags.security, deploy=True)
-def fit_for_the_open_network(app_configs, **kwargs):
-    """SQLite behind TLS is one machine's database: worth a word."""
+def check_sqlite_in_production(app_configs, **kwargs):
+    """Warn about SQLite behind TLS: it supports a single machine only."""
     engine = settings.DATABASES["default"]["ENGINE"]
     if engine.endswith("sqlite3") and settings.PUBLIC_URL.startswith("https://"):
         return [
             checks.Info(
-                "The embedded SQLite serves one machine; use PostgreSQL for more.",
+                "SQLite supports a single machine only; use PostgreSQL for more.",
                 id="affiliate_site.I001",
             )
         ]

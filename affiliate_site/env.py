@@ -1,7 +1,10 @@
-"""Every variable of the environment: its name, its type, its default, its meaning.
+"""Environment variables: names, types, defaults, validation.
 
-An odd value stops the start with the variable's name. Secrets may also be
-given as `NAME_FILE`, the path of a file that holds the value.
+An invalid value stops the process with a message that names the variable. Secrets can
+also be passed as `NAME_FILE`, the path of a file that contains the value.
+django-environ parses the URLs only; its other readers are too lenient: they take an
+unknown word for off and an empty value for a value, they resolve `$NAME` to another
+variable, and they read every variable from a file.
 """
 
 import os
@@ -15,63 +18,63 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-ROOT = Path(__file__).resolve().parent.parent
-VAR = ROOT / "var"
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = BASE_DIR / "var"
 EXAMPLE_SECRETS = ("changeme", "change-me", "secret", "example")
 ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[\w.-]+)(:[0-9]{1,5})?", re.ASCII)
 HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+):[0-9]{1,5}", re.ASCII)
-HIGHEST_PORT = 65535
-MAIL_SERVERS = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
-ENGINES = ("postgres://", "postgresql://", "sqlite:///")
-ON = ("on", "true", "1", "yes")
-OFF = ("off", "false", "0", "no", "")
+MAX_PORT = 65535
+EMAIL_SCHEMES = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
+DATABASE_SCHEMES = ("postgres://", "postgresql://", "sqlite:///")
+TRUE_VALUES = ("on", "true", "1", "yes")
+FALSE_VALUES = ("off", "false", "0", "no", "")
 
 
-def text(name: str, default: str = "") -> str:
-    """The variable without outer white space; empty means not set."""
+def get_text(name: str, default: str = "") -> str:
+    """Return the variable without outer white space; empty means not set."""
     return os.environ.get(name, "").strip() or default
 
 
-def secret(name: str) -> str:
-    """The variable, or the content of the file that `NAME_FILE` names."""
-    path = text(f"{name}_FILE")
+def get_secret(name: str) -> str:
+    """Return the variable, or the content of the file at the path `NAME_FILE`."""
+    path = get_text(f"{name}_FILE")
     if not path:
-        return text(name)
+        return get_text(name)
     try:
         return Path(path).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ImproperlyConfigured(f"{name}_FILE cannot be read: {error}") from error
 
 
-def switch(name: str) -> bool:
-    """`on` or `off`, off by default."""
-    value = text(name).lower()
-    if value not in ON + OFF:
+def get_boolean(name: str) -> bool:
+    """Read `on` or `off`; the default is off."""
+    value = get_text(name).lower()
+    if value not in TRUE_VALUES + FALSE_VALUES:
         raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}")
-    return value in ON
+    return value in TRUE_VALUES
 
 
-def extra(name: str, package: str, module: str) -> bool:
-    """`on` or `off`; on needs a package that is not installed by itself."""
-    is_on = switch(name)
+def get_optional_feature(name: str, package: str, module: str) -> bool:
+    """Read `on` or `off`; on requires an optional package."""
+    is_on = get_boolean(name)
     if is_on and find_spec(module) is None:
         raise ImproperlyConfigured(f"{name} is on, but {package} is not installed")
     return is_on
 
 
-def number(name: str, default: int, *, least: int) -> int:
-    """A whole number of at least `least`."""
-    value = text(name, str(default))
-    if not (value.isascii() and value.isdigit() and int(value) >= least):
+def get_integer(name: str, default: int, *, minimum: int) -> int:
+    """Read a whole number, `minimum` or more."""
+    value = get_text(name, str(default))
+    if not (value.isascii() and value.isdigit() and int(value) >= minimum):
         raise ImproperlyConfigured(
-            f"{name} must be a whole number, {least} or more, not {value!r}"
+            f"{name} must be a whole number, {minimum} or more, not {value!r}"
         )
     return int(value)
 
 
-def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
-    """One of the words listed."""
-    value = text(name, default)
+def get_choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+    """Read one of `choices`."""
+    value = get_text(name, default)
     if value not in choices:
         raise ImproperlyConfigured(
             f"{name} must be one of {', '.join(choices)}, not {value!r}"
@@ -79,125 +82,127 @@ def one_of(name: str, default: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def words(name: str, default: str = "") -> list[str]:
-    """A comma separated list."""
-    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+def get_list(name: str, default: str = "") -> list[str]:
+    """Read a comma-separated list."""
+    return [item.strip() for item in get_text(name, default).split(",") if item.strip()]
 
 
-def kept_secret_key() -> str:
-    """The embedded default's own secret: made once, kept in `var/`, mode 0600."""
-    path = VAR / "secret_key"
-    VAR.mkdir(mode=0o700, exist_ok=True)
+def get_or_create_secret_key() -> str:
+    """Return the secret key of the embedded database, stored in `var/` (mode 0600)."""
+    path = VAR_DIR / "secret_key"
+    VAR_DIR.mkdir(mode=0o700, exist_ok=True)
     try:
-        with open(path, "x", opener=private) as file:
+        with open(path, "x", opener=open_private_file) as file:
             file.write(secrets.token_urlsafe(50))
     except FileExistsError:
         pass
     return path.read_text().strip()
 
 
-def private(path: str, flags: int) -> int:
-    """Open a file that only its owner may read."""
+def open_private_file(path: str, flags: int) -> int:
+    """Open a file with mode 0600."""
     return os.open(path, flags, mode=0o600)
 
 
-def public_url() -> str:
-    """Scheme and host that links are built from when no request is at hand."""
-    value = text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
-    if not ORIGIN.fullmatch(value) or not is_port(value.rpartition(":")[2]):
+def get_public_url() -> str:
+    """Return scheme and host for links that are built outside a request."""
+    value = get_text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+    if not ORIGIN.fullmatch(value) or not is_valid_port(value.rpartition(":")[2]):
         raise ImproperlyConfigured(
             f"PUBLIC_URL must be http(s)://host[:port], not {value!r}"
         )
     return value
 
 
-def is_port(ending: str) -> bool:
-    """Whatever stands behind the last colon: a host, or a port that exists."""
-    return not ending.isdigit() or 0 < int(ending) <= HIGHEST_PORT
+def is_valid_port(text: str) -> bool:
+    """Check the part after the last colon: not a number (a host), or a valid port."""
+    return not text.isdigit() or 0 < int(text) <= MAX_PORT
 
 
-def email() -> dict[str, Any]:
-    """How notices are sent; without `EMAIL_URL` none are."""
+def get_email_settings() -> dict[str, Any]:
+    """Return the settings of the mail server; without `EMAIL_URL` no mail is sent."""
     if not EMAIL_URL:
         return {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"}
     try:
-        if not EMAIL_URL.startswith(MAIL_SERVERS):
+        if not EMAIL_URL.startswith(EMAIL_SCHEMES):
             raise ValueError("another scheme")
         return dict(environ.Env.email_url_config(EMAIL_URL))
     except (ValueError, ImproperlyConfigured):
-        # Not chained: what the address holds, its password too, is nobody's business.
+        # Not chained: the original message contains the URL and its password.
         raise ImproperlyConfigured(
             "EMAIL_URL must be smtp+tls://user:pass@host:port, smtp+ssl:// or smtp://"
         ) from None
 
 
-def hosts_with_ports(name: str) -> frozenset[str]:
-    """A comma separated list of `host:port`, an IPv6 host in brackets."""
-    listed = frozenset(word.lower() for word in words(name))
-    for word in sorted(listed):
-        if not HOST_AND_PORT.fullmatch(word) or not is_port(word.rpartition(":")[2]):
+def get_hosts_with_ports(name: str) -> frozenset[str]:
+    """Read a comma-separated list of `host:port`, IPv6 hosts in brackets."""
+    hosts = frozenset(host.lower() for host in get_list(name))
+    for host in sorted(hosts):
+        if not HOST_AND_PORT.fullmatch(host) or not is_valid_port(
+            host.rpartition(":")[2]
+        ):
             raise ImproperlyConfigured(
-                f"{name} must list host:port, comma separated, not {word!r}"
+                f"{name} must list host:port, comma separated, not {host!r}"
             )
-    return listed
+    return hosts
 
 
-def secret_key() -> str:
-    """The signing key: given, or kept in `var/` for the embedded database."""
-    value = secret("SECRET_KEY")
+def get_secret_key() -> str:
+    """Return the signing key; only the embedded database has a generated default."""
+    value = get_secret("SECRET_KEY")
     if value.lower() in EXAMPLE_SECRETS:
         raise ImproperlyConfigured("SECRET_KEY still has an example value")
     if value:
         return value
     if DATABASE_IS_EMBEDDED or DEBUG:
-        return kept_secret_key()
+        return get_or_create_secret_key()
     raise ImproperlyConfigured(
         "SECRET_KEY is empty: it is required when DATABASE_URL is set"
     )
 
 
-def allowed_hosts() -> list[str]:
-    """Exact host names; a wildcard is for development only."""
-    hosts = words("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+def get_allowed_hosts() -> list[str]:
+    """Read exact host names; wildcards are allowed with `DEBUG` only."""
+    hosts = get_list("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
     if not DEBUG and any(host.startswith((".", "*")) for host in hosts):
         raise ImproperlyConfigured("ALLOWED_HOSTS must hold exact names, no wildcard")
     return hosts
 
 
-def database() -> dict[str, Any]:
-    """The connection that `DATABASE_URL` names, as Django wants it."""
+def get_database_settings() -> dict[str, Any]:
+    """Convert `DATABASE_URL` to the settings of Django's connection."""
     try:
-        if not DATABASE_URL.startswith(ENGINES):
+        if not DATABASE_URL.startswith(DATABASE_SCHEMES):
             raise ValueError("another scheme")
         return environ.Env.db_url_config(DATABASE_URL)
     except (ValueError, ImproperlyConfigured):
-        # Not chained: what the address holds, its password too, is nobody's business.
+        # Not chained: the original message contains the URL and its password.
         raise ImproperlyConfigured(
             "DATABASE_URL must be postgres://user:pass@host:port/name"
             " or sqlite:///<path>"
         ) from None
 
 
-DEBUG = switch("DEBUG")
-DATABASE_IS_EMBEDDED = not secret("DATABASE_URL")
-DATABASE_URL = secret("DATABASE_URL") or f"sqlite:///{VAR / 'db.sqlite3'}"
-SECRET_KEY = secret_key()
-SECRET_KEY_FALLBACKS = words("SECRET_KEY_FALLBACKS")
-ALLOWED_HOSTS = allowed_hosts()
-PUBLIC_URL = public_url()
-CSRF_TRUSTED_ORIGINS = words("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
+DEBUG = get_boolean("DEBUG")
+DATABASE_IS_EMBEDDED = not get_secret("DATABASE_URL")
+DATABASE_URL = get_secret("DATABASE_URL") or f"sqlite:///{VAR_DIR / 'db.sqlite3'}"
+SECRET_KEY = get_secret_key()
+SECRET_KEY_FALLBACKS = get_list("SECRET_KEY_FALLBACKS")
+ALLOWED_HOSTS = get_allowed_hosts()
+PUBLIC_URL = get_public_url()
+CSRF_TRUSTED_ORIGINS = get_list("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
 BEHIND_TLS = PUBLIC_URL.startswith("https://")
-TRUSTED_PROXY_COUNT = number("TRUSTED_PROXY_COUNT", 0, least=0)
-PGBOUNCER = switch("PGBOUNCER")
-DEMO = switch("DEMO")
-STAFF_OTP = extra("STAFF_OTP", "django-otp", "django_otp")
-EMAIL_URL = text("EMAIL_URL")
-EMAIL = email()
-DEFAULT_FROM_EMAIL = text("DEFAULT_FROM_EMAIL", "affiliate-site@localhost")
-WEBHOOK_ALLOWED_HOSTS = hosts_with_ports("WEBHOOK_ALLOWED_HOSTS")
-WEB_CONCURRENCY = number("WEB_CONCURRENCY", 2, least=1)
-WEB_THREADS = number("WEB_THREADS", 4, least=1)
-LOG_LEVEL = one_of("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
-LOG_FORMAT = one_of(
+TRUSTED_PROXY_COUNT = get_integer("TRUSTED_PROXY_COUNT", 0, minimum=0)
+PGBOUNCER = get_boolean("PGBOUNCER")
+DEMO = get_boolean("DEMO")
+STAFF_OTP = get_optional_feature("STAFF_OTP", "django-otp", "django_otp")
+EMAIL_URL = get_text("EMAIL_URL")
+EMAIL = get_email_settings()
+DEFAULT_FROM_EMAIL = get_text("DEFAULT_FROM_EMAIL", "affiliate-site@localhost")
+WEBHOOK_ALLOWED_HOSTS = get_hosts_with_ports("WEBHOOK_ALLOWED_HOSTS")
+WEB_CONCURRENCY = get_integer("WEB_CONCURRENCY", 2, minimum=1)
+WEB_THREADS = get_integer("WEB_THREADS", 4, minimum=1)
+LOG_LEVEL = get_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+LOG_FORMAT = get_choice(
     "LOG_FORMAT", "console" if sys.stderr.isatty() else "json", ("console", "json")
 )

@@ -1,4 +1,4 @@
-"""/healthz: the process answers. /readyz: the database, its migrations, the disk."""
+"""Health checks: `/healthz` (liveness) and `/readyz` (database, migrations, disk)."""
 
 import shutil
 from contextlib import nullcontext
@@ -9,70 +9,73 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpResponse
 
-from accounts.exact_json import exact_json
-from affiliate_site.door import only
+from accounts.exact_json import serialize_exact_json
+from affiliate_site.http_errors import allow_methods
 
 log = structlog.get_logger(__name__)
 
-LEAST_FREE_SHARE = 0.05
-PATIENCE = "SET LOCAL statement_timeout = '1s'"
+MIN_FREE_DISK_SHARE = 0.05
+STATEMENT_TIMEOUT_SQL = "SET LOCAL statement_timeout = '1s'"
 
-_migrated: set[str] = set()
+_migrated: set[str] = set()  # aliases of databases without unapplied migrations
 
 
 class NotReady(Exception):
-    """Why this process should get no requests now; goes to the log."""
+    """The process cannot serve requests; the message is logged."""
 
 
-@only("GET", "HEAD")
-def alive(request):
-    """Asks no database."""
-    return answer("ok", 200)
+@allow_methods("GET", "HEAD")
+def check_liveness(request):
+    """Respond without a database query."""
+    return health_response("ok", 200)
 
 
-@only("GET", "HEAD")
-def ready(request):
-    """Fit to serve; the reason for a no is in the log."""
+@allow_methods("GET", "HEAD")
+def check_readiness(request):
+    """Check database, migrations and disk; a failure is 503 and is logged."""
     try:
-        ask_database()
-        ask_migrations()
-        ask_disk()
+        check_database()
+        check_migrations()
+        check_disk_space()
     except (DatabaseError, InterfaceError, NotReady, OSError) as reason:
         log.warning("not_ready", reason=str(reason), traceId=request.trace_id)
-        return answer("unavailable", 503)
-    return answer("ready", 200)
+        return health_response("unavailable", 503)
+    return health_response("ready", 200)
 
 
-def answer(status: str, code: int) -> HttpResponse:
-    """One property, no details."""
+def health_response(status: str, code: int) -> HttpResponse:
+    """Return `{"status": …}` without details."""
     return HttpResponse(
-        exact_json({"status": status}), status=code, content_type="application/json"
+        serialize_exact_json({"status": status}),
+        status=code,
+        content_type="application/json",
     )
 
 
-def ask_database() -> None:
-    """`SELECT 1` within a second; on SQLite without asking for its one writer."""
-    whole = transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
-    with whole, connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute(PATIENCE)
+def check_database() -> None:
+    """Run `SELECT 1`, on PostgreSQL within one second, on SQLite without write lock."""
+    is_postgresql = connection.vendor == "postgresql"
+    block = transaction.atomic() if is_postgresql else nullcontext()
+    with block, connection.cursor() as cursor:
+        if is_postgresql:
+            cursor.execute(STATEMENT_TIMEOUT_SQL)
         cursor.execute("SELECT 1")
 
 
-def ask_migrations() -> None:
-    """No migration waits; a yes is remembered for the life of the process."""
+def check_migrations() -> None:
+    """Raise NotReady on unapplied migrations; success is cached in the process."""
     if connection.alias in _migrated:
         return
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise NotReady("migrations wait: run manage.py migrate")
+        raise NotReady("unapplied migrations: run manage.py migrate")
     _migrated.add(connection.alias)
 
 
-def ask_disk() -> None:
-    """On SQLite, more than five per cent of the disk is free."""
+def check_disk_space() -> None:
+    """Raise NotReady if SQLite's disk has less than five per cent of free space."""
     if connection.vendor != "sqlite":
         return
     disk = shutil.disk_usage(Path(str(connection.settings_dict["NAME"])).parent)
-    if disk.free < disk.total * LEAST_FREE_SHARE:
+    if disk.free < disk.total * MIN_FREE_DISK_SHARE:
         raise NotReady("less than 5 % of the disk is free")

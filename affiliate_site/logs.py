@@ -1,7 +1,7 @@
-"""Logs: one JSON line a request, with its trace id, and nothing personal.
+"""Logging: one JSON line per request, with its trace id, without personal data.
 
-No key, body, query, address or user agent is ever written: a path holds ids, so the
-line names the route's pattern.
+Keys, bodies, queries, IP addresses and user agents are never logged. Paths contain
+ids, so the line has the URL pattern instead.
 """
 
 import logging
@@ -11,27 +11,30 @@ import time
 import structlog
 from django.db import connection
 
-from accounts.actor import acting
+from accounts.actor import use_actor
 
 request_log = structlog.get_logger("affiliate_site.request")
 
 TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-STAMPS: list = [
+SHARED_PROCESSORS: list = [
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 
 
-def configure(*, level: str, console: bool) -> None:
-    """Send structlog's and the libraries' records the same way, to standard error."""
-    last = (
+def configure_logging(*, level: str, console: bool) -> None:
+    """Render records of structlog and of libraries the same way, on standard error."""
+    renderer = (
         structlog.dev.ConsoleRenderer()
         if console
         else structlog.processors.JSONRenderer()
     )
-    dress = [] if console else [structlog.processors.format_exc_info]
+    formatters = [] if console else [structlog.processors.format_exc_info]
     structlog.configure(
-        processors=[*STAMPS, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[
+            *SHARED_PROCESSORS,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
@@ -39,61 +42,60 @@ def configure(*, level: str, console: bool) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=STAMPS,
+            foreign_pre_chain=SHARED_PROCESSORS,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *dress,
-                last,
+                *formatters,
+                renderer,
             ],
         )
     )
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    # Their records repeat what the request's own line says, with the path and its ids.
+    # These loggers repeat the line of the request, but with the path and its ids.
     for name in ("django.request", "django.security", "django.server"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-class StatementCount:
+class QueryCounter:
     """Counts the SQL statements of one request."""
 
     def __init__(self):
-        self.n = 0
+        self.count = 0
 
     def __call__(self, execute, sql, params, many, context):
-        self.n += 1
+        self.count += 1
         return execute(sql, params, many, context)
 
 
-class RequestLog:
-    """Writes the line of a request, its failure included."""
+class RequestLogMiddleware:
+    """Logs one line per request, with the traceback of its failure."""
 
     def __init__(self, get_response):
         self.get_response = get_response
 
     def __call__(self, request):
-        began = time.perf_counter()
-        count = StatementCount()
+        started = time.perf_counter()
+        query_counter = QueryCounter()
         with (
-            acting("unknown", request.trace_id),
-            connection.execute_wrapper(count),
+            use_actor("unknown", request.trace_id),
+            connection.execute_wrapper(query_counter),
         ):
             response = self.get_response(request)
-        failure = getattr(request, "failure", None)
-        write = request_log.error if response.status_code >= 500 else request_log.info
-        write(
+        log = request_log.error if response.status_code >= 500 else request_log.info
+        log(
             "request",
             traceId=request.trace_id,
             method=request.method if request.method.isascii() else "?",
-            route=route_of(request),
+            route=get_route(request),
             status=response.status_code,
-            ms=round((time.perf_counter() - began) * 1000, 1),
-            queries=count.n,
+            ms=round((time.perf_counter() - started) * 1000, 1),
+            queries=query_counter.count,
             bytes=0 if response.streaming else len(response.content),
-            exc_info=failure,
-            **who_asked(request),
-            **called_by(request),
+            exc_info=getattr(request, "failure", None),
+            **get_caller(request),
+            **get_trace_parent(request),
         )
         return response
 
@@ -101,20 +103,20 @@ class RequestLog:
         request.failure = exception
 
 
-def called_by(request) -> dict[str, str]:
-    """The caller's own trace, kept beside ours and never trusted."""
+def get_trace_parent(request) -> dict[str, str]:
+    """Return the caller's `traceparent`, which is logged and not trusted."""
     parent = request.headers.get("traceparent", "")
     return {"traceparent": parent} if TRACE_PARENT.fullmatch(parent) else {}
 
 
-def route_of(request) -> str | None:
-    """The pattern of the route, never the path itself."""
+def get_route(request) -> str | None:
+    """Return the URL pattern, never the path."""
     match = request.resolver_match
     return match.route if match else None
 
 
-def who_asked(request) -> dict[str, str]:
-    """Account and key prefix, once a key was recognised."""
+def get_caller(request) -> dict[str, str]:
+    """Return account and key prefix of an authenticated request."""
     key = getattr(request, "api_key", None)
     if key is None:
         return {}

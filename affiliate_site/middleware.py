@@ -1,23 +1,20 @@
-"""What happens to every request before its path is looked up, in this order."""
+"""Middleware that runs before the URL is resolved, in the order of `MIDDLEWARE`."""
 
 import secrets
 
 from django.conf import settings
-from django.contrib.auth.middleware import AuthenticationMiddleware
-from django.contrib.messages.middleware import MessageMiddleware
-from django.contrib.sessions.middleware import SessionMiddleware
+from django.contrib.auth import middleware as auth
+from django.contrib.messages import middleware as messages
+from django.contrib.sessions import middleware as sessions
 from django.core.exceptions import DisallowedHost
-from django.middleware.common import CommonMiddleware
-from django.middleware.csrf import CsrfViewMiddleware
-from django.middleware.security import SecurityMiddleware
-from whitenoise.middleware import WhiteNoiseMiddleware
+from django.middleware import common, csrf, security
 
-from affiliate_site import door, health
+from affiliate_site import health, http_errors
 
-API = ("/1.6/", "/1.7/pb/", "/track/")
-MOST_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+API_PREFIXES = ("/1.6/", "/1.7/pb/", "/track/")
+MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
 
-FIXED_HEADERS = {
+SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
@@ -28,24 +25,24 @@ FIXED_HEADERS = {
         " style-src 'self' 'unsafe-inline'"
     ),
 }
-STAFF = "/admin/"
-# What the back office's theme cannot do without, and nothing inline.
-STAFF_POLICY = FIXED_HEADERS["Content-Security-Policy"].replace(
+ADMIN_PREFIX = "/admin/"
+# The theme of the back office needs `eval`; inline scripts stay forbidden.
+ADMIN_CONTENT_SECURITY_POLICY = SECURITY_HEADERS["Content-Security-Policy"].replace(
     "script-src 'self'", "script-src 'self' 'unsafe-eval'"
 )
 if settings.SECURE_HSTS_SECONDS:
-    FIXED_HEADERS["Strict-Transport-Security"] = (
+    SECURITY_HEADERS["Strict-Transport-Security"] = (
         f"max-age={settings.SECURE_HSTS_SECONDS}"
     )
 
-CORS_ANSWER = {
+CORS_HEADERS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": (
         "Link, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset,"
         " X-Trace-Id, Idempotent-Replayed"
     ),
 }
-CORS_OPTIONS = {
+CORS_PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
     "Access-Control-Allow-Headers": (
         "X-Api-Key, Api-Key, Content-Type, Accept, Idempotency-Key"
@@ -53,59 +50,57 @@ CORS_OPTIONS = {
     "Access-Control-Max-Age": "600",
 }
 
-HEALTH = {"/healthz": health.alive, "/readyz": health.ready}
+HEALTH_VIEWS = {"/healthz": health.check_liveness, "/readyz": health.check_readiness}
 
 
-def only_below(*prefixes):
-    """Make a middleware step aside for every path outside these."""
+def limit_to_paths(middleware, *prefixes):
+    """Restrict a middleware of Django to the paths that start with `prefixes`.
 
-    def wrap(middleware):
-        class Below(middleware):
-            """The middleware, for its own part of the site."""
+    Other responses get no cookie, no redirect and no `Vary` header from it.
+    """
 
-            def __call__(self, request):
-                if request.path_info.startswith(prefixes):
-                    return super().__call__(request)
-                return self.get_response(request)
+    class PathLimited(middleware):  # type: ignore[misc, valid-type]
+        def __call__(self, request):
+            if request.path_info.startswith(prefixes):
+                return super().__call__(request)
+            return self.get_response(request)
 
-        hook = getattr(middleware, "process_view", None)
-        if hook is not None:
-            # Django asks for this one by itself, whatever the call above says.
-            def process_view(self, request, *view):
-                if request.path_info.startswith(prefixes):
-                    return hook(self, request, *view)
-                return None
+    if hasattr(middleware, "process_view"):
+        # Django calls this hook outside `__call__`, so it needs the condition too.
+        def process_view(self, request, *view):
+            if request.path_info.startswith(prefixes):
+                return middleware.process_view(self, request, *view)
+            return None
 
-            Below.process_view = process_view
+        PathLimited.process_view = process_view
 
-        Below.__name__ = Below.__qualname__ = f"{middleware.__name__}Below"
-        return Below
-
-    return wrap
+    PathLimited.__name__ = PathLimited.__qualname__ = middleware.__name__
+    return PathLimited
 
 
-TransportSecurity = only_below(STAFF, "/docs/", "/openapi.json")(SecurityMiddleware)
-StaticFiles = only_below(settings.STATIC_URL)(WhiteNoiseMiddleware)
-Sessions = only_below(STAFF)(SessionMiddleware)
-Slashes = only_below(STAFF.rstrip("/"))(CommonMiddleware)
-Forgeries = only_below(STAFF)(CsrfViewMiddleware)
-SignIns = only_below(STAFF)(AuthenticationMiddleware)
-Messages = only_below(STAFF)(MessageMiddleware)
+SecurityMiddleware = limit_to_paths(
+    security.SecurityMiddleware, ADMIN_PREFIX, "/docs/", "/openapi.json"
+)
+SessionMiddleware = limit_to_paths(sessions.SessionMiddleware, ADMIN_PREFIX)
+CommonMiddleware = limit_to_paths(common.CommonMiddleware, ADMIN_PREFIX.rstrip("/"))
+CsrfViewMiddleware = limit_to_paths(csrf.CsrfViewMiddleware, ADMIN_PREFIX)
+AuthenticationMiddleware = limit_to_paths(auth.AuthenticationMiddleware, ADMIN_PREFIX)
+MessageMiddleware = limit_to_paths(messages.MessageMiddleware, ADMIN_PREFIX)
 
 
-class FirstAnswer:
-    """Trace id and fixed headers on every answer; health for any `Host`; then `Host`
-    and the number of parameters, before the path is asked for."""
+class ResponseHeadersMiddleware:
+    """Sets the trace id and the fixed headers of every response; serves the health
+    checks, which accept any `Host` (docs/api-contract.md, section 1.12)."""
 
     def __init__(self, get_response):
         self.get_response = get_response
 
     def __call__(self, request):
         request.trace_id = secrets.token_hex(16)
-        response = self.answer(request)
-        add_headers(response, FIXED_HEADERS)
-        if request.path_info.startswith(STAFF):
-            response["Content-Security-Policy"] = STAFF_POLICY
+        response = self.get_health_or_response(request)
+        set_headers(response, SECURITY_HEADERS)
+        if request.path_info.startswith(ADMIN_PREFIX):
+            response["Content-Security-Policy"] = ADMIN_CONTENT_SECURITY_POLICY
         response["X-Trace-Id"] = request.trace_id
         if not response.streaming and response.status_code not in (204, 304):
             response["Content-Length"] = str(len(response.content))
@@ -113,64 +108,66 @@ class FirstAnswer:
             response.content = b""
         return response
 
-    def answer(self, request):
-        if request.path_info in HEALTH:
-            return HEALTH[request.path_info](request)
+    def get_health_or_response(self, request):
+        if request.path_info in HEALTH_VIEWS:
+            return HEALTH_VIEWS[request.path_info](request)
         return self.get_response(request)
 
 
-def add_headers(response, headers) -> None:
-    """Set each of these headers."""
+def set_headers(response, headers) -> None:
+    """Set headers of a response."""
     for name, value in headers.items():
         response[name] = value
 
 
-class AddressRepair:
-    """Asks `Host` and the number of parameters, refuses NUL in a path, and puts the
-    missing slash of an API path back, without a redirect."""
+class PathNormalizationMiddleware:
+    """Validates `Host` and the number of query parameters, rejects NUL in a path, and
+    appends the missing slash of an API path without a redirect."""
 
     def __init__(self, get_response):
         self.get_response = get_response
 
     def __call__(self, request):
-        if not is_answerable(request):
-            return door.refuse(request, 400)
+        if not has_valid_host_and_query(request):
+            return http_errors.error_response(request, 400)
         if "\x00" in request.path_info:
-            return door.not_found(request)
-        if is_odd_for_staff(request):
-            return door.refuse(request, 400)
-        if request.path_info.startswith(API) and not request.path_info.endswith("/"):
+            return http_errors.not_found(request)
+        if has_nul_in_admin_query(request):
+            return http_errors.error_response(request, 400)
+        if request.path_info.startswith(
+            API_PREFIXES
+        ) and not request.path_info.endswith("/"):
             request.path_info += "/"
             request.path += "/"
         return self.get_response(request)
 
 
-def is_answerable(request) -> bool:
-    """Is the host one of ours, and the query of a bearable length?"""
+def has_valid_host_and_query(request) -> bool:
+    """Check `Host` and the number of query parameters."""
     try:
         request.get_host()
     except DisallowedHost:
         return False
-    return request.META.get("QUERY_STRING", "").count("&") < MOST_PARAMETERS
+    return request.META.get("QUERY_STRING", "").count("&") < MAX_QUERY_PARAMETERS
 
 
-def is_odd_for_staff(request) -> bool:
-    """A NUL in the query: no column holds one, and PostgreSQL fails over it."""
+def has_nul_in_admin_query(request) -> bool:
+    """Return whether a back office query contains NUL: PostgreSQL cannot store it."""
     query = request.META.get("QUERY_STRING", "")
-    return request.path_info.startswith(STAFF) and "%00" in query
+    return request.path_info.startswith(ADMIN_PREFIX) and "%00" in query
 
 
-class CrossOrigin:
-    """Lets scripts of any origin read API answers: a key is asked for, no cookie."""
+class CorsMiddleware:
+    """Allows any origin to read API responses: they depend on a key, not a cookie."""
 
     def __init__(self, get_response):
         self.get_response = get_response
 
     def __call__(self, request):
         response = self.get_response(request)
-        if request.path_info.startswith(API):
-            add_headers(response, CORS_ANSWER)
+        if request.path_info.startswith(API_PREFIXES):
+            set_headers(response, CORS_HEADERS)
             response["Cache-Control"] = "no-store"
             if request.method == "OPTIONS" and response.status_code == 204:
-                add_headers(response, CORS_OPTIONS)
+                set_headers(response, CORS_PREFLIGHT_HEADERS)
         return response

@@ -1,7 +1,7 @@
-"""What viewer, manager and owner may do: three named sets of Django permissions.
+"""The roles viewer, manager and owner as sets of Django permissions.
 
-A role is written once, here, and asked by the API; the names are Django's own
-(`tracking.change_program`), so that the back office can ask the same table.
+The API and the back office both check these sets; the permission names are Django's own
+(`tracking.change_program`).
 """
 
 from functools import cache
@@ -9,42 +9,51 @@ from functools import cache
 from django.apps import apps
 from django.contrib.auth.backends import ModelBackend
 
-from accounts.models.keys import Role
+from accounts.models.api_keys import Role
 
-OURS = ("accounts", "tracking", "payouts")
-# Payments, keys and staff; and webhooks, which hand out what a key would.
-MANAGED_BY_OWNERS = {"payment", "apikey", "account", "user", "webhookendpoint"}
-EDITS = ("add", "change", "delete")
+TENANT_APPS = ("accounts", "tracking", "payouts")
+# Payments, keys and staff; webhooks too, as they send out what a key could read.
+OWNER_ONLY_MODELS = {"payment", "apikey", "account", "user", "webhookendpoint"}
+WRITE_ACTIONS = ("add", "change", "delete")
 
 
-def permission(act, thing) -> str:
-    """The name of one permission: `permission("add", Click)`."""
-    return f"{thing._meta.app_label}.{act}_{thing._meta.model_name}"
+def get_permission_name(action, model) -> str:
+    """The name of one permission: `get_permission_name("add", Click)`."""
+    return f"{model._meta.app_label}.{action}_{model._meta.model_name}"
 
 
 @cache
-def permissions_of(role: str) -> frozenset[str]:
-    """Everything that a role may do."""
-    things = [model for app in OURS for model in apps.get_app_config(app).get_models()]
-    names = {permission("view", thing) for thing in things}
+def get_permissions(role: str) -> frozenset[str]:
+    """All permissions of a role."""
+    models = [
+        model for app in TENANT_APPS for model in apps.get_app_config(app).get_models()
+    ]
+    names = {get_permission_name("view", model) for model in models}
     if role == Role.VIEWER:
         return frozenset(names)
-    edited = [
-        thing
-        for thing in things
-        if role == Role.OWNER or thing._meta.model_name not in MANAGED_BY_OWNERS
+    writable = [
+        model
+        for model in models
+        if role == Role.OWNER or model._meta.model_name not in OWNER_ONLY_MODELS
     ]
-    return frozenset(names | {permission(act, it) for it in edited for act in EDITS})
+    return frozenset(
+        names
+        | {
+            get_permission_name(action, model)
+            for model in writable
+            for action in WRITE_ACTIONS
+        }
+    )
 
 
-class ByRole(ModelBackend):
-    """Tells Django what somebody who signed in may do: the role's set, for staff of
-    an account; everything, for operators."""
+class RoleBackend(ModelBackend):
+    """Authentication backend: staff have the permissions of their role, operators have
+    all permissions."""
 
     def has_perm(self, user, perm, obj=None):
         if not user.is_active:
             return False
-        return user.is_superuser or perm in permissions_of(user.role)
+        return user.is_superuser or perm in get_permissions(user.role)
 
     def get_all_permissions(self, user, obj=None):
-        return permissions_of(Role.OWNER if user.is_superuser else user.role)
+        return get_permissions(Role.OWNER if user.is_superuser else user.role)

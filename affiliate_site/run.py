@@ -1,6 +1,6 @@
-"""`make run`: migrate, load the demo once, say how to try it, serve.
+"""`make run`: migrate, load the demo once, print example commands, serve.
 
-Everything printed names the port that is really served, so the port is tried first.
+The output contains the port, so the port is checked first.
 """
 
 import os
@@ -10,14 +10,14 @@ import sys
 import django
 from django.core.management import call_command
 
-SERVER = ("-m", "gunicorn", "-c", "deploy/gunicorn.conf.py")
+GUNICORN_ARGUMENTS = ("-m", "gunicorn", "-c", "deploy/gunicorn.conf.py")
 
 
 def main() -> None:
-    """Prepare the database, print the banner, become gunicorn."""
+    """Prepare the database, print the banner, replace the process by gunicorn."""
     host = os.environ.get("HOST") or "127.0.0.1"
     port = os.environ.get("PORT") or "8000"
-    refuse_taken(host, port)
+    ensure_port_free(host, port)
     address = f"http://{host}:{port}"
     os.environ.setdefault("PUBLIC_URL", address)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
@@ -27,12 +27,12 @@ def main() -> None:
     django.setup()
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)
-    print(banner(address), flush=True)  # noqa: T201 - it is what this is for
-    os.execv(sys.executable, [sys.executable, *SERVER])  # noqa: S606 - becomes it
+    print(render_banner(address), flush=True)  # noqa: T201 - console output
+    os.execv(sys.executable, [sys.executable, *GUNICORN_ARGUMENTS])  # noqa: S606 - no shell
 
 
-def refuse_taken(host: str, port: str) -> None:
-    """One line and exit 1 when somebody else listens there."""
+def ensure_port_free(host: str, port: str) -> None:
+    """Exit with code 1 and one line if the port is in use or invalid."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -41,11 +41,11 @@ def refuse_taken(host: str, port: str) -> None:
             sys.exit(f"Cannot serve on {host}:{port}: {error}. Try make run PORT=9000")
 
 
-def banner(address: str) -> str:
-    """What to read first; without a demo account only the addresses."""
-    from affiliate_site.demo import demo_at_hand
+def render_banner(address: str) -> str:
+    """Return the addresses, and with a demo account its credentials and examples."""
+    from affiliate_site.demo import get_or_load_demo
 
-    demo = demo_at_hand()
+    demo = get_or_load_demo()
     sign_in = f"   {demo.email}   {demo.password}" if demo else ""
     lines = [
         "Affiliate Site is ready",
@@ -58,13 +58,13 @@ def banner(address: str) -> str:
         titles = ("Try", "", "", "")
         lines += [
             f"  {title:<12} {line}"
-            for title, line in zip(titles, tries(address, demo), strict=True)
+            for title, line in zip(titles, render_examples(address, demo), strict=True)
         ]
     return "\n".join(lines)
 
 
-def tries(address: str, demo) -> list[str]:
-    """Four lines that work as they are copied, again and again."""
+def render_examples(address: str, demo) -> list[str]:
+    """Return four curl commands that work when they are pasted, repeatedly."""
     curl = f"curl -H 'X-Api-Key: {demo.key}' {address}/1.6"
     code = demo.referral_code
     return [

@@ -1,8 +1,10 @@
-"""Settings: one file, the same for everyone; differences come from env.py."""
+"""Settings of every deployment; the differences come from the environment (env.py)."""
+
+from typing import Any
 
 from affiliate_site import env
-from affiliate_site.backoffice.look import ACCOUNT_LINKS, LOOK
-from affiliate_site.logs import configure
+from affiliate_site.backoffice import theme
+from affiliate_site.logs import configure_logging
 
 DEBUG = env.DEBUG
 SECRET_KEY = env.SECRET_KEY
@@ -13,14 +15,16 @@ TRUSTED_PROXY_COUNT = env.TRUSTED_PROXY_COUNT
 DEMO = env.DEMO
 WEBHOOK_ALLOWED_HOSTS = env.WEBHOOK_ALLOWED_HOSTS
 
-BACK_OFFICE = "GuardedBackOffice" if env.STAFF_OTP else "BackOffice"
+BACK_OFFICE_CONFIG = (
+    "TwoFactorBackOfficeConfig" if env.STAFF_OTP else "BackOfficeConfig"
+)
 INSTALLED_APPS = [
-    "affiliate_site.apps.AffiliateSite",
+    "affiliate_site.apps.AffiliateSiteConfig",
     "payouts",
     "tracking",
     "accounts",
-    "unfold.apps.BasicAppConfig",  # before the admin, whose templates it takes over
-    f"affiliate_site.apps.{BACK_OFFICE}",
+    "unfold.apps.BasicAppConfig",  # before the admin: it overrides its templates
+    f"affiliate_site.apps.{BACK_OFFICE_CONFIG}",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -33,17 +37,17 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "affiliate_site.middleware.FirstAnswer",
-    "affiliate_site.logs.RequestLog",
-    "affiliate_site.middleware.CrossOrigin",
-    "affiliate_site.middleware.AddressRepair",
-    "affiliate_site.middleware.TransportSecurity",
-    "affiliate_site.middleware.StaticFiles",
-    "affiliate_site.middleware.Sessions",
-    "affiliate_site.middleware.Slashes",
-    "affiliate_site.middleware.Forgeries",
-    "affiliate_site.middleware.SignIns",
-    "affiliate_site.middleware.Messages",
+    "affiliate_site.middleware.ResponseHeadersMiddleware",
+    "affiliate_site.logs.RequestLogMiddleware",
+    "affiliate_site.middleware.CorsMiddleware",
+    "affiliate_site.middleware.PathNormalizationMiddleware",
+    "affiliate_site.middleware.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "affiliate_site.middleware.SessionMiddleware",
+    "affiliate_site.middleware.CommonMiddleware",
+    "affiliate_site.middleware.CsrfViewMiddleware",
+    "affiliate_site.middleware.AuthenticationMiddleware",
+    "affiliate_site.middleware.MessageMiddleware",
 ]
 
 ROOT_URLCONF = "affiliate_site.urls"
@@ -54,7 +58,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [env.ROOT / "templates"],
+        "DIRS": [env.BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -62,51 +66,46 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"landmarks": "affiliate_site.backoffice.landmarks"},
         },
     }
 ]
 
 
-# Databases: one rule for both engines, a transaction that fails is a transaction
-# that never was, and a 2xx means that it is on disk.
+# Databases. A 2xx response means that the data is on disk, on both engines.
 
-SQLITE = {
+SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
     "timeout": 20,
     "init_command": (
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
     ),
 }
-TIME_LIMITS = (
-    "-c statement_timeout=10s -c lock_timeout=3s"
-    " -c idle_in_transaction_session_timeout=15s"
-)
-POSTGRESQL = {
-    "options": TIME_LIMITS,
+POSTGRESQL_TIMEOUTS = "-c lock_timeout=3s -c idle_in_transaction_session_timeout=15s"
+POSTGRESQL_OPTIONS = {
+    "options": POSTGRESQL_TIMEOUTS,
     "server_side_binding": True,
     "prepare_threshold": 5,
     "connect_timeout": 3,
 }
 
-DATABASES = {"default": env.database()}
+DATABASES = {"default": env.get_database_settings()}
 DATABASE = DATABASES["default"]
 if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
-    DATABASE |= {"OPTIONS": SQLITE, "CONN_MAX_AGE": None}
+    DATABASE |= {"OPTIONS": SQLITE_OPTIONS, "CONN_MAX_AGE": None}
 elif env.PGBOUNCER:
-    # A pooler in transaction mode keeps no session: nothing may rely on one.
+    # PgBouncer in transaction mode has no sessions: no session settings, no cursors.
     DATABASE |= {"OPTIONS": {}, "DISABLE_SERVER_SIDE_CURSORS": True}
 else:
-    # One connection a thread, kept and asked for its health before it is used. A pool
-    # waits seconds for each connection that a restart of the server has killed.
+    # One persistent connection per thread with health checks. A pool would wait seconds
+    # for each connection that a server restart has closed.
     DATABASE |= {
-        "OPTIONS": POSTGRESQL,
+        "OPTIONS": POSTGRESQL_OPTIONS,
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }
 
 
-# Time, language, text: UTC and the spec's English, whatever a caller prefers.
+# Time and language: always UTC and English, as the API 1.6 specification words it.
 
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -114,17 +113,17 @@ USE_I18N = False
 LANGUAGE_CODE = "en"
 FORMAT_MODULE_PATH = "affiliate_site.formats"  # of the back office; not of the API
 
-# The back office, and signing in to it.
+# Back office and sign-in.
 
-UNFOLD: dict = LOOK
+UNFOLD: dict[str, Any] = theme.UNFOLD
 
 if env.STAFF_OTP:
     INSTALLED_APPS += ["django_otp", "django_otp.plugins.otp_totp"]
-    UNFOLD = LOOK | {"ACCOUNT": {"navigation": ACCOUNT_LINKS}}
-    OTP_TOTP_ISSUER = LOOK["SITE_TITLE"]
+    UNFOLD = UNFOLD | {"ACCOUNT": {"navigation": theme.ACCOUNT_LINKS}}
+    OTP_TOTP_ISSUER = UNFOLD["SITE_TITLE"]
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["affiliate_site.roles.ByRole"]
+AUTHENTICATION_BACKENDS = ["affiliate_site.roles.RoleBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}", "OPTIONS": options}
     for name, options in (
@@ -146,32 +145,38 @@ CSRF_TRUSTED_ORIGINS = env.CSRF_TRUSTED_ORIGINS
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 
 
-# The door.
+# Requests and responses of the API.
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["affiliate_site.api.authentication.KeyHeader"],
-    "DEFAULT_PERMISSION_CLASSES": ["affiliate_site.api.permissions.PlanAndRole"],
-    "DEFAULT_RENDERER_CLASSES": ["affiliate_site.api.rendering.ExactJSON"],
-    "DEFAULT_PARSER_CLASSES": ["affiliate_site.api.parsing.StrictJSON"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "affiliate_site.api.rendering.AlwaysJSON",
-    "DEFAULT_SCHEMA_CLASS": "affiliate_site.api.schema.DeclaredSchema",
-    "EXCEPTION_HANDLER": "affiliate_site.api.errors.answer_failure",
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "affiliate_site.api.authentication.ApiKeyAuthentication"
+    ],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "affiliate_site.api.permissions.PlanAndRolePermission"
+    ],
+    "DEFAULT_RENDERER_CLASSES": ["affiliate_site.api.renderers.ExactJSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["affiliate_site.api.parsing.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": (
+        "affiliate_site.api.renderers.JSONContentNegotiation"
+    ),
+    "DEFAULT_SCHEMA_CLASS": "affiliate_site.api.schema.ViewSetAutoSchema",
+    "EXCEPTION_HANDLER": "affiliate_site.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,
 }
 
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
-    "floods": {"BACKEND": "affiliate_site.floods.CountingCache"},
+    "rate_limits": {"BACKEND": "affiliate_site.throttling.RateLimitCache"},
 }
-RATELIMIT_USE_CACHE = "floods"
-RATELIMIT_IP_META_KEY = "affiliate_site.floods.address"
+RATELIMIT_USE_CACHE = "rate_limits"
+RATELIMIT_IP_META_KEY = "affiliate_site.throttling.get_client_ip"
 
 
-# Security headers of every answer are constants in middleware.py; these belong to TLS.
+# TLS. The security headers of every response are constants in middleware.py.
 
 SECURE_SSL_REDIRECT = env.BEHIND_TLS
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if env.BEHIND_TLS else 0
@@ -180,34 +185,34 @@ if env.TRUSTED_PROXY_COUNT:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 SILENCED_SYSTEM_CHECKS = [
-    "security.W001",  # SecurityMiddleware is there, wrapped: TransportSecurity
-    "security.W002",  # X-Frame-Options is set by FirstAnswer, on every answer
-    "security.W003",  # CsrfViewMiddleware is there, wrapped: Forgeries
-    "security.W005",  # subdomains are not ours to decide about
-    "security.W021",  # nor is the preload list
+    "security.W001",  # SecurityMiddleware is installed, limited to some paths
+    "security.W002",  # X-Frame-Options is set by ResponseHeadersMiddleware
+    "security.W003",  # CsrfViewMiddleware is installed, limited to the back office
+    "security.W005",  # HSTS for subdomains is a decision of the operator
+    "security.W021",  # the HSTS preload list too
 ]
 
 
-# The two plugs through which the floors below get what only the roof knows: what
-# receivers of an event are told, and how a second factor is taken away.
+# Functions that lower layers call by dotted path, since they must not import this one:
+# webhook payloads, and the removal of a second factor.
 
-EVENT_BODY = "affiliate_site.webhooks.bodies.render"
-DROP_SECOND_FACTOR = (
-    "affiliate_site.backoffice.second_factor.drop" if env.STAFF_OTP else ""
+EVENT_PAYLOAD_RENDERER = "affiliate_site.webhooks.payloads.render_payloads"
+SECOND_FACTOR_REMOVER = (
+    "affiliate_site.backoffice.second_factor.delete_devices" if env.STAFF_OTP else ""
 )
 
 
-# Notices to the owners of an account.
+# E-mail to the owners of an account.
 
 vars().update(env.EMAIL)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.DEFAULT_FROM_EMAIL
 
 
-# Files that a page needs, and the description of the API.
+# Static files and the OpenAPI document.
 
 STATIC_URL = "/static/"
-STATIC_ROOT = env.ROOT / "staticfiles"
+STATIC_ROOT = env.BASE_DIR / "staticfiles"
 STORAGES = {
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
@@ -225,9 +230,9 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "POSTPROCESSING_HOOKS": ["affiliate_site.api.schema.add_shared_answers"],
+    "POSTPROCESSING_HOOKS": ["affiliate_site.api.schema.add_shared_responses"],
     "ENABLE_DJANGO_DEPLOY_CHECK": True,
 }
 
 LOGGING_CONFIG = None
-configure(level=env.LOG_LEVEL, console=env.LOG_FORMAT == "console")
+configure_logging(level=env.LOG_LEVEL, console=env.LOG_FORMAT == "console")

@@ -1,28 +1,28 @@
-"""The faces of the site; health is answered before any path is looked up."""
+"""URL configuration; the health checks are served by middleware.py."""
 
 from django.contrib import admin
 from django.http import HttpResponse
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from affiliate_site import door
-from affiliate_site.browser.urls import CALLS, PAGES
-from affiliate_site.env import ROOT
+from affiliate_site import http_errors
+from affiliate_site.browser.urls import PAGE_URLS, TRACKING_URLS
+from affiliate_site.env import BASE_DIR
 
-handler400 = door.bad_request
-handler404 = door.not_found
-handler500 = door.failed
+handler400 = http_errors.bad_request
+handler404 = http_errors.not_found
+handler500 = http_errors.server_error
 
 
-@door.only("GET", "HEAD")
+@http_errors.allow_methods("GET", "HEAD")
 def openapi(request):
-    """The committed description of the API."""
+    """Serve the committed OpenAPI document."""
     return HttpResponse(
-        (ROOT / "openapi.json").read_bytes(), content_type="application/json"
+        (BASE_DIR / "openapi.json").read_bytes(), content_type="application/json"
     )
 
 
-reference = door.only("GET", "HEAD")(
+api_docs = http_errors.allow_methods("GET", "HEAD")(
     SpectacularSwaggerSplitView.as_view(
         url="/openapi.json", authentication_classes=[], permission_classes=[]
     )
@@ -31,9 +31,9 @@ reference = door.only("GET", "HEAD")(
 urlpatterns = [
     path("1.6/", include("affiliate_site.api.urls")),
     path("1.7/pb/", include("affiliate_site.postbacks.urls")),
-    path("track/", include(CALLS)),
-    *PAGES,
+    path("track/", include(TRACKING_URLS)),
+    *PAGE_URLS,
     path("admin/", admin.site.urls),
-    path("docs/", reference),
+    path("docs/", api_docs),
     path("openapi.json", openapi),
 ]

@@ -1,6 +1,6 @@
-"""For gunicorn: gives a body without a length its length, within the limit.
+"""WSGI application; it reads chunked bodies, up to the size limit.
 
-Behind gunicorn Django sees an empty body for `Transfer-Encoding: chunked`.
+Behind gunicorn, Django sees an empty body for `Transfer-Encoding: chunked`.
 """
 
 import io
@@ -12,21 +12,36 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
 
-django = get_wsgi_application()
+django_application = get_wsgi_application()
+
+
+def limit_statements() -> None:
+    """Limit the statements of requests to ten seconds on PostgreSQL.
+
+    The limit applies to connections opened after this call. Management commands have
+    none: `migrate` and `prune` can take minutes on large tables. PgBouncer does not
+    support session settings.
+    """
+    options = settings.DATABASES["default"]["OPTIONS"]
+    if "options" in options:
+        options["options"] += " -c statement_timeout=10s"
+
+
+limit_statements()
 
 
 def application(environ, start_response):
-    """The site as WSGI sees it."""
+    """Set `CONTENT_LENGTH` of a chunked body, then call Django."""
     if "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower():
-        body = whole_body(environ["wsgi.input"])
+        body = read_chunked_body(environ["wsgi.input"])
         environ["wsgi.input"] = io.BytesIO(body)
         environ["CONTENT_LENGTH"] = str(len(body))
-    return django(environ, start_response)
+    return django_application(environ, start_response)
 
 
-def whole_body(stream) -> bytes:
-    """A chunked body; broken, it is empty, and refused where a body is read."""
+def read_chunked_body(stream) -> bytes:
+    """Read a chunked body; a broken one counts as empty, which is invalid JSON."""
     with suppress(Exception):
-        # One byte more than allowed is enough to be refused as too large.
+        # One byte above the limit is enough for Django to reject the body.
         return stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
     return b""

@@ -1,4 +1,4 @@
-"""Measured side by side, in one run; importing this sets Django up."""
+"""Benchmarks; importing this package sets up Django."""
 
 import os
 

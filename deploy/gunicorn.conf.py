@@ -1,4 +1,4 @@
-"""gunicorn for Affiliate Site: threads, time limits, and a check before forking."""
+"""gunicorn settings: threads, timeouts, and system checks before the fork."""
 
 import gc
 import os
@@ -9,12 +9,12 @@ from pathlib import Path
 from gunicorn.glogging import Logger
 
 
-class Discreet(Logger):
-    """gunicorn's own log, without what a caller sent: no key, no address, no query."""
+class RedactingLogger(Logger):
+    """gunicorn's log without request data: no keys, addresses or queries."""
 
     def warning(self, msg, *args, **kwargs):
         if msg.startswith("Invalid request from"):
-            msg = "A request was refused: it is not HTTP."
+            msg = "Rejected a request that is not valid HTTP."
         super().warning(msg, *args, **kwargs)
 
     def exception(self, msg, *args, **kwargs):
@@ -33,14 +33,14 @@ workers = int(os.environ.get("WEB_CONCURRENCY") or 2)
 threads = int(os.environ.get("WEB_THREADS") or 4)
 timeout = 30
 graceful_timeout = 30
-keepalive = 75  # longer than the proxy's: else reused connections break
+keepalive = 75  # seconds; longer than the proxy's, or reused connections break
 max_requests = 5000
 max_requests_jitter = 500
 preload_app = True
 control_socket_disable = True
-logger_class = Discreet
-# What a proxy says of address and scheme is believed by the site's own settings alone
-# (TRUSTED_PROXY_COUNT); gunicorn would believe anybody on this machine.
+logger_class = RedactingLogger
+# Only the site itself evaluates proxy headers (TRUSTED_PROXY_COUNT); gunicorn would
+# trust every client on this machine.
 forwarded_allow_ips = ""
 secure_scheme_headers = {}
 limit_request_line = 8190
@@ -49,14 +49,14 @@ worker_tmp_dir = MEMORY if Path(MEMORY).is_dir() else None
 
 
 def on_starting(server):
-    """Refuse to start on what is unsafe. In a subprocess: a connection opened before
-    the fork would be dead for parent and children."""
+    """Stop if a system check fails. The checks run in a subprocess: workers must not
+    inherit an open database connection."""
     check = [sys.executable, str(ROOT / "manage.py"), "check", "--database", "default"]
     if subprocess.run(check, stdout=subprocess.DEVNULL, check=False).returncode:  # noqa: S603
-        server.log.error("The start is refused: see the lines above.")
+        server.log.error("Startup aborted: see the errors above.")
         sys.exit(1)
 
 
 def when_ready(server):
-    """What was loaded before the fork is shared by the workers and not collected."""
+    """Exclude preloaded objects from garbage collection: the workers share them."""
     gc.freeze()

@@ -1,77 +1,70 @@
-"""Refusals of payouts, each spelled as the specification or the contract spells it."""
+"""Business errors of payouts, with the messages of docs/api-contract.md."""
 
-from accounts.errors import Conflict, Missing, Rejected
+from accounts.errors import Conflict, InvalidInput, NotFound
 
 
-class CommissionNotFound(Missing):
-    """The account has no commission with this number."""
+class CommissionNotFound(NotFound):
+    """The account has no commission with this id."""
 
     message = "Commission not found"
 
 
-class PaymentNotFound(Missing):
-    """The account has no standing payment with this id."""
+class PaymentNotFound(NotFound):
+    """The account has no payment with this id that is not canceled."""
 
     message = "Payment not found"
 
 
-class PayoutMethodNotFound(Missing):
-    """There is no such way to be paid, or the affiliate has not set it."""
+class PayoutMethodNotFound(NotFound):
+    """The payout method does not exist, or the affiliate has not set it."""
 
     message = "Payout method not found"
 
 
-class OnlyOfASale(Rejected):
-    """Only what somebody earned by a sale has a part of it that can change."""
+class SubAmountNotEditable(InvalidInput):
+    """Only regular commissions have a sub-amount that can change."""
 
     message = "The sub-amount of this commission cannot change"
     property_path = "conversion_sub_amount"
 
 
-class CurrencyIsKept(Rejected):
-    """A sale keeps the currency that it was made in."""
+class CurrencyNotEditable(InvalidInput):
+    """A conversion keeps its currency."""
 
     message = "The currency of a conversion cannot change"
     property_path = "currency"
 
 
-class UnknownCommissionType(Rejected):
-    """The program has no commission type with this identifier."""
-
-    message = "Unknown commission type"
-    property_path = "commission_type"
-
-
 class CommissionApproved(Conflict):
-    """What was approved by an account that pays through the service is final."""
+    """An approved commission is final if the account uses payouts."""
 
     message = "The commission is approved and cannot be changed."
     code = "commission_approved"
 
 
 class CommissionUnfunded(Conflict):
-    """The payout balance does not cover what is owed already, and this."""
+    """The payout balance is too low for all payables and this commission."""
 
     message = "The payout balance does not cover this commission."
     code = "commission_unfunded"
 
 
-class BalanceTooLarge(Rejected):
-    """No ledger row holds more than this."""
+class BalanceTooLarge(InvalidInput):
+    """The amount would move a balance beyond `MAX_BALANCE`."""
 
     message = "This value has too many digits."
     property_path = "amount"
 
 
-class DueMoved(Conflict):
-    """What was approved up to a day, and is to be paid, changed meanwhile."""
+class AmountDueChanged(Conflict):
+    """The amount due changed after the payment was prepared."""
 
-    message = "{due} {currency} of it is due by now"
-    code = "due_moved"
+    message = "The amount due is now {due} {currency}"
+    code = "amount_due_changed"
 
 
-class BalanceMoved(Conflict):
-    """What was to be paid is not what is owed at this moment."""
+class BalanceChanged(Conflict):
+    """The balance changed after the payment was prepared."""
 
-    message = "The balance is {balance} {currency} by now"
-    code = "balance_moved"
+    message = "The balance is now {balance} {currency}"
+    code = "balance_changed"

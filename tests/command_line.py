@@ -1,4 +1,4 @@
-"""Commands as an operator runs them: in this process, or as one of its own."""
+"""Running management commands, in this process or in a subprocess."""
 
 import io
 import json
@@ -18,93 +18,95 @@ ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a command wrote: to standard output, to standard error; its exit code."""
+class CommandResult:
+    """Output, error output and exit code of a command."""
 
-    out: str
-    err: str = ""
-    code: int = 0
+    stdout: str
+    stderr: str = ""
+    exit_code: int = 0
 
 
-def run(name: str, *arguments: str) -> str:
-    """Run a command that succeeds and is silent on standard error; its output."""
-    out, err, stray = io.StringIO(), io.StringIO(), io.StringIO()
-    with redirect_stderr(stray):
+def run_command(name: str, *arguments: str) -> str:
+    """Run a command that succeeds without error output; return its output."""
+    out, err, sys_stderr = io.StringIO(), io.StringIO(), io.StringIO()
+    with redirect_stderr(sys_stderr):
         call_command(name, *arguments, stdout=out, stderr=err)
-    assert err.getvalue() + stray.getvalue() == ""
+    assert err.getvalue() + sys_stderr.getvalue() == ""
     return out.getvalue()
 
 
-def run_json(name: str, *arguments: str) -> dict:
-    """The one object that `--json` writes, on one line."""
-    out = run(name, *arguments, "--json")
+def run_json_command(name: str, *arguments: str) -> dict:
+    """Return the object that `--json` prints on one line."""
+    out = run_command(name, *arguments, "--json")
     assert out.endswith("\n")
     assert out.count("\n") == 1
-    found = json.loads(out)
-    assert isinstance(found, dict)
-    return found
+    result = json.loads(out)
+    assert isinstance(result, dict)
+    return result
 
 
-def refusal(name: str, *arguments: str) -> str:
-    """Run a command that cannot be done: exit 1, nothing on standard output."""
+def run_failing_command(name: str, *arguments: str) -> str:
+    """Run a command that fails with exit code 1 and no output; return the error."""
     out, err = io.StringIO(), io.StringIO()
-    with pytest.raises(CommandError) as refused:
+    with pytest.raises(CommandError) as error:
         call_command(name, *arguments, stdout=out, stderr=err)
-    assert refused.value.returncode == 1
+    assert error.value.returncode == 1
     assert out.getvalue() == ""
-    reason = str(refused.value)
-    assert reason.strip()
-    assert len(reason.splitlines()) == 1
-    return reason
+    message = str(error.value)
+    assert message.strip()
+    assert len(message.splitlines()) == 1
+    return message
 
 
-def is_refused_as_wrong(name: str, *arguments: str) -> bool:
-    """Does the command stop at its arguments: exit 2, before anything is done?"""
+def is_usage_error(name: str, *arguments: str) -> bool:
+    """Return whether the command rejects its arguments with exit code 2."""
     err = io.StringIO()
     command = [name, *arguments]
-    with redirect_stderr(err), pytest.raises((SystemExit, CommandError)) as stopped:
-        from_command_line(command)
-    code = getattr(stopped.value, "code", None) or stopped.value.returncode
+    with redirect_stderr(err), pytest.raises((SystemExit, CommandError)) as error:
+        execute_command_line(command)
+    code = getattr(error.value, "code", None) or error.value.returncode
     return code == 2
 
 
-def from_command_line(command: list[str]) -> None:
-    """As `manage.py` does it: wrong arguments leave by SystemExit(2)."""
+def execute_command_line(command: list[str]) -> None:
+    """Run a command as `manage.py` does: invalid arguments raise SystemExit(2)."""
     from django.core.management import ManagementUtility
 
     ManagementUtility(["manage.py", *command]).execute()
 
 
-def database_url() -> str:
-    """The address of the test database, for another process."""
+def get_database_url() -> str:
+    """Return the URL of the test database, for another process."""
     database = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{database['NAME']}"
     password = f":{database['PASSWORD']}" if database["PASSWORD"] else ""
-    place = f"{database['HOST']}:{database['PORT'] or 5432}"
-    return f"postgres://{database['USER']}{password}@{place}/{database['NAME']}"
+    host = f"{database['HOST']}:{database['PORT'] or 5432}"
+    return f"postgres://{database['USER']}{password}@{host}/{database['NAME']}"
 
 
-def environment() -> dict[str, str]:
-    """The environment of a process that works on the test database."""
+def build_environment() -> dict[str, str]:
+    """Return the environment of a process that uses the test database."""
     return os.environ | {
-        "DATABASE_URL": database_url(),
+        "DATABASE_URL": get_database_url(),
         "DJANGO_SETTINGS_MODULE": "affiliate_site.settings",
         "SECRET_KEY": settings.SECRET_KEY,
         "LOG_FORMAT": "json",
     }
 
 
-def manage(*command: str, text: str = "") -> Told:
-    """Run `manage.py` as a process of its own; ask for `committed`."""
-    done = subprocess.run(  # noqa: S603 - our own command
+def run_manage_py(*command: str, text: str = "") -> CommandResult:
+    """Run `manage.py` in a subprocess; the test needs the fixture `committed_db`."""
+    process = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "manage.py", *command],
         cwd=ROOT,
-        env=environment(),
+        env=build_environment(),
         input=text,
         text=True,
         capture_output=True,
         check=False,
         timeout=60,
     )
-    return Told(out=done.stdout, err=done.stderr, code=done.returncode)
+    return CommandResult(
+        stdout=process.stdout, stderr=process.stderr, exit_code=process.returncode
+    )

@@ -1,5 +1,6 @@
-"""The cast: two accounts that must never see each other, and a client of the API."""
+"""Fixtures for all tests: two accounts that must not see each other, an API client."""
 
+import gc
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -8,45 +9,56 @@ from django.test import Client
 from django.test.utils import setup_databases, teardown_databases
 from hypothesis import settings as hypothesis_settings
 
-from accounts.models.keys import Role
-from accounts.services.keys import issue
+from accounts.models.api_keys import Role
+from accounts.services.api_keys import create_api_key
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
-from tests.receiver import receiving
-from tests.shop import Shop
+from tests.program_scenario import ProgramScenario
+from tests.webhook_receiver import run_receiver
 
-# A busy machine is no failure: examples have no deadline.
-hypothesis_settings.register_profile("house", deadline=None)
-hypothesis_settings.load_profile("house")
+# No deadline: a slow machine must not fail a test.
+hypothesis_settings.register_profile("project", deadline=None)
+hypothesis_settings.load_profile("project")
+
+# Thousands of collected tests stay in memory; frequent garbage collections over them
+# would take a third of the time.
+gc.set_threshold(100_000, 20, 100)
 
 NOW = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
 
-class Api:
-    """Speaks to `/1.6`, or `/1.7` below `/pb/`, with one key, as JSON; keyword
-    arguments are headers."""
+def pytest_collection_finish():
+    """Exclude the collected tests from garbage collection."""
+    gc.freeze()
+
+
+class ApiClient:
+    """Sends JSON requests with one API key; keyword arguments are headers.
+
+    Paths below `/pb/` belong to `/1.7`, all others to `/1.6`.
+    """
 
     def __init__(self, key: str, client: Client | None = None) -> None:
         self.key = key
         self.client = client or Client()
 
     def get(self, path, **headers):
-        return self.ask("GET", path, **headers)
+        return self.request("GET", path, **headers)
 
     def post(self, path, body=None, **headers):
-        return self.ask("POST", path, body, **headers)
+        return self.request("POST", path, body, **headers)
 
     def put(self, path, body=None, **headers):
-        return self.ask("PUT", path, body, **headers)
+        return self.request("PUT", path, body, **headers)
 
     def patch(self, path, body=None, **headers):
-        return self.ask("PATCH", path, body, **headers)
+        return self.request("PATCH", path, body, **headers)
 
     def delete(self, path, body=None, **headers):
-        return self.ask("DELETE", path, body, **headers)
+        return self.request("DELETE", path, body, **headers)
 
-    def ask(self, method, path, body=None, **headers):
-        """A dict or list is sent as JSON, text and bytes as they are."""
+    def request(self, method, path, body=None, **headers):
+        """Send a request: a dict or list as JSON, text and bytes unchanged."""
         import json
 
         if body is None:
@@ -72,7 +84,7 @@ def account(db):
 
 @pytest.fixture
 def other_account(db):
-    """Every text of this one carries MARKER, so that a leak can be searched for."""
+    """Each text of this account contains `zz-marker`, so that tests can find leaks."""
     return AccountFactory(slug="zz-marker", name="zz-marker", plan__name="enterprise")
 
 
@@ -87,42 +99,45 @@ def program(account):
 
 
 @pytest.fixture
-def key_for(db):
-    """A new key's text: `key_for(account, role="viewer")`."""
+def make_key(db):
+    """Create an API key and return its text: `make_key(account, role="viewer")`."""
 
     def make(account, role=Role.OWNER):
-        return issue(account, name="test", role=role, at=NOW)[1]
+        return create_api_key(account, name="test", role=role, at=NOW)[1]
 
     return make
 
 
 @pytest.fixture
-def api(account, key_for):
-    """A client with an owner's key."""
-    return Api(key_for(account))
+def api(account, make_key):
+    """A client with an API key of the role owner."""
+    return ApiClient(make_key(account))
 
 
 @pytest.fixture
-def other_api(other_account, key_for):
-    return Api(key_for(other_account))
+def other_api(other_account, make_key):
+    return ApiClient(make_key(other_account))
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(
     django_test_environment, django_db_blocker, django_db_modify_db_settings
 ):
-    """Always a test database: pytest-django makes one only for those who ask for `db`,
-    and a run of nothing but races would commit into the real one."""
+    """Always create a test database.
+
+    pytest-django creates one only for tests that request `db`; a run of
+    only concurrency tests would commit to the real database.
+    """
     with django_db_blocker.unblock():
-        made = setup_databases(verbosity=0, interactive=False)
+        old_config = setup_databases(verbosity=0, interactive=False)
     yield
     with django_db_blocker.unblock():
-        teardown_databases(made, verbosity=0)
+        teardown_databases(old_config, verbosity=0)
 
 
 @pytest.fixture
-def committed(django_db_setup, django_db_blocker):
-    """Real commits, seen by other processes; make an account of your own."""
+def committed_db(django_db_setup, django_db_blocker):
+    """Allow real commits, visible to other processes; tests create an account."""
     from django.db import connections
 
     with django_db_blocker.unblock():
@@ -132,8 +147,8 @@ def committed(django_db_setup, django_db_blocker):
 
 
 @pytest.fixture
-def statements():
-    """Counts what is asked of the database: `with statements() as asked: …`."""
+def capture_queries():
+    """Capture SQL statements: `with capture_queries() as captured: …`."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -146,14 +161,14 @@ def statements():
 
 
 @pytest.fixture
-def receiver(settings):
-    """A receiver of webhooks that may be called although it is on loopback."""
-    with receiving() as receiver:
-        settings.WEBHOOK_ALLOWED_HOSTS = {receiver.place}
+def webhook_receiver(settings):
+    """A webhook receiver on loopback that deliveries may reach."""
+    with run_receiver() as receiver:
+        settings.WEBHOOK_ALLOWED_HOSTS = {receiver.host_and_port}
         yield receiver
 
 
 @pytest.fixture
-def shop(account):
-    """A program of 10 % in EUR; `shop.mina` sells in it."""
-    return Shop(account)
+def scenario(account):
+    """A program with a rate of 10 % in EUR; `scenario.mina` is enrolled in it."""
+    return ProgramScenario(account)

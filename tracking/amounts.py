@@ -1,4 +1,4 @@
-"""AmountField: exact decimals over BIGINT, the same on both engines."""
+"""AmountField: exact decimals stored as BIGINT, identical on SQLite and PostgreSQL."""
 
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
@@ -10,22 +10,22 @@ from django.db.models import Aggregate
 from django.db.models.sql.compiler import SQLCompiler
 
 SCALE = 4
-MOST = 2**63 - 1
-HALF = 10**9
-ROOM = Context(prec=200)  # no digit is lost before it is refused
+MAX_SCALED_AMOUNT = 2**63 - 1
+SUM_SPLIT_BASE = 10**9
+SCALING_CONTEXT = Context(prec=200)  # no digit is lost before validation
 
 if TYPE_CHECKING:
-    DecimalColumn = models.Field[Decimal, Decimal]
+    DecimalFieldBase = models.Field[Decimal, Decimal]
 else:
-    DecimalColumn = models.Field
+    DecimalFieldBase = models.Field
 
 
-class AmountField(DecimalColumn):
+class AmountField(DecimalFieldBase):
     """An amount in 1/10,000 of a currency's major unit.
 
-    A plain field with a column type of its own, not an integer field: sums, filters
-    and checks are exact, while arithmetic of columns is refused until its type is
-    named. A DecimalField is a float column on SQLite.
+    Sums, filters and check constraints are exact. Because it is not an integer field,
+    Django rejects arithmetic between columns unless `output_field` is given.
+    DecimalField is not used because it is a float column on SQLite.
     """
 
     description = "An exact amount with four decimals"
@@ -45,7 +45,7 @@ class AmountField(DecimalColumn):
         if value is None or isinstance(value, Decimal):
             return value
         if isinstance(value, float):
-            raise ValidationError("An amount is never a float.")
+            raise ValidationError("An amount cannot be a float.")
         return Decimal(value)
 
     def get_prep_value(self, value: Any) -> int | None:
@@ -55,11 +55,11 @@ class AmountField(DecimalColumn):
         amount = self.to_python(value)
         if amount is None:
             return None
-        scaled = amount.scaleb(SCALE, ROOM)
-        kept = scaled.scaleb(-SCALE, ROOM)
-        if scaled != scaled.to_integral_value() or amount != kept:
+        scaled = amount.scaleb(SCALE, SCALING_CONTEXT)
+        stored = scaled.scaleb(-SCALE, SCALING_CONTEXT)
+        if scaled != scaled.to_integral_value() or amount != stored:
             raise ValidationError(f"{amount} has more than {SCALE} decimals.")
-        if abs(scaled) > MOST:
+        if abs(scaled) > MAX_SCALED_AMOUNT:
             raise ValidationError(f"{amount} does not fit its column.")
         return int(scaled)
 
@@ -73,9 +73,10 @@ class AmountField(DecimalColumn):
 
 
 class ExactSum(Aggregate):
-    """The sum of amounts, however large: SQLite's own fails beyond 64 bits.
+    """The sum of amounts of any size.
 
-    There the high and the low digits are summed apart, and put together here.
+    SQLite's SUM fails beyond 64 bits, so its high and low digits are summed separately
+    and combined by the converter.
     """
 
     function = "SUM"
@@ -85,22 +86,22 @@ class ExactSum(Aggregate):
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> Any:
-        halves = (
-            f"SUM(%(expressions)s / {HALF}) || ' ' || SUM(%(expressions)s %%%% {HALF})"
-        )
-        sql, values = self.as_sql(compiler, connection, template=f"({halves})")
+        high = f"SUM(%(expressions)s / {SUM_SPLIT_BASE})"
+        low = f"SUM(%(expressions)s %%%% {SUM_SPLIT_BASE})"
+        template = f"({high} || ' ' || {low})"
+        sql, values = self.as_sql(compiler, connection, template=template)
         return sql, [*values, *values]
 
     def get_db_converters(self, connection: BaseDatabaseWrapper) -> list[Any]:
-        return [_whole]
+        return [_convert_sum]
 
 
-def _whole(
+def _convert_sum(
     value: Any, expression: Any, connection: BaseDatabaseWrapper
 ) -> Decimal | None:
     if value is None:
         return None
     if isinstance(value, str):
         high, low = value.split()
-        value = int(high) * HALF + int(low)
+        value = int(high) * SUM_SPLIT_BASE + int(low)
     return Decimal(int(value)).scaleb(-SCALE)

@@ -1,7 +1,7 @@
-"""Who earned this: a pure function over what the clues pointed at.
+"""Attribution: a pure function from candidates to the one that wins.
 
-`decide` reads no clock, no database and no setting. What it was given is kept beside
-what it said, so that any decision can be told again, and proved.
+`select_winner` reads no clock, no database and no setting. Its inputs are stored with
+its outcome, so that any attribution can be explained, replayed and verified later.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from typing import Any
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
-    BlankClue,
+    BlankTrackingParameter,
     CookieExpired,
     InvalidAssetOrSource,
     InvalidClickId,
     InvalidTrackingId,
-    NoClue,
+    MissingTrackingParameter,
     ProgramArchived,
     UnknownCoupon,
     UnknownCustomer,
@@ -31,36 +31,51 @@ CUSTOMER = "customer"
 COUPON = "coupon"
 REFERRAL_CODE = "referral_code"
 CLICK_ID = "click_id"
-ASSET_ID = "asset_id"
+ASSET_AND_SOURCE = "asset_id"  # the value is stored
 TRACKING_ID = "tracking_id"
 
-Order = tuple[str, ...]
+CandidateOrder = tuple[str, ...]
 
-# The spec's order; whoever brought a customer keeps the customer.
-REST: Order = (CUSTOMER, COUPON, REFERRAL_CODE, CLICK_ID, ASSET_ID, TRACKING_ID)
-REGISTERING: Order = REST[1:]
-# A postback is called by a click's id: the click comes before the code.
-POSTBACK: Order = (CUSTOMER, COUPON, CLICK_ID, REFERRAL_CODE, ASSET_ID, TRACKING_ID)
-REGISTERING_POSTBACK: Order = POSTBACK[1:]
-# A page knows its customer, what was typed in, and the visitor's cookie.
-BROWSER: Order = (CUSTOMER, COUPON, TRACKING_ID)
-REGISTERING_BROWSER: Order = BROWSER[1:]
+# The precedence of docs/api-contract.md, section 2.2.4; a known customer comes first.
+REST_CONVERSION_ORDER: CandidateOrder = (
+    CUSTOMER,
+    COUPON,
+    REFERRAL_CODE,
+    CLICK_ID,
+    ASSET_AND_SOURCE,
+    TRACKING_ID,
+)
+REST_CUSTOMER_ORDER: CandidateOrder = REST_CONVERSION_ORDER[1:]
+# Postbacks identify the click, so the click id precedes the referral code
+# (docs/api-contract.md, section 4).
+POSTBACK_CONVERSION_ORDER: CandidateOrder = (
+    CUSTOMER,
+    COUPON,
+    CLICK_ID,
+    REFERRAL_CODE,
+    ASSET_AND_SOURCE,
+    TRACKING_ID,
+)
+POSTBACK_CUSTOMER_ORDER: CandidateOrder = POSTBACK_CONVERSION_ORDER[1:]
+# The browser script sends a customer id, coupons and the cookie's tracking id.
+BROWSER_CONVERSION_ORDER: CandidateOrder = (CUSTOMER, COUPON, TRACKING_ID)
+BROWSER_CUSTOMER_ORDER: CandidateOrder = BROWSER_CONVERSION_ORDER[1:]
 
-# What the API calls the clue that decided; the others as they are.
-SOURCE_NAMES = {CLICK_ID: "click", ASSET_ID: "asset_source"}
+# The API's `tracking_source` of a parameter, where it is not the parameter's name.
+TRACKING_SOURCE_NAMES = {CLICK_ID: "click", ASSET_AND_SOURCE: "asset_source"}
 
-UNKNOWN = {
+UNKNOWN_PARAMETER_ERRORS = {
     COUPON: UnknownCoupon,
     REFERRAL_CODE: UnknownReferralCode,
     CLICK_ID: InvalidClickId,
-    ASSET_ID: InvalidAssetOrSource,
+    ASSET_AND_SOURCE: InvalidAssetOrSource,
     TRACKING_ID: InvalidTrackingId,
 }
 
 
 @dataclass(frozen=True)
-class Clues:
-    """What a caller sent to say who earned; None: not sent, "": sent but empty."""
+class TrackingParameters:
+    """The tracking parameters of a request; None: not sent, "": sent but empty."""
 
     customer_id: str | None = None
     coupon: str | None = None
@@ -72,214 +87,234 @@ class Clues:
     program_group: str | None = None
 
 
-class Standing(StrEnum):
-    """How an affiliate stands in a program."""
+class EnrollmentStatus(StrEnum):
+    """An affiliate's status in a program. The values are stored in records."""
 
     APPROVED = "approved"
-    WAITING = "waiting"
+    PENDING = "waiting"
     DISAPPROVED = "disapproved"
-    STRANGER = "stranger"  # not in the program at all
-    REMOVED = "removed"
+    NOT_ENROLLED = "stranger"
+    DELETED = "removed"
 
 
-class Fault(StrEnum):
-    """Why a clue cannot decide, or nothing could."""
+class RejectionReason(StrEnum):
+    """Why a candidate is not eligible, or why there is no winner."""
 
-    NO_CLUE = "no clue was sent"
+    NO_PARAMETER = "no clue was sent"
     UNKNOWN_CUSTOMER = "nothing but an unknown customer was sent"
     BLANK = "sent without a value"
     UNKNOWN = "points at nobody"
-    REMOVED = "the affiliate is deleted"
+    AFFILIATE_DELETED = "the affiliate is deleted"
     NOT_APPROVED = "not approved in the program"
-    ARCHIVED = "the program is archived"
-    EXPIRED = "the cookie expired"
+    PROGRAM_ARCHIVED = "the program is archived"
+    COOKIE_EXPIRED = "the cookie expired"
 
 
 @dataclass(frozen=True)
-class Pointer:
-    """What one clue points at, as it stood at that moment."""
+class Candidate:
+    """What one tracking parameter refers to, as of the time of the attribution."""
 
-    clue: str
+    parameter: str
     value: str
-    affiliate: str | None = None  # or a prospect's id; None: it points at nobody
+    affiliate: str | None = None  # or a prospect's id; None: unknown
     program: str | None = None
-    standing: Standing | None = None
-    archived: bool = False
-    clicked_at: datetime | None = None  # set where the cookie's age counts
-    cookie_days: int | None = None
-    blank: str | None = None  # the parameter that was sent without a value
+    enrollment_status: EnrollmentStatus | None = None
+    is_program_archived: bool = False
+    clicked_at: datetime | None = None  # set where the cookie time applies
+    cookie_time_days: int | None = None
+    blank_parameter: str | None = None  # the parameter that was sent without a value
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         return self.affiliate is not None
 
 
 @dataclass(frozen=True)
-class Loser:
-    """A clue that did not decide, and why not."""
+class RejectedCandidate:
+    """A candidate that did not win, and why."""
 
-    clue: str
+    parameter: str
     value: str
     affiliate: str | None
     reason: str
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Who earns, by which clue, and why not by the others."""
+class AttributionResult:
+    """The winner, the reason why it is not eligible, and the other candidates."""
 
-    deciding: Pointer | None
-    fault: Fault | None
-    losers: tuple[Loser, ...] = ()
-    late_by: timedelta | None = None
+    winner: Candidate | None
+    rejection_reason: RejectionReason | None
+    rejected_candidates: tuple[RejectedCandidate, ...] = ()
+    expired_by: timedelta | None = None
 
-    def require_clue(self) -> None:
-        """Refuse when no clue was sent, or the deciding one is blank."""
-        if self.fault is Fault.NO_CLUE:
-            raise NoClue
-        if self.fault is Fault.BLANK and self.deciding:
-            raise BlankClue(name=self.deciding.blank)
+    def ensure_parameter_sent(self) -> None:
+        """Raise if no tracking parameter was sent, or the winner's is blank."""
+        if self.rejection_reason is RejectionReason.NO_PARAMETER:
+            raise MissingTrackingParameter
+        if self.rejection_reason is RejectionReason.BLANK and self.winner:
+            raise BlankTrackingParameter(name=self.winner.blank_parameter)
 
-    def require_earner(self, *, customer_id: str = "") -> None:
-        """Refuse when nobody may earn; the age of a click is asked for apart.
+    def ensure_affiliate_eligible(self, *, customer_id: str = "") -> None:
+        """Raise if no affiliate may earn; the cookie age is checked separately.
 
-        A refusal repeats `customer_id`; a verdict does not hold it, because it is kept
-        and the customer may want to be forgotten.
+        `customer_id` is repeated in the error message. The result does not contain it,
+        because results are stored and a deleted customer's id must not be.
         """
-        self.require_clue()
-        if self.fault is Fault.UNKNOWN_CUSTOMER:
+        self.ensure_parameter_sent()
+        if self.rejection_reason is RejectionReason.UNKNOWN_CUSTOMER:
             raise UnknownCustomer(customer_id=customer_id)
-        if self.fault is Fault.UNKNOWN and self.deciding:
-            raise UNKNOWN[self.deciding.clue]
-        if self.fault is Fault.REMOVED:
+        if self.rejection_reason is RejectionReason.UNKNOWN and self.winner:
+            raise UNKNOWN_PARAMETER_ERRORS[self.winner.parameter]
+        if self.rejection_reason is RejectionReason.AFFILIATE_DELETED:
             raise AffiliateDeleted
-        if self.fault is Fault.NOT_APPROVED:
+        if self.rejection_reason is RejectionReason.NOT_APPROVED:
             raise AffiliateNotApproved
-        if self.fault is Fault.ARCHIVED:
+        if self.rejection_reason is RejectionReason.PROGRAM_ARCHIVED:
             raise ProgramArchived
 
-    def require_fresh_click(self) -> None:
-        """Refuse when the deciding click is older than the program's cookie time."""
-        if self.fault is Fault.EXPIRED:
+    def ensure_cookie_valid(self) -> None:
+        """Raise if the winning click is older than the program's cookie time."""
+        if self.rejection_reason is RejectionReason.COOKIE_EXPIRED:
             raise CookieExpired
 
 
-def decide(
-    pointers: Sequence[Pointer],
+def select_winner(
+    candidates: Sequence[Candidate],
     *,
-    order: Order,
+    order: CandidateOrder,
     at: datetime,
     ignore_cookie_age: bool,
-) -> Verdict:
-    """Say who earns, by which clue, and why not by the others. Never raises."""
-    by_clue = {pointer.clue: pointer for pointer in pointers}
-    ranked = [by_clue[clue] for clue in order if clue in by_clue]
-    # An unknown customer decides nothing: the sale will make one.
-    deciders = [it for it in ranked if it.clue != CUSTOMER or it.known]
-    if not deciders:
-        unknown = by_clue.get(CUSTOMER)
-        return Verdict(
-            deciding=None,
-            fault=Fault.UNKNOWN_CUSTOMER if unknown else Fault.NO_CLUE,
+) -> AttributionResult:
+    """Select the first candidate in `order`, eligible or not. Never raises."""
+    by_parameter = {candidate.parameter: candidate for candidate in candidates}
+    ranked = [by_parameter[name] for name in order if name in by_parameter]
+    # An unknown customer cannot win: the conversion creates it.
+    contenders = [
+        candidate
+        for candidate in ranked
+        if candidate.parameter != CUSTOMER or candidate.is_known
+    ]
+    if not contenders:
+        return AttributionResult(
+            winner=None,
+            rejection_reason=RejectionReason.UNKNOWN_CUSTOMER
+            if CUSTOMER in by_parameter
+            else RejectionReason.NO_PARAMETER,
         )
-    deciding, others = deciders[0], deciders[1:]
-    late_by = lateness(deciding, at)
-    fault = fault_of(deciding)
-    if fault is None and late_by and not ignore_cookie_age:
-        fault = Fault.EXPIRED
-    return Verdict(
-        deciding=deciding,
-        fault=fault,
-        losers=tuple(loser(other, deciding, at) for other in others),
-        late_by=late_by,
+    winner, others = contenders[0], contenders[1:]
+    expired_by = find_expired_by(winner, at)
+    reason = find_rejection_reason(winner)
+    if reason is None and expired_by and not ignore_cookie_age:
+        reason = RejectionReason.COOKIE_EXPIRED
+    return AttributionResult(
+        winner=winner,
+        rejection_reason=reason,
+        rejected_candidates=tuple(
+            create_rejected_candidate(other, winner, at) for other in others
+        ),
+        expired_by=expired_by,
     )
 
 
-def fault_of(pointer: Pointer) -> Fault | None:
-    """What keeps a clue from deciding, its age apart; in the contract's order."""
-    if pointer.blank:
-        return Fault.BLANK
-    if not pointer.known:
-        return Fault.UNKNOWN
-    if pointer.standing is Standing.REMOVED:
-        return Fault.REMOVED
-    if pointer.standing is not Standing.APPROVED:
-        return Fault.NOT_APPROVED
-    if pointer.archived:
-        return Fault.ARCHIVED
+def find_rejection_reason(candidate: Candidate) -> RejectionReason | None:
+    """The first reason why a candidate may not earn, apart from the cookie age."""
+    if candidate.blank_parameter:
+        return RejectionReason.BLANK
+    if not candidate.is_known:
+        return RejectionReason.UNKNOWN
+    if candidate.enrollment_status is EnrollmentStatus.DELETED:
+        return RejectionReason.AFFILIATE_DELETED
+    if candidate.enrollment_status is not EnrollmentStatus.APPROVED:
+        return RejectionReason.NOT_APPROVED
+    if candidate.is_program_archived:
+        return RejectionReason.PROGRAM_ARCHIVED
     return None
 
 
-def lateness(pointer: Pointer, at: datetime) -> timedelta | None:
-    """By how much a click is older than the cookie time; None: it is not."""
-    if pointer.clicked_at is None or pointer.cookie_days is None:
+def find_expired_by(candidate: Candidate, at: datetime) -> timedelta | None:
+    """By how much a click exceeds the cookie time; None: it does not."""
+    if candidate.clicked_at is None or candidate.cookie_time_days is None:
         return None
-    late_by = at - pointer.clicked_at - timedelta(days=pointer.cookie_days)
-    return late_by if late_by > timedelta(0) else None
+    expired_by = at - candidate.clicked_at - timedelta(days=candidate.cookie_time_days)
+    return expired_by if expired_by > timedelta(0) else None
 
 
-def loser(pointer: Pointer, deciding: Pointer, at: datetime) -> Loser:
-    """A clue that came second, with its own fault where it has one."""
-    fault, late_by = fault_of(pointer), lateness(pointer, at)
-    if fault:
-        reason = str(fault)
-    elif late_by:
-        hours = late_by // timedelta(hours=1)
+def create_rejected_candidate(
+    candidate: Candidate, winner: Candidate, at: datetime
+) -> RejectedCandidate:
+    """Reject a candidate for its own reason, else because the winner comes first."""
+    own_reason = find_rejection_reason(candidate)
+    expired_by = find_expired_by(candidate, at)
+    if own_reason:
+        reason = str(own_reason)
+    elif expired_by:
+        hours = expired_by // timedelta(hours=1)
         reason = f"expired by {hours // 24} d {hours % 24} h"
     else:
-        reason = f"{deciding.clue} comes first"
-    return Loser(pointer.clue, pointer.value, pointer.affiliate, reason)
+        reason = f"{winner.parameter} comes first"
+    return RejectedCandidate(
+        candidate.parameter, candidate.value, candidate.affiliate, reason
+    )
 
 
-def frozen_inputs(
-    pointers: Sequence[Pointer], *, order: Order, at: datetime, ignore_cookie_age: bool
+def serialize_inputs(
+    candidates: Sequence[Candidate],
+    *,
+    order: CandidateOrder,
+    at: datetime,
+    ignore_cookie_age: bool,
 ) -> dict[str, Any]:
-    """What `decide` was given, as plain text and numbers."""
+    """The arguments of `select_winner` as JSON values."""
     return {
         "order": list(order),
         "at": at.isoformat(),
         "ignore_cookie_age": ignore_cookie_age,
-        "pointers": [
-            asdict(pointer)
+        "candidates": [
+            asdict(candidate)
             | {
-                "clicked_at": pointer.clicked_at.isoformat()
-                if pointer.clicked_at
+                "clicked_at": candidate.clicked_at.isoformat()
+                if candidate.clicked_at
                 else None
             }
-            for pointer in pointers
+            for candidate in candidates
         ],
     }
 
 
-def thawed(inputs: dict[str, Any]) -> Verdict:
-    """Decide again from kept inputs."""
-    return decide(
-        [_thawed_pointer(kept) for kept in inputs["pointers"]],
+def replay_attribution(inputs: dict[str, Any]) -> AttributionResult:
+    """Select the winner again from stored inputs."""
+    return select_winner(
+        [_deserialize_candidate(stored) for stored in inputs["candidates"]],
         order=tuple(inputs["order"]),
         at=datetime.fromisoformat(inputs["at"]),
         ignore_cookie_age=inputs["ignore_cookie_age"],
     )
 
 
-def frozen_outcome(verdict: Verdict) -> dict[str, Any]:
-    """What `decide` said, as plain text."""
-    deciding = verdict.deciding
+def serialize_outcome(result: AttributionResult) -> dict[str, Any]:
+    """The result of `select_winner` as JSON values."""
+    winner = result.winner
     return {
-        "clue": deciding.clue if deciding else None,
-        "affiliate": deciding.affiliate if deciding else None,
-        "program": deciding.program if deciding else None,
-        "fault": str(verdict.fault) if verdict.fault else None,
-        "late_by": str(verdict.late_by) if verdict.late_by else None,
-        "losers": [asdict(it) for it in verdict.losers],
+        "parameter": winner.parameter if winner else None,
+        "affiliate": winner.affiliate if winner else None,
+        "program": winner.program if winner else None,
+        "rejection_reason": str(result.rejection_reason)
+        if result.rejection_reason
+        else None,
+        "expired_by": str(result.expired_by) if result.expired_by else None,
+        "rejected_candidates": [
+            asdict(candidate) for candidate in result.rejected_candidates
+        ],
     }
 
 
-def _thawed_pointer(kept: dict[str, Any]) -> Pointer:
-    clicked_at, standing = kept["clicked_at"], kept["standing"]
-    return Pointer(
-        **kept
+def _deserialize_candidate(stored: dict[str, Any]) -> Candidate:
+    clicked_at, status = stored["clicked_at"], stored["enrollment_status"]
+    return Candidate(
+        **stored
         | {
             "clicked_at": datetime.fromisoformat(clicked_at) if clicked_at else None,
-            "standing": Standing(standing) if standing else None,
+            "enrollment_status": EnrollmentStatus(status) if status else None,
         }
     )

@@ -1,141 +1,141 @@
-"""Refusals of tracking, each spelled as the specification or the contract spells it."""
+"""Errors of tracking, with messages as in docs/api-contract.md, section 1.7."""
 
-from accounts.errors import Conflict, Missing, Rejected
+from accounts.errors import Conflict, InvalidInput, NotFound
 
 
-class ProgramNotFound(Missing):
+class ProgramNotFound(NotFound):
     """The account has no program with this id."""
 
     message = "Program not found"
 
 
-class ProgramIsLocked(Conflict):
+class ArchivedProgramReadOnly(Conflict):
     """An archived program cannot be modified."""
 
     message = "This program is archived."
     code = "program_archived"
 
 
-class AffiliateNotFound(Missing):
+class AffiliateNotFound(NotFound):
     """The account has no affiliate with this id, or the program does not."""
 
     message = "Affiliate not found"
 
 
-class CustomerNotFound(Missing):
+class CustomerNotFound(NotFound):
     """The account has no customer with this id."""
 
     message = "Customer not found"
 
 
-class ClickNotFound(Missing):
+class ClickNotFound(NotFound):
     """The account has no click with this id."""
 
     message = "Click not found"
 
 
-class ConversionNotFound(Missing):
-    """The account has no conversion with this number."""
+class ConversionNotFound(NotFound):
+    """The account has no conversion with this id."""
 
     message = "Conversion not found"
 
 
-class GroupNotFound(Missing):
+class GroupNotFound(NotFound):
     """The account has no group with this id."""
 
     message = "Affiliate group not found"
 
 
-class ProspectNotFound(Missing):
+class ProspectNotFound(NotFound):
     """The account has no prospect with this id."""
 
     message = "Affiliate prospect not found"
 
 
-class NoteNotFound(Missing):
+class NoteNotFound(NotFound):
     """The affiliate has no note with this id."""
 
     message = "Note not found"
 
 
-class TooManyKeys(Rejected):
-    """An eleventh key."""
+class TooManyMetaDataKeys(InvalidInput):
+    """An object has more meta data keys than allowed."""
 
     message = "Meta data holds {limit} keys at most."
     message_raw = "Meta data holds {{ limit }} keys at most."
     property_path = "value"
 
 
-class OddKey(Rejected):
-    """A key that no meta data may have; the flaw says why."""
+class InvalidMetaDataKey(InvalidInput):
+    """A meta data key is not allowed; `text` says why, `template` is its raw form."""
 
     property_path = "value"
 
-    def __init__(self, text: str, raw: str) -> None:
+    def __init__(self, text: str, template: str) -> None:
         super().__init__()
         self.text = text
-        self.template = raw
+        self.template = template
 
     @property
     def raw(self) -> str:
         return self.template
 
 
-class MetaDataKeyNotFound(Missing):
+class MetaDataKeyNotFound(NotFound):
     """The object has no meta data under this key."""
 
     message = "Meta data key not found"
 
 
-# Tracking: the spec's own messages stand alone, without a field.
+# Tracking parameters and conversions: messages of the specification, without a field.
 
 
-class NoClue(Rejected):
-    """No attribution field was sent, or a field that the call cannot do without."""
+class MissingTrackingParameter(InvalidInput):
+    """No tracking parameter was sent, or a mandatory field is missing."""
 
     message = "Missing mandatory parameter(s)"
 
 
-class BlankClue(Rejected):
-    """The highest attribution field was sent empty."""
+class BlankTrackingParameter(InvalidInput):
+    """The tracking parameter with the highest precedence was sent empty."""
 
     message = (
         "Parameter '{name}' takes precedence for tracking, but no value was passed"
     )
 
 
-class UnknownReferralCode(Rejected):
+class UnknownReferralCode(InvalidInput):
     """No affiliate of the account has this code."""
 
     message = "Unknown referral code"
 
 
-class UnknownCoupon(Rejected):
+class UnknownCoupon(InvalidInput):
     """No affiliate of the account has this coupon."""
 
     message = "Unknown coupon code"
 
 
-class InvalidClickId(Rejected):
-    """The account has no such click."""
+class InvalidClickId(InvalidInput):
+    """The account has no click with this id."""
 
     message = "Invalid click id"
 
 
-class InvalidAssetOrSource(Rejected):
-    """The pair names no program or no affiliate of the account."""
+class InvalidAssetOrSource(InvalidInput):
+    """The asset or the source is not one of the account's."""
 
     message = "Invalid asset id or source id"
 
 
-class InvalidTrackingId(Rejected):
+class InvalidTrackingId(InvalidInput):
     """No visitor of the account has this id."""
 
     message = "Invalid tracking id"
 
 
-class UnknownCustomer(Rejected):
-    """Only a customer was sent, and there is none with this id."""
+class UnknownCustomer(InvalidInput):
+    """Only a customer id was sent, and no customer has it."""
 
     message = (
         "Missing tracking parameter value and no customer found for customer id:"
@@ -143,32 +143,32 @@ class UnknownCustomer(Rejected):
     )
 
 
-class AffiliateDeleted(Rejected):
-    """Who was removed earns no more."""
+class AffiliateDeleted(InvalidInput):
+    """A deleted affiliate earns no commissions."""
 
     message = "Affiliate is deleted"
 
 
-class AffiliateNotApproved(Rejected):
-    """Only approved affiliates earn in a program."""
+class AffiliateNotApproved(InvalidInput):
+    """Only approved affiliates earn commissions in a program."""
 
     message = "Affiliate is not approved for this program"
 
 
-class ProgramArchived(Rejected):
-    """An archived program takes no conversions."""
+class ProgramArchived(InvalidInput):
+    """An archived program accepts no conversions."""
 
     message = "Program is archived"
 
 
-class CookieExpired(Rejected):
+class CookieExpired(InvalidInput):
     """The click is older than the program's cookie time."""
 
     message = "Cookie expired"
 
 
-class DuplicateConversion(Rejected):
-    """An `external_id` names one conversion of the account."""
+class DuplicateConversion(InvalidInput):
+    """`external_id` is unique among the account's conversions."""
 
     message = (
         "Duplicate conversion. There is already a conversion for External id"
@@ -176,14 +176,14 @@ class DuplicateConversion(Rejected):
     )
 
 
-class TooManyAttempts(Rejected):
-    """A retry came within ten seconds of a failure. The spelling is the spec's."""
+class TooManyConversionAttempts(InvalidInput):
+    """A retry within ten seconds of a failure. The specification writes "To many"."""
 
     message = "To many concurrent attempts to create conversion with id '{external_id}'"
 
 
-class DuplicateCustomer(Rejected):
-    """A `customer_id` names one customer of the account."""
+class DuplicateCustomer(InvalidInput):
+    """`customer_id` is unique among the account's customers."""
 
     message = (
         "Duplicate customer. There is already a customer for Customer id"
@@ -191,59 +191,47 @@ class DuplicateCustomer(Rejected):
     )
 
 
-class InvalidStatus(Rejected):
-    """Not a status that a customer begins with."""
+class InvalidInitialCustomerStatus(InvalidInput):
+    """A customer cannot be created with this status."""
 
     message = "Invalid status '{status}'. Valid are 'new', 'trial', 'lead'"
 
 
-# Affiliates and enrolments: field errors.
+# Affiliates, customers, enrollments, programs, amounts: field errors.
 
 
-class EmailTaken(Rejected):
-    """An e-mail address names one affiliate of the account."""
+class DuplicateEmail(InvalidInput):
+    """An e-mail address is unique among the account's affiliates."""
 
     message = "Email address is already in use"
     property_path = "email"
 
 
-class UnknownAffiliate(Rejected):
-    """A body names an affiliate that the account does not have."""
+class UnknownReference(InvalidInput):
+    """A request body refers to a `what` that does not exist, in the field `path`.
 
-    message = "Unknown affiliate"
-    property_path = "affiliate.id"
+    Unknown ids in a URL raise the `…NotFound` classes instead.
+    """
 
-
-class UnknownGroup(Rejected):
-    """A body names a group that the account does not have."""
-
-    message = "Unknown affiliate group"
-    property_path = "group_id"
+    message = "Unknown {what}"
 
 
-class UnknownProgram(Rejected):
-    """A body names a program that the account does not have."""
-
-    message = "Unknown program"
-    property_path = "program_id"
-
-
-class OwnAncestor(Rejected):
-    """Whoever is below an affiliate cannot be above it."""
+class AffiliateHierarchyCycle(InvalidInput):
+    """A descendant of an affiliate cannot become its parent."""
 
     message = "An affiliate cannot be its own ancestor"
     property_path = "affiliate_id"
 
 
-class NoSeveralValues(Rejected):
-    """A custom field that takes one value was given a list."""
+class MultipleValuesNotAllowed(InvalidInput):
+    """A custom field with a single value was sent a list."""
 
     message = "This value should be of type string."
     message_raw = "This value should be of type {{ type }}."
 
 
-class InvalidCustomerStatus(Rejected):
-    """Not a status of customers."""
+class InvalidCustomerStatus(InvalidInput):
+    """There is no such customer status."""
 
     message = (
         "Invalid status '{status}'. Valid are 'new', 'trial', 'lead', 'paying',"
@@ -253,61 +241,61 @@ class InvalidCustomerStatus(Rejected):
     property_path = "status"
 
 
-class StatusIsKept(Rejected):
-    """A customer's status moves by its sales, or by canceling."""
+class InvalidCustomerStatusTransition(InvalidInput):
+    """A customer's status changes only by conversions and by canceling."""
 
-    message = "Customer status cannot change from '{was}' to '{status}'"
+    message = "Customer status cannot change from '{current_status}' to '{status}'"
     message_raw = "Customer status cannot change from '{{ from }}' to '{{ to }}'"
     property_path = "status"
 
 
-class AlreadyEnrolled(Rejected):
-    """An affiliate is in a program once."""
+class AlreadyEnrolled(InvalidInput):
+    """The affiliate is already enrolled in the program."""
 
     message = "Affiliate is already in this program"
     property_path = "affiliate.id"
 
 
-class ReferralCodeTaken(Rejected):
-    """A referral code names one affiliate in one program."""
+class DuplicateReferralCode(InvalidInput):
+    """Referral codes are unique in an account."""
 
     message = "Referral code is already in use"
     property_path = "referral_code"
 
 
-class CouponTaken(Rejected):
-    """A coupon names one affiliate in one program."""
+class DuplicateCoupon(InvalidInput):
+    """Coupons are unique in an account."""
 
     message = "Coupon is already in use"
     property_path = "coupon"
 
 
-class ProgramExists(Rejected):
-    """A program's slug is taken once in its account."""
+class DuplicateProgram(InvalidInput):
+    """Program slugs are unique in an account."""
 
-    message = "The account has a program '{slug}' already"
+    message = "Program '{slug}' already exists"
 
 
-class UnknownCurrency(Rejected):
-    """Not a currency of ISO 4217 that anybody pays in."""
+class UnknownCurrency(InvalidInput):
+    """Not an active ISO 4217 currency code."""
 
     message = "Unknown currency"
     property_path = "currency"
 
 
-class NotANumber(Rejected):
-    """An amount that is none."""
+class InvalidNumber(InvalidInput):
+    """An amount is not a number."""
 
     message = "This value should be a number."
 
 
-class TooManyDigits(Rejected):
-    """An amount that no ledger row could hold."""
+class AmountTooLarge(InvalidInput):
+    """An amount has more digits than can be stored."""
 
     message = "This value has too many digits."
 
 
-class BelowNought(Rejected):
-    """An amount that should not be negative."""
+class NegativeAmount(InvalidInput):
+    """An amount is below zero."""
 
     message = "This value should be 0 or more."

@@ -1,94 +1,101 @@
-"""What a meta-data object may hold: one rule for every face."""
+"""Validation of meta data: docs/api-contract.md, section 1.10."""
 
 from decimal import Decimal
 
-from tracking.errors import TooManyDigits
-from tracking.money import SIGNIFICANT_DIGITS, WHOLE_DIGITS, significant
+from tracking.errors import AmountTooLarge
+from tracking.money import (
+    MAX_INTEGER_DIGITS,
+    MAX_SIGNIFICANT_DIGITS,
+    count_significant_digits,
+)
 
-MOST_KEYS = 10
-LONGEST_KEY = 64
-LONGEST_VALUE = 255
-TOO_LONG = "This value is too long, {{ limit }} characters at most."
-TOO_MANY_KEYS = "Meta data holds {{ limit }} keys at most."
-FORBIDDEN = frozenset("\":{}]\\'/&")
+MAX_KEYS = 10
+MAX_KEY_LENGTH = 64
+MAX_VALUE_LENGTH = 255
+TOO_LONG_MESSAGE = "This value is too long, {{ limit }} characters at most."
+TOO_MANY_KEYS_MESSAGE = "Meta data holds {{ limit }} keys at most."
+FORBIDDEN_KEY_CHARACTERS = frozenset("\":{}]\\'/&")
 
 
-class MetaDataFlaw(Exception):
-    """One thing wrong with a map: the key it is about (None: the whole), and why."""
+class MetaDataFieldError(Exception):
+    """One error in a meta data object; `key` is None if it concerns all of it."""
 
-    def __init__(self, key: str | None, template: str, **values: object) -> None:
+    def __init__(self, key: str | None, template: str, **params: object) -> None:
         super().__init__(template)
         self.key = key
         self.template = template
-        self.values = values
+        self.params = params
 
     @property
     def text(self) -> str:
         """The message with its values filled in."""
         text = self.template
-        for name, value in self.values.items():
+        for name, value in self.params.items():
             text = text.replace(f"{{{{ {name} }}}}", str(value))
         return text
 
 
-class OddMetaData(Exception):
-    """Everything that is wrong with a map."""
+class InvalidMetaData(Exception):
+    """A meta data object has one or more errors."""
 
-    def __init__(self, flaws: list[MetaDataFlaw]) -> None:
-        super().__init__(flaws)
-        self.flaws = flaws
+    def __init__(self, errors: list[MetaDataFieldError]) -> None:
+        super().__init__(errors)
+        self.errors = errors
 
 
-def checked(data: dict[str, object]) -> dict[str, str]:
-    """The map as it is kept: string keys to string values; or all its flaws."""
-    if len(data) > MOST_KEYS:
-        raise OddMetaData([MetaDataFlaw(None, TOO_MANY_KEYS, limit=MOST_KEYS)])
-    kept, flaws = {}, []
+def validate_meta_data(data: dict[str, object]) -> dict[str, str]:
+    """Convert all values to text; raise `InvalidMetaData` with all errors."""
+    if len(data) > MAX_KEYS:
+        raise InvalidMetaData(
+            [MetaDataFieldError(None, TOO_MANY_KEYS_MESSAGE, limit=MAX_KEYS)]
+        )
+    normalized, errors = {}, []
     for key, value in data.items():
         try:
-            kept[checked_key(key)] = checked_value(key, value)
-        except MetaDataFlaw as flaw:
-            flaws.append(flaw)
-    if flaws:
-        raise OddMetaData(flaws)
-    return kept
+            normalized[validate_key(key)] = normalize_value(key, value)
+        except MetaDataFieldError as error:
+            errors.append(error)
+    if errors:
+        raise InvalidMetaData(errors)
+    return normalized
 
 
-def checked_key(key: str) -> str:
-    """A key of 1 to 64 characters, none of which is forbidden."""
+def validate_key(key: str) -> str:
+    """Return a key of 1 to 64 permitted characters; raise `MetaDataFieldError`."""
     if not key:
-        raise MetaDataFlaw(
+        raise MetaDataFieldError(
             key, "This value is too short, {{ limit }} characters at least.", limit=1
         )
-    if len(key) > LONGEST_KEY:
-        raise MetaDataFlaw(key, TOO_LONG, limit=LONGEST_KEY)
-    if not FORBIDDEN.isdisjoint(key):
-        raise MetaDataFlaw(key, "This key holds a character that is not allowed.")
+    if len(key) > MAX_KEY_LENGTH:
+        raise MetaDataFieldError(key, TOO_LONG_MESSAGE, limit=MAX_KEY_LENGTH)
+    if not FORBIDDEN_KEY_CHARACTERS.isdisjoint(key):
+        raise MetaDataFieldError(key, "This key holds a character that is not allowed.")
     return key
 
 
-def checked_value(key: str, value: object) -> str:
-    """Text; a number or a boolean as its text."""
+def normalize_value(key: str, value: object) -> str:
+    """Convert text, a number or a boolean to text; raise `MetaDataFieldError`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | Decimal):
-        return _digits(key, Decimal(value))
+        return _format_number(key, Decimal(value))
     if not isinstance(value, str):
-        raise MetaDataFlaw(
+        raise MetaDataFieldError(
             key, "This value should be of type {{ type }}.", type="string"
         )
-    if len(value) > LONGEST_VALUE:
-        raise MetaDataFlaw(key, TOO_LONG, limit=LONGEST_VALUE)
+    if len(value) > MAX_VALUE_LENGTH:
+        raise MetaDataFieldError(key, TOO_LONG_MESSAGE, limit=MAX_VALUE_LENGTH)
     return value
 
 
-def _digits(key: str, number: Decimal) -> str:
-    """Plain digits (`1.50` stays, `1e2` is `100`), within an amount's limits."""
+def _format_number(key: str, number: Decimal) -> str:
+    """Digits without an exponent (`1e2` becomes `100`), within an amount's limits."""
     if number and (
-        number.adjusted() >= WHOLE_DIGITS or significant(number) > SIGNIFICANT_DIGITS
+        number.adjusted() >= MAX_INTEGER_DIGITS
+        or count_significant_digits(number) > MAX_SIGNIFICANT_DIGITS
     ):
-        raise MetaDataFlaw(key, TooManyDigits.message)
+        raise MetaDataFieldError(key, AmountTooLarge.message)
     text = format(number, "f")
-    if len(text) > LONGEST_VALUE:
-        raise MetaDataFlaw(key, TOO_LONG, limit=LONGEST_VALUE)
+    if len(text) > MAX_VALUE_LENGTH:
+        raise MetaDataFieldError(key, TOO_LONG_MESSAGE, limit=MAX_VALUE_LENGTH)
     return text

@@ -1,4 +1,4 @@
-"""Money without Django: what a currency is, and how an amount is rounded, once."""
+"""Currencies; parsing, rounding and validating amounts. Independent of Django."""
 
 import re
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
@@ -8,115 +8,120 @@ from babel.core import get_global
 from babel.numbers import get_currency_symbol
 
 from tracking.errors import (
-    BelowNought,
-    NotANumber,
-    TooManyDigits,
+    AmountTooLarge,
+    InvalidNumber,
+    NegativeAmount,
     UnknownCurrency,
 )
 
-NOUGHT = Decimal(0)
-ROOM = Context(prec=80)  # the product of two amounts is longer than one
+ZERO = Decimal(0)
+ROUNDING_CONTEXT = Context(prec=80)  # enough digits for products of amounts
 
-# The minor units of ISO 4217, where they are not hundredths. Babel's are those of
-# everyday cash, which leaves out the para of the dinar: 49.90 RSD would become 50.
-USUAL_EXPONENT = 2
-WITHOUT_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
-WITH_THREE = "BHD IQD JOD KWD LYD OMR TND"
-WITH_FOUR = "CLF UYW"
-EXPONENTS = {
-    **dict.fromkeys(WITHOUT_DECIMALS.split(), 0),
-    **dict.fromkeys(WITH_THREE.split(), 3),
-    **dict.fromkeys(WITH_FOUR.split(), 4),
+# The minor units of ISO 4217 that are not hundredths. Babel's data describes cash and
+# gives RSD no decimals, which would round 49.90 RSD to 50.
+DEFAULT_EXPONENT = 2
+ZERO_DECIMAL_CURRENCIES = (
+    "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+)
+THREE_DECIMAL_CURRENCIES = "BHD IQD JOD KWD LYD OMR TND"
+FOUR_DECIMAL_CURRENCIES = "CLF UYW"
+CURRENCY_EXPONENTS = {
+    **dict.fromkeys(ZERO_DECIMAL_CURRENCIES.split(), 0),
+    **dict.fromkeys(THREE_DECIMAL_CURRENCIES.split(), 3),
+    **dict.fromkeys(FOUR_DECIMAL_CURRENCIES.split(), 4),
 }
-SIGNIFICANT_DIGITS = 15
-WHOLE_DIGITS = 13
-DECIMAL_TEXT = re.compile(r"^-?[0-9]+(\.[0-9]+)?$", re.ASCII)
+MAX_SIGNIFICANT_DIGITS = 15
+MAX_INTEGER_DIGITS = 13
+DECIMAL_PATTERN = re.compile(r"^-?[0-9]+(\.[0-9]+)?$", re.ASCII)
 
 
 @cache
-def currencies() -> frozenset[str]:
-    """The codes of ISO 4217 that are legal tender somewhere today."""
+def list_currencies() -> frozenset[str]:
+    """ISO 4217 codes that are legal tender in some territory today."""
     return frozenset(
         code
-        for used in get_global("territory_currencies").values()
-        for code, _, until, tender in used
-        if tender and until is None
+        for currencies in get_global("territory_currencies").values()
+        for code, _, end_date, is_tender in currencies
+        if is_tender and end_date is None
     )
 
 
-def currency_named(code: str) -> str:
-    """The currency in upper case, without outer white space."""
-    found = code.strip(" \t\r\n\f\v")
-    # Beyond ASCII, upper case may make three letters out of one.
-    if not found.isascii() or found.upper() not in currencies():
+def get_currency(code: str) -> str:
+    """The code in upper case, without surrounding white space."""
+    stripped = code.strip(" \t\r\n\f\v")
+    # Outside ASCII, upper() may turn one letter into three.
+    if not stripped.isascii() or stripped.upper() not in list_currencies():
         raise UnknownCurrency
-    return found.upper()
+    return stripped.upper()
 
 
-def exponent(currency: str) -> int:
-    """Decimals of the minor unit: JPY 0, EUR 2, KWD 3."""
-    return EXPONENTS.get(currency, USUAL_EXPONENT)
+def get_exponent(currency: str) -> int:
+    """The number of decimals of a currency: JPY 0, EUR 2, KWD 3."""
+    return CURRENCY_EXPONENTS.get(currency, DEFAULT_EXPONENT)
 
 
-def spelled(amount: Decimal, currency: str) -> str:
-    """`1250.50 EUR`: the amount with its currency's decimals, for people."""
-    return f"{amount:.{exponent(currency)}f} {currency}"
+def format_amount(amount: Decimal, currency: str) -> str:
+    """Format an amount for display with its currency's decimals: `1250.50 EUR`."""
+    return f"{amount:.{get_exponent(currency)}f} {currency}"
 
 
 @cache
-def symbol(currency: str) -> str:
-    """`€`; the code where there is no symbol."""
+def get_symbol(currency: str) -> str:
+    """The symbol of a currency (`€`), or its code if it has none."""
     return get_currency_symbol(currency, locale="en")
 
 
-def round_to(currency: str, exact: Decimal) -> Decimal:
-    """The amount in whole minor units, rounded half up (away from nought)."""
-    unit = Decimal(1).scaleb(-exponent(currency))
-    rounded = exact.quantize(unit, rounding=ROUND_HALF_UP, context=ROOM)
-    return rounded or NOUGHT
+def round_amount(exact: Decimal, currency: str) -> Decimal:
+    """Round to whole minor units, half up (away from zero)."""
+    unit = Decimal(1).scaleb(-get_exponent(currency))
+    rounded = exact.quantize(unit, rounding=ROUND_HALF_UP, context=ROUNDING_CONTEXT)
+    return rounded or ZERO
 
 
-def read_amount(value: object) -> Decimal:
-    """The exact decimal that a JSON number or an ASCII decimal string spells."""
+def parse_amount(value: object) -> Decimal:
+    """Convert a JSON number or an ASCII decimal string to an exact decimal."""
     if isinstance(value, Decimal):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return Decimal(value)
-    if isinstance(value, str) and DECIMAL_TEXT.fullmatch(value):
+    if isinstance(value, str) and DECIMAL_PATTERN.fullmatch(value):
         return Decimal(value)
-    raise NotANumber
+    raise InvalidNumber
 
 
-def admit(exact: Decimal, currency: str | None) -> Decimal:
-    """The amount as it is kept: rounded, then not too long and not below nought.
+def validate_amount(exact: Decimal, currency: str | None) -> Decimal:
+    """Return the amount rounded to minor units, or raise if it is out of range.
 
-    While the currency is not known yet, only what no currency could mend is
-    refused, and the exact amount comes back.
+    Without a currency the amount is returned exactly, after the checks that do not
+    depend on one. Raises `AmountTooLarge` and `NegativeAmount`.
     """
-    exact = exact or NOUGHT  # 0e50 is nought, whatever its exponent says
-    if exact.adjusted() >= WHOLE_DIGITS:
-        raise TooManyDigits
+    exact = exact or ZERO  # drops the exponent of a zero like 0e50
+    if exact.adjusted() >= MAX_INTEGER_DIGITS:
+        raise AmountTooLarge
     if currency is None:
-        _refuse_below_nought(_rounded_to_whole(exact))
+        _ensure_not_negative(_round_to_integer(exact))
         return exact
-    amount = round_to(currency, exact)
-    if amount.adjusted() >= WHOLE_DIGITS or significant(amount) > SIGNIFICANT_DIGITS:
-        raise TooManyDigits
-    return _refuse_below_nought(amount)
+    amount = round_amount(exact, currency)
+    if (
+        amount.adjusted() >= MAX_INTEGER_DIGITS
+        or count_significant_digits(amount) > MAX_SIGNIFICANT_DIGITS
+    ):
+        raise AmountTooLarge
+    return _ensure_not_negative(amount)
 
 
-def _rounded_to_whole(exact: Decimal) -> Decimal:
+def _round_to_integer(exact: Decimal) -> Decimal:
     return exact.quantize(
         Decimal(1), rounding=ROUND_DOWN if exact > 0 else ROUND_HALF_UP
     )
 
 
-def _refuse_below_nought(amount: Decimal) -> Decimal:
+def _ensure_not_negative(amount: Decimal) -> Decimal:
     if amount < 0:
-        raise BelowNought
+        raise NegativeAmount
     return amount
 
 
-def significant(number: Decimal) -> int:
-    """How many digits count: leading and trailing noughts do not."""
+def count_significant_digits(number: Decimal) -> int:
+    """The number of digits without leading and trailing zeros."""
     return len("".join(map(str, number.as_tuple().digits)).strip("0"))

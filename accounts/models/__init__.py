@@ -1,22 +1,21 @@
-"""Names handed on, so that Django finds them; code imports from their own modules."""
+"""Re-exports for Django's model discovery; code imports from the submodules."""
 
 from accounts.models.accounts import Account, Plan
-from accounts.models.days import ChangedDay, CountedDay
-from accounts.models.events import Event
-from accounts.models.keys import ApiKey, IdempotencyKey, RateWindow
+from accounts.models.api_keys import ApiKey, IdempotencyKey, RateWindow
+from accounts.models.audit_log import AuditLogEntry
+from accounts.models.daily_stats import StaleDay
 from accounts.models.users import User
 from accounts.models.webhooks import Delivery, WebhookEndpoint
 
 __all__ = [
     "Account",
     "ApiKey",
-    "ChangedDay",
-    "CountedDay",
+    "AuditLogEntry",
     "Delivery",
-    "Event",
     "IdempotencyKey",
     "Plan",
     "RateWindow",
+    "StaleDay",
     "User",
     "WebhookEndpoint",
 ]

@@ -1,4 +1,4 @@
-"""Account: a company that runs affiliate programs; Owned: everything that is its."""
+"""Account: a company that runs affiliate programs; TenantModel: a row of an account."""
 
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
@@ -8,7 +8,7 @@ from django.utils import timezone
 
 
 class Plan(models.Model):
-    """What an account has bought: a row of feature flags."""
+    """A plan that accounts subscribe to: a set of feature flags."""
 
     name = models.CharField(max_length=64)
     api = models.BooleanField(default=False)
@@ -27,20 +27,20 @@ class Plan(models.Model):
 
 
 class Account(models.Model):
-    """A company: the tenant to whom every other row belongs."""
+    """A company: the tenant that owns all other rows."""
 
     slug = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
     plan = models.ForeignKey(Plan, models.PROTECT, related_name="+", db_index=False)
     uses_payouts = models.BooleanField(default=False)
     pending_as_null = models.BooleanField(default=False)
-    # Was there ever an endpoint to tell? Saves all others the question at each note; a
-    # request that is in hand while the first one is made does not tell it.
+    # Whether the account ever had a webhook; saves other accounts a query per change.
+    # Requests that run while the first webhook is created are not sent to it.
     uses_webhooks = models.BooleanField(default=False, db_default=False)
     locked_at = models.DateTimeField(null=True)
-    # When the books were last proved and it was noted, and how many rows differed.
-    proved_at = models.DateTimeField(null=True)
-    differing_rows = models.PositiveIntegerField(null=True)
+    # Time and result of the last ledger reconciliation.
+    reconciled_at = models.DateTimeField(null=True)
+    discrepancy_count = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -52,20 +52,23 @@ class Account(models.Model):
         return self.slug
 
 
-Row = TypeVar("Row", bound="Owned")
+TenantRow = TypeVar("TenantRow", bound="TenantModel")
 
 
-class OwnedQuerySet(models.QuerySet[Row]):
-    """What every set of an account's rows can do."""
+class TenantQuerySet(models.QuerySet[TenantRow]):
+    """Operations on the rows of accounts."""
 
-    def insert_unless_taken(
-        self, row: Row, *, on: tuple[str, ...], among: str = ""
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "-id")
+
+    def insert_or_ignore(
+        self, row: TenantRow, *, unique_fields: tuple[str, ...], condition_sql: str = ""
     ) -> bool:
-        """Insert one row, or say False where these columns are taken.
+        """Insert a row and set its primary key; return False if it conflicts.
 
-        `on` names fields of one unique constraint, `among` the SQL condition of a
-        partial one. Only this collision is forgiven; any other is an error. The
-        row gets its primary key.
+        `unique_fields` are the fields of one unique constraint, `condition_sql` the
+        SQL condition of a partial one. Only a conflict with this constraint is
+        ignored; any other raises `IntegrityError`.
         """
         connection = connections[self.db]
         fields = [f for f in row._meta.concrete_fields if not f.primary_key]
@@ -73,14 +76,17 @@ class OwnedQuerySet(models.QuerySet[Row]):
             field.get_db_prep_save(field.pre_save(row, add=True), connection)
             for field in fields
         ]
-        columns = _names(field.column for field in fields)
-        marks = ", ".join(["%s"] * len(fields))
-        target = _names(row._meta.get_field(name).attname for name in on)  # type: ignore[union-attr]
-        condition = f" WHERE {among}" if among else ""
+        columns = _quote_columns(field.column for field in fields)
+        placeholders = ", ".join(["%s"] * len(fields))
+        target = _quote_columns(
+            row._meta.get_field(name).attname  # type: ignore[union-attr]
+            for name in unique_fields
+        )
+        condition = f" WHERE {condition_sql}" if condition_sql else ""
         with connection.cursor() as cursor:
             cursor.execute(
                 f"INSERT INTO {row._meta.db_table} ({columns})"  # noqa: S608 - names from our own models
-                f" VALUES ({marks}) ON CONFLICT ({target}){condition}"
+                f" VALUES ({placeholders}) ON CONFLICT ({target}){condition}"
                 f" DO NOTHING RETURNING id",
                 values,
             )
@@ -92,42 +98,42 @@ class OwnedQuerySet(models.QuerySet[Row]):
         row._state.db = self.db  # noqa: SLF001
         return True
 
-    def cut(self, account: Account, *, first: int, length: int) -> Self:
-        """These rows from the first on, so many; the limit is applied before joins."""
-        ids = self.values("pk")[first : first + length]
+    def paginate(self, account: Account, *, offset: int, limit: int) -> Self:
+        """Return `limit` rows from `offset`; the limit applies before joins."""
+        ids = self.values("pk")[offset : offset + limit]
         rows = type(self)(self.model, using=self.db)
         return rows.filter(account=account, pk__in=ids).order_by(*self.query.order_by)
 
 
-def _names(columns: Iterable[str | None]) -> str:
+def _quote_columns(columns: Iterable[str | None]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def of_the_account(relation: str) -> models.FilteredRelation:
-    """A relation joined by the account as well: every index begins with it."""
+def join_within_account(relation: str) -> models.FilteredRelation:
+    """Join a relation by the account as well, because every index begins with it."""
     return models.FilteredRelation(
         relation, condition=models.Q(**{f"{relation}__account": models.F("account")})
     )
 
 
-class Owned(models.Model):
-    """A row of one account."""
+class TenantModel(models.Model):
+    """A row of one account, which reads it through `Meta.default_related_name`."""
 
-    account: models.ForeignKey[Account, Account] = models.ForeignKey(
-        Account, models.PROTECT, related_name="+", db_index=False
-    )
+    account = models.ForeignKey(Account, models.PROTECT, db_index=False)
 
     class Meta:
         abstract = True
 
-    def change(self, *, expecting: dict[str, Any] | None = None, **values: Any) -> bool:
-        """Write these fields, by one UPDATE that names the account.
+    def update_row(
+        self, *, expected: dict[str, Any] | None = None, **values: Any
+    ) -> bool:
+        """Update these fields by one UPDATE that is restricted to the account.
 
-        With `expecting`, only where the row still holds those values; the answer
-        says whether it did.
+        With `expected`, the row is updated only if it still has those values. Returns
+        whether the row was updated.
         """
         rows = type(self)._base_manager.filter(
-            account_id=self.account_id, pk=self.pk, **(expecting or {})
+            account_id=self.account_id, pk=self.pk, **(expected or {})
         )
         if not rows.update(**values):
             return False
@@ -135,7 +141,7 @@ class Owned(models.Model):
             setattr(self, name, value)
         return True
 
-    def again(self) -> Self:
-        """The row as it stands now, read through its account."""
+    def reload(self) -> Self:
+        """Return the current row from the database, read through its account."""
         rows = type(self)._base_manager.filter(account_id=self.account_id)
         return rows.get(pk=self.pk)

@@ -1,4 +1,4 @@
-"""Users: staff of an account, and operators, who belong to none and see them all."""
+"""Users of the back office: staff of one account, and operators with access to all."""
 
 from typing import Any, ClassVar
 
@@ -8,19 +8,19 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models.accounts import Account
-from accounts.models.keys import Role
+from accounts.models.api_keys import Role
 
-LONGEST_EMAIL = 254
+MAX_EMAIL_LENGTH = 254
 
 
 class UserManager(BaseUserManager["User"]):
-    """Users, found by their e-mail address in any case."""
+    """Look up users by e-mail address, case-insensitively."""
 
     def get_by_natural_key(self, username: str | None) -> "User":
         return self.get(email=(username or "").casefold())
 
     def create_superuser(self, email: str, password: str | None = None) -> "User":
-        """An operator, for Django's own `createsuperuser`."""
+        """Create an operator, for Django's `createsuperuser` command."""
         operator = User(email=email.casefold(), is_superuser=True)
         operator.set_password(password)
         operator.save(using=self._db)
@@ -28,15 +28,15 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser):
-    """Somebody who signs in to the back office with an e-mail address.
+    """A user who signs in to the back office with an e-mail address.
 
-    What staff may do is their role, as it is for keys; operators may do everything.
+    Staff have the permissions of their role, as API keys do; operators have all.
     """
 
     account = models.ForeignKey(
         Account, models.PROTECT, null=True, related_name="staff", db_index=False
     )
-    email = models.EmailField(max_length=LONGEST_EMAIL)  # without capitals
+    email = models.EmailField(max_length=MAX_EMAIL_LENGTH)  # lower case
     role = models.CharField(max_length=16, choices=Role, default=Role.OWNER)
     is_active = models.BooleanField(default=True)
     is_superuser = models.BooleanField(default=False)
@@ -48,6 +48,8 @@ class User(AbstractBaseUser):
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     class Meta:
+        verbose_name = "staff user"
+        verbose_name_plural = "staff users"
         constraints = [
             models.UniqueConstraint(fields=["email"], name="one_user_per_email"),
             models.CheckConstraint(
@@ -62,13 +64,13 @@ class User(AbstractBaseUser):
 
     @property
     def is_staff(self) -> bool:
-        """Everybody who signs in does so to the back office."""
+        """Allow every user to sign in to the back office."""
         return True
 
-    def has_perm(self, name: str, thing: Any = None) -> bool:
-        """`tracking.change_program`: may this user do that?"""
-        return any(it.has_perm(self, name, thing) for it in get_backends())
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        """Return whether the user has a permission like `tracking.change_program`."""
+        return any(backend.has_perm(self, perm, obj) for backend in get_backends())
 
     def has_module_perms(self, app_label: str) -> bool:
-        """May this user see anything of an app?"""
+        """Return whether the user may see any model of an app."""
         return self.is_active

@@ -1,4 +1,4 @@
-"""Webhooks: WebhookEndpoint, what to call; Delivery, what is told and how that went."""
+"""WebhookEndpoint: a URL that receives events; Delivery: an event for an endpoint."""
 
 from datetime import datetime
 from typing import Any, Self
@@ -7,11 +7,11 @@ from django.db import models
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
-from accounts.models.events import Event
+from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.audit_log import AuditLogEntry
 
-# Contract 6.1; the diary has other kinds as well, which nobody outside is told of.
-EVENTS = (
+# docs/api-contract.md, section 6.1. The audit log has other kinds of events as well.
+WEBHOOK_EVENTS = (
     "affiliate.created",
     "affiliate.updated",
     "affiliate.deleted",
@@ -33,7 +33,7 @@ EVENTS = (
     "payment.created",
     "payment.canceled",
 )
-# Contract 4, its end: what an affiliate's own postback may be called for.
+# The events of affiliate postbacks: docs/api-contract.md, section 4.
 POSTBACK_EVENTS = (
     "conversion.created",
     "conversion.updated",
@@ -41,71 +41,78 @@ POSTBACK_EVENTS = (
     "customer.updated",
 )
 
+# Reasons for disabling an endpoint other than failure.
+DISABLED_MANUALLY = "by hand"
+DISABLED_AFFILIATE_DELETED = "the affiliate was removed"
+INTENTIONAL_REASONS = (DISABLED_MANUALLY, DISABLED_AFFILIATE_DELETED)
 
-# Why an endpoint is disabled, where it did not fail.
-BY_HAND = "by hand"
-AFFILIATE_REMOVED = "the affiliate was removed"
-MEANT = (BY_HAND, AFFILIATE_REMOVED)
 
-
-class Method(models.TextChoices):
-    """How an affiliate's postback is called; a webhook is always a POST."""
+class PostbackMethod(models.TextChoices):
+    """The HTTP method of an affiliate postback; webhooks always use POST."""
 
     GET = "GET"
     POST = "POST"
 
 
-class WebhookEndpointQuerySet(OwnedQuerySet["WebhookEndpoint"]):
-    """Endpoints of one account."""
+class WebhookEndpointQuerySet(TenantQuerySet["WebhookEndpoint"]):
+    """Operations on webhook endpoints."""
 
-    def listening(self) -> Self:
-        """Those that are told of what happens, in the order they were made."""
-        return self.filter(disabled_at=None).order_by("pk")
+    def enabled(self) -> Self:
+        """Return enabled endpoints."""
+        return self.filter(disabled_at=None)
 
-    def of_the_account(self) -> Self:
-        """Webhooks: the account's own, not an affiliate's postbacks."""
+    def account_webhooks(self) -> Self:
+        """Return the account's own webhooks, without affiliate postbacks."""
         return self.filter(affiliate="")
 
-    def failing(self) -> Self:
-        """Those that do not answer, or were disabled for it; not those by hand."""
-        silent = models.Q(failing_since__isnull=False, disabled_at=None)
-        given_up = models.Q(disabled_at__isnull=False) & ~models.Q(
-            disabled_because__in=MEANT
-        )
-        return self.filter(silent | given_up)
+    def postbacks(self) -> Self:
+        """Return the postbacks of affiliates."""
+        return self.exclude(affiliate="")
 
-    def with_something_due(self, *, at: datetime) -> Self:
-        """Those with a delivery to send now, the longest waiting first; those that
-        failed lately come by turns."""
-        waiting = Delivery.objects.filter(
+    def failing(self) -> Self:
+        """Return endpoints that fail, or were disabled because they failed."""
+        failing = models.Q(failing_since__isnull=False, disabled_at=None)
+        given_up = models.Q(disabled_at__isnull=False) & ~models.Q(
+            disabled_because__in=INTENTIONAL_REASONS
+        )
+        return self.filter(failing | given_up)
+
+    def with_due_deliveries(self, *, at: datetime) -> Self:
+        """Return endpoints with a delivery due now, the longest waiting first.
+
+        An endpoint that failed recently is ordered by the end of its backoff instead.
+        """
+        pending = Delivery.objects.filter(
             account=models.OuterRef("account"),
             endpoint=models.OuterRef("pk"),
             due_at__isnull=False,
         )
-        first = waiting.order_by("due_at").values("due_at")[:1]
-        rows = self.listening().annotate(next_due=models.Subquery(first))
+        first_due = pending.order_by("due_at").values("due_at")[:1]
+        rows = self.enabled().annotate(next_due=models.Subquery(first_due))
         return rows.filter(next_due__lte=at).order_by(
-            Coalesce("rests_until", "next_due")
+            Coalesce("backoff_until", "next_due")
         )
 
 
-class WebhookEndpoint(Owned):
-    """A URL that is told of changes: a webhook of the account, signed with its secret,
-    or an affiliate's own postback, with macros in the URL and unsigned."""
+class WebhookEndpoint(TenantModel):
+    """A URL that receives events.
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="webhook_endpoints", db_index=False
+    Either a webhook of the account, signed with its secret, or an affiliate postback,
+    unsigned and with macros in the URL.
+    """
+
+    public_id = models.CharField("ID", max_length=32)
+    url = models.CharField("URL", max_length=2000)
+    events = models.JSONField(default=list)  # names; empty: all events
+    affiliate = models.CharField(max_length=64, blank=True)  # the ID, for postbacks
+    method = models.CharField(
+        max_length=4, choices=PostbackMethod, default=PostbackMethod.POST
     )
-    public_id = models.CharField(max_length=32)
-    url = models.CharField(max_length=2000)
-    events = models.JSONField(default=list)  # names; none: every event
-    affiliate = models.CharField(max_length=64, blank=True)  # whose postback it is
-    method = models.CharField(max_length=4, choices=Method, default=Method.POST)
-    secret = models.CharField(max_length=64, blank=True)  # readable: it signs
+    secret = models.CharField(max_length=64, blank=True)  # plain text, for signing
     old_secret = models.CharField(max_length=64, blank=True)
     old_secret_until = models.DateTimeField(null=True)
     failing_since = models.DateTimeField(null=True)  # no success since then
-    rests_until = models.DateTimeField(null=True)  # not called before, after a failure
+    backoff_until = models.DateTimeField(null=True)  # pause after a failure
     disabled_at = models.DateTimeField(null=True)
     disabled_because = models.CharField(max_length=255, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -113,6 +120,9 @@ class WebhookEndpoint(Owned):
     objects = WebhookEndpointQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "webhook_endpoints"
+        verbose_name = "webhook"
+        verbose_name_plural = "webhooks"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "public_id"], name="one_endpoint_per_public_id"
@@ -125,58 +135,58 @@ class WebhookEndpoint(Owned):
     def __str__(self) -> str:
         return self.public_id
 
-    def hears(self, kind: str) -> bool:
-        """Is this endpoint told of such events?"""
+    def subscribes_to(self, kind: str) -> bool:
+        """Return whether the endpoint receives events of this kind."""
         return not self.events or kind in self.events
 
-    def secrets(self, *, at: datetime) -> list[str]:
-        """What signs a call now: the secret, and for a day the one before it."""
-        rotated = self.old_secret_until is not None and at < self.old_secret_until
-        return [self.secret, self.old_secret] if rotated else [self.secret]
+    def get_signing_secrets(self, *, at: datetime) -> list[str]:
+        """Return the secrets that sign a request: also the old one after a rotation."""
+        is_old_valid = self.old_secret_until is not None and at < self.old_secret_until
+        return [self.secret, self.old_secret] if is_old_valid else [self.secret]
 
 
-class DeliveryQuerySet(OwnedQuerySet["Delivery"]):
-    """Deliveries of one account."""
+class DeliveryQuerySet(TenantQuerySet["Delivery"]):
+    """Operations on deliveries."""
 
     def newest_first(self) -> Self:
         return self.order_by("-id")
 
-    def as_told(self) -> models.QuerySet["Delivery", Any]:
-        """The columns that the log of deliveries shows."""
+    def for_delivery_log(self) -> models.QuerySet["Delivery", Any]:
+        """Return the columns of the delivery log."""
         return self.annotate(
             kind=models.F("event__kind"), subject=models.F("event__subject")
         ).values(
             "id",
-            "webhook_id",
+            "message_id",
             "kind",
             "subject",
             "created_at",
             "attempts",
             "attempted_at",
             "status",
-            "trouble",
-            "answer",
+            "error",
+            "response_body",
             "delivered_at",
             "due_at",
         )
 
 
-class Delivery(Owned):
-    """An event for an endpoint: the bytes to send, when next, and how it went.
+class Delivery(TenantModel):
+    """An event to send to an endpoint, and the result of the last attempt.
 
-    Due is what `due_at` says; null: done, or given up. Whoever sends it moves that
-    moment to the end of a lease first, so that nobody else does.
+    `due_at` is the time of the next attempt; null means delivered or given up. A worker
+    claims a delivery by moving `due_at` to the end of its lease.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="deliveries", db_index=False
-    )
     endpoint = models.ForeignKey(
         WebhookEndpoint, models.PROTECT, related_name="+", db_index=False
     )
-    event = models.ForeignKey(Event, models.PROTECT, related_name="+", db_index=False)
-    webhook_id = models.CharField(max_length=32)  # of the event: one for all endpoints
-    url = models.TextField(blank=True)  # of a postback, its macros filled in
+    event = models.ForeignKey(
+        AuditLogEntry, models.PROTECT, related_name="+", db_index=False
+    )
+    # The `webhook-id` of Standard Webhooks: the same for all endpoints.
+    message_id = models.CharField("message ID", max_length=32)
+    url = models.TextField("URL", blank=True)  # of a postback, with macros filled in
     body = models.BinaryField()
     created_at = models.DateTimeField(default=timezone.now)
     due_at = models.DateTimeField(null=True)
@@ -184,12 +194,15 @@ class Delivery(Owned):
     attempted_at = models.DateTimeField(null=True)
     delivered_at = models.DateTimeField(null=True)
     status = models.PositiveSmallIntegerField(null=True)
-    answer = models.TextField(blank=True)  # its first 2 KiB
-    trouble = models.CharField(max_length=255, blank=True)  # why the last try failed
+    response_body = models.TextField(blank=True)  # the first 2 KiB
+    error = models.CharField(max_length=255, blank=True)  # of the last attempt
 
     objects = DeliveryQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "deliveries"
+        verbose_name = "webhook delivery"
+        verbose_name_plural = "webhook deliveries"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "endpoint", "event"],
@@ -197,14 +210,16 @@ class Delivery(Owned):
             )
         ]
         indexes = [
-            models.Index(fields=["account", "webhook_id"], name="deliveries_by_id"),
+            models.Index(
+                fields=["account", "message_id"], name="deliveries_by_message_id"
+            ),
             models.Index(
                 fields=["account", "endpoint", "due_at"],
                 condition=models.Q(due_at__isnull=False),
-                name="deliveries_that_wait",
+                name="deliveries_due",
             ),
             models.Index(fields=["account", "created_at"], name="deliveries_by_age"),
         ]
 
     def __str__(self) -> str:
-        return self.webhook_id
+        return self.message_id

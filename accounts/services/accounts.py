@@ -1,25 +1,26 @@
-"""Accounts: opened, found, locked."""
+"""Create, find, lock and unlock accounts, and change their plan."""
 
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
 from accounts.errors import (
-    AccountExists,
     AccountLocked,
-    OddSetting,
-    OddSlug,
-    UnknownAccount,
-    UnknownPlan,
+    AccountNotFound,
+    DuplicateAccount,
+    InvalidSetting,
+    InvalidSlug,
+    PlanNotFound,
 )
-from accounts.ids import SLUG
+from accounts.ids import SLUG_PATTERN
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account, Plan
-from accounts.services.events import note
+from accounts.services.audit_log import log_event
 
-LONGEST_TEXT = 255
+MAX_TEXT_LENGTH = 255
 
 
-def open_account(
+def create_account(
     *,
     slug: str,
     name: str,
@@ -28,81 +29,83 @@ def open_account(
     pending_as_null: bool,
     at: datetime,
 ) -> Account:
-    """Open an account on a plan."""
-    if not SLUG.fullmatch(slug):
-        raise OddSlug(slug=slug)
-    refuse_long("The name", name)
+    """Create an account on a plan."""
+    if not SLUG_PATTERN.fullmatch(slug):
+        raise InvalidSlug(slug=slug)
+    validate_length("The name", name)
     try:
         with transaction.atomic():
             account = Account.objects.create(
                 slug=slug,
                 name=name,
-                plan=plan_named(plan),
+                plan=get_plan(plan),
                 uses_payouts=uses_payouts,
                 pending_as_null=pending_as_null,
                 created_at=at,
             )
-            note(account, "account.opened", account, at=at, plan=plan)
+            log_event(account, "account.created", account, at=at, plan=plan)
     except IntegrityError:
         if Account.objects.filter(slug=slug).exists():
-            raise AccountExists(slug=slug) from None
+            raise DuplicateAccount(slug=slug) from None
         raise
     return account
 
 
-def refuse_long(setting: str, text: str, limit: int = LONGEST_TEXT) -> None:
-    """Stop here if a text does not fit its column; SQLite would not say so."""
+def validate_length(setting: str, text: str, limit: int = MAX_TEXT_LENGTH) -> None:
+    """Raise if a text does not fit its column, which SQLite does not check."""
     if len(text) > limit:
-        raise OddSetting(setting=setting, rule=f"{limit} characters at most")
+        raise InvalidSetting(setting=setting, rule=f"{limit} characters at most")
 
 
-def plan_named(name: str) -> Plan:
-    """The plan of this name."""
+def get_plan(name: str) -> Plan:
+    """Return the plan with this name."""
     plan = Plan.objects.filter(name=name).first()
     if plan is None:
         names = Plan.objects.order_by("id").values_list("name", flat=True)
-        raise UnknownPlan(plan=name, plans=", ".join(names))
+        raise PlanNotFound(plan=name, plans=", ".join(names))
     return plan
 
 
-def account_named(slug: str) -> Account:
-    """The account with this slug."""
-    account = Account.objects.select_related("plan").filter(slug=slug).first()
-    if account is None:
-        raise UnknownAccount(slug=slug)
-    return account
+def get_account(slug: str) -> Account:
+    """Return the account with this slug."""
+    accounts = Account.objects.select_related("plan")
+    return get_or_raise(accounts, AccountNotFound(slug=slug), slug=slug)
 
 
-def move_to_plan(account: Account, *, plan: str, at: datetime) -> Account:
-    """Put an account on another plan."""
-    goal, was = plan_named(plan), account.plan
-    if goal != was:
+def set_plan(account: Account, *, plan: str, at: datetime) -> Account:
+    """Move an account to another plan."""
+    new, old = get_plan(plan), account.plan
+    if new != old:
         with transaction.atomic():
-            Account.objects.filter(pk=account.pk).update(plan=goal)
-            account.plan = goal
-            note(account, "account.plan_changed", account, at=at, plan=[was.name, plan])
+            Account.objects.filter(pk=account.pk).update(plan=new)
+            account.plan = new
+            log_event(
+                account, "account.plan_changed", account, at=at, plan=[old.name, plan]
+            )
     return account
 
 
-def note_proof(account: Account, *, differing_rows: int, at: datetime) -> None:
-    """Remember that the books of an account were proved, and what came of it."""
+def record_reconciliation(
+    account: Account, *, discrepancy_count: int, at: datetime
+) -> None:
+    """Record the time of a ledger reconciliation and how many rows differed."""
     Account.objects.filter(pk=account.pk).update(
-        proved_at=at, differing_rows=differing_rows
+        reconciled_at=at, discrepancy_count=discrepancy_count
     )
 
 
-def lock(account: Account, *, at: datetime) -> Account:
-    """Refuse tracking from now on; a locked account stays as it is."""
+def lock_account(account: Account, *, at: datetime) -> Account:
+    """Lock an account, so that it accepts no tracking requests; idempotent."""
     return _set_lock(account, at, at=at, kind="account.locked")
 
 
-def unlock(account: Account, *, at: datetime) -> Account:
-    """Accept tracking again."""
+def unlock_account(account: Account, *, at: datetime) -> Account:
+    """Unlock an account, so that it accepts tracking requests again; idempotent."""
     return _set_lock(account, None, at=at, kind="account.unlocked")
 
 
-def refuse_locked(account: Account) -> None:
-    """Stop here if the account is locked."""
+def ensure_not_locked(account: Account) -> None:
+    """Raise `AccountLocked` if the account is locked."""
     if account.locked_at is not None:
         raise AccountLocked
 
@@ -116,5 +119,5 @@ def _set_lock(
         ).update(locked_at=locked_at)
         if changed:
             account.locked_at = locked_at
-            note(account, kind, account, at=at)
+            log_event(account, kind, account, at=at)
     return account

@@ -1,4 +1,7 @@
-"""Deliveries: claimed by whoever sends them, recorded, tried again, sent by hand."""
+"""Claim webhook deliveries, record their results, retry and resend them.
+
+See docs/api-contract.md, section 6.3, and docs/reliability.md, section 6.
+"""
 
 import random
 from dataclasses import dataclass
@@ -7,14 +10,14 @@ from typing import Any
 
 from django.db import transaction
 
-from accounts.errors import UnknownDelivery, WebhookDisabled
+from accounts.errors import DeliveryNotFound, WebhookDisabled
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.webhooks import Delivery, WebhookEndpoint
-from accounts.services.notices import tell_owners
-from accounts.services.webhooks import disable, webhook_named
+from accounts.services.notifications import send_to_owners
+from accounts.services.webhooks import disable_webhook, get_webhook
 
-# Contract 6.3.
-RETRY_AFTER = (
+RETRY_DELAYS = (
     timedelta(seconds=5),
     timedelta(minutes=5),
     timedelta(minutes=30),
@@ -23,115 +26,127 @@ RETRY_AFTER = (
     timedelta(hours=10),
     timedelta(hours=24),
 )
-JITTER = 0.1  # of each pause, either way
-LEASE = timedelta(minutes=1)  # longer than a call may take, its name's lookup included
-REST = RETRY_AFTER[0]  # a receiver that failed is left alone so long
-GONE = 410
-LONGEST_TROUBLE = 255
-LOG_LENGTH = 100
+JITTER = 0.1  # each delay varies by ±10 %
+# Longer than a request may take, name resolution included.
+LEASE_DURATION = timedelta(minutes=1)
+ENDPOINT_BACKOFF = RETRY_DELAYS[0]  # pause for an endpoint after a failure
+HTTP_GONE = 410
+MAX_ERROR_LENGTH = 255
+MAX_LOG_ENTRIES = 100
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a call went: the answer's status and beginning; `trouble`: why it failed."""
+class DeliveryResult:
+    """The result of a request: HTTP status, start of the response body, or an error."""
 
     status: int | None = None
-    answer: str = ""
-    trouble: str = ""
+    response_body: str = ""
+    error: str = ""
 
 
-def due_endpoints(*, at: datetime) -> list[WebhookEndpoint]:
-    """Endpoints of all accounts that have something to hear now."""
-    rows = WebhookEndpoint.objects.with_something_due(at=at)
-    return list(rows.select_related("account"))
+def list_due_endpoints(*, at: datetime) -> list[WebhookEndpoint]:
+    """List the endpoints of all accounts that have deliveries due now."""
+    endpoints = WebhookEndpoint.objects.with_due_deliveries(at=at)
+    return list(endpoints.select_related("account"))
 
 
-def claim(
-    endpoint: WebhookEndpoint, *, most: int, due: datetime, at: datetime
+def claim_deliveries(
+    endpoint: WebhookEndpoint, *, limit: int, due_before: datetime, at: datetime
 ) -> list[Delivery]:
-    """Take what an endpoint was to hear by then, so that nobody else sends it.
+    """Lease an endpoint's oldest deliveries due by `due_before` to one worker.
 
-    What is not recorded within the lease is anybody's again.
+    A delivery whose result is not recorded before the lease ends is due again.
     """
-    waiting = endpoint.account.deliveries.filter(endpoint=endpoint, due_at__lte=due)
+    due = endpoint.account.deliveries.filter(endpoint=endpoint, due_at__lte=due_before)
     with transaction.atomic():
-        rows = waiting.select_for_update(skip_locked=True, no_key=True, of=("self",))
-        taken = list(rows.select_related("event").order_by("due_at", "id")[:most])
-        numbers = [delivery.pk for delivery in taken]
-        waiting.filter(pk__in=numbers).update(due_at=at + LEASE)
-    for delivery in taken:
-        delivery.due_at, delivery.endpoint = at + LEASE, endpoint
-    return taken
+        rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
+        claimed = list(rows.select_related("event").order_by("due_at", "id")[:limit])
+        ids = [delivery.pk for delivery in claimed]
+        due.filter(pk__in=ids).update(due_at=at + LEASE_DURATION)
+    for delivery in claimed:
+        delivery.due_at, delivery.endpoint = at + LEASE_DURATION, endpoint
+    return claimed
 
 
-def record(delivery: Delivery, outcome: Outcome, *, at: datetime) -> None:
-    """Write down how a call went, when the next one is, and what it says of the
-    endpoint: disabled after the last retry, or when it says that it is gone."""
+def record_delivery_result(
+    delivery: Delivery, result: DeliveryResult, *, at: datetime
+) -> None:
+    """Record the result of an attempt, and schedule a retry if it failed.
+
+    The endpoint is disabled after the last retry, or when it answers 410.
+    """
     attempts = delivery.attempts + 1
-    failed, gone = bool(outcome.trouble), outcome.status == GONE
-    next_at = retry_at(attempts, at=at) if failed and not gone else None
+    is_failed, is_gone = bool(result.error), result.status == HTTP_GONE
+    can_retry = is_failed and not is_gone
+    retry_at = calculate_retry_time(attempts, at=at) if can_retry else None
     with transaction.atomic():
-        if not delivery.change(
-            expecting={"due_at": delivery.due_at},
+        if not delivery.update_row(
+            expected={"due_at": delivery.due_at},
             attempts=attempts,
             attempted_at=at,
-            status=outcome.status,
-            answer=outcome.answer,
-            trouble=outcome.trouble[:LONGEST_TROUBLE],
-            delivered_at=None if failed else at,
-            due_at=next_at,
+            status=result.status,
+            response_body=result.response_body,
+            error=result.error[:MAX_ERROR_LENGTH],
+            delivered_at=None if is_failed else at,
+            due_at=retry_at,
         ):
-            return  # the lease was over, or it is to be sent again by hand
+            return  # the lease has expired, or the delivery was resent
         endpoint = delivery.endpoint
-        if failed:
-            since = endpoint.failing_since or at
-            endpoint.change(failing_since=since, rests_until=at + REST)
+        if is_failed:
+            endpoint.update_row(
+                failing_since=endpoint.failing_since or at,
+                backoff_until=at + ENDPOINT_BACKOFF,
+            )
         elif endpoint.failing_since is not None:
-            endpoint.change(failing_since=None, rests_until=None)
-        if failed and next_at is None:
-            tries = "the receiver is gone" if gone else f"{attempts} tries failed"
-            because = f"{tries}: {outcome.trouble}"[:LONGEST_TROUBLE]
-            disable(endpoint, because=because, at=at)
-            tell_owners(
+            endpoint.update_row(failing_since=None, backoff_until=None)
+        if is_failed and retry_at is None:
+            cause = "the receiver is gone" if is_gone else f"{attempts} tries failed"
+            reason = f"{cause}: {result.error}"[:MAX_ERROR_LENGTH]
+            disable_webhook(endpoint, reason=reason, at=at)
+            send_to_owners(
                 endpoint.account,
                 subject=f"The webhook {endpoint} is disabled",
-                text=f"{endpoint.url}\n\n{because}\n\nWhat waits for it is kept for 30"
-                " days, and sent once it is enabled again. What happens until then"
-                " is not kept for it.\n",
+                text=f"{endpoint.url}\n\n{reason}\n\nPending deliveries are kept for 30"
+                " days and sent when the webhook is enabled again. Events that occur"
+                " while it is disabled are not sent.\n",
             )
 
 
-def retry_at(attempts: int, *, at: datetime) -> datetime | None:
-    """When to try again after so many tries; None: never."""
-    if attempts > len(RETRY_AFTER):
+def calculate_retry_time(attempts: int, *, at: datetime) -> datetime | None:
+    """Return when to retry after this many attempts; None after the last one."""
+    if attempts > len(RETRY_DELAYS):
         return None
-    spread = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
-    return at + RETRY_AFTER[attempts - 1] * spread
+    factor = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
+    return at + RETRY_DELAYS[attempts - 1] * factor
 
 
-def still_waiting() -> int:
-    """How many deliveries of all accounts are to be sent, now or later."""
+def count_pending_deliveries() -> int:
+    """Count the deliveries of all accounts that are due now or later."""
     return Delivery.objects.filter(
         due_at__isnull=False, endpoint__disabled_at=None
     ).count()
 
 
-def log_of(account: Account, *, webhook: str, failed: bool) -> list[dict[str, Any]]:
-    """The newest deliveries to a webhook, those whose last try failed alone."""
-    endpoint = webhook_named(account, webhook)
+def list_deliveries(
+    account: Account, *, webhook: str, only_failed: bool
+) -> list[dict[str, Any]]:
+    """List the newest deliveries of a webhook, or only those whose last attempt failed.
+
+    Returns the columns of `DeliveryQuerySet.for_delivery_log`.
+    """
+    endpoint = get_webhook(account, webhook)
     rows = account.deliveries.filter(endpoint=endpoint).newest_first()
-    if failed:
-        rows = rows.exclude(trouble="")
-    return list(rows.as_told()[:LOG_LENGTH])
+    if only_failed:
+        rows = rows.exclude(error="")
+    return list(rows.for_delivery_log()[:MAX_LOG_ENTRIES])
 
 
-def send_again(account: Account, *, number: int, at: datetime) -> Delivery:
-    """Send a delivery once more, with all its retries, whatever became of it."""
-    rows = account.deliveries.select_related("endpoint").filter(pk=number)
-    delivery = rows.first()
-    if delivery is None:
-        raise UnknownDelivery(number=number)
+def resend_delivery(account: Account, *, delivery_id: int, at: datetime) -> Delivery:
+    """Resend a delivery, with all its retries, regardless of its status."""
+    rows = account.deliveries.select_related("endpoint")
+    missing = DeliveryNotFound(delivery_id=delivery_id)
+    delivery = get_or_raise(rows, missing, pk=delivery_id)
     if delivery.endpoint.disabled_at is not None:
         raise WebhookDisabled(webhook=delivery.endpoint.public_id)
-    delivery.change(due_at=at, attempts=0, delivered_at=None)
+    delivery.update_row(due_at=at, attempts=0, delivered_at=None)
     return delivery

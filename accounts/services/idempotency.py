@@ -1,60 +1,66 @@
-"""Idempotency keys: a request happens once, and its answer is kept beside its effect.
+"""Idempotency keys: execute a request once and store its response with its effect.
 
-There is no state "in progress": the row is written first in the transaction of the
-effect, so a second request waits for the first on the unique index, and then either
-finds an answer or becomes the first.
+There is no state "in progress": the row is inserted first in the transaction of the
+request, so a second request waits for the first on the unique index. Then it either
+finds the stored response or claims the key itself. See docs/api-contract.md,
+section 1.9.
 """
 
 from datetime import datetime, timedelta
 
 from accounts.errors import IdempotencyKeyReused
 from accounts.models.accounts import Account
-from accounts.models.keys import IdempotencyKey
+from accounts.models.api_keys import IdempotencyKey
 
-KEPT_FOR = timedelta(hours=24)
+RESPONSE_RETENTION = timedelta(hours=24)
 
 
-def answer_kept(
+def find_stored_response(
     account: Account, *, key: str, fingerprint: str, at: datetime
 ) -> IdempotencyKey | None:
-    """The kept answer to this very request; None when the key is free.
+    """Return the stored response of this request, or None if the key is free.
 
-    Used for another request, the key is refused.
+    Raises `IdempotencyKeyReused` if the key was used for another request.
     """
-    kept = account.idempotency_keys.filter(key=key).first()
-    if kept is None or is_over(kept, at):
+    row = account.idempotency_keys.filter(key=key).first()
+    if row is None or is_expired(row, at):
         return None
-    if kept.fingerprint != fingerprint:
+    if row.fingerprint != fingerprint:
         raise IdempotencyKeyReused
-    return kept
+    return row
 
 
-def claim(
+def claim_key(
     account: Account, *, key: str, fingerprint: str, at: datetime
 ) -> tuple[IdempotencyKey, bool]:
-    """The row of this key, and whether this request is the one that happens.
+    """Return the row of this key, and whether this request claimed it.
 
-    Within the transaction of the effect. Waits for whoever holds the key.
+    Call it within the transaction of the request. It waits for another transaction
+    that has claimed the key.
     """
     while True:
         row = IdempotencyKey(
             account=account, key=key, fingerprint=fingerprint, created_at=at
         )
-        if account.idempotency_keys.insert_unless_taken(row, on=("account", "key")):
+        if account.idempotency_keys.insert_or_ignore(
+            row, unique_fields=("account", "key")
+        ):
             return row, True
-        kept = answer_kept(account, key=key, fingerprint=fingerprint, at=at)
-        if kept is not None:
-            return kept, False
-        # Over its time: free the key, unless somebody else does so at this moment.
-        old = account.idempotency_keys.filter(key=key, created_at__lte=at - KEPT_FOR)
-        old.delete()
+        stored = find_stored_response(account, key=key, fingerprint=fingerprint, at=at)
+        if stored is not None:
+            return stored, False
+        # The key has expired: delete its row, unless a concurrent request did so.
+        expired = account.idempotency_keys.filter(
+            key=key, created_at__lte=at - RESPONSE_RETENTION
+        )
+        expired.delete()
 
 
-def keep(row: IdempotencyKey, *, status: int, body: bytes) -> None:
-    """Keep the answer, before COMMIT."""
-    row.change(status=status, body=body)
+def store_response(row: IdempotencyKey, *, status: int, body: bytes) -> None:
+    """Store the response, before the transaction commits."""
+    row.update_row(status=status, body=body)
 
 
-def is_over(row: IdempotencyKey, at: datetime) -> bool:
-    """Has the key been free again for a while?"""
-    return row.created_at <= at - KEPT_FOR
+def is_expired(row: IdempotencyKey, at: datetime) -> bool:
+    """Return whether the response has expired, so that the key is free again."""
+    return row.created_at <= at - RESPONSE_RETENTION

@@ -1,4 +1,4 @@
-"""The outbox: what each endpoint is to be told, in the story's own transaction."""
+"""The outbox: create webhook deliveries in the transaction of the change."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,86 +10,97 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
-from accounts.ids import new_id
+from accounts.db_compat import BATCH_SIZE
+from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
-from accounts.models.events import Event
+from accounts.models.audit_log import AuditLogEntry
 from accounts.models.webhooks import (
-    EVENTS,
     POSTBACK_EVENTS,
+    WEBHOOK_EVENTS,
     Delivery,
     WebhookEndpoint,
 )
 
-AT_ONCE = 1000  # rows of one statement: PostgreSQL takes 65,535 values
-MACRO = re.compile(r"\$\{([^{}]*)\}")
+MACRO_PATTERN = re.compile(r"\$\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
-class Telling:
-    """A changed thing as others hear of it: its bytes as the API shows it, whose it
-    is, and what the macros of that affiliate's postbacks stand for."""
+class EventPayload:
+    """The content of a webhook event.
+
+    `body` is the changed object as the API shows it, `affiliate` the ID of the
+    affiliate it belongs to, `macros` the values for that affiliate's postback URLs.
+    """
 
     body: bytes
     affiliate: str = ""
     macros: Mapping[str, str] = field(default_factory=dict)
 
 
-Render = Callable[[Account, Sequence[models.Model]], list[Telling]]
+Render = Callable[[Account, Sequence[models.Model]], list[EventPayload]]
 
 
-def announce(
+def publish_events(
     account: Account,
     kind: str,
-    events: Sequence[Event],
-    subjects: Sequence[models.Model],
+    entries: Sequence[AuditLogEntry],
+    payload_rows: Sequence[models.Model],
     *,
     at: datetime,
 ) -> None:
-    """Write a delivery of each event for each endpoint that listens to its kind.
+    """Enqueue a delivery of each event to each endpoint that subscribes to its kind.
 
-    What is told is the subject as it stands at this moment.
+    `entries` are the events in the audit log; `payload_rows` are the rows that their
+    bodies show, as they are now, one for each event.
     """
-    if not account.uses_webhooks or kind not in EVENTS or not events:
+    if not account.uses_webhooks or kind not in WEBHOOK_EVENTS or not entries:
         return
-    endpoints = account.webhook_endpoints.listening()
-    webhooks = [it for it in endpoints.of_the_account() if it.hears(kind)]
-    postbacks = endpoints.exclude(affiliate="") if kind in POSTBACK_EVENTS else None
-    if not webhooks and (postbacks is None or not postbacks.exists()):
+    enabled = account.webhook_endpoints.enabled().order_by("pk")
+    webhooks = [each for each in enabled.account_webhooks() if each.subscribes_to(kind)]
+    postbacks = enabled.postbacks() if kind in POSTBACK_EVENTS else enabled.none()
+    if not webhooks and not postbacks.exists():
         return
-    render: Render = import_string(settings.EVENT_BODY)
-    tellings = render(account, subjects)
-    listeners = webhooks + _own(postbacks, tellings, kind)
-    deliveries = [
-        Delivery(
-            account=account,
-            endpoint=endpoint,
-            event=event,
-            webhook_id=webhook_id,
-            url=with_macros(endpoint.url, telling.macros) if endpoint.affiliate else "",
-            body=b"" if endpoint.affiliate else telling.body,
-            created_at=at,
-            due_at=at,
-        )
-        for event, telling in zip(events, tellings, strict=True)
-        for webhook_id in [new_id("evt")]
-        for endpoint in listeners
-        if endpoint.affiliate in ("", telling.affiliate)
-    ]
-    account.deliveries.bulk_create(deliveries, batch_size=AT_ONCE)
+    render: Render = import_string(settings.EVENT_PAYLOAD_RENDERER)
+    payloads = render(account, payload_rows)
+    endpoints = webhooks + _filter_postbacks(postbacks, payloads, kind)
+    deliveries: list[Delivery] = []
+    for entry, payload in zip(entries, payloads, strict=True):
+        message_id = generate_public_id("evt")
+        deliveries += [
+            Delivery(
+                account=account,
+                endpoint=endpoint,
+                event=entry,
+                message_id=message_id,
+                url=fill_macros(endpoint.url, payload.macros)
+                if endpoint.affiliate
+                else "",
+                body=b"" if endpoint.affiliate else payload.body,
+                created_at=at,
+                due_at=at,
+            )
+            for endpoint in endpoints
+            if endpoint.affiliate in ("", payload.affiliate)
+        ]
+    account.deliveries.bulk_create(deliveries, batch_size=BATCH_SIZE)
 
 
-def with_macros(url: str, values: Mapping[str, str]) -> str:
-    """A URL with its `${…}` replaced, percent-encoded; unknown ones become empty."""
-    return MACRO.sub(lambda macro: quote(values.get(macro[1], ""), safe=""), url)
+def fill_macros(url: str, values: Mapping[str, str]) -> str:
+    """Replace each `${…}` by its percent-encoded value; unknown macros become empty."""
+    return MACRO_PATTERN.sub(
+        lambda match: quote(values.get(match[1], ""), safe=""), url
+    )
 
 
-def _own(
-    postbacks: models.QuerySet[WebhookEndpoint] | None,
-    tellings: Sequence[Telling],
+def _filter_postbacks(
+    postbacks: models.QuerySet[WebhookEndpoint],
+    payloads: Sequence[EventPayload],
     kind: str,
 ) -> list[WebhookEndpoint]:
-    """The postbacks of the affiliates whose things these are."""
-    if postbacks is None:
-        return []
-    whose = {telling.affiliate for telling in tellings} - {""}
-    return [it for it in postbacks.filter(affiliate__in=whose) if it.hears(kind)]
+    """List the subscribed postbacks of the affiliates in the payloads."""
+    affiliates = {payload.affiliate for payload in payloads} - {""}
+    return [
+        postback
+        for postback in postbacks.filter(affiliate__in=affiliates)
+        if postback.subscribes_to(kind)
+    ]

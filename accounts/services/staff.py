@@ -1,7 +1,7 @@
-"""Staff: signed in to the back office of one account, managed by its owners.
+"""Staff users: they have access to the back office of one account.
 
-Who may do what, and who signs in, is decided with all staff of the account locked: an
-account keeps an owner who can sign in, however many change it at once.
+The account's owners manage them. Changes lock all staff users of the account, so that
+it keeps an active owner under concurrent changes.
 """
 
 from datetime import datetime
@@ -14,24 +14,25 @@ from django.db import IntegrityError, transaction
 from django.utils.module_loading import import_string
 
 from accounts.errors import (
-    LastOwner,
-    OddSetting,
-    OwnerNoMore,
-    OwnSignIn,
-    StaffActive,
-    StaffExists,
-    UnknownStaff,
+    DuplicateStaffUser,
+    InvalidSetting,
+    LastOwnerRequired,
+    NotAccountOwner,
+    OwnUserNotModifiable,
+    StaffUserAlreadyActive,
+    StaffUserNotFound,
 )
-from accounts.ids import random_text
+from accounts.ids import generate_random_text
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.models.keys import Role
-from accounts.models.users import LONGEST_EMAIL, User
-from accounts.services.events import note
+from accounts.models.api_keys import Role
+from accounts.models.users import MAX_EMAIL_LENGTH, User
+from accounts.services.audit_log import log_event
 
-PASSWORD_LENGTH = 20
+GENERATED_PASSWORD_LENGTH = 20
 
 
-def invite_staff(
+def create_staff_user(
     account: Account,
     *,
     email: str,
@@ -40,185 +41,199 @@ def invite_staff(
     by: User | None = None,
     at: datetime,
 ) -> tuple[User, str | None]:
-    """A sign-in that sees this account alone, and its password if it was made here.
+    """Create a user with access to one account.
 
-    With `by`, as long as that one may: an owner whom nobody has made less meanwhile.
+    Without a password, one is generated and returned with the user. `by` is the acting
+    user, who must still be an owner of the account.
     """
     email = email.strip().casefold()
-    refuse_odd_address(email)
-    made = None if password is not None else random_text(PASSWORD_LENGTH)
+    validate_email_address(email)
+    generated = generate_password() if password is None else None
+    password = generated if password is None else password
     user = User(account=account, email=email, role=role, created_at=at)
-    refuse_weak(password if made is None else made, user)
-    user.set_password(password if made is None else made)
+    validate_password_strength(password, user)
+    user.set_password(password)
     try:
         with transaction.atomic():
             if by is not None:
-                hold_all(account, by=by)
+                lock_all_staff(account, by=by)
             user.save(force_insert=True)
-            note(account, "staff.invited", account, at=at, role=role)
+            log_event(account, "staff.created", account, at=at, role=role)
     except IntegrityError:
         if User.objects.filter(email=email).exists():
-            raise StaffExists(email=email) from None
+            raise DuplicateStaffUser(email=email) from None
         raise
-    return user, made
+    return user, generated
 
 
-def new_password(
+def reset_password(
     account: Account, *, email: str, by: User | None = None, at: datetime
 ) -> str:
-    """Give somebody another password, made here; what they are signed in to ends, and
-    a second factor is asked for no more: its device may be lost."""
-    made = random_text(PASSWORD_LENGTH)
+    """Set a generated password and return it.
+
+    The user's sessions end, and the second factor is removed, as its device may be
+    lost.
+    """
+    password = generate_password()
     with transaction.atomic():
         if by is None:
-            user = staff_named(account, email)
+            user = get_staff_user(account, email)
         else:
-            user, _ = hold_staff(account, email=email, by=by)
-        user.set_password(made)
+            user, _ = lock_staff_user(account, email=email, by=by)
+        user.set_password(password)
         account.staff.filter(pk=user.pk).update(password=user.password)
-        note(account, "staff.password_renewed", account, at=at, number=user.pk)
-        drop_second_factor(user, at=at)
-    return made
+        log_event(account, "staff.password_reset", account, at=at, user_id=user.pk)
+        remove_second_factor(user, at=at)
+    return password
 
 
-def note_own_password(user: User, *, at: datetime) -> None:
-    """Write down that somebody changed the own password."""
+def log_password_change(user: User, *, at: datetime) -> None:
+    """Log that a staff user changed their own password."""
     if user.account is not None:
-        note(user.account, "staff.password_changed", user.account, at=at)
+        log_event(user.account, "staff.password_changed", user.account, at=at)
 
 
-def drop_second_factor(user: User, *, at: datetime) -> None:
-    """Let somebody in by the password alone."""
-    drop = settings.DROP_SECOND_FACTOR
-    if drop and import_string(drop)(user):
-        note_second_factor(user, "removed", at=at)
+def remove_second_factor(user: User, *, at: datetime) -> None:
+    """Remove the second factor of a user, who then signs in by password only."""
+    remover = settings.SECOND_FACTOR_REMOVER
+    if remover and import_string(remover)(user):
+        log_second_factor_change(user, "removed", at=at)
 
 
-def note_second_factor(user: User, what: str, *, at: datetime) -> None:
-    """Write down that a second factor was added, or removed; nothing of its secret."""
+def log_second_factor_change(user: User, action: str, *, at: datetime) -> None:
+    """Log that a second factor was added or removed, without its secret."""
     if user.account is not None:
-        kind = f"staff.second_factor_{what}"
-        note(user.account, kind, user.account, at=at, number=user.pk)
+        kind = f"staff.second_factor_{action}"
+        log_event(user.account, kind, user.account, at=at, user_id=user.pk)
 
 
-def change_role(
+def update_role(
     account: Account, *, email: str, role: str, by: User, at: datetime
 ) -> User:
-    """Let somebody do more or less from the next request on."""
+    """Change the role of a staff user, effective from their next request."""
     with transaction.atomic():
-        user, others = hold_staff(account, email=email, by=by)
-        was = user.role
-        if was != role:
+        user, others = lock_staff_user(account, email=email, by=by)
+        old_role = user.role
+        if old_role != role:
             if role != Role.OWNER:
-                refuse_last_owner(user, others)
+                ensure_another_owner(user, others)
             account.staff.filter(pk=user.pk).update(role=role)
             user.role = role
-            note(
+            log_event(
                 account,
                 "staff.role_changed",
                 account,
                 at=at,
-                number=user.pk,
-                role=[was, role],
+                user_id=user.pk,
+                role=[old_role, role],
             )
     return user
 
 
-def deactivate(account: Account, *, email: str, by: User, at: datetime) -> User:
-    """Let somebody in no more: what they are signed in to ends, and so does their
-    password, so that no forgotten browser comes back with them."""
+def deactivate_staff_user(
+    account: Account, *, email: str, by: User, at: datetime
+) -> User:
+    """Deactivate a staff user: their sessions end and their password is removed."""
     with transaction.atomic():
-        user, others = hold_staff(account, email=email, by=by)
+        user, others = lock_staff_user(account, email=email, by=by)
         if user.is_active:
-            refuse_last_owner(user, others)
+            ensure_another_owner(user, others)
             user.is_active = False
             user.set_unusable_password()
-            write_sign_in(account, user)
-            note(account, "staff.deactivated", account, at=at, number=user.pk)
+            update_credentials(account, user)
+            log_event(account, "staff.deactivated", account, at=at, user_id=user.pk)
     return user
 
 
-def activate(account: Account, *, email: str, by: User, at: datetime) -> str:
-    """Let somebody in again, with a password that is made here."""
-    made = random_text(PASSWORD_LENGTH)
+def activate_staff_user(account: Account, *, email: str, by: User, at: datetime) -> str:
+    """Activate a deactivated staff user with a generated password; return it."""
+    password = generate_password()
     with transaction.atomic():
-        user, _ = hold_staff(account, email=email, by=by)
+        user, _ = lock_staff_user(account, email=email, by=by)
         if user.is_active:
-            raise StaffActive(email=user.email)
+            raise StaffUserAlreadyActive(email=user.email)
         user.is_active = True
-        user.set_password(made)
-        write_sign_in(account, user)
-        note(account, "staff.activated", account, at=at, number=user.pk)
-        drop_second_factor(user, at=at)
-    return made
+        user.set_password(password)
+        update_credentials(account, user)
+        log_event(account, "staff.activated", account, at=at, user_id=user.pk)
+        remove_second_factor(user, at=at)
+    return password
 
 
-def hold_staff(account: Account, *, email: str, by: User) -> tuple[User, list[User]]:
-    """The one with this address, and all others, as they stand now: locked.
+def generate_password() -> str:
+    """Return a random password."""
+    return generate_random_text(GENERATED_PASSWORD_LENGTH)
 
-    Operators manage the staff of every account; an owner does as long as nobody has
-    made them less, and never their own sign-in.
+
+def lock_staff_user(
+    account: Account, *, email: str, by: User
+) -> tuple[User, list[User]]:
+    """Lock all staff users; return the one with this e-mail address, and the others.
+
+    `by` must be an operator or an active owner of the account, and another user.
     """
-    held = hold_all(account, by=by)
-    user = next((it for it in held if it.email == email.casefold()), None)
+    staff = lock_all_staff(account, by=by)
+    user = next((each for each in staff if each.email == email.casefold()), None)
     if user is None:
-        raise UnknownStaff(email=email)
+        raise StaffUserNotFound(email=email)
     if user == by:
-        raise OwnSignIn
-    return user, [it for it in held if it != user]
+        raise OwnUserNotModifiable
+    return user, [each for each in staff if each != user]
 
 
-def hold_all(account: Account, *, by: User) -> list[User]:
-    """Everybody who signs in to the account, locked, if this one manages them now."""
-    held = list(account.staff.select_for_update(no_key=True).order_by("pk"))
-    if not by.is_superuser and not any(it == by and is_owner(it) for it in held):
-        raise OwnerNoMore
-    return held
+def lock_all_staff(account: Account, *, by: User) -> list[User]:
+    """Lock and return all staff users of the account.
+
+    Raises `NotAccountOwner` unless `by` is an operator or an active owner.
+    """
+    staff = list(account.staff.select_for_update(no_key=True).order_by("pk"))
+    is_owner = any(each == by and is_active_owner(each) for each in staff)
+    if not by.is_superuser and not is_owner:
+        raise NotAccountOwner
+    return staff
 
 
-def refuse_last_owner(user: User, others: list[User]) -> None:
-    """Stop here if nobody else could manage the account."""
-    if is_owner(user) and not any(is_owner(it) for it in others):
-        raise LastOwner(email=user.email)
+def ensure_another_owner(user: User, others: list[User]) -> None:
+    """Raise `LastOwnerRequired` if the user is the account's only active owner."""
+    if is_active_owner(user) and not any(is_active_owner(each) for each in others):
+        raise LastOwnerRequired(email=user.email)
 
 
-def is_owner(user: User) -> bool:
-    """Does somebody do everything in the account, and sign in?"""
+def is_active_owner(user: User) -> bool:
+    """Return whether the user is active and has the owner role."""
     return user.role == Role.OWNER and user.is_active
 
 
-def write_sign_in(account: Account, user: User) -> None:
-    """Keep whether somebody signs in, and with which password."""
+def update_credentials(account: Account, user: User) -> None:
+    """Store the user's active flag and password."""
     account.staff.filter(pk=user.pk).update(
         is_active=user.is_active, password=user.password
     )
 
 
-def staff_named(account: Account, email: str) -> User:
-    """The account's member of staff with this address."""
-    user = account.staff.filter(email=email.casefold()).first()
-    if user is None:
-        raise UnknownStaff(email=email)
-    return user
+def get_staff_user(account: Account, email: str) -> User:
+    """Return the account's staff user with this e-mail address."""
+    missing = StaffUserNotFound(email=email)
+    return get_or_raise(account.staff, missing, email=email.casefold())
 
 
-def refuse_odd_address(email: str) -> None:
-    """Stop here if a text is no e-mail address, or does not fit its column."""
+def validate_email_address(email: str) -> None:
+    """Raise `InvalidSetting` if the text is not an e-mail address or too long."""
     try:
         validate_email(email)
-        is_address = len(email) <= LONGEST_EMAIL
+        is_valid = len(email) <= MAX_EMAIL_LENGTH
     except ValidationError:
-        is_address = False
-    if not is_address:
-        rule = f"like name@example.org, {LONGEST_EMAIL} characters at most"
-        raise OddSetting(setting="The e-mail address", rule=rule)
+        is_valid = False
+    if not is_valid:
+        rule = f"like name@example.org, {MAX_EMAIL_LENGTH} characters at most"
+        raise InvalidSetting(setting="The e-mail address", rule=rule)
 
 
-def refuse_weak(password: str | None, user: User) -> None:
-    """Stop here if a password is short, common, or like the address."""
+def validate_password_strength(password: str | None, user: User) -> None:
+    """Raise `InvalidSetting` if a password is too weak."""
     try:
         validate_password(password or "", user)
-    except ValidationError as flaw:
-        raise OddSetting(
-            setting="The password", rule=f"better: {' '.join(flaw.messages)}"
+    except ValidationError as error:
+        raise InvalidSetting(
+            setting="The password", rule=f"stronger: {' '.join(error.messages)}"
         ) from None

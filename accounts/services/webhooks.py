@@ -1,4 +1,4 @@
-"""Webhooks: made, given another secret, disabled, enabled again."""
+"""Create, enable and disable webhooks and postbacks, and rotate their secrets."""
 
 import base64
 import secrets
@@ -9,158 +9,164 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.errors import (
+    DuplicateWebhook,
+    PostbackNotSigned,
     UnknownEventName,
-    UnknownWebhook,
-    WebhookExists,
-    WebhookForlorn,
-    WebhookUnsigned,
+    WebhookNotFound,
+    WebhookOwnerDeleted,
 )
-from accounts.ids import new_id
+from accounts.ids import generate_public_id
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.webhooks import (
-    AFFILIATE_REMOVED,
-    BY_HAND,
-    EVENTS,
+    DISABLED_AFFILIATE_DELETED,
+    DISABLED_MANUALLY,
     POSTBACK_EVENTS,
-    Method,
+    WEBHOOK_EVENTS,
+    PostbackMethod,
     WebhookEndpoint,
 )
-from accounts.services.accounts import refuse_long
-from accounts.services.events import note
-from accounts.services.outbox import MACRO
-from accounts.targets import target_of
+from accounts.services.accounts import validate_length
+from accounts.services.audit_log import log_event
+from accounts.services.outbox import MACRO_PATTERN
+from accounts.url_safety import parse_url
 
-LONGEST_URL = 2000
-SECRET_BEGINNING = "whsec_"  # noqa: S105 - what a secret begins with
+MAX_WEBHOOK_URL_LENGTH = 2000
+SECRET_PREFIX = "whsec_"  # noqa: S105 - only the prefix of a secret
 SECRET_BYTES = 32
-BOTH_SIGN_FOR = timedelta(hours=24)
+OLD_SECRET_VALIDITY = timedelta(hours=24)
 
 
-def add_webhook(
+def create_webhook(
     account: Account, *, url: str, events: Sequence[str] = (), at: datetime
 ) -> WebhookEndpoint:
-    """Tell this URL of these events (none named: of all) from now on, signed."""
-    refuse_url(url)
-    refuse_unknown(events, among=EVENTS)
-    return _add(account, url=url, events=events, secret=new_secret(), at=at)
+    """Create a webhook that sends signed events to a URL; without `events`, all."""
+    validate_url(url)
+    validate_event_names(events, allowed=WEBHOOK_EVENTS)
+    return _create_endpoint(
+        account, url=url, events=events, secret=generate_secret(), at=at
+    )
 
 
-def add_postback(
+def create_postback_endpoint(
     account: Account,
     *,
     affiliate: str,
     url: str,
-    method: str = Method.GET,
+    method: str = PostbackMethod.GET,
     events: Sequence[str] = (),
     at: datetime,
 ) -> WebhookEndpoint:
-    """Call this URL when something of the affiliate's happens, its macros filled in.
+    """Create an affiliate postback: a URL with macros that is called for events.
 
-    `affiliate` is its id; whoever calls has seen that there is one.
+    `affiliate` is the ID of the affiliate; the caller has checked that it exists.
     """
-    # A macro may stand for anything, so not for a part of the host.
-    refuse_url(MACRO.sub("!", url))
-    refuse_unknown(events, among=POSTBACK_EVENTS)
-    return _add(
+    # Macros are not allowed in the host: "!" makes it invalid.
+    validate_url(MACRO_PATTERN.sub("!", url))
+    validate_event_names(events, allowed=POSTBACK_EVENTS)
+    return _create_endpoint(
         account, url=url, events=events, affiliate=affiliate, method=method, at=at
     )
 
 
 def rotate_secret(account: Account, *, webhook: str, at: datetime) -> WebhookEndpoint:
-    """Give a webhook another secret; for a day the old one signs as well."""
+    """Replace the secret of a webhook; the old one also signs for 24 hours."""
     with transaction.atomic():
-        endpoint = webhook_named(account, webhook, lock=True)
+        endpoint = get_webhook(account, webhook, lock=True)
         if endpoint.affiliate:
-            raise WebhookUnsigned(webhook=webhook)
-        endpoint.change(
-            secret=new_secret(),
+            raise PostbackNotSigned(webhook=webhook)
+        endpoint.update_row(
+            secret=generate_secret(),
             old_secret=endpoint.secret,
-            old_secret_until=at + BOTH_SIGN_FOR,
+            old_secret_until=at + OLD_SECRET_VALIDITY,
         )
-        note(account, "webhook.secret_rotated", endpoint, at=at)
+        log_event(account, "webhook.secret_rotated", endpoint, at=at)
     return endpoint
 
 
-def disable(endpoint: WebhookEndpoint, *, because: str = BY_HAND, at: datetime) -> None:
-    """Tell a webhook nothing more; what waits for it waits until it is enabled."""
+def disable_webhook(
+    endpoint: WebhookEndpoint, *, reason: str = DISABLED_MANUALLY, at: datetime
+) -> None:
+    """Disable an endpoint; its pending deliveries are kept until it is enabled."""
     with transaction.atomic():
-        if endpoint.change(
-            expecting={"disabled_at": None}, disabled_at=at, disabled_because=because
+        if endpoint.update_row(
+            expected={"disabled_at": None}, disabled_at=at, disabled_because=reason
         ):
-            note(endpoint.account, "webhook.disabled", endpoint, at=at, because=because)
+            log_event(
+                endpoint.account, "webhook.disabled", endpoint, at=at, reason=reason
+            )
 
 
 def disable_postbacks(account: Account, *, affiliate: str, at: datetime) -> None:
-    """Call nothing more for an affiliate that is gone."""
-    for postback in account.webhook_endpoints.listening().filter(affiliate=affiliate):
-        disable(postback, because=AFFILIATE_REMOVED, at=at)
+    """Disable the postbacks of an affiliate that is deleted."""
+    postbacks = account.webhook_endpoints.enabled().filter(affiliate=affiliate)
+    for postback in postbacks.order_by("pk"):
+        disable_webhook(postback, reason=DISABLED_AFFILIATE_DELETED, at=at)
 
 
-def enable(account: Account, *, webhook: str, at: datetime) -> WebhookEndpoint:
-    """Tell a webhook again what happens, and what waited for it."""
-    endpoint = webhook_named(account, webhook)
-    if endpoint.disabled_because == AFFILIATE_REMOVED:
-        raise WebhookForlorn(webhook=webhook)
+def enable_webhook(account: Account, *, webhook: str, at: datetime) -> WebhookEndpoint:
+    """Enable a webhook and send its pending deliveries."""
+    endpoint = get_webhook(account, webhook)
+    if endpoint.disabled_because == DISABLED_AFFILIATE_DELETED:
+        raise WebhookOwnerDeleted(webhook=webhook)
     if endpoint.disabled_at is not None:
         with transaction.atomic():
-            endpoint.change(
+            endpoint.update_row(
                 disabled_at=None,
                 disabled_because="",
                 failing_since=None,
-                rests_until=None,
+                backoff_until=None,
             )
-            note(account, "webhook.enabled", endpoint, at=at)
+            log_event(account, "webhook.enabled", endpoint, at=at)
     return endpoint
 
 
-def webhook_named(
+def get_webhook(
     account: Account, public_id: str, *, lock: bool = False
 ) -> WebhookEndpoint:
-    """The account's endpoint with this id."""
+    """Return the account's endpoint with this ID."""
     rows = account.webhook_endpoints.select_related("account")
-    if lock:
-        rows = rows.select_for_update(no_key=True, of=("self",))
-    endpoint = rows.filter(public_id=public_id).first()
-    if endpoint is None:
-        raise UnknownWebhook(webhook=public_id)
-    return endpoint
+    missing = WebhookNotFound(webhook=public_id)
+    return get_or_raise(rows, missing, lock=lock, public_id=public_id)
 
 
-def refuse_url(url: str) -> None:
-    """Stop here at a URL that would never be called, or does not fit its column."""
-    refuse_long("The URL", url, LONGEST_URL)
-    target_of(url, excused=settings.WEBHOOK_ALLOWED_HOSTS)
+def validate_url(url: str) -> None:
+    """Raise if a URL is too long, malformed or not allowed."""
+    validate_length("The URL", url, MAX_WEBHOOK_URL_LENGTH)
+    parse_url(url, allowed_hosts=settings.WEBHOOK_ALLOWED_HOSTS)
 
 
-def refuse_unknown(events: Sequence[str], *, among: Sequence[str]) -> None:
-    """Stop here at a name that is no event's."""
+def validate_event_names(events: Sequence[str], *, allowed: Sequence[str]) -> None:
+    """Raise `UnknownEventName` at the first name that is not in `allowed`."""
     for name in events:
-        if name not in among:
-            raise UnknownEventName(name=name, names=", ".join(among))
+        if name not in allowed:
+            raise UnknownEventName(name=name, names=", ".join(allowed))
 
 
-def new_secret() -> str:
-    """`whsec_` and 32 random bytes, as Standard Webhooks writes them."""
-    return (
-        SECRET_BEGINNING + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
-    )
+def generate_secret() -> str:
+    """Return a Standard Webhooks secret: `whsec_` and 32 random bytes in base64."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
-def _add(
+def _create_endpoint(
     account: Account, *, url: str, events: Sequence[str], at: datetime, **values: str
 ) -> WebhookEndpoint:
     kinds = sorted(set(events))
-    twins = account.webhook_endpoints.listening().filter(
+    same_url = account.webhook_endpoints.enabled().filter(
         url=url, affiliate=values.get("affiliate", "")
     )
-    for twin in twins:
-        if twin.events == kinds:
-            raise WebhookExists(webhook=twin.public_id)
+    for existing in same_url.order_by("pk"):
+        if existing.events == kinds:
+            raise DuplicateWebhook(webhook=existing.public_id)
     with transaction.atomic():
         Account.objects.filter(pk=account.pk).update(uses_webhooks=True)
         account.uses_webhooks = True
         endpoint = account.webhook_endpoints.create(
-            public_id=new_id("we"), url=url, events=kinds, created_at=at, **values
+            public_id=generate_public_id("we"),
+            url=url,
+            events=kinds,
+            created_at=at,
+            **values,
         )
-        note(account, "webhook.added", endpoint, at=at, events=kinds)
+        log_event(account, "webhook.created", endpoint, at=at, events=kinds)
     return endpoint

@@ -1,40 +1,39 @@
-"""X-Api-Key (or Api-Key) → the key and its account."""
+"""Authenticates requests by the API key in `X-Api-Key` or `Api-Key`."""
 
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, Throttled
 
-from accounts.actor import known_as
-from accounts.services.keys import recognise, touch
-from affiliate_site.api.errors import TooManyRequests
-from affiliate_site.floods import too_many_wrong_keys
+from accounts.actor import set_actor
+from accounts.services.api_keys import find_api_key, record_api_key_use
+from affiliate_site.throttling import count_wrong_key
 
-HEADERS = ("HTTP_X_API_KEY", "HTTP_API_KEY")
+API_KEY_HEADERS = ("HTTP_X_API_KEY", "HTTP_API_KEY")
 
 
-class KeyHeader(BaseAuthentication):
-    """A key in a header, never in an address; there is no cookie."""
+class ApiKeyAuthentication(BaseAuthentication):
+    """Reads the key from a header, never from the URL or a cookie."""
 
     def authenticate(self, request):
-        text = sent_key(request)
-        if not text:
+        value = get_api_key_header(request)
+        if not value:
             return None
-        key = recognise(text)
+        key = find_api_key(value)
         if key is None:
-            if too_many_wrong_keys(request):
-                raise TooManyRequests
+            if count_wrong_key(request):
+                raise Throttled
             raise AuthenticationFailed
-        touch(key, at=timezone.now())
-        known_as(f"key {key.prefix}")
+        record_api_key_use(key, at=timezone.now())
+        set_actor(f"key {key.prefix}")
         return key.account, key
 
     def authenticate_header(self, request):
         return "ApiKey"
 
 
-def sent_key(request) -> str:
-    """The first header that is not blank, as sent."""
-    for header in HEADERS:
-        if text := request.META.get(header, "").strip():
-            return text
+def get_api_key_header(request) -> str:
+    """Return the first key header that is not blank, or an empty string."""
+    for header in API_KEY_HEADERS:
+        if value := request.META.get(header, "").strip():
+            return value
     return ""

@@ -1,7 +1,8 @@
-"""The only place where a failure of the API becomes a body.
+"""Renders every exception of the API as an error response.
 
-If the domain or the input refused: `{"errors": […]}`. If the door refused:
-`{"message", "code", "traceId"}`. What is our own fault is answered in door.py.
+Errors of the domain and of validation have the body `{"errors": […]}`; errors of the
+request itself (key, method, size) have `{"message", "code", "traceId"}`. Server errors
+are rendered in affiliate_site/middleware.py. Rules: docs/api-contract.md, section 1.7.
 """
 
 import re
@@ -15,96 +16,96 @@ from rest_framework.exceptions import (
     MethodNotAllowed,
     NotAuthenticated,
     PermissionDenied,
+    Throttled,
     ValidationError,
 )
 from rest_framework.response import Response
 
-from accounts.errors import Conflict, DomainError, Missing, Rejected, Several
-from affiliate_site import door
+from accounts.errors import Conflict, DomainError, ErrorList, InvalidInput, NotFound
+from affiliate_site import http_errors
 
-STATUS_OF_KIND = {Rejected: 400, Missing: 404, Conflict: 409}
-LONGEST_ECHO = 255
-MISSING = "Missing mandatory parameter(s)"
-PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")
+STATUS_BY_ERROR_CLASS = {InvalidInput: 400, NotFound: 404, Conflict: 409}
+MAX_ECHO_LENGTH = 255
+MISSING_PARAMETER = "Missing mandatory parameter(s)"
+PLACEHOLDER_PATTERN = re.compile(r"\{\{ (\w+) \}\}")
 
 
-class Raw(str):
-    """A message's template, riding in the `code` of DRF's errors."""
+class MessageTemplate(str):
+    """A message template, stored as the `code` of DRF's `ErrorDetail`."""
 
     __slots__ = ()
 
 
-class Flaw(ValidationError):
-    """One field is wrong: `Flaw("… {{ limit }} …", limit=255)`."""
+class FieldError(ValidationError):
+    """An invalid field: `FieldError("… {{ limit }} …", limit=255)`."""
 
     def __init__(self, template, **values):
-        # One pass: a value may itself look like a placeholder.
-        text = PLACEHOLDER.sub(lambda it: str(values.get(it[1], it[0])), template)
-        super().__init__(ErrorDetail(text, Raw(template)))
+        # In a single pass, since a value may itself look like a placeholder.
+        text = PLACEHOLDER_PATTERN.sub(
+            lambda match: str(values.get(match[1], match[0])), template
+        )
+        super().__init__(ErrorDetail(text, MessageTemplate(template)))
 
 
-class Prefetched(APIException):
-    """A postback that a browser only fetched ahead of time."""
+class PrefetchNotAllowed(APIException):
+    """A postback that a browser prefetches; it records nothing."""
 
     status_code = 400
 
 
-class TooLarge(APIException):
-    """The body is over the limit."""
+class PayloadTooLarge(APIException):
+    """The body exceeds the size limit."""
 
     status_code = 413
 
 
-class TooManyRequests(APIException):
-    """Over a rate limit; DRF's own would add `Retry-After`, which the spec forbids."""
-
-    status_code = 429
-
-
-def answer_failure(failure, context):
-    """DRF's exception handler: a response, or None for what is our own fault."""
-    request = context["view"].plain_request
-    if isinstance(failure, DomainError):
-        refusals = failure.refusals if isinstance(failure, Several) else [failure]
+def exception_handler(exc, context):
+    """Return the error response for DRF, or None for a server error (500)."""
+    request = context["request"]
+    if isinstance(exc, DomainError):
+        errors = exc.errors if isinstance(exc, ErrorList) else [exc]
         return Response(
-            {"errors": [told(it) for it in refusals]}, status=status_of(failure)
+            {"errors": [serialize_error(error) for error in errors]},
+            status=get_error_status(exc),
         )
-    if isinstance(failure, ValidationError):
-        return Response({"errors": entries_of(failure, context["view"])}, status=400)
-    if isinstance(failure, NotAuthenticated | AuthenticationFailed):
-        return unauthenticated(request, failure)
-    if isinstance(failure, PermissionDenied):
-        return door.refuse(request, 403)
-    if isinstance(failure, MethodNotAllowed):
-        return not_allowed(request, context["view"])
-    if isinstance(failure, TooLarge | Prefetched):
-        return door.refuse(request, failure.status_code)
-    if isinstance(failure, TooManyRequests):
+    if isinstance(exc, ValidationError):
+        return Response(
+            {"errors": serialize_validation_error(exc, context["view"])}, status=400
+        )
+    if isinstance(exc, NotAuthenticated | AuthenticationFailed):
+        return render_unauthenticated(request, exc)
+    if isinstance(exc, MethodNotAllowed):
+        return render_method_not_allowed(request, context["view"])
+    if isinstance(exc, Throttled):  # DRF's own handler would add `Retry-After`
         return HttpResponse("Too many requests", status=429, content_type="text/plain")
+    if isinstance(exc, PermissionDenied | PayloadTooLarge | PrefetchNotAllowed):
+        return http_errors.error_response(request, exc.status_code)
     return None
 
 
-def status_of(refusal: DomainError) -> int:
-    """400, 404 or 409, by the refusal's kind."""
+def get_error_status(error: DomainError) -> int:
+    """Return 400, 404 or 409, by the class of the error."""
     return next(
-        status for kind, status in STATUS_OF_KIND.items() if isinstance(refusal, kind)
+        status
+        for error_class, status in STATUS_BY_ERROR_CLASS.items()
+        if isinstance(error, error_class)
     )
 
 
-def told(refusal: DomainError) -> dict[str, str]:
-    """A refusal of the domain, as one entry of `errors`."""
-    entry = {"message": refusal.text}
-    if refusal.path is not None:
-        entry |= {"message_raw": refusal.raw, "property_path": refusal.path}
-    if isinstance(refusal, Conflict):
-        entry["code"] = refusal.code
+def serialize_error(error: DomainError) -> dict[str, str]:
+    """Return a domain error as one entry of `errors`."""
+    entry = {"message": error.text}
+    if error.path is not None:
+        entry |= {"message_raw": error.raw, "property_path": error.path}
+    if isinstance(error, Conflict):
+        entry["code"] = error.code
     return entry
 
 
-def flat(detail, path: str = "") -> Iterator[dict[str, str]]:
-    """DRF's tree of errors as a list, each with the path of its field."""
+def flatten_errors(detail, path: str = "") -> Iterator[dict[str, str]]:
+    """Yield the entries of DRF's error tree, each with the path of its field."""
     if isinstance(detail, ErrorDetail):
-        raw = detail.code if isinstance(detail.code, Raw) else detail
+        raw = detail.code if isinstance(detail.code, MessageTemplate) else detail
         yield {
             "message": str(detail),
             "message_raw": str(raw),
@@ -112,26 +113,26 @@ def flat(detail, path: str = "") -> Iterator[dict[str, str]]:
         }
     elif isinstance(detail, dict):
         for name, inner in detail.items():
-            yield from flat(inner, joined(path, name))
+            yield from flatten_errors(inner, join_path(path, name))
     elif all(isinstance(inner, ErrorDetail) for inner in detail):
         for inner in detail:
-            yield from flat(inner, path)
+            yield from flatten_errors(inner, path)
     else:
-        for number, inner in enumerate(detail):
-            yield from flat(inner, joined(path, number))
+        for index, inner in enumerate(detail):
+            yield from flatten_errors(inner, join_path(path, index))
 
 
-def entries_of(failure: ValidationError, view) -> list[dict[str, str]]:
-    """The flaws of fields; on tracking, what is missing is told once, alone."""
-    entries = list(flat(failure.detail))
-    others = [it for it in entries if it["message"] != MISSING]
-    if view.action not in view.tracks or len(others) == len(entries):
+def serialize_validation_error(error: ValidationError, view) -> list[dict[str, str]]:
+    """Return the entries of `errors`; tracking actions report missing fields once."""
+    entries = list(flatten_errors(error.detail))
+    others = [entry for entry in entries if entry["message"] != MISSING_PARAMETER]
+    if view.action not in view.tracking_actions or len(others) == len(entries):
         return entries
-    return [*others, {"message": MISSING}]
+    return [*others, {"message": MISSING_PARAMETER}]
 
 
-def joined(path: str, step: str | int) -> str:
-    """`address` + `city` → `address.city`; numbers and map keys come in brackets."""
+def join_path(path: str, step: str | int) -> str:
+    """`address` + `city` → `address.city`; indexes and map keys are in brackets."""
     if isinstance(step, int):
         return f"{path}[{step}]"
     if step.startswith("["):
@@ -139,23 +140,23 @@ def joined(path: str, step: str | int) -> str:
     return f"{path}.{step}" if path else step
 
 
-def bracketed(key: str) -> str:
-    """A map's key as a step of a path; an overlong one is cut."""
-    return f"[{key[:LONGEST_ECHO]}]"
+def format_map_key(key: str) -> str:
+    """Return a map key as a step of a path, truncated to `MAX_ECHO_LENGTH`."""
+    return f"[{key[:MAX_ECHO_LENGTH]}]"
 
 
-def unauthenticated(request, failure):
-    """401: a wrong key always gets JSON; without a key it may be a page."""
-    if isinstance(failure, NotAuthenticated) and not door.wants_json(request):
-        response = door.page(request, 401)
+def render_unauthenticated(request, error):
+    """Render the 401: JSON for a wrong key, JSON or HTML for a missing one."""
+    if isinstance(error, NotAuthenticated) and not http_errors.wants_json(request):
+        response = http_errors.render_error_page(request, 401)
     else:
-        response = door.refuse(request, 401)
+        response = http_errors.error_response(request, 401)
     response["WWW-Authenticate"] = "ApiKey"
     return response
 
 
-def not_allowed(request, view):
-    """405, with the methods that are."""
-    response = door.refuse(request, 405)
+def render_method_not_allowed(request, view):
+    """Render the 405 with the allowed methods."""
+    response = http_errors.error_response(request, 405)
     response["Allow"] = ", ".join(view.allowed_methods)
     return response

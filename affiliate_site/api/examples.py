@@ -1,17 +1,14 @@
-"""Examples for the OpenAPI document: one story, told with invented values.
+"""Examples of the OpenAPI document, by component name; all values are invented."""
 
-By the name of a shape or an input; a test holds that each fits its declaration.
-"""
-
-PROGRAM_REF = {"id": "tea-circle", "title": "Tea Circle", "currency": "EUR"}
-AFFILIATE_REF = {"id": "noraweld", "firstname": "Nora", "lastname": "Weld"}
-CUSTOMER_REF = {
+PROGRAM_SUMMARY = {"id": "tea-circle", "title": "Tea Circle", "currency": "EUR"}
+AFFILIATE_SUMMARY = {"id": "noraweld", "firstname": "Nora", "lastname": "Weld"}
+CUSTOMER_SUMMARY = {
     "id": "cu_Tq4mR8sLx2Vb7NcD",
     "customer_id": "member-2041",
     "status": "paying",
 }
 CLICK_ID = "01935c2a-7b1e-7c44-9a63-5e0d1f2b8c97"
-CLICK_REF = {
+CLICK_SUMMARY = {
     "created_at": "2026-05-06T18:20:11+00:00",
     "referrer": "https://leaves.example.org/oolong",
     "landing_page": "https://tea.example.net/?ref=n4k2x8p",
@@ -24,7 +21,7 @@ ADDRESS = {
     "state": None,
     "country": {"code": "FI", "name": "Finland"},
 }
-ADDRESS_SENT = {
+ADDRESS_INPUT = {
     "address": "Kaivokatu 12",
     "postal_code": "00100",
     "city": "Helsinki",
@@ -36,7 +33,7 @@ REFERRAL_LINK = {
     "source_id": "41-9c27be",
 }
 AFFILIATE = {
-    **AFFILIATE_REF,
+    **AFFILIATE_SUMMARY,
     "email": "nora@leaves.example.org",
     "company": {"name": "Leaves Weekly", "description": None},
     "address": ADDRESS,
@@ -48,16 +45,16 @@ AFFILIATE = {
     "promotion_method": None,
     "custom_fields": {"website": "https://leaves.example.org"},
 }
-PERSON = {
+PERSON_INPUT = {
     "firstname": "Nora",
     "lastname": "Weld",
     "email": "nora@leaves.example.org",
     "company": {"name": "Leaves Weekly"},
-    "address": ADDRESS_SENT,
+    "address": ADDRESS_INPUT,
     "meta_data": {"tier": "gold"},
 }
 PROGRAM = {
-    **PROGRAM_REF,
+    **PROGRAM_SUMMARY,
     "currency_symbol": "€",
     "cookie_time": 45,
     "default_landing_page_url": "https://tea.example.net/",
@@ -66,7 +63,7 @@ PROGRAM = {
     "recurring_period_days": None,
     "program_category": None,
 }
-MEMBERSHIP = {
+ENROLLMENT = {
     "approved": True,
     "coupon": "NORA5",
     "applied_at": "2026-05-01T07:45:00+00:00",
@@ -77,7 +74,7 @@ NESTED_COMMISSION = {
     "amount": 6.45,
     "commission_type": "standard",
     "approved": True,
-    "affiliate": AFFILIATE_REF,
+    "affiliate": AFFILIATE_SUMMARY,
     "kind": "regular",
     "currency": "EUR",
     "created_at": "2026-05-07T10:02:45+00:00",
@@ -86,14 +83,14 @@ NESTED_COMMISSION = {
     "final": None,
     "commission_name": "Standard",
 }
-SALE = {
+CONVERSION_INPUT = {
     "external_id": "basket-8821",
     "click_id": CLICK_ID,
     "customer_id": "member-2041",
     "amount": 64.5,
     "meta_data": {"channel": "web"},
 }
-REGISTRATION = {
+CUSTOMER_INPUT = {
     "customer_id": "member-2041",
     "coupon": "NORA5",
     "status": "trial",
@@ -101,11 +98,11 @@ REGISTRATION = {
 }
 
 EXAMPLES: dict[str, object] = {
-    "AddedInput": {"conversion_sub_amount": 12.5, "comment": "Renewal in June"},
-    "AffiliateInput": PERSON,
-    "AffiliateShape": AFFILIATE,
-    "BalancesShape": {"affiliate_id": "noraweld", "balances": {"EUR": 6.45}},
-    "BonusShape": {
+    "CommissionInput": {"conversion_sub_amount": 12.5, "comment": "Renewal in June"},
+    "AffiliateInput": PERSON_INPUT,
+    "Affiliate": AFFILIATE,
+    "AffiliateBalances": {"affiliate_id": "noraweld", "balances": {"EUR": 6.45}},
+    "Bonus": {
         "id": "bo_c8Vn2JfLq5Xw1ZpK",
         "title": "Ten in a month",
         "name": "Ten in a month",
@@ -116,14 +113,14 @@ EXAMPLES: dict[str, object] = {
         "amount": 25,
         "currency": "EUR",
     },
-    "ClickIdShape": {"id": CLICK_ID},
+    "CreatedClick": {"id": CLICK_ID},
     "ClickInput": {
         "referral_code": "n4k2x8p",
         "referrer": "https://leaves.example.org/oolong",
         "landing_page": "https://tea.example.net/?ref=n4k2x8p",
         "meta_data": {"subid1": "may-letter"},
     },
-    "ClickShape": {
+    "Click": {
         "id": CLICK_ID,
         "created_at": "2026-05-06T18:20:11+00:00",
         "meta_data": {"subid1": "may-letter"},
@@ -136,17 +133,17 @@ EXAMPLES: dict[str, object] = {
             "device": None,
         },
         "geolocation": None,
-        "affiliate": AFFILIATE_REF,
-        "program": PROGRAM_REF,
+        "affiliate": AFFILIATE_SUMMARY,
+        "program": PROGRAM_SUMMARY,
     },
-    "CommissionChange": {"amount": 7, "comment": "Rounded up", "approved": True},
-    "CommissionShape": {
+    "CommissionUpdate": {"amount": 7, "comment": "Rounded up", "approved": True},
+    "Commission": {
         **NESTED_COMMISSION,
         "status": "approved",
         "conversion": {"id": 207},
         "finalization_date": None,
     },
-    "CommissionTypeShape": {
+    "CommissionType": {
         "title": "Standard",
         "identifier": "standard",
         "commission_value": 10,
@@ -161,23 +158,23 @@ EXAMPLES: dict[str, object] = {
             }
         ],
     },
-    "ConversionChange": {"amount": 50, "meta_data": {"channel": "phone"}},
-    "ConversionShape": {
+    "ConversionUpdate": {"amount": 50, "meta_data": {"channel": "phone"}},
+    "Conversion": {
         "id": 207,
         "external_id": "basket-8821",
         "amount": 64.5,
-        "click": CLICK_REF,
+        "click": CLICK_SUMMARY,
         "commissions": [NESTED_COMMISSION],
-        "program": PROGRAM_REF,
-        "affiliate": AFFILIATE_REF,
-        "customer": CUSTOMER_REF,
+        "program": PROGRAM_SUMMARY,
+        "affiliate": AFFILIATE_SUMMARY,
+        "customer": CUSTOMER_SUMMARY,
         "meta_data": {"channel": "web"},
         "created_at": "2026-05-07T10:02:45+00:00",
         "warnings": None,
         "affiliate_meta_data": {"subid1": "may-letter"},
         "tracking_source": "click",
     },
-    "CustomFieldShape": {
+    "CustomField": {
         "id": "website",
         "key": "website",
         "title": "Website",
@@ -186,36 +183,36 @@ EXAMPLES: dict[str, object] = {
         "required": False,
         "options": None,
     },
-    "CustomerChange": {"customer_id": "member-2041-b"},
-    "CustomerFollowUp": {"customer_id": "member-2041", "status": "canceled"},
-    "CustomerInput": REGISTRATION,
-    "CustomerShape": {
-        **CUSTOMER_REF,
+    "CustomerUpdate": {"customer_id": "member-2041-b"},
+    "CustomerPostbackUpdate": {"customer_id": "member-2041", "status": "canceled"},
+    "CustomerInput": CUSTOMER_INPUT,
+    "Customer": {
+        **CUSTOMER_SUMMARY,
         "created_at": "2026-05-06T19:00:00+00:00",
-        "click": CLICK_REF,
-        "program": PROGRAM_REF,
-        "affiliate": AFFILIATE_REF,
+        "click": CLICK_SUMMARY,
+        "program": PROGRAM_SUMMARY,
+        "affiliate": AFFILIATE_SUMMARY,
         "affiliate_meta_data": {"subid1": "may-letter"},
         "meta_data": {"plan": "monthly"},
         "warnings": None,
     },
-    "CustomerTold": REGISTRATION,
-    "EnrolmentChange": {"coupon": "NORA10"},
-    "EnrolmentInput": {
+    "CustomerPostback": CUSTOMER_INPUT,
+    "EnrollmentUpdate": {"coupon": "NORA10"},
+    "EnrollmentInput": {
         "affiliate": {"id": "noraweld"},
         "approved": True,
         "coupon": "NORA5",
     },
-    "EnrolmentShape": {**AFFILIATE, "referral_link": REFERRAL_LINK, **MEMBERSHIP},
-    "GroupChange": {"title": "Gold partners"},
-    "GroupInput": {"title": "Gold"},
-    "GroupRefInput": {"group_id": "ag_m3Rk7TsYb9Qx4LhC"},
-    "GroupShape": {
+    "Enrollment": {**AFFILIATE, "referral_link": REFERRAL_LINK, **ENROLLMENT},
+    "AffiliateGroupUpdate": {"title": "Gold partners"},
+    "AffiliateGroupInput": {"title": "Gold"},
+    "GroupAssignmentInput": {"group_id": "ag_m3Rk7TsYb9Qx4LhC"},
+    "AffiliateGroup": {
         "id": "ag_m3Rk7TsYb9Qx4LhC",
         "title": "Gold",
         "affiliate_count": 4,
     },
-    "LevelShape": {
+    "Level": {
         "level": 2,
         "title": "Parents",
         "identifier": "level-2",
@@ -223,41 +220,41 @@ EXAMPLES: dict[str, object] = {
         "commission_value": 3,
         "percentage": 3,
     },
-    "MembershipShape": {
+    "EnrolledProgram": {
         **PROGRAM,
-        "program": PROGRAM_REF,
-        **MEMBERSHIP,
+        "program": PROGRAM_SUMMARY,
+        **ENROLLMENT,
         "referral_link": REFERRAL_LINK,
     },
-    "NewAffiliateShape": {**AFFILIATE, "password": "k8Jw3TzQ5mXr9BvN"},
-    "NoteChange": {"note": "Prefers to be called after noon"},
+    "CreatedAffiliate": {**AFFILIATE, "password": "k8Jw3TzQ5mXr9BvN"},
+    "NoteUpdate": {"note": "Prefers to be called after noon"},
     "NoteInput": {"note": "Met at the fair in Tampere"},
-    "NoteShape": {
+    "Note": {
         "id": "no_z6Yq1GdSf8Kx3WvB",
         "note": "Met at the fair in Tampere",
         "created_at": "2026-05-02T09:15:00+00:00",
     },
-    "OrderInput": {"affiliate_id": "noraweld", "amount": 6.45, "currency": "EUR"},
+    "PaymentInput": {"affiliate_id": "noraweld", "amount": 6.45, "currency": "EUR"},
     "ParentInput": {"affiliate_id": "ottolind"},
-    "PaymentShape": {
+    "Payment": {
         "id": "pa_Hd5kW9zQe3Yt6MrA",
         "created_at": "2026-06-01T06:00:00+00:00",
-        "affiliate": AFFILIATE_REF,
+        "affiliate": AFFILIATE_SUMMARY,
         "amount": 6.45,
         "currency": "EUR",
     },
     "PayoutMethodInput": {"details": {"iban": "FI00 0000 0000"}, "primary": True},
-    "PayoutMethodShape": {
+    "PayoutMethod": {
         "id": "bank",
         "type": "bank",
         "title": "Bank account",
         "details": {"iban": "FI00 0000 0000"},
         "primary": True,
     },
-    "PersonChange": {"email": "nora.weld@leaves.example.org", "company": None},
-    "ProgramShape": PROGRAM,
-    "ProspectInput": {**PERSON, "program_id": "tea-circle"},
-    "ProspectShape": {
+    "AffiliateUpdate": {"email": "nora.weld@leaves.example.org", "company": None},
+    "Program": PROGRAM,
+    "ProspectInput": {**PERSON_INPUT, "program_id": "tea-circle"},
+    "Prospect": {
         "id": "ap_x2Lp9RcVm4Tj7HsG",
         "firstname": "Ines",
         "lastname": "Sorel",
@@ -270,21 +267,24 @@ EXAMPLES: dict[str, object] = {
         "promoted_at": None,
         "promotion_method": None,
     },
-    "SaleFollowUp": {"external_id": "basket-8821", "status": "disapproved"},
-    "SaleInput": SALE,
-    "SaleTold": {**SALE, "status": "approved"},
-    "ValueInput": {"value": "gold"},
-    "ValueShape": {"value": "gold"},
+    "ConversionPostbackUpdate": {"external_id": "basket-8821", "status": "disapproved"},
+    "ConversionInput": CONVERSION_INPUT,
+    "ConversionPostback": {**CONVERSION_INPUT, "status": "approved"},
+    "MetaDataValueInput": {"value": "gold"},
+    "MetaDataValue": {"value": "gold"},
 }
-MAPS = {"string": {"tier": "gold"}, "number": {"EUR": 6.45}}  # of any keys
+MAP_EXAMPLES = {
+    "string": {"tier": "gold"},
+    "number": {"EUR": 6.45},
+}  # by type of value
 
 
-def example_of(schema: dict):
-    """An example of what a schema describes; None where there is none."""
+def find_example(schema: dict):
+    """Return an example of a schema, or None."""
     if "oneOf" in schema:
-        return example_of(schema["oneOf"][0])
+        return find_example(schema["oneOf"][0])
     if schema.get("type") == "array":
-        return [example_of(schema["items"])]
+        return [find_example(schema["items"])]
     if "additionalProperties" in schema:
-        return MAPS[schema["additionalProperties"]["type"]]
+        return MAP_EXAMPLES[schema["additionalProperties"]["type"]]
     return EXAMPLES.get(schema.get("$ref", "").rpartition("/")[2])

@@ -1,6 +1,7 @@
-"""Fields of requests and answers: one spelling of each kind of value.
+"""Serializer fields: one class for each kind of value.
 
-In a body `null` means "not sent", so a field never sees it unless it allows it.
+In a body `null` means "not sent", so it reaches a field only with `allow_null`.
+Rules: docs/api-contract.md, section 1.3.
 """
 
 import re
@@ -14,139 +15,160 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from accounts.errors import DomainError
-from affiliate_site.api.errors import MISSING, Flaw
-from tracking.money import WHOLE_DIGITS, admit, currency_named, read_amount
+from affiliate_site.api.errors import MISSING_PARAMETER, FieldError
+from tracking.money import (
+    MAX_INTEGER_DIGITS,
+    get_currency,
+    parse_amount,
+    validate_amount,
+)
 
-ASCII_SPACE = " \t\r\n\f\v"
+ASCII_WHITESPACE = " \t\r\n\f\v"
 
 WRONG_TYPE = "This value should be of type {{ type }}."
 TOO_LONG = "This value is too long, {{ limit }} characters at most."
 TOO_SHORT = "This value is too short, {{ limit }} characters at least."
 BLANK = "This value should not be blank."
-NO_BOOLEAN = "This value should be true or false."
-TOO_MANY = "This list holds {{ limit }} items at most."
-NO_TEXT = "This value is not valid text."
+INVALID_BOOLEAN = "This value should be true or false."
+TOO_MANY_ITEMS = "This list holds {{ limit }} items at most."
+INVALID_TEXT = "This value is not valid text."
 
 # JSON Schema.
-NOT_BLANK = {"pattern": r"[^\s\u001c-\u001f]"}
-NUMBER = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**WHOLE_DIGITS}
-DIGITS = {"type": "string", "pattern": rf"^[0-9]{{1,{WHOLE_DIGITS}}}(\.[0-9]+)?$"}
+NOT_BLANK_SCHEMA = {"pattern": r"[^\s\u001c-\u001f]"}
+AMOUNT_NUMBER_SCHEMA = {
+    "type": "number",
+    "minimum": 0,
+    "exclusiveMaximum": 10**MAX_INTEGER_DIGITS,
+}
+AMOUNT_STRING_SCHEMA = {
+    "type": "string",
+    "pattern": rf"^[0-9]{{1,{MAX_INTEGER_DIGITS}}}(\.[0-9]+)?$",
+}
 
-ROW_NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
-HIGHEST_ROW = 2**63 - 1
+INTEGER_ID_PATTERN = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+MAX_INTEGER_ID = 2**63 - 1
 
 
-def row_number(text: str) -> int:
-    """A conversion's or commission's number in a path; 0, which no row has, if odd."""
-    number = int(text) if ROW_NUMBER.fullmatch(text) else 0
-    return number if number <= HIGHEST_ROW else 0
+def parse_integer_id(text: str) -> int:
+    """Return the integer id of a path, or 0, which no row has, if it is invalid."""
+    integer_id = int(text) if INTEGER_ID_PATTERN.fullmatch(text) else 0
+    return integer_id if integer_id <= MAX_INTEGER_ID else 0
 
 
 def is_blank(value) -> bool:
-    """Empty or white space only."""
+    """Return whether a value is text that is empty or only white space."""
     return isinstance(value, str) and not value.strip()
 
 
-def text_of(value) -> str:
-    """A string as sent; an integer as its digits."""
+def coerce_to_text(value) -> str:
+    """Return a string unchanged and an integer as its digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise Flaw(WRONG_TYPE, type="string")
+        raise FieldError(WRONG_TYPE, type="string")
     return value
 
 
-class OwnRules:
-    """A field that refuses by our own rules alone: DRF's say it in other words.
+class ApiFieldMixin(serializers.Field):
+    """Skips DRF's validators and their messages: only `to_internal_value` validates.
 
-    `schema` is what it takes, as JSON Schema; None: what DRF's kind of field takes.
+    `schema` is the JSON Schema of the input; None stands for that of DRF's field.
     """
 
     schema: ClassVar[Any] = None
-    default_error_messages: ClassVar[dict[str, Any]] = {"required": MISSING}
+    default_error_messages: ClassVar[dict[str, Any]] = {"required": MISSING_PARAMETER}
 
     def run_validation(self, data=serializers.empty):
         is_empty, data = self.validate_empty_values(data)
         return data if is_empty else self.to_internal_value(data)
 
 
-class Text(OwnRules, serializers.CharField):
-    """Text, kept exactly as sent. `form` is what its JSON Schema says of its form."""
+class TextField(ApiFieldMixin, serializers.CharField):
+    """Text, kept unchanged.
 
-    form: ClassVar[dict[str, Any]] = {}
+    With `truncate` text longer than `max_length` is truncated instead of rejected. With
+    `reject_blank` an optional field must not be blank; a required one never may.
+    `schema_extra` is added to the JSON Schema.
+    """
+
+    base_schema_extra: ClassVar[dict[str, Any]] = {}
+    max_length: int
 
     def __init__(
         self,
         *,
         max_length=255,
         min_length=None,
-        cut=False,
-        filled=False,
-        form=None,
+        truncate=False,
+        reject_blank=False,
+        schema_extra=None,
         **kwargs,
     ):
         super().__init__(
             max_length=max_length,
             min_length=min_length,
             trim_whitespace=False,
-            allow_blank=min_length is None,  # for the description; the rule is below
+            allow_blank=min_length is None,  # for the OpenAPI document only
             **kwargs,
         )
-        self.cut = cut  # what is too long is cut, not refused
-        self.filled = filled  # optional, but not blank
-        self.own_form = form or self.form
+        self.truncate = truncate
+        self.reject_blank = reject_blank
+        self.schema_extra = schema_extra or self.base_schema_extra
 
     @property
     def schema(self):
         return {
             "type": "string",
             **({"minLength": self.min_length} if self.min_length else {}),
-            **({} if self.cut else {"maxLength": self.max_length}),
-            **(NOT_BLANK if self.required or self.filled else {}),
-            **self.own_form,
+            **({} if self.truncate else {"maxLength": self.max_length}),
+            **(NOT_BLANK_SCHEMA if self.required or self.reject_blank else {}),
+            **self.schema_extra,
         }
 
     def to_internal_value(self, data):
-        text = self.prepared(text_of(data))
+        text = self.normalize(coerce_to_text(data))
         if self.required and is_blank(text):
             self.fail("required")
-        if self.filled and is_blank(text):
-            raise Flaw(BLANK)
-        if len(text) > self.max_length and not self.cut:
-            raise Flaw(TOO_LONG, limit=self.max_length)
+        if self.reject_blank and is_blank(text):
+            raise FieldError(BLANK)
+        if len(text) > self.max_length and not self.truncate:
+            raise FieldError(TOO_LONG, limit=self.max_length)
         if self.min_length and len(text) < self.min_length:
-            raise Flaw(TOO_SHORT, limit=self.min_length)
+            raise FieldError(TOO_SHORT, limit=self.min_length)
         return text[: self.max_length]
 
-    def prepared(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         return text
 
 
-class Lookup(Text):
-    """Text that something is looked up by: without outer white space."""
+class TrimmedTextField(TextField):
+    """Text for a look-up; outer white space is removed."""
 
-    def prepared(self, text: str) -> str:
-        return text.strip(ASCII_SPACE)
+    def normalize(self, text: str) -> str:
+        return text.strip(ASCII_WHITESPACE)
 
 
-class Reference(Lookup):
-    """The id of something of the context's account; `find` refuses what is not there,
-    so that it is told beside the flaws of other fields."""
+class ReferenceField(TrimmedTextField):
+    """The id of an object of the context's account.
 
-    def __init__(self, find, **kwargs):
+    `get_object(account, id)` raises if there is none, so that the error is reported
+    together with those of the other fields.
+    """
+
+    def __init__(self, get_object, **kwargs):
         super().__init__(**kwargs)
-        self.find = find
+        self.get_object = get_object
 
     def to_internal_value(self, data):
         text = super().to_internal_value(data)
-        flawed(self.find, self.context["account"], text)
+        apply_domain_rule(self.get_object, self.context["account"], text)
         return text
 
 
-class Email(Lookup):
+class EmailField(TrimmedTextField):
     """An e-mail address."""
 
-    form: ClassVar = {"format": "email"}
+    base_schema_extra: ClassVar = {"format": "email"}
 
     def __init__(self, **kwargs):
         super().__init__(max_length=254, **kwargs)
@@ -156,81 +178,82 @@ class Email(Lookup):
         try:
             validate_email(text)
         except DjangoValidationError:
-            raise Flaw("This is not a valid email address.") from None
+            raise FieldError("This is not a valid email address.") from None
         return text
 
 
-class Flag(OwnRules, serializers.BooleanField):
-    """`true` or `false`, nothing else."""
+class StrictBooleanField(ApiFieldMixin, serializers.BooleanField):
+    """The JSON values `true` or `false` only."""
 
     schema: ClassVar = {"type": "boolean"}
 
     def to_internal_value(self, data):
         if not isinstance(data, bool):
-            raise Flaw(NO_BOOLEAN)
+            raise FieldError(INVALID_BOOLEAN)
         return data
 
 
-class QueryFlag(serializers.BooleanField):
-    """`true`, `false`, `1` or `0` in a query, any case."""
+class QueryBooleanField(serializers.BooleanField):
+    """`true`, `false`, `1` or `0` in a query, in any case."""
 
-    words = {"true": True, "1": True, "false": False, "0": False}
+    BOOLEAN_VALUES = {"true": True, "1": True, "false": False, "0": False}
 
     def to_internal_value(self, data):
         try:
-            return self.words[data.lower()]
+            return self.BOOLEAN_VALUES[data.lower()]
         except KeyError:
-            raise Flaw(NO_BOOLEAN) from None
+            raise FieldError(INVALID_BOOLEAN) from None
 
 
-class Amount(OwnRules, serializers.DecimalField):
-    """An exact amount: a JSON number, or its digits as text; a number in answers.
+class ExactAmountField(ApiFieldMixin, serializers.DecimalField):
+    """An exact amount: a JSON number, or its digits as text; a number in responses.
 
-    It comes back as exact as it was sent; `admitted` rounds it, once its currency
-    is known.
+    The value is not rounded; `clean_amount` does that once the currency is known.
     """
 
-    schema: ClassVar = {"oneOf": [NUMBER, DIGITS]}
+    schema: ClassVar = {"oneOf": [AMOUNT_NUMBER_SCHEMA, AMOUNT_STRING_SCHEMA]}
 
     def __init__(self, **kwargs):
         super().__init__(max_digits=None, decimal_places=None, **kwargs)
 
     def to_internal_value(self, data):
-        return flawed(read_amount, data)
+        return apply_domain_rule(parse_amount, data)
 
 
-class KnownAmount(Amount):
-    """An amount of 0 or more in a currency that is known: the context's."""
-
-    def to_internal_value(self, data):
-        exact = super().to_internal_value(data)
-        return admitted(exact, self.context["currency"])
-
-
-class Currency(Lookup):
-    """A currency of ISO 4217, any case."""
-
-    form: ClassVar = {"pattern": "^[A-Za-z]{3}$"}
+class CurrencyAmountField(ExactAmountField):
+    """An amount of 0 or more in the currency of the context."""
 
     def to_internal_value(self, data):
-        return flawed(currency_named, super().to_internal_value(data))
+        amount = super().to_internal_value(data)
+        return clean_amount(amount, self.context["currency"])
 
 
-def currency_beside(field) -> str | None:
-    """The currency that stands in the same object; None: none, or an odd one."""
+class CurrencyField(TrimmedTextField):
+    """An ISO 4217 currency code in any case."""
+
+    base_schema_extra: ClassVar = {"pattern": "^[A-Za-z]{3}$"}
+
+    def to_internal_value(self, data):
+        return apply_domain_rule(get_currency, super().to_internal_value(data))
+
+
+def find_sibling_currency(field) -> str | None:
+    """Return the `currency` of the same object; None if missing or invalid."""
     with suppress(ValidationError):
-        return Currency().to_internal_value(field.parent.read_now.get("currency"))
+        return CurrencyField().to_internal_value(
+            field.parent.sent_values.get("currency")
+        )
     return None
 
 
-def admitted(amount: Decimal, currency: str | None) -> Decimal:
-    """An amount as its currency keeps it, or a flaw."""
-    return flawed(admit, amount, currency)
+def clean_amount(amount: Decimal, currency: str | None) -> Decimal:
+    """Return the amount rounded to its currency; raise FieldError if it is invalid."""
+    return apply_domain_rule(validate_amount, amount, currency)
 
 
-def flawed(rule, *values):
-    """What the rule returns; its refusal becomes a flaw of the field."""
+def apply_domain_rule(rule, *values):
+    """Call a domain rule and convert its error to a FieldError."""
     try:
         return rule(*values)
-    except DomainError as refusal:
-        raise Flaw(refusal.text) from None
+    except DomainError as error:
+        raise FieldError(error.text) from None

@@ -1,4 +1,4 @@
-"""Filters of lists: declared once, read by the list and by the API's description."""
+"""Filter classes of list endpoints, also used for the OpenAPI document."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -6,70 +6,76 @@ from datetime import UTC, date, datetime, timedelta
 import django_filters
 from django import forms
 from django.core.exceptions import ValidationError as FormError
+from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.exceptions import ValidationError
 
-from affiliate_site.api.errors import Flaw
-from affiliate_site.api.fields import ASCII_SPACE, NO_BOOLEAN, NO_TEXT, QueryFlag
+from affiliate_site.api.errors import FieldError
+from affiliate_site.api.fields import (
+    ASCII_WHITESPACE,
+    INVALID_BOOLEAN,
+    INVALID_TEXT,
+    QueryBooleanField,
+)
 
-PAGE = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
-LAST_PAGE = 10**9 - 1
-DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
-FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(2999, 12, 31)
-CALENDAR = "^(19[7-9]|2[0-9]{2})[0-9]-"  # the years from the first day to the last
-NO_STATUS = "Invalid status '{{ value }}'. Valid are {{ values }}"
-NO_CHOICE = "Invalid value '{{ value }}'. Valid are {{ values }}"
+PAGE_PATTERN = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
+MAX_PAGE = 10**9 - 1
+DATE_PATTERN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+MIN_DATE, MAX_DATE = date(1970, 1, 1), date(2999, 12, 31)
+VALID_YEAR_PATTERN = "^(19[7-9]|2[0-9]{2})[0-9]-"  # from MIN_DATE to MAX_DATE
+INVALID_STATUS = "Invalid status '{{ value }}'. Valid are {{ values }}"
+INVALID_CHOICE = "Invalid value '{{ value }}'. Valid are {{ values }}"
 
 
-class TextParameter(forms.Field):
-    """A query value as sent; NUL is no text."""
+class TextParameterField(forms.Field):
+    """A query value, unchanged; NUL is invalid."""
 
     def clean(self, value):
         if value is not None and "\x00" in value:
-            raise FormError(NO_TEXT)
+            raise FormError(INVALID_TEXT)
         return value
 
 
-class AddressParameter(TextParameter):
-    """An e-mail address, without outer white space."""
+class EmailParameterField(TextParameterField):
+    """An e-mail address; outer white space is removed."""
 
     def clean(self, value):
         value = super().clean(value)
-        return value.strip(ASCII_SPACE) if value else value
+        return value.strip(ASCII_WHITESPACE) if value else value
 
 
-class DayParameter(forms.Field):
-    """A real day, `YYYY-MM-DD`, in the years that a calendar bears."""
+class DateParameterField(forms.Field):
+    """A date `YYYY-MM-DD` from `MIN_DATE` to `MAX_DATE`."""
 
     def clean(self, value):
         if value is None:
             return None
         try:
-            if not DAY.fullmatch(value):
-                raise ValueError("not a day's form")
+            if not DATE_PATTERN.fullmatch(value):
+                raise ValueError("not YYYY-MM-DD")
             day = date.fromisoformat(value)
         except ValueError:
             raise FormError("Invalid date") from None
-        if not FIRST_DAY <= day <= LAST_DAY:
+        if not MIN_DATE <= day <= MAX_DATE:
             raise FormError("Invalid date")
         return day
 
 
-class FlagParameter(TextParameter):
-    """`true`, `false`, `1` or `0`, any case; empty is not sent."""
+class BooleanParameterField(TextParameterField):
+    """`true`, `false`, `1` or `0` in any case; empty means not sent."""
 
     def clean(self, value):
         value = super().clean(value)
         if not value:
             return None
-        if value.lower() not in QueryFlag.words:
-            raise FormError(NO_BOOLEAN)
-        return QueryFlag.words[value.lower()]
+        if value.lower() not in QueryBooleanField.BOOLEAN_VALUES:
+            raise FormError(INVALID_BOOLEAN)
+        return QueryBooleanField.BOOLEAN_VALUES[value.lower()]
 
 
-class ChoiceParameter(TextParameter):
-    """One word of a fixed list; the refusal names them.
+class ChoiceParameterField(TextParameterField):
+    """One of a fixed list of values, which the error message lists.
 
-    `aliases` leads from other spellings, any case, to the words.
+    `aliases` maps other spellings, in lower case, to the values.
     """
 
     def __init__(self, *, choices, aliases, **kwargs):
@@ -78,140 +84,151 @@ class ChoiceParameter(TextParameter):
         self.aliases = aliases
 
     def clean(self, value):
-        word = (super().clean(value) or "").strip(ASCII_SPACE)
-        word = self.aliases.get(word.lower(), word)
-        if word and word not in self.choices:
+        choice = (super().clean(value) or "").strip(ASCII_WHITESPACE)
+        choice = self.aliases.get(choice.lower(), choice)
+        if choice and choice not in self.choices:
             raise FormError(
-                NO_CHOICE,
+                INVALID_CHOICE,
                 params={
                     "value": value[:255],
-                    "values": ", ".join(f"'{choice}'" for choice in self.choices),
+                    "values": ", ".join(f"'{valid}'" for valid in self.choices),
                 },
             )
-        return word
+        return choice
 
 
-class PageParameter(TextParameter):
-    """A page's number; 1 without a word."""
+class PageParameterField(TextParameterField):
+    """A page number; 1 if not sent."""
 
     def clean(self, value):
         if not value:
             return 1
-        if not PAGE.fullmatch(value):
+        if not PAGE_PATTERN.fullmatch(value):
             raise FormError("Invalid page")
         return int(value)
 
 
-class Words(django_filters.Filter):
-    """Equals this text."""
+class TextFilter(django_filters.Filter):
+    """Exact match."""
 
-    field_class = TextParameter
+    field_class = TextParameterField
     schema = {"type": "string"}
 
 
-class Address(Words):
-    """Equals this e-mail address, any case."""
+class EmailFilter(TextFilter):
+    """Exact match, ignoring case."""
 
-    field_class = AddressParameter
+    field_class = EmailParameterField
 
 
-class Switch(django_filters.Filter):
-    """True or false."""
+class BooleanFilter(django_filters.Filter):
+    """`true` or `false`."""
 
-    field_class = FlagParameter
+    field_class = BooleanParameterField
     schema = {"type": "boolean"}
 
 
-class Choice(django_filters.Filter):
-    """One of a fixed list of words."""
+class ChoiceFilter(django_filters.Filter):
+    """One of a fixed list of values."""
 
-    field_class = ChoiceParameter
+    field_class = ChoiceParameterField
 
     def __init__(self, *, choices, aliases=None, **kwargs):
         super().__init__(choices=tuple(choices), aliases=aliases or {}, **kwargs)
         self.schema = {"type": "string", "enum": list(choices)}
 
 
-class From(django_filters.Filter):
-    """From this UTC day on."""
+class DateFromFilter(django_filters.Filter):
+    """On or after this UTC date."""
 
-    field_class = DayParameter
-    schema = {"type": "string", "format": "date", "pattern": CALENDAR}
-
-    def filter(self, qs, value):
-        if value is None:
-            return qs
-        return qs.filter(**{f"{self.field_name}__gte": beginning_of(value)})
-
-
-class Until(From):
-    """Up to this UTC day, the whole of it."""
+    field_class = DateParameterField
+    schema = {"type": "string", "format": "date", "pattern": VALID_YEAR_PATTERN}
 
     def filter(self, qs, value):
         if value is None:
             return qs
-        after = beginning_of(value) + timedelta(days=1)
-        return qs.filter(**{f"{self.field_name}__lt": after})
+        return qs.filter(**{f"{self.field_name}__gte": get_day_start(value)})
 
 
-class Page(django_filters.Filter):
-    """Which page, from 1; it narrows nothing."""
+class DateToFilter(DateFromFilter):
+    """On or before this UTC date."""
 
-    field_class = PageParameter
-    schema = {"type": "integer", "minimum": 1, "maximum": LAST_PAGE}
+    def filter(self, qs, value):
+        if value is None:
+            return qs
+        next_day = get_day_start(value) + timedelta(days=1)
+        return qs.filter(**{f"{self.field_name}__lt": next_day})
+
+
+class PageFilter(django_filters.Filter):
+    """Page number, starting at 1."""
+
+    field_class = PageParameterField
+    schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}
 
     def filter(self, qs, value):
         return qs
 
 
-def beginning_of(day: date) -> datetime:
-    """The first moment of a UTC day."""
+def get_day_start(day: date) -> datetime:
+    """Return midnight UTC at the start of a day."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
-class ListFilter(django_filters.FilterSet):
-    """The base of a list's filters; all of them narrow together.
+class BaseFilterSet(django_filters.FilterSet):
+    """Base class of the filters of a list; filters are combined with AND.
 
-    `aliases` leads from other spellings to the proper ones, which count when both
-    are sent.
+    `aliases` maps other parameter names to the canonical ones, which take precedence
+    when both are sent.
     """
 
     aliases: dict[str, str] = {}
 
-    page = Page()
+    page = PageFilter()
 
-    def __init__(self, data, *, account, **kwargs):
-        self.sent_as: dict[str, str] = {}  # proper name → the alias that was sent
-        super().__init__(self.named(data), **kwargs)
-        self.account = account
+    def __init__(self, data, **kwargs):
+        self.sent_aliases: dict[str, str] = {}  # canonical name → alias sent
+        super().__init__(self.resolve_aliases(data), **kwargs)
 
-    def named(self, data):
-        """The query under its proper names."""
+    @property
+    def account(self):
+        return self.request.user
+
+    def resolve_aliases(self, data):
+        """Return the query under its canonical parameter names."""
         data = data.copy()
         for alias, name in self.aliases.items():
             if data.get(alias) and not data.get(name):
                 data[name] = data[alias]
-                self.sent_as[name] = alias
+                self.sent_aliases[name] = alias
         return data
 
-    def narrowed(self):
-        """The rows that pass and the page asked for, or every flaw of the query."""
-        flaws = self.form.errors.as_data()
-        if flaws:
-            in_order = sorted(flaws, key=lambda name: name == "page")
-            raise ValidationError(
-                {
-                    self.sent_as.get(name, name): detail_of(flaws[name])
-                    for name in in_order
-                }
-            )
-        return self.filter_queryset(self.queryset), self.form.cleaned_data["page"]
+    def get_error(self) -> ValidationError:
+        """Return all errors of the query, with that of `page` last."""
+        errors = self.form.errors.as_data()
+        names = sorted(errors, key=lambda name: name == "page")
+        return ValidationError(
+            {
+                self.sent_aliases.get(name, name): convert_form_errors(errors[name])
+                for name in names
+            }
+        )
 
 
-def detail_of(errors: list[FormError]):
-    """A form field's errors, as the API spells them."""
+class AccountFilterBackend(DjangoFilterBackend):
+    """Applies the view set's `filterset_class` and raises the errors of the API."""
+
+    def filter_queryset(self, request, queryset, view):
+        filterset = self.get_filterset(request, queryset, view)
+        if not filterset.is_valid():
+            raise filterset.get_error()
+        return filterset.qs
+
+
+def convert_form_errors(errors: list[FormError]):
+    """Return the errors of a form field as details of `FieldError`."""
     return [
         detail
         for error in errors
-        for detail in Flaw(error.message, **(error.params or {})).detail
+        for detail in FieldError(error.message, **(error.params or {})).detail
     ]

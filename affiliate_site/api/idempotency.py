@@ -1,97 +1,115 @@
-"""A POST happens once: its answer is kept beside its effect (contract 1.9)."""
+"""Executes a POST with an `Idempotency-Key` once and replays its stored response.
+
+The response is stored in the transaction of the effect. Rules: docs/api-contract.md,
+section 1.9.
+"""
 
 import hashlib
 import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
 
 from django.db import OperationalError, transaction
 from django.http import HttpResponse
 from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from accounts.engines import waited_too_long
+from accounts.db_compat import is_lock_timeout
 from accounts.errors import IdempotencyInProgress
-from accounts.exact_json import exact_json
-from accounts.services.idempotency import answer_kept, claim, keep
-from affiliate_site.api.errors import Flaw
-from affiliate_site.api.parsing import raw_body
+from accounts.exact_json import serialize_exact_json
+from accounts.models.accounts import Account
+from accounts.services.idempotency import (
+    claim_key,
+    find_stored_response,
+    store_response,
+)
+from affiliate_site.api.errors import FieldError
+from affiliate_site.api.parsing import get_raw_body
 
-HEADER = "Idempotency-Key"
-KEY = re.compile(r"[\x20-\x7e]{1,255}")
-ODD_KEY = "Idempotency-Key must be 1 to 255 printable ASCII characters"
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+IDEMPOTENCY_KEY_PATTERN = re.compile(r"[\x20-\x7e]{1,255}")
+INVALID_KEY = "Idempotency-Key must be 1 to 255 printable ASCII characters"
 
 
-class Once:
-    """Does a request's work, or tells its kept answer again.
+class IdempotencyMixin(APIView):
+    """Runs the handler of a POST once per `Idempotency-Key`, or replays its response.
 
-    `take_in` reads what was sent, and does what must not happen inside a transaction;
-    `perform` does the work.
+    `prepare_request` does what must not happen inside a transaction. `run_action` runs
+    the handler; with a key, inside the transaction that stores the response.
     """
 
-    def dispatch(self, request, *args, **kwargs):
-        """DRF's own steps, but that the work may happen once."""
-        self.args, self.kwargs, self.headers = args, kwargs, {}
-        self.request = self.initialize_request(request, *args, **kwargs)
-        try:
-            self.initial(self.request, *args, **kwargs)
-            response = self.once()
-        except Exception as failure:
-            response = self.handle_exception(failure)
-        self.response = self.finalize_response(self.request, response, *args, **kwargs)
-        return self.response
+    account: Account
+    at: datetime
+    prepare_request: Callable[[], None]
+    run_action: Callable[[Callable], Response]
 
-    def once(self):
-        request = self.plain_request
-        key = key_sent(request)
+    def dispatch(self, request, *args, **kwargs):
+        """Dispatch as DRF does, with `run_once` around the handler."""
+        if request.method in self.allowed_methods:
+            name = request.method.lower()
+            handler = getattr(self, name)
+            setattr(self, name, lambda *_args, **_kwargs: self.run_once(handler))
+        return super().dispatch(request, *args, **kwargs)
+
+    def run_once(self, handler):
+        key = get_idempotency_key(self.request)
         if key is None:
-            self.take_in()
-            return self.perform()
-        which = {"key": key, "fingerprint": fingerprint(request), "at": self.at}
-        kept = answer_kept(self.account, **which)
-        if kept is not None:
-            return replayed(kept)
-        self.take_in()
-        claimed = False
+            self.prepare_request()
+            return self.run_action(handler)
+        lookup: dict[str, Any] = {
+            "key": key,
+            "fingerprint": calculate_fingerprint(self.request),
+            "at": self.at,
+        }
+        stored = find_stored_response(self.account, **lookup)
+        if stored is not None:
+            return render_replay(stored)
+        self.prepare_request()
+        has_claimed = False
         try:
             with transaction.atomic(durable=True):
-                row, first = claim(self.account, **which)
-                claimed = True
-                if not first:
-                    return replayed(row)
-                response = self.perform()
-                body = exact_json(self.to_keep(response.data))
-                keep(row, status=response.status_code, body=body)
+                row, is_new = claim_key(self.account, **lookup)
+                has_claimed = True
+                if not is_new:
+                    return render_replay(row)
+                response = self.run_action(handler)
+                body = serialize_exact_json(self.get_replay_data(response.data))
+                store_response(row, status=response.status_code, body=body)
                 return response
         except OperationalError as error:
-            if claimed or not waited_too_long(error):
+            if has_claimed or not is_lock_timeout(error):
                 raise
             raise IdempotencyInProgress from error
 
-    def to_keep(self, data):
-        """What a replay may show of an answer: all of it, unless it holds a secret."""
+    def get_replay_data(self, data):
+        """Return the data that a replay shows; override it to leave out secrets."""
         return data
 
 
-def key_sent(request) -> str | None:
-    """The key of a POST; None without one. An odd one is refused."""
-    key = request.headers.get(HEADER)
+def get_idempotency_key(request) -> str | None:
+    """Return the key of a POST, or None; raise ValidationError if it is invalid."""
+    key = request.headers.get(IDEMPOTENCY_HEADER)
     if key is None or request.method != "POST":
         return None
-    if not KEY.fullmatch(key):
-        raise ValidationError({HEADER: Flaw(ODD_KEY).detail})
+    if not IDEMPOTENCY_KEY_PATTERN.fullmatch(key):
+        raise ValidationError({IDEMPOTENCY_HEADER: FieldError(INVALID_KEY).detail})
     return key
 
 
-def fingerprint(request) -> str:
-    """SHA-256 of method, path, sorted query and raw body."""
+def calculate_fingerprint(request) -> str:
+    """Return the SHA-256 digest of method, path, sorted query and raw body."""
     query = "&".join(sorted(request.META.get("QUERY_STRING", "").split("&")))
-    told = "\n".join([request.method, request.path, query])
-    said = told.encode("utf-8", "surrogatepass") + b"\n" + raw_body(request)
-    return hashlib.sha256(said).hexdigest()
+    head = "\n".join([request.method, request.path, query])
+    content = head.encode("utf-8", "surrogatepass") + b"\n" + get_raw_body(request)
+    return hashlib.sha256(content).hexdigest()
 
 
-def replayed(kept) -> HttpResponse:
-    """The kept answer, byte for byte."""
+def render_replay(record) -> HttpResponse:
+    """Render the stored response, unchanged to the byte."""
     response = HttpResponse(
-        bytes(kept.body), status=kept.status, content_type="application/json"
+        bytes(record.body), status=record.status, content_type="application/json"
     )
     response["Idempotent-Replayed"] = "true"
     return response

@@ -1,31 +1,53 @@
-"""25 a page, newest first; the `Link` header tells the way."""
+"""Pages of 25, with links to the other pages in the `Link` header.
+
+Rules: docs/api-contract.md, section 1.6.
+"""
 
 from urllib.parse import quote, unquote_plus
 
+from rest_framework.pagination import BasePagination
+from rest_framework.response import Response
+
 PAGE_SIZE = 25
-HARMLESS = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
+URL_SAFE_CHARACTERS = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
 
 
-def count_rows(rows) -> int:
-    """How many rows a list has in all."""
-    return rows.count()
+class LinkHeaderPagination(BasePagination):
+    """Returns a page as a bare array; a page beyond the last one is empty.
+
+    `BaseFilterSet` validates `page`, so that one response reports all invalid
+    parameters.
+    """
+
+    def paginate_queryset(self, queryset, request, view=None):
+        self.request = request
+        self.page = int(request.query_params.get("page") or 1)
+        self.total = queryset.count()
+        offset = (self.page - 1) * PAGE_SIZE
+        if offset >= self.total:
+            return queryset.none()
+        return queryset.paginate(view.account, offset=offset, limit=PAGE_SIZE)
+
+    def get_paginated_response(self, data):
+        link = render_link_header(self.request, self.page, self.total)
+        return Response(data, headers={"Link": link})
 
 
-def link_header(request, number: int, total: int) -> str:
-    """`next`, `last`, `first`, `prev`, in the order that existing clients rely on."""
+def render_link_header(request, page: int, total: int) -> str:
+    """Return `next`, `last`, `first`, `prev`: existing clients rely on this order."""
     last = max(1, -(-total // PAGE_SIZE))
     entries = [("last", last), ("first", 1)]
-    if number < last:
-        entries.insert(0, ("next", number + 1))
-    if number > 1:
-        entries.append(("prev", min(number - 1, last)))
+    if page < last:
+        entries.insert(0, ("next", page + 1))
+    if page > 1:
+        entries.append(("prev", min(page - 1, last)))
     return ", ".join(
-        f'<{address_of(request, page)}>; rel="{rel}"' for rel, page in entries
+        f'<{build_page_url(request, page)}>; rel="{rel}"' for rel, page in entries
     )
 
 
-def address_of(request, page: int) -> str:
-    """The request's own address with another page: other parameters as sent."""
+def build_page_url(request, page: int) -> str:
+    """Return the URL of the request with another `page`."""
     query = request.META.get("QUERY_STRING", "")
     kept = [
         part
@@ -33,6 +55,6 @@ def address_of(request, page: int) -> str:
         if part and unquote_plus(part.partition("=")[0]) != "page"
     ]
     kept.append(f"page={page}")
-    # As sent, but for what would end the address inside the header.
-    kept = [quote(part, safe=HARMLESS) for part in kept]
+    # Unchanged, except for characters that would end the URL inside the header.
+    kept = [quote(part, safe=URL_SAFE_CHARACTERS) for part in kept]
     return f"{request.scheme}://{request.get_host()}{request.path}?{'&'.join(kept)}"

@@ -1,4 +1,7 @@
-"""One JSON parser: any content type, exact decimals, nothing that poisons a row."""
+"""Parses request bodies as strict JSON with exact decimals.
+
+Rules: docs/api-contract.md, section 1.2.
+"""
 
 import json
 import re
@@ -8,110 +11,114 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from rest_framework.parsers import BaseParser
 
-from accounts.errors import Rejected
-from affiliate_site.api.errors import TooLarge
+from accounts.errors import InvalidInput
+from affiliate_site.api.errors import PayloadTooLarge
 
-DEEPEST = 32
-LONGEST_NUMBER = 64
-HIGHEST_EXPONENT = 99
-CHARSETS = ("utf-8", "us-ascii")
-CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
-EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)$")
+MAX_NESTING_DEPTH = 32
+MAX_NUMBER_LENGTH = 64
+MAX_EXPONENT = 99
+ALLOWED_CHARSETS = ("utf-8", "us-ascii")
+CHARSET_PATTERN = re.compile(r";\s*charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
+EXPONENT_PATTERN = re.compile(r"[eE]([+-]?[0-9]+)$")
 
 
-class InvalidBody(Rejected):
-    """Not the JSON that the operation takes."""
+class InvalidBody(InvalidInput):
+    """The body is not the JSON that the operation accepts."""
 
     message = "Request body was not valid JSON"
 
 
-class StrictJSON(BaseParser):
-    """Names the body's type for the API's description; viewsets call `read_json`."""
+class StrictJSONParser(BaseParser):
+    """Parses `request.data`, regardless of the content type."""
 
     media_type = "application/json"
 
+    def parse(self, stream, media_type=None, parser_context=None):
+        serializer_class = parser_context["view"].get_serializer_class()
+        return parse_json_body(stream, allow_array=bool(serializer_class.max_items))
 
-def refuse_large(request) -> None:
-    """413 for a body over 1 MiB, by its announced length."""
+
+def check_content_length(request) -> None:
+    """Raise PayloadTooLarge if `Content-Length` exceeds 1 MiB."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     if (
         length.isascii()
         and length.isdigit()
         and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     ):
-        raise TooLarge
+        raise PayloadTooLarge
 
 
-def read_json(request, *, or_array: bool = False):
-    """The request's JSON object (or array, where one is allowed)."""
-    refuse_packed(request)
+def parse_json_body(request, *, allow_array: bool = False):
+    """Return the JSON object of the body, or the array if one is allowed."""
+    check_encoding(request)
     try:
-        text = raw_body(request).decode("utf-8")
+        text = get_raw_body(request).decode("utf-8")
         data = json.loads(
             text,
-            object_pairs_hook=no_key_twice,
-            parse_int=whole_number,
-            parse_float=exact_number,
-            parse_constant=no_number,
+            object_pairs_hook=parse_object,
+            parse_int=parse_integer,
+            parse_float=parse_decimal,
+            parse_constant=reject_constant,
         )
-        inspect(data, depth=1)
+        validate_json(data, depth=1)
     except (ValueError, RecursionError) as error:
         raise InvalidBody from error
-    if not isinstance(data, dict | list if or_array else dict):
+    if not isinstance(data, dict | list if allow_array else dict):
         raise InvalidBody
     return data
 
 
-def raw_body(request) -> bytes:
-    """The bytes that were sent."""
+def get_raw_body(request) -> bytes:
+    """Return the bytes of the body; raise PayloadTooLarge above the limit."""
     try:
         return request.body
     except RequestDataTooBig as error:
-        raise TooLarge from error
+        raise PayloadTooLarge from error
 
 
-def refuse_packed(request) -> None:
-    """UTF-8 as it is: no other character set, and nothing is ever unpacked."""
+def check_encoding(request) -> None:
+    """Reject compressed bodies and any character set other than UTF-8."""
     encoding = request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower()
-    charset = CHARSET.search(request.META.get("CONTENT_TYPE", ""))
+    charset = CHARSET_PATTERN.search(request.META.get("CONTENT_TYPE", ""))
     if encoding not in ("", "identity"):
         raise InvalidBody
-    if charset and charset[1].lower() not in CHARSETS:
+    if charset and charset[1].lower() not in ALLOWED_CHARSETS:
         raise InvalidBody
 
 
-def no_key_twice(pairs):
-    """An object whose keys are all different."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
-    return found
+def parse_object(pairs):
+    """Return an object; reject a repeated key."""
+    parsed = dict(pairs)
+    if len(parsed) != len(pairs):
+        raise ValueError("repeated key")
+    return parsed
 
 
-def whole_number(literal: str) -> int:
-    """An integer of a bearable length."""
-    if len(literal) > LONGEST_NUMBER:
-        raise ValueError("a number is too long")
+def parse_integer(literal: str) -> int:
+    """Return an integer of at most `MAX_NUMBER_LENGTH` characters."""
+    if len(literal) > MAX_NUMBER_LENGTH:
+        raise ValueError("number too long")
     return int(literal)
 
 
-def exact_number(literal: str) -> Decimal:
-    """The very digits that were sent."""
-    exponent = EXPONENT.search(literal)
-    if len(literal) > LONGEST_NUMBER:
-        raise ValueError("a number is too long")
-    if exponent and abs(int(exponent[1])) > HIGHEST_EXPONENT:
-        raise ValueError("an exponent is out of bounds")
+def parse_decimal(literal: str) -> Decimal:
+    """Return a decimal with exactly the digits of the literal."""
+    exponent = EXPONENT_PATTERN.search(literal)
+    if len(literal) > MAX_NUMBER_LENGTH:
+        raise ValueError("number too long")
+    if exponent and abs(int(exponent[1])) > MAX_EXPONENT:
+        raise ValueError("exponent out of range")
     return Decimal(literal)
 
 
-def no_number(literal: str):
-    """NaN and Infinity are no JSON."""
+def reject_constant(literal: str):
+    """Reject NaN and Infinity, which are not JSON."""
     raise ValueError(f"{literal} is not a number")
 
 
-def inspect(data, *, depth: int) -> None:
-    """Refuse text that no database takes, and nesting without end."""
+def validate_json(data, *, depth: int) -> None:
+    """Reject text that the database cannot store, and excessive nesting."""
     if isinstance(data, str):
         if "\x00" in data:
             raise ValueError("NUL in text")
@@ -119,10 +126,10 @@ def inspect(data, *, depth: int) -> None:
         return
     if not isinstance(data, dict | list):
         return
-    if depth > DEEPEST:
+    if depth > MAX_NESTING_DEPTH:
         raise ValueError("nested too deeply")
     for inner in data:
-        inspect(inner, depth=depth + 1)
+        validate_json(inner, depth=depth + 1)
     if isinstance(data, dict):
         for inner in data.values():
-            inspect(inner, depth=depth + 1)
+            validate_json(inner, depth=depth + 1)

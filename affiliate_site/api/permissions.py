@@ -1,10 +1,10 @@
-"""The door's questions: does the plan have it, and may this role do it?"""
+"""Answers 403 unless the plan of the account and the role of the key allow it."""
 
 from rest_framework.permissions import BasePermission
 
-from affiliate_site.roles import permission, permissions_of
+from affiliate_site.roles import get_permission_name, get_permissions
 
-ACTS = {
+PERMISSION_BY_METHOD = {
     "GET": "view",
     "HEAD": "view",
     "POST": "add",
@@ -14,14 +14,19 @@ ACTS = {
 }
 
 
-class PlanAndRole(BasePermission):
-    """403 before any object is looked up."""
+class PlanAndRolePermission(BasePermission):
+    """Checks plan features and role permissions, before any object is loaded."""
 
     def has_permission(self, request, view):
         plan = request.user.plan
-        feature = view.features.get(view.action)
+        feature = view.plan_features.get(view.action)
         if not plan.api or (feature and not getattr(plan, feature)):
             return False
-        act = view.acts.get(view.action, ACTS[request.method])
-        asked = permission(act, view.thing)
-        return asked in permissions_of(request.auth.role)
+        permission = get_permission_name(
+            self.get_verb(request, view), view.permission_model
+        )
+        return permission in get_permissions(request.auth.role)
+
+    def get_verb(self, request, view) -> str:
+        """Return `view`, `add`, `change` or `delete`."""
+        return PERMISSION_BY_METHOD[request.method]

@@ -1,8 +1,4 @@
-"""The OpenAPI document, made of what the viewsets declare.
-
-What a viewset reads, filters and answers is said once, on its class; here it is
-only handed to the generator.
-"""
+"""Generates the OpenAPI document from the declarations of the view sets."""
 
 from drf_spectacular.extensions import (
     OpenApiAuthenticationExtension,
@@ -11,203 +7,247 @@ from drf_spectacular.extensions import (
 )
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework.serializers import ListSerializer
 
-from affiliate_site.api.examples import example_of
-from affiliate_site.api.fields import DIGITS, Amount, OwnRules
-from affiliate_site.api.limits import rate_of
-from affiliate_site.api.maps import MetaData
-from affiliate_site.api.refusals import (
-    ERRORS,
-    INTEGER,
-    REFUSAL,
-    SHARED_ANSWERS,
-    TEXT,
+from affiliate_site.api.examples import find_example
+from affiliate_site.api.fields import (
+    AMOUNT_STRING_SCHEMA,
+    ApiFieldMixin,
+    ExactAmountField,
 )
+from affiliate_site.api.openapi_errors import (
+    ERRORS_SCHEMA,
+    HTTP_ERROR_SCHEMA,
+    INTEGER_SCHEMA,
+    SHARED_RESPONSES,
+    STRING_SCHEMA,
+)
+from affiliate_site.api.throttling import get_rate
+from affiliate_site.api.viewsets import TenantViewSet
 
-RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+RATE_LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
-ALIASES = {("POST", "replace"), ("POST", "put_below"), ("PUT", "partial_update")}
-IDEMPOTENCY_KEY = OpenApiParameter(
+ALIAS_OPERATIONS = {
+    ("POST", "replace"),
+    ("POST", "set_parent"),
+    ("PUT", "partial_update"),
+}
+IDEMPOTENCY_KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
     OpenApiParameter.HEADER,
-    description="The same key and request: one effect, the same answer, for 24 hours",
+    description="A repeated request with this key is replayed, for 24 hours",
 )
 
 
-class KeyHeaderScheme(OpenApiAuthenticationExtension):
-    """How a key is sent."""
+class ApiKeyScheme(OpenApiAuthenticationExtension):
+    """Describes the API key header."""
 
-    target_class = "affiliate_site.api.authentication.KeyHeader"
+    target_class = "affiliate_site.api.authentication.ApiKeyAuthentication"
     name = "ApiKey"
 
     def get_security_definition(self, auto_schema):
         return {"type": "apiKey", "in": "header", "name": "X-Api-Key"}
 
 
-class OwnField(OpenApiSerializerFieldExtension):
-    """What a field of our own takes, as it says itself."""
+class ApiFieldExtension(OpenApiSerializerFieldExtension):
+    """Describes an `ApiFieldMixin` field by its `schema`."""
 
-    target_class = "affiliate_site.api.fields.OwnRules"
+    target_class = "affiliate_site.api.fields.ApiFieldMixin"
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema, direction):
-        if direction == "response" and isinstance(self.target, Amount):
-            return {"type": "number"}  # its digits as text are taken, never given
+        if direction == "response" and isinstance(self.target, ExactAmountField):
+            return {"type": "number"}  # text is accepted in requests only
         return self.target.schema or auto_schema._map_serializer_field(  # noqa: SLF001
             self.target, direction, bypass_extensions=True
         )
 
 
-class OwnInput(OpenApiSerializerExtension):
-    """What an object that we read takes besides its fields."""
+class InputSerializerExtension(OpenApiSerializerExtension):
+    """Adds `InputSerializer.schema` to the schema of the fields."""
 
-    target_class = "affiliate_site.api.inputs.Input"
+    target_class = "affiliate_site.api.input_serializers.InputSerializer"
     match_subclasses = True
 
     def map_serializer(self, auto_schema, direction):
-        fields = auto_schema._map_serializer(  # noqa: SLF001 - as its manual says
+        fields = auto_schema._map_serializer(  # noqa: SLF001 - as documented
             self.target, direction, bypass_extensions=True
         )
         return fields | self.target.schema
 
 
-class DeclaredSchema(AutoSchema):
-    """Reads an operation off its viewset's declarations."""
+class ViewSetAutoSchema(AutoSchema):
+    """Describes an operation by the declarations of its view set."""
 
-    def declared(self, kind):
-        return getattr(self.view, kind).get(self.view.action)
+    view: TenantViewSet  # type: ignore[override]  # DRF: any view
+
+    @property
+    def serializer_class(self):
+        return self.view.get_serializer_class()
+
+    @property
+    def query_serializer_class(self):
+        return self.view.query_serializer_classes.get(self.view.action)
+
+    @property
+    def filterset_class(self):
+        """Return the filter set of a list, None for other operations."""
+        serializer = self.view.get_response_serializer()
+        is_list = self.method == "GET" and isinstance(serializer, ListSerializer)
+        return self.view.filterset_class if is_list else None
 
     def get_operation_id(self):
         name = type(self.view).__name__.removesuffix("ViewSet")
         is_alias = (
             self.path.endswith("/approval/")
-            or (self.method, self.view.action) in ALIASES
+            or (self.method, self.view.action) in ALIAS_OPERATIONS
         )
-        by_query = "_by_query" if self.reads_query else ""
-        return f"{name}_{self.view.action}{'_alias' if is_alias else ''}{by_query}"
+        suffix = "_alias" if is_alias else ""
+        suffix += "_by_query" if self.has_query_input else ""
+        return f"{name}_{self.view.action}{suffix}"
 
     @property
-    def reads_query(self):
-        """Does a query say here what elsewhere a body says?"""
-        return self.method == "GET" and bool(self.declared("reads"))
+    def has_query_input(self):
+        """Whether the input is in the query of a GET instead of a body."""
+        return self.method == "GET" and bool(self.serializer_class)
 
     def get_tags(self):
         _, version, first, *_ = self.path.split("/")
         return ["postbacks" if version == "1.7" else first]
 
     def get_summary(self):
-        """What stands beside the path in the list of operations."""
+        """Return the title of the operation."""
         return self.get_description().rstrip(".")
 
-    def get_description(self):
-        """The docstring of the action: one sentence, or a few clauses."""
-        said = getattr(self.view, self.view.action).__doc__ or ""
-        return " ".join(said.split())
+    def get_description(self):  # type: ignore[override]  # as drf-spectacular's
+        """Return the docstring of the action as one line."""
+        docstring = getattr(self.view, self.view.action).__doc__ or ""
+        return " ".join(docstring.split())
 
     def get_request_serializer(self):
-        reads = self.declared("reads")
-        # The one body that is no Input is a map of meta data.
-        is_map = isinstance(reads, dict)
-        return {"application/json": MetaData.schema} if is_map else reads
+        return self.serializer_class
 
     def get_response_serializers(self):
-        shape = self.view.answers[self.view.action]
-        if shape is None:
-            return {204: OpenApiResponse(description="Done; there is no body")}
-        return {200: shape}
+        serializer = self.view.get_response_serializer()
+        if serializer is None:
+            return {204: OpenApiResponse(description="No content")}
+        return {200: serializer}
+
+    def get_filter_backends(self):
+        """Return none: `get_override_parameters` describes the filters."""
+        return []
+
+    def _get_paginator(self):
+        """Return none: a page is a bare array."""
 
     def get_override_parameters(self):
-        query, filters = self.declared("query"), self.declared("filters")
-        rules = filters.base_filters if filters else {}
-        said = self.declared("reads") if self.reads_query else query
+        filters = self.filterset_class.base_filters if self.filterset_class else {}
+        query = self.query_serializer_class
+        if self.has_query_input:
+            query = self.serializer_class
         return [
-            *([said] if said else []),
-            *([IDEMPOTENCY_KEY] if self.method == "POST" else []),
+            *([query] if query else []),
+            *([IDEMPOTENCY_KEY_PARAMETER] if self.method == "POST" else []),
             *(
                 OpenApiParameter(
                     name,
-                    rule.schema,
-                    description=type(rule).__doc__,
+                    list_filter.schema,
+                    description=type(list_filter).__doc__ or "",
                 )
-                for name, rule in rules.items()
+                for name, list_filter in filters.items()
             ),
         ]
 
     def get_operation(self, *args, **kwargs):
         operation = super().get_operation(*args, **kwargs)
-        for status in self.refusals():
+        if operation is None:
+            return None  # excluded from the document
+        for status in self.list_error_statuses():
             operation["responses"][status] = {
                 "$ref": f"#/components/responses/{status}"
             }
         if "requestBody" in operation:
-            operation["requestBody"]["required"] = True  # an empty body is no JSON
-        self.allow_array(operation)
-        self.spell_brackets(operation)
-        for said in (operation.get("requestBody"), operation["responses"].get("200")):
-            for content in (said or {}).get("content", {}).values():
-                content["example"] = example_of(content["schema"])
-        for answer in operation["responses"].values():
-            if self.rate and "$ref" not in answer:
-                answer["headers"] = {name: {"schema": INTEGER} for name in RATE_HEADERS}
-            if self.declared("filters") and "$ref" not in answer:
-                answer.setdefault("headers", {})["Link"] = {"schema": TEXT}
+            operation["requestBody"]["required"] = True  # an empty body is not JSON
+        self.add_array_variant(operation)
+        self.add_bracket_parameters(operation)
+        for body in (operation.get("requestBody"), operation["responses"].get("200")):
+            for content in (body or {}).get("content", {}).values():
+                content["example"] = find_example(content["schema"])
+        self.add_response_headers(operation)
         return operation
 
-    def allow_array(self, operation):
-        """Some operations take one object or an array of them."""
-        most = self.view.arrays.get(self.view.action)
-        if most:
+    def add_array_variant(self, operation):
+        """Add the array of objects to a body that may be one object or an array."""
+        max_items = getattr(self.serializer_class, "max_items", None)
+        if max_items:
             content = operation["requestBody"]["content"]["application/json"]
-            one = content["schema"]
-            many = {"type": "array", "items": one, "minItems": 1, "maxItems": most}
-            content["schema"] = {"oneOf": [one, many]}
+            item = content["schema"]
+            array = {
+                "type": "array",
+                "items": item,
+                "minItems": 1,
+                "maxItems": max_items,
+            }
+            content["schema"] = {"oneOf": [item, array]}
 
-    def spell_brackets(self, operation):
-        """In a query, maps and lists are written with brackets."""
-        for parameter in operation.get("parameters", []) if self.reads_query else []:
+    def add_response_headers(self, operation):
+        """Add the rate limit headers and the `Link` header of a list."""
+        for response in operation["responses"].values():
+            if self.rate_limit and "$ref" not in response:
+                response["headers"] = {
+                    name: {"schema": INTEGER_SCHEMA} for name in RATE_LIMIT_HEADERS
+                }
+            if self.filterset_class and "$ref" not in response:
+                response.setdefault("headers", {})["Link"] = {"schema": STRING_SCHEMA}
+
+    def add_bracket_parameters(self, operation):
+        """Describe the bracket notation of maps and lists in a query."""
+        for parameter in (
+            operation.get("parameters", []) if self.has_query_input else []
+        ):
             if parameter["schema"].get("type") == "object":
                 parameter |= {"style": "deepObject", "explode": True}
             elif parameter["schema"].get("type") == "array":
                 parameter |= {
                     "name": f"{parameter['name']}[0][sub_amount]",
-                    "schema": DIGITS,
-                    "description": "The parts of a sale: [0], [1] and so on",
+                    "schema": AMOUNT_STRING_SCHEMA,
+                    "description": "The line items of a conversion: [0], [1] and so on",
                 }
-            elif parameter["schema"].get("oneOf") == Amount.schema["oneOf"]:
-                parameter["schema"] = DIGITS
+            elif parameter["schema"].get("oneOf") == ExactAmountField.schema["oneOf"]:
+                parameter["schema"] = AMOUNT_STRING_SCHEMA
 
     def _insert_field_validators(self, field, schema):
-        """What a field of our own takes has been said by its `FieldSchema`."""
-        if not isinstance(field, OwnRules):
+        """Skip `ApiFieldMixin` fields, which `ApiFieldExtension` describes."""
+        if not isinstance(field, ApiFieldMixin):
             super()._insert_field_validators(field, schema)
 
     @property
-    def rate(self):
-        return rate_of(self.view, self.view.action)
+    def rate_limit(self):
+        return get_rate(self.view, self.view.action)
 
-    def refusals(self):
-        """The statuses, besides success, that this operation can answer with."""
+    def list_error_statuses(self):
+        """Yield the error statuses of this operation."""
         yield from ("401", "403", "405")
-        if self.declared("reads") and not self.reads_query:
+        if self.serializer_class and not self.has_query_input:
             yield "413"
-        if any(self.declared(kind) for kind in ("reads", "query", "filters")):
+        if self.serializer_class or self.query_serializer_class or self.filterset_class:
             yield "400"
         if "{" in self.path or self.view.action == "follow_up":
             yield "404"
-        if self.view.action in self.view.conflicts or self.method == "POST":
+        if self.view.action in self.view.conflict_actions or self.method == "POST":
             yield "409"
-        if self.rate:
+        if self.rate_limit:
             yield "429"
 
 
-def add_shared_answers(result, generator, request, public):
-    """The two error bodies, and the refusals that operations share."""
+def add_shared_responses(result, generator, request, public):
+    """Add the error bodies and the error responses that operations share."""
     components = result.setdefault("components", {})
-    components["responses"] = SHARED_ANSWERS
+    components["responses"] = SHARED_RESPONSES
     components["schemas"] = {
         **components.get("schemas", {}),
-        "Errors": ERRORS,
-        "Refusal": REFUSAL,
+        "Errors": ERRORS_SCHEMA,
+        "HttpError": HTTP_ERROR_SCHEMA,
     }
     return result

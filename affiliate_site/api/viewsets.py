@@ -1,4 +1,9 @@
-"""TenantViewSet: an endpoint is: read, one call, answer."""
+"""TenantViewSet: the base class of every resource.
+
+The order of checks is that of docs/api-contract.md, section 1.5.
+"""
+
+from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
@@ -8,160 +13,179 @@ from rest_framework.exceptions import (
     ValidationError,
 )
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
+from rest_framework.viewsets import GenericViewSet
 
-from accounts.services.accounts import refuse_locked
-from affiliate_site.api.filters import ListFilter
-from affiliate_site.api.idempotency import Once
-from affiliate_site.api.inputs import each_of
-from affiliate_site.api.limits import Limited
-from affiliate_site.api.pagination import PAGE_SIZE, count_rows, link_header
-from affiliate_site.api.parsing import read_json, refuse_large
+from accounts.services.accounts import ensure_not_locked
+from accounts.services.rate_limits import RateLimit, RateLimitUsage
+from affiliate_site.api.filters import AccountFilterBackend, BaseFilterSet
+from affiliate_site.api.idempotency import IdempotencyMixin
+from affiliate_site.api.input_serializers import InputSerializer, validate_each
+from affiliate_site.api.pagination import LinkHeaderPagination
+from affiliate_site.api.parsing import check_content_length
+from affiliate_site.api.throttling import RateLimitThrottle, add_rate_limit_headers
 
 
-class TenantViewSet(Once, Limited, ViewSet):
+class TenantViewSet(IdempotencyMixin, GenericViewSet):
     """A resource of one account.
 
-    Declares, per action: `reads` (the shape of the body), `query` (of the query of
-    a write), `filters` (of a list), `answers` (the shape of the answer, in a list
-    for a list, None for nothing), `conflicts` (it can answer 409), `features` (of
-    the plan), `tracks` (refused while the account is locked), `arrays` (the body may
-    be an array, of so many at most). The OpenAPI document is made of the same words.
+    A view set declares the attributes below, from which the OpenAPI document is
+    generated too. Dictionaries have action names as keys.
     """
 
-    thing: type  # the model whose permissions are asked for
-    reads: dict = {}
-    query: dict = {}
-    filters: dict = {}
-    answers: dict = {}
-    conflicts: tuple = ()
-    features: dict = {}
-    tracks: tuple = ()
-    arrays: dict = {}
-    acts: dict = {}  # the permission asked for, where the method does not say it
+    permission_model: type  # model that the permissions of a role refer to
+    throttle_rate: RateLimit | dict[str, RateLimit] | None = None  # counted per action
+    serializer_classes: dict[str, type[InputSerializer]] = {}  # of request bodies
+    # Of the query of an action that also has a body.
+    query_serializer_classes: dict[str, type[InputSerializer]] = {}
+    response_serializer_class: Any = None  # class or JSON schema; a list has many
+    response_serializers: dict = {}  # of actions with another response
+    plan_features: dict[str, str] = {}  # 403 unless the plan has the feature
+    tracking_actions: tuple[str, ...] = ()  # rejected while the account is locked
+    conflict_actions: tuple[str, ...] = ()  # may answer 409, as every POST may
+
+    throttle_classes = (RateLimitThrottle,)
+    filter_backends = (AccountFilterBackend,)
+    filterset_class: type[BaseFilterSet] | None = BaseFilterSet
+    pagination_class: type | None = LinkHeaderPagination
+
+    body: Any  # parsed JSON, once `prepare_request` has run
+    usage: RateLimitUsage | None = None  # set once the request is counted
 
     def initialize_request(self, request, *args, **kwargs):
-        """Keep Django's own request too: DRF hides it behind its wrapper."""
-        self.plain_request = request
-        return super().initialize_request(request, *args, **kwargs)
+        """Pass an empty body to the parser, which rejects it; DRF would use `{}`."""
+        drf_request = super().initialize_request(request, *args, **kwargs)
+        drf_request._stream = request  # noqa: SLF001 - as DRF does
+        return drf_request
 
     def initial(self, request, *args, **kwargs):
-        """What the door asks, in order: method, key, limit, plan and role, size."""
+        """Check method, key, rate limit, plan and role, and body size, in this order.
+
+        It does not call DRF's method, which checks permissions before throttles.
+        """
         if request.method not in self.allowed_methods:
             raise MethodNotAllowed(request.method)
         if request.method == "OPTIONS":
             return
         self.at = timezone.now()
+        self.perform_authentication(request)
+        self.check_throttles(request)
+        self.check_permissions(request)
+        if self.has_body() and request.method != "GET":
+            check_content_length(request)
+
+    def perform_authentication(self, request):
         if request.auth is None:
             raise NotAuthenticated
         self.account = request.user
-        self.plain_request.api_key = request.auth
-        self.check_throttles(request)
-        self.check_permissions(request)
-        if self.reads_body():
-            refuse_large(request)
+        request._request.api_key = request.auth  # noqa: SLF001 - for the log
 
-    def reads_body(self):
-        """Does this operation read what was sent, whatever it holds?"""
-        return self.action in self.reads
-
-    def take_in(self):
-        """The body is JSON; `prepare` does what must not happen in a transaction."""
-        if self.reads_body():
-            or_array = self.action in self.arrays
-            self.body = read_json(self.plain_request, or_array=or_array)
-            self.prepare()
-
-    def prepare(self):
-        """Before any transaction opens."""
-
-    def perform(self):
-        """The account is not locked, where that matters; then the handler."""
-        if self.action in self.tracks:
-            refuse_locked(self.account)
-        handler = getattr(self, self.request.method.lower())
-        return handler(self.request, *self.args, **self.kwargs)
-
-    def options(self, request, *args, **kwargs):
-        """No key, no list of fields: what a browser asks before it calls."""
-        response = HttpResponse(status=204)
-        del response["Content-Type"]
-        response["Allow"] = ", ".join(self.allowed_methods)
+    def finalize_response(self, request, response, *args, **kwargs):
+        response = super().finalize_response(request, response, *args, **kwargs)
+        if self.usage is not None:
+            add_rate_limit_headers(response, self.usage)
         return response
 
     @property
     def default_response_headers(self):
         return {}
 
-    def read(self, **context) -> dict:
-        """The body, as its declaration reads it; `context` is for its fields."""
-        return self.read_as(self.reads[self.action], self.body, **context)
-
-    def read_each(self, **context) -> list[dict]:
-        """The body, one object or an array of them."""
-        declared = self.reads[self.action]
-        if isinstance(self.body, dict):
-            return [self.read_as(declared, self.body, **context)]
-        return each_of(declared, self.body, most=self.arrays[self.action], **context)
-
-    def read_with_query(self, **context) -> tuple[dict, dict]:
-        """Body and query of a write; every flaw of both is told at once."""
-        query = self.request.query_params.items()
-        sent = {name: value for name, value in query if value}  # empty: not sent
-        readers = [
-            self.reads[self.action](data=self.body, context=context),
-            self.query[self.action](data=sent),
-        ]
-        flaws = {
-            name: detail
-            for reader in readers
-            if not reader.is_valid()
-            for name, detail in reader.errors.items()
-        }
-        if flaws:
-            raise ValidationError(flaws)
-        said, asked = (reader.validated_data for reader in readers)
-        return said, asked
-
-    def read_as(self, declaration, data, **context) -> dict:
-        reader = declaration(data=data, context={"account": self.account, **context})
-        reader.is_valid(raise_exception=True)
-        return reader.validated_data
-
-    def found(self, rows, missing, **done):
-        """The one shown row, or the refusal that names what is missing.
-
-        `done` holds what this request has just made of it, whatever others did since.
-        """
-        for row in rows.as_shown()[:1]:
-            return row | done
-        raise missing
-
-    def answer(self, data):
-        return Response(data)
-
-    def page(self, shape, rows, columns="as_shown"):
-        """The page asked for, each row by itself."""
-
-        def shape_all(shown):
-            return [shape(row) for row in shown]
-
-        return self.page_of_all(shape_all, rows, columns)
-
-    def page_of_all(self, shape_all, rows, columns="as_shown"):
-        """The page asked for, of the rows that the list's filters let pass; `columns`
-        names the method of the set that chooses what a shape reads."""
-        asked = self.filters.get(self.action, ListFilter)
-        rows, number = asked(
-            self.request.query_params, queryset=rows, account=self.account
-        ).narrowed()
-        total = count_rows(rows)
-        first = (number - 1) * PAGE_SIZE
-        cut = rows.cut(self.account, first=first, length=PAGE_SIZE)
-        shown = getattr(cut, columns)()
-        response = Response(shape_all(list(shown)) if first < total else [])
-        response["Link"] = link_header(self.request, number, total)
+    def options(self, request, *args, **kwargs):
+        """Answer a CORS preflight request; it needs no key."""
+        response = HttpResponse(status=204)
+        del response["Content-Type"]
+        response["Allow"] = ", ".join(self.allowed_methods)
         return response
 
-    def nothing(self):
+    def prepare_request(self):
+        """Parse the body, outside any transaction."""
+        if self.has_body():
+            self.body = self.request.data
+
+    def run_action(self, handler):
+        """Run the handler; tracking actions need an account that is not locked."""
+        if self.action in self.tracking_actions:
+            ensure_not_locked(self.account)
+        return handler(self.request, *self.args, **self.kwargs)
+
+    def has_body(self) -> bool:
+        return self.action in self.serializer_classes
+
+    def get_serializer_class(self):
+        return self.serializer_classes.get(self.action)
+
+    def get_response_serializer(self):
+        """Return the serializer of the response; None for no body."""
+        if self.action in self.response_serializers:
+            return self.response_serializers[self.action]
+        default = self.response_serializer_class
+        if default is None or self.action == "destroy":
+            return None
+        return default(many=True) if self.action == "list" else default
+
+    def get_serializer_context(self):
+        return {"account": self.account}
+
+    def validate_body(self, **context) -> dict:
+        """Return the validated body; `context` is passed to its fields."""
+        return self.validate_as(self.get_serializer_class(), self.body, **context)
+
+    def validate_body_items(self, **context) -> list[dict]:
+        """Return the validated body, one object or an array of them, as a list."""
+        if isinstance(self.body, dict):
+            return [self.validate_body(**context)]
+        return validate_each(self.get_serializer_class(), self.body, **context)
+
+    def validate_body_and_query(self, **context) -> tuple[dict, dict]:
+        """Return the validated body and query; raise the errors of both together."""
+        parameters = self.request.query_params.items()
+        query = {name: value for name, value in parameters if value}  # empty: not sent
+        serializers = [
+            self.get_serializer_class()(data=self.body, context=context),
+            self.query_serializer_classes[self.action](data=query),
+        ]
+        errors = {
+            name: detail
+            for serializer in serializers
+            if not serializer.is_valid()
+            for name, detail in serializer.errors.items()
+        }
+        if errors:
+            raise ValidationError(errors)
+        return tuple(serializer.validated_data for serializer in serializers)
+
+    def validate_as(self, serializer_class, data, **context) -> dict:
+        context = self.get_serializer_context() | context
+        serializer = serializer_class(data=data, context=context)
+        serializer.is_valid(raise_exception=True)
+        return serializer.validated_data
+
+    def get_row(self, rows, not_found_error, **changed):
+        """Return the row for its representation, or raise `not_found_error`.
+
+        `changed` are the values that this request has just written; they replace later
+        values of concurrent requests.
+        """
+        for row in rows.for_representation()[:1]:
+            return row | changed
+        raise not_found_error
+
+    def render_response(self, data):
+        return Response(data)
+
+    def list_page(self, represent, rows, columns="for_representation"):
+        """Return a page of a list; `represent` serializes one row."""
+        return self.list_page_of_rows(
+            lambda page: [represent(row) for row in page], rows, columns
+        )
+
+    def list_page_of_rows(self, represent_all, rows, columns="for_representation"):
+        """Return a page of a list; `represent_all` serializes all rows of the page.
+
+        `columns` is the name of the queryset method that selects the columns.
+        """
+        queryset = self.paginate_queryset(self.filter_queryset(rows))
+        page = list(getattr(queryset, columns)())
+        return self.get_paginated_response(represent_all(page) if page else [])
+
+    def render_no_content(self):
         return Response(status=204)

@@ -1,4 +1,4 @@
-"""Actions: a confirm page that says what is moved, then one service call a row."""
+"""Actions on selected rows: a confirmation page, then one service call per row."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -11,156 +11,193 @@ from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import OperationalError
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.errors import DomainError
-from accounts.exact_json import plain
+from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.formatters import format_money
 
-MOST = 900  # rows of one action: a form has a thousand fields at most
-NO_ANSWER = "the database did not answer in time; try again"
+MAX_ROWS = 900  # rows per action; Django accepts 1,000 form fields
+MAX_LISTED_ROWS = 10  # rows that a message names
+DATABASE_TIMEOUT_MESSAGE = "the database did not respond in time; try again"
 
 
 @dataclass(frozen=True)
-class Deed:
-    """What an action does with each chosen row.
+class AdminAction:
+    """What an action does with each selected row.
 
-    `leaves` says why a row is left out (nothing: it is not); `amount` is the column
-    that is summed up per currency.
+    `skip_reason` returns why a row is skipped, empty if it is not. `amount_field` names
+    the column that is shown, confirmed and summed per currency.
     """
 
     title: str
-    does: Callable[[Any, datetime], object]
-    leaves: Callable[[Any], str] = lambda row: ""
-    amount: str = ""
+    perform: Callable[[Any, datetime], object]
+    skip_reason: Callable[[Any], str] = lambda row: ""
+    amount_field: str = ""
 
 
-def carry_out(page, request, rows, deed: Deed):
-    """Show what would be moved; confirmed, do it, and say what was left out and why."""
-    chosen = list(rows.select_related("account")[: MOST + 1])
-    if len(chosen) > MOST:
-        page.message_user(request, f"Choose {MOST} rows at most.", level=messages.ERROR)
+def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
+    """Show the confirmation page; once confirmed, run the action and report."""
+    selected_rows = list(rows.select_related("account")[: MAX_ROWS + 1])
+    if len(selected_rows) > MAX_ROWS:
+        model_admin.message_user(
+            request, f"Select at most {MAX_ROWS} rows.", level=messages.ERROR
+        )
         return None
     if "confirmed" not in request.POST:
-        return confirm_page(page, request, deed, *sorted_out(chosen, deed))
-    go_through(page, request, chosen, deed)
+        return render_confirmation(
+            model_admin,
+            request,
+            admin_action,
+            *partition_rows(selected_rows, admin_action),
+        )
+    execute_confirmed(model_admin, request, selected_rows, admin_action)
     return None
 
 
-def go_through(page, request, chosen, deed: Deed) -> None:
-    """Do it to each row that is as it was shown, and tell of the others."""
-    pairs = (it.partition(":") for it in request.POST.get("shown", "").split())
-    agreed = {number: amount for number, _, amount in pairs}
-    moved, left = sorted_out(chosen, deed, agreed)
-    for row in moved:
-        if refusal := attempt(deed, row):
-            left.append((row, refusal))
-    tell(page, request, deed, len(chosen) - len(left), left)
+def execute_confirmed(
+    model_admin, request, selected_rows, admin_action: AdminAction
+) -> None:
+    """Run the action on each row whose amount is the confirmed one, and report."""
+    pairs = (
+        pair.partition(":")
+        for pair in request.POST.get("confirmed_amounts", "").split()
+    )
+    confirmed_amounts = {row_id: amount for row_id, _, amount in pairs}
+    included, skipped = partition_rows(selected_rows, admin_action, confirmed_amounts)
+    results = [(row, perform_on_row(admin_action, row)) for row in included]
+    failed = [(row, error) for row, error in results if error]
+    if done_count := len(included) - len(failed):
+        model_admin.message_user(request, f"{admin_action.title}: {done_count} done.")
+    report_not_done(model_admin, request, "Skipped", skipped)
+    report_not_done(model_admin, request, "Failed", failed)
 
 
-def sorted_out(chosen, deed: Deed, agreed: dict[str, str] | None = None):
-    """The rows to be moved, and those that stay as they are, each with its reason.
+def partition_rows(
+    selected_rows,
+    admin_action: AdminAction,
+    confirmed_amounts: dict[str, str] | None = None,
+):
+    """The rows to process, and the rows to skip with their reasons.
 
-    `agreed` are the amounts that somebody was shown, by the numbers of their rows.
+    `confirmed_amounts` maps IDs of rows to the amounts of the confirmation page.
     """
-    moved, left = [], []
-    for row in chosen:
-        why = deed.leaves(row) or changed_since(row, deed, agreed)
-        if why:
-            left.append((row, why))
+    included, skipped = [], []
+    for row in selected_rows:
+        reason = admin_action.skip_reason(row) or find_changed_amount_reason(
+            row, admin_action, confirmed_amounts
+        )
+        if reason:
+            skipped.append((row, reason))
         else:
-            moved.append(row)
-    return moved, left
+            included.append(row)
+    return included, skipped
 
 
-def attempt(deed: Deed, row) -> str:
-    """Do it to one row; why it was refused, or nothing."""
+def perform_on_row(admin_action: AdminAction, row) -> str:
+    """Run the action on one row; the error message, empty if it succeeded."""
     try:
-        deed.does(row, timezone.now())
-    except DomainError as refusal:
-        return refusal.text
+        admin_action.perform(row, timezone.now())
+    except DomainError as error:
+        return error.text
     except OperationalError:
-        return NO_ANSWER
+        return DATABASE_TIMEOUT_MESSAGE
     return ""
 
 
-def confirm_page(page, request, deed: Deed, moved, left):
-    """How many, how much per currency, and which rows stay as they are."""
+def render_confirmation(
+    model_admin, request, admin_action: AdminAction, included, skipped
+):
+    """The page with the number of rows, totals per currency and skipped rows."""
     context = {
-        **page.admin_site.each_context(request),
-        "opts": page.model._meta,
-        "title": deed.title,
-        "deed": deed,
-        "rows": [(row, shown(row, deed)) for row in moved],
-        "left": left,
-        "totals": totals(moved, deed.amount),
+        **model_admin.admin_site.each_context(request),
+        "opts": model_admin.model._meta,
+        "title": admin_action.title,
+        "admin_action": admin_action,
+        "rows": [(row, format_confirmed_amount(row, admin_action)) for row in included],
+        "skipped": skipped,
+        "totals": calculate_totals(included, admin_action.amount_field),
         "action": request.POST.get("action"),
-        "checkbox": ACTION_CHECKBOX_NAME,
+        "checkbox_name": ACTION_CHECKBOX_NAME,
     }
-    return TemplateResponse(request, "admin/confirm.html", context)
+    return TemplateResponse(request, "admin/action_confirmation.html", context)
 
 
-def shown(row, deed: Deed) -> str:
-    """The amount that somebody agrees to."""
-    return plain(getattr(row, deed.amount)) if deed.amount else ""
+def format_confirmed_amount(row, admin_action: AdminAction) -> str:
+    """The amount of a row as the hidden field of the confirmation page has it."""
+    return (
+        format_decimal(getattr(row, admin_action.amount_field))
+        if admin_action.amount_field
+        else ""
+    )
 
 
-def changed_since(row, deed: Deed, agreed: dict[str, str] | None) -> str:
-    """Why a row is not what the confirm page showed; nothing: it is."""
-    if not deed.amount or agreed is None:
+def find_changed_amount_reason(
+    row, admin_action: AdminAction, confirmed_amounts: dict[str, str] | None
+) -> str:
+    """Why the amount of a row is not the confirmed one; empty if it is."""
+    if not admin_action.amount_field or confirmed_amounts is None:
         return ""
-    amount = plain(getattr(row, deed.amount))
-    if agreed.get(str(row.pk)) == amount:
+    if confirmed_amounts.get(str(row.pk)) == format_confirmed_amount(row, admin_action):
         return ""
-    return f"it is {amount} {row.currency} by now"
+    amount = format_money(getattr(row, admin_action.amount_field), row.currency)
+    return f"the amount is now {amount}"
 
 
-def totals(rows, amount: str) -> list[str]:
-    """Sums of a column, one for each currency: they are never added."""
-    sums: dict[str, Decimal] = defaultdict(Decimal)
-    for row in rows if amount else ():
-        sums[row.currency] += getattr(row, amount)
-    return [f"{plain(total)} {currency}" for currency, total in sorted(sums.items())]
+def calculate_totals(rows, amount_field: str) -> list[str]:
+    """Totals of a column, one per currency."""
+    totals: dict[str, Decimal] = defaultdict(Decimal)
+    for row in rows if amount_field else ():
+        totals[row.currency] += getattr(row, amount_field)
+    return [format_money(total, currency) for currency, total in sorted(totals.items())]
 
 
-def tell(page, request, deed: Deed, done: int, left) -> None:
-    """A message for what was done, and one for each reason why something was not."""
-    if done:
-        page.message_user(request, f"{deed.title}: {done} done.")
-    reasons: dict[str, list[str]] = defaultdict(list)
-    for row, why in left:
-        reasons[why].append(str(row))
-    for why, named in reasons.items():
-        page.message_user(
-            request,
-            f"Left out: {', '.join(named[:10])}"
-            f"{' and others' if len(named) > 10 else ''}: {why}",
-            level=messages.WARNING,
+def report_not_done(
+    model_admin, request, outcome: str, rows_with_reasons: list[tuple[Any, str]]
+) -> None:
+    """Add one message per reason, with the outcome and the names of the rows."""
+    names_by_reason: dict[str, list[str]] = defaultdict(list)
+    for row, reason in rows_with_reasons:
+        names_by_reason[reason].append(str(row))
+    for reason, names in names_by_reason.items():
+        listed = ", ".join(names[:MAX_LISTED_ROWS])
+        if len(names) > MAX_LISTED_ROWS:
+            listed += f" and {len(names) - MAX_LISTED_ROWS} more"
+        model_admin.message_user(
+            request, f"{outcome}: {listed}: {reason}", level=messages.WARNING
         )
 
 
-def hand_out(page, request, rows, deed: Deed, *, title: str, back: str):
-    """An action on one row, out of which comes a text that is shown this once."""
+def show_secret_once(
+    model_admin, request, rows, admin_action: AdminAction, *, title: str
+):
+    """Run an action on exactly one row, and show the secret that it returns."""
     if len(rows[:2]) != 1:
-        text = "Choose one row: what comes of it is shown once."
-        page.message_user(request, text, level=messages.ERROR)
+        text = "Select exactly one row: the secret is shown only once."
+        model_admin.message_user(request, text, level=messages.ERROR)
         return None
-    made: list[Any] = []
-    kept = replace(deed, does=lambda row, at: made.append(deed.does(row, at)))
-    answer = carry_out(page, request, rows, kept)
-    if not made:
-        return answer
-    return shown_once(page, request, title=title, secret=made[0], back=back)
+    secrets: list[Any] = []
+    capturing_action = replace(
+        admin_action,
+        perform=lambda row, at: secrets.append(admin_action.perform(row, at)),
+    )
+    response = run_admin_action(model_admin, request, rows, capturing_action)
+    if not secrets:
+        return response
+    return render_secret(model_admin, request, title=title, secret=secrets[0])
 
 
-def shown_once(page, request, *, title: str, secret: str, back: str):
-    """A page with a secret that is never shown again."""
+def render_secret(model_admin, request, *, title: str, secret: str):
+    """The page that shows a new secret once; browsers do not store it."""
+    opts = model_admin.model._meta
     context = {
-        **page.admin_site.each_context(request),
-        "opts": page.model._meta,
+        **model_admin.admin_site.each_context(request),
+        "opts": opts,
         "title": title,
         "secret": secret,
-        "back": back,
+        "back_url": reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),
     }
-    response = TemplateResponse(request, "admin/shown_once.html", context)
+    response = TemplateResponse(request, "admin/secret.html", context)
     response["Cache-Control"] = "no-store"
     return response

@@ -1,4 +1,4 @@
-"""The dashboard: how the program does, and what waits for somebody."""
+"""The dashboard: statistics of a period, and what staff have to review."""
 
 import json
 from dataclasses import dataclass
@@ -8,222 +8,298 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.exact_json import plain
-from affiliate_site.backoffice.cells import NOTHING, sums
-from payouts.models.commissions import Status
-from payouts.services.figures import (
-    A_DAY,
-    Period,
-    figures_of,
-    in_all,
-    owed_now,
-    slugs_of,
-    worklist_of,
+from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_datetime,
+    format_totals,
 )
-from payouts.tallies import Tally
+from payouts.models.commissions import CommissionStatus
+from payouts.services.statistics import (
+    count_to_review,
+    get_balance_due,
+    get_slugs,
+    load_statistics,
+)
+from payouts.statistics import A_DAY, Period, Totals, add_totals, rank_by_count
 
-PERIODS = (7, 30, 90)  # days
-LONGEST = 366  # days of a period that somebody chose
-BEST = 10  # rows of a top list
-COLOURS = ("#16a34a", "#6366f1", "#d97706", "#db2777")  # in light and dark
+PERIOD_CHOICES_DAYS = (7, 30, 90)
+DEFAULT_PERIOD_DAYS = 30
+MAX_PERIOD_DAYS = 366
+TOP_LIST_SIZE = 10  # rows of a top list
+CHART_COLORS = ("#16a34a", "#6366f1", "#d97706", "#db2777")  # for both themes
 
 
 @dataclass(frozen=True)
-class Card:
-    """A number, what it was in the period before, and the list that adds up to it."""
+class DashboardCard:
+    """A number, its value in the previous period, and the list of its rows."""
 
     title: str
     value: str
-    before: str = ""
-    link: str = ""
+    previous_value: str = ""
+    url: str = ""
     note: str = ""
-    change: str = ""  # against the period before, where both are numbers
+    change: str = ""  # relative to the previous period
 
 
-def context(request, context):
-    """What `admin/index.html` shows; operators choose an account's staff page first."""
+def add_dashboard_context(request, context):
+    """Add the statistics of the user's account; operators have no account."""
     account = request.user.account
     if account is None:
         return context
     at = timezone.now()
-    period, flaw = chosen(request, today=at.date())
-    figures = figures_of(account, period.before.days + period.days, at=at)
-    now, before = in_all(figures, period), in_all(figures, period.before)
-    by_day = [(day, Tally([figures[day]])) for day in period.days]
+    period, error = parse_period(request, today=at.date())
+    previous = period.previous
+    statistics = load_statistics(account, previous.days + period.days, at=at)
+    totals = statistics.totals_by_day(previous.days + period.days)
+    by_day = [(day, totals[day]) for day in period.days]
+    current_totals = add_totals(day_totals for _, day_totals in by_day)
+    previous_totals = add_totals(totals[day] for day in previous.days)
+    affiliate_totals = statistics.affiliate_totals(period.days)
+    active_counts = (
+        count_active(affiliate_totals),
+        count_active(statistics.affiliate_totals(previous.days)),
+    )
     return context | {
         "period": period,
-        "length": len(period.days),
-        "is_running": period.last == at.date(),
-        "flaw": flaw,
-        "periods": PERIODS,
-        "cards": [*cards(now, before, period), owed_card(account)],
-        "chart": chart(by_day, counts_of),
-        "earned": chart(by_day, earned_of) if earned_of(now) else "",
-        "table": [day_told(day, tally) for day, tally in by_day],
-        "worklist": worklist(account),
-        "affiliates": best_affiliates(account, now),
-        "pages": now.most_seen(BEST),
+        "length_days": len(period.days),
+        "is_current": period.last == at.date(),
+        "error": error,
+        "period_choices": PERIOD_CHOICES_DAYS,
+        "cards": [
+            *build_cards(current_totals, previous_totals, active_counts, period),
+            build_balance_due_card(account),
+        ],
+        "activity_chart": build_chart(by_day, get_daily_counts),
+        "commission_chart": build_chart(by_day, get_commission_totals)
+        if current_totals.commissions
+        else "",
+        "daily_rows": [build_daily_row(day, day_totals) for day, day_totals in by_day],
+        "review_cards": build_review_cards(account),
+        "top_affiliates": list_top_affiliates(account, affiliate_totals),
+        "top_landing_pages": statistics.top_pages(period.days, TOP_LIST_SIZE),
     }
 
 
-def chosen(request, *, today: date) -> tuple[Period, str]:
-    """The days that the address asks for, thirty by itself; what is wrong with them."""
-    asked = request.GET.get("days", "")
-    length = int(asked) if asked in map(str, PERIODS) else 30
-    usual = Period(today - timedelta(days=length - 1), today)
+def parse_period(request, *, today: date) -> tuple[Period, str]:
+    """The requested period, or the default period with an error message."""
+    requested_days = request.GET.get("days", "")
+    length_days = DEFAULT_PERIOD_DAYS
+    if requested_days in map(str, PERIOD_CHOICES_DAYS):
+        length_days = int(requested_days)
+    default = Period(today - timedelta(days=length_days - 1), today)
     first, last = request.GET.get("from", ""), request.GET.get("to", "")
     if not first and not last:
-        return usual, ""
+        return default, ""
     try:
         period = Period(date.fromisoformat(first), date.fromisoformat(last))
     except ValueError:
-        return usual, "Give both days like 2026-01-31."
+        return default, "Enter both dates as YYYY-MM-DD."
     if period.first > period.last or period.last > today:
-        return (
-            usual,
-            "The first day comes before the last one, which is over or today.",
+        return default, (
+            "The start date must not be after the end date, and the end date must not"
+            " be in the future."
         )
-    if period.last - period.first >= timedelta(days=LONGEST):
-        return usual, f"Choose {LONGEST} days at most."
+    if period.last - period.first >= timedelta(days=MAX_PERIOD_DAYS):
+        return default, f"Choose a period of at most {MAX_PERIOD_DAYS} days."
     if period.first.year <= date.min.year + 1:
-        return usual, "Choose days of this age."
+        return default, "The start date is too early."
     return period, ""
 
 
-def cards(now: Tally, before: Tally, period: Period) -> list[Card]:
-    """What happened, beside what happened in as many days before."""
-    clicks = listed("tracking_click", period)
-    sales = listed("tracking_conversion", period, removed_at__isnull=True)
-    people = listed("tracking_customer", period, removed_at__isnull=True)
-    rows = [
-        counted("Clicks", now.clicked, before.clicked, clicks),
-        counted("Customers", now.customers, before.customers, people),
-        counted("Conversions", now.sold, before.sold, sales),
-        Card("Conversion rate", rate(now), rate(before)),
-        Card("Revenue", sums(now.revenue), sums(before.revenue), sales),
-        counted("Active affiliates", now.active, before.active),
-    ]
-    rows += [
-        Card(
-            f"Commissions {status}",
-            sums(now.commissions_that_are(status)),
-            sums(before.commissions_that_are(status)),
-            listed(
-                "payouts_commission",
-                period,
-                removed_at__isnull=True,
-                status__exact=status,
-            ),
-        )
-        for status in (Status.PENDING, Status.APPROVED)
-    ]
-    paid = listed("payouts_payment", period, canceled_at__isnull=True)
-    return [*rows, Card("Paid", sums(now.paid), sums(before.paid), paid)]
-
-
-def counted(title: str, now: int, before: int, link: str = "") -> Card:
-    """A count, and by how much it grew or shrank."""
-    change = f"{(now - before) * 100 / before:+.0f} %" if before else ""
-    return Card(title, str(now), str(before), link, change=change)
-
-
-def owed_card(account) -> Card:
-    """What is owed now; it is of no period."""
-    address = reverse("admin:payouts_ledgeraccount_changelist")
-    return Card("Owed now", sums(owed_now(account)), link=f"{address}?balance__gt=0")
-
-
-def worklist(account) -> list[Card]:
-    """What waits, with the list where it can be done."""
-    waits = worklist_of(account)
-    oldest = f"the oldest of {waits.oldest:%Y-%m-%d}" if waits.oldest else ""
-    commissions = f"{waits.commissions}: {sums(waits.sums)}"
+def build_cards(
+    current: Totals, previous: Totals, active_counts: tuple[int, int], period: Period
+) -> list[DashboardCard]:
+    """The cards that compare a period with the previous one."""
+    clicks_url = build_changelist_url("tracking_click", period)
+    conversions_url = build_changelist_url(
+        "tracking_conversion", period, deleted_at__isnull=True
+    )
+    customers_url = build_changelist_url(
+        "tracking_customer", period, deleted_at__isnull=True
+    )
+    payments_url = build_changelist_url(
+        "payouts_payment", period, canceled_at__isnull=True
+    )
     return [
-        Card(
-            "Applications to review",
-            str(waits.applications),
-            link=listed("tracking_enrolment", approved__isnull=True),
+        build_count_card("Clicks", current.clicks, previous.clicks, clicks_url),
+        build_count_card(
+            "Customers", current.customers, previous.customers, customers_url
         ),
-        Card(
-            "Commissions to review",
-            commissions if waits.commissions else "0",
-            link=listed(
-                "payouts_commission", status__exact="pending", removed_at__isnull=True
+        build_count_card(
+            "Conversions", current.conversions, previous.conversions, conversions_url
+        ),
+        DashboardCard(
+            "Conversion rate",
+            format_conversion_rate(current),
+            format_conversion_rate(previous),
+        ),
+        DashboardCard(
+            "Revenue",
+            format_totals(current.revenue),
+            format_totals(previous.revenue),
+            conversions_url,
+        ),
+        build_count_card("Active affiliates", *active_counts),
+        *(
+            DashboardCard(
+                f"{status.label} commissions",
+                format_totals(getattr(current, status)),
+                format_totals(getattr(previous, status)),
+                build_changelist_url(
+                    "payouts_commission",
+                    period,
+                    deleted_at__isnull=True,
+                    status__exact=status,
+                ),
+            )
+            for status in (CommissionStatus.PENDING, CommissionStatus.APPROVED)
+        ),
+        DashboardCard(
+            "Paid out",
+            format_totals(current.paid),
+            format_totals(previous.paid),
+            payments_url,
+        ),
+    ]
+
+
+def build_count_card(
+    title: str, current: int, previous: int, url: str = ""
+) -> DashboardCard:
+    """A card with a count and its relative change."""
+    change = f"{(current - previous) * 100 / previous:+.0f} %" if previous else ""
+    return DashboardCard(title, f"{current:,}", f"{previous:,}", url, change=change)
+
+
+def build_balance_due_card(account) -> DashboardCard:
+    """The balance due now, independent of the period."""
+    return DashboardCard(
+        "Balance due",
+        format_totals(get_balance_due(account)),
+        url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),
+    )
+
+
+def build_review_cards(account) -> list[DashboardCard]:
+    """What staff have to review, with links to the lists."""
+    to_review = count_to_review(account)
+    oldest = f"Oldest: {to_review.oldest:%Y-%m-%d}" if to_review.oldest else ""
+    commissions = f"{to_review.commissions:,}"
+    if to_review.commissions:
+        commissions += f" ({format_totals(to_review.sums)})"
+    return [
+        DashboardCard(
+            "Affiliate applications",
+            f"{to_review.applications:,}",
+            url=build_changelist_url("tracking_enrollment", approved__isnull=True),
+        ),
+        DashboardCard(
+            "Pending commissions",
+            commissions,
+            url=build_changelist_url(
+                "payouts_commission", status__exact="pending", deleted_at__isnull=True
             ),
             note=oldest,
         ),
-        Card(
+        DashboardCard(
             "Failing webhooks",
-            str(waits.webhooks),
-            link=listed("accounts_webhookendpoint", state="failing"),
+            f"{to_review.webhooks:,}",
+            url=build_changelist_url("accounts_webhookendpoint", status="failing"),
         ),
-        ledger_card(account),
+        build_ledger_card(account),
     ]
 
 
-def ledger_card(account) -> Card:
-    """What `check_ledger --note` found last; nobody is paid while rows differ."""
-    link = reverse("admin:payouts_transfer_changelist")
-    if account.proved_at is None:
-        todo = "an operator runs check_ledger --note"
-        return Card("Ledger", "not checked yet", link=link, note=todo)
-    found = "every balance agrees"
-    if account.differing_rows:
-        found = f"{account.differing_rows} rows differ: pay nobody, call an operator"
-    checked = f"checked {account.proved_at:%Y-%m-%d %H:%M} UTC"
-    return Card("Ledger", found, link=link, note=checked)
+def build_ledger_card(account) -> DashboardCard:
+    """The result of the last `check_ledger --note`."""
+    if account.reconciled_at is None:
+        result = "Not checked yet"
+        note = "Ask an operator to run check_ledger --note"
+    else:
+        result = "Ledger balanced"
+        note = f"Last checked {format_datetime(account.reconciled_at)}"
+    if account.discrepancy_count:
+        result = (
+            f"{account.discrepancy_count} discrepancies: do not pay anyone, contact an"
+            " operator"
+        )
+    url = build_changelist_url("payouts_transfer")
+    return DashboardCard("Ledger check", result, url=url, note=note)
 
 
-def best_affiliates(account, tally: Tally) -> list[tuple[str, int, str]]:
-    """Who sold most often: id, how often, for how much."""
-    best = tally.best(BEST)
-    slugs = slugs_of(account, [who for who, _ in best])
-    return [(slugs[who], number, sums(tally.of(who)[2])) for who, number in best]
+def list_top_affiliates(account, totals) -> list[tuple[str, int, str]]:
+    """ID, number of conversions and revenue of the affiliates with most conversions."""
+    conversion_counts = {
+        affiliate_id: affiliate_totals.conversions
+        for affiliate_id, affiliate_totals in totals.items()
+        if affiliate_totals.conversions
+    }
+    ranked = rank_by_count(conversion_counts)[:TOP_LIST_SIZE]
+    slugs = get_slugs(account, [affiliate_id for affiliate_id, _ in ranked])
+    return [
+        (slugs[affiliate_id], count, format_totals(totals[affiliate_id].revenue))
+        for affiliate_id, count in ranked
+    ]
 
 
-def chart(by_day, lines_of) -> str:
-    """A line for each name that `lines_of` tells, as the theme's chart reads it."""
-    days = [lines_of(tally) for _, tally in by_day]
-    names = list(dict.fromkeys(name for lines in days for name in lines))
+def count_active(totals) -> int:
+    """The number of affiliates with a click or a conversion."""
+    return sum(
+        1
+        for affiliate_totals in totals.values()
+        if affiliate_totals.clicks or affiliate_totals.conversions
+    )
+
+
+def build_chart(daily_statistics, get_series) -> str:
+    """The JSON of a line chart; `get_series` returns the values of a day by series."""
+    daily_values = [get_series(totals) for _, totals in daily_statistics]
+    names = list(dict.fromkeys(name for values in daily_values for name in values))
     return json.dumps(
         {
-            "labels": [f"{day:%m-%d}" for day, _ in by_day],
+            "labels": [f"{day:%m-%d}" for day, _ in daily_statistics],
             "datasets": [
                 {
                     "label": name,
-                    "data": [plain(lines.get(name, 0)) for lines in days],
-                    "borderColor": COLOURS[place % len(COLOURS)],
+                    "data": [
+                        format_decimal(values.get(name, 0)) for values in daily_values
+                    ],
+                    "borderColor": CHART_COLORS[index % len(CHART_COLORS)],
                 }
-                for place, name in enumerate(names)
+                for index, name in enumerate(names)
             ],
         }
     )
 
 
-def counts_of(tally: Tally) -> dict[str, int]:
-    """Clicks and conversions of a day."""
-    return {"Clicks": tally.clicked, "Conversions": tally.sold}
+def get_daily_counts(totals: Totals) -> dict[str, int]:
+    """The clicks and conversions of a day."""
+    return {"Clicks": totals.clicks, "Conversions": totals.conversions}
 
 
-def earned_of(tally: Tally) -> dict:
-    """Commissions of a day that count or may yet, a line for each currency."""
-    return dict(tally.commissions_that_are(Status.PENDING, Status.APPROVED))
+def get_commission_totals(totals: Totals) -> dict:
+    """The pending and approved commissions of a day, per currency."""
+    return dict(totals.commissions)
 
 
-def day_told(day: date, tally: Tally) -> tuple[date, int, int, str]:
-    """A line of the table beside the charts."""
-    return day, tally.clicked, tally.sold, sums(earned_of(tally))
+def build_daily_row(day: date, totals: Totals) -> tuple[date, int, int, str]:
+    """A row of the table that repeats the charts."""
+    return day, totals.clicks, totals.conversions, format_totals(totals.commissions)
 
 
-def listed(name: str, period: Period | None = None, **narrowed) -> str:
-    """The address of a list with these filters, and of this period."""
+def build_changelist_url(
+    model_name: str, period: Period | None = None, **filters
+) -> str:
+    """The URL of a list with these filters, limited to the period."""
     if period is not None:
-        narrowed["created_at__gte"] = f"{period.first}T00:00:00Z"
-        narrowed["created_at__lt"] = f"{period.last + A_DAY}T00:00:00Z"
-    query = f"?{urlencode(narrowed)}" if narrowed else ""
-    return reverse(f"admin:{name}_changelist") + query
+        filters["created_at__gte"] = f"{period.first}T00:00:00Z"
+        filters["created_at__lt"] = f"{period.last + A_DAY}T00:00:00Z"
+    query = f"?{urlencode(filters)}" if filters else ""
+    return reverse(f"admin:{model_name}_changelist") + query
 
 
-def rate(tally: Tally) -> str:
+def format_conversion_rate(totals: Totals) -> str:
     """`3.2 %`; a dash without clicks."""
-    return NOTHING if tally.rate is None else f"{plain(tally.rate)} %"
+    rate = totals.conversion_rate
+    return EMPTY_VALUE if rate is None else f"{format_decimal(rate)} %"

@@ -1,14 +1,21 @@
-"""Programs: their rules, archived and opened again."""
+"""The pages of programs."""
 
-from affiliate_site.backoffice.actions import Deed, carry_out
-from affiliate_site.backoffice.seam import Inline, ReadOnlyPage, action, register
+from django.contrib import admin
+
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.base import (
+    BackOfficeInline,
+    ReadOnlyBackOfficeAdmin,
+    action,
+    display,
+)
 from payouts.models.commission_types import CommissionType
 from tracking.models.programs import Program
-from tracking.services.programs import archive, unarchive
+from tracking.services.programs import archive_program, unarchive_program
 
 
-class CommissionTypes(Inline):
-    """The rates of a program."""
+class CommissionTypeInline(BackOfficeInline):
+    """The commission types of a program."""
 
     model = CommissionType
     fields = ("identifier", "title", "kind", "value", "is_default", "mlm")
@@ -21,28 +28,29 @@ class CommissionTypes(Inline):
         return False
 
 
-@register(Program)
-class ProgramPage(ReadOnlyPage):
-    """What a program pays, to whom, and for how long a click counts."""
+@admin.register(Program)
+class ProgramAdmin(ReadOnlyBackOfficeAdmin):
+    """Programs with their settings and commission types."""
 
-    list_display = ("slug", "title", "currency", "rules", "archived_at")
+    list_display = ("slug", "title", "currency", "rules_summary", "archived_at")
     list_filter = ("auto_approve_commissions", "auto_approve_affiliates", "recurring")
     search_fields = ("slug__exact", "title__exact")
+    search_help_text = "Search by ID or title"
     ordering = ("-id",)
-    inlines = (CommissionTypes,)
-    actions = ("archive_chosen", "unarchive_chosen")
+    inlines = (CommissionTypeInline,)
+    actions = ("archive_selected", "unarchive_selected")
 
-    def rules(self, program):
-        """In plain words; the rates stand on the program's own page."""
+    @display(description="Rules")
+    def rules_summary(self, program):
         return ", ".join(
             [
-                f"a click counts {program.cookie_time} days",
-                "commissions are approved by themselves"
+                f"cookie lifetime {program.cookie_time} days",
+                "commissions approved automatically"
                 if program.auto_approve_commissions
-                else "commissions wait for a review",
-                "affiliates are approved by themselves"
+                else "commissions need approval",
+                "affiliates approved automatically"
                 if program.auto_approve_affiliates
-                else "affiliates wait for a review",
+                else "affiliates need approval",
             ]
         )
 
@@ -50,19 +58,21 @@ class ProgramPage(ReadOnlyPage):
         return request.user.has_perm("tracking.change_program")
 
     @action(description="Archive", permissions=["manage"])
-    def archive_chosen(self, request, rows):
-        deed = Deed(
+    def archive_selected(self, request, rows):
+        admin_action = AdminAction(
             "Archive programs",
-            does=lambda row, at: archive(row.account, slug=row.slug, at=at),
-            leaves=lambda row: "it is archived already" if row.archived_at else "",
+            perform=lambda row, at: archive_program(row.account, slug=row.slug, at=at),
+            skip_reason=lambda row: "already archived" if row.archived_at else "",
         )
-        return carry_out(self, request, rows, deed)
+        return run_admin_action(self, request, rows, admin_action)
 
-    @action(description="Open again", permissions=["manage"])
-    def unarchive_chosen(self, request, rows):
-        deed = Deed(
-            "Open programs again",
-            does=lambda row, at: unarchive(row.account, slug=row.slug, at=at),
-            leaves=lambda row: "" if row.archived_at else "it is open",
+    @action(description="Unarchive", permissions=["manage"])
+    def unarchive_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Unarchive programs",
+            perform=lambda row, at: unarchive_program(
+                row.account, slug=row.slug, at=at
+            ),
+            skip_reason=lambda row: "" if row.archived_at else "not archived",
         )
-        return carry_out(self, request, rows, deed)
+        return run_admin_action(self, request, rows, admin_action)

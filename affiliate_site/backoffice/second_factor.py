@@ -1,7 +1,7 @@
-"""A second factor for who signs in: a code that a device shows, good for one sign-in.
+"""Two-factor authentication: a time-based code from the user's device.
 
-Imported where STAFF_OTP is on, and nowhere else; no other module knows the library.
-No address names a device: whoever is signed in sees, confirms and removes the own one.
+This is the only module that imports django-otp; it is imported only if STAFF_OTP is on.
+No URL identifies a device: users see, confirm and remove only their own.
 """
 
 from base64 import b32encode
@@ -20,57 +20,71 @@ from django_otp import DEVICE_ID_SESSION_KEY, login, verify_token
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models.users import User
-from accounts.services.staff import note_second_factor
-from affiliate_site.backoffice import qr
-from affiliate_site.backoffice.seam import SignInForm, StaffSite, refuse_too_many
+from accounts.services.staff import log_second_factor_change
+from affiliate_site.backoffice import qr_codes
+from affiliate_site.backoffice.base import (
+    BackOfficeAdminSite,
+    LoginForm,
+    throttle_sign_in,
+)
 
-PAGE = "admin:second_factor"
-ADDED = "The second factor is on: from now on, each sign-in asks for a code."
-NOT_ADDED = "That code is not right. Wait for the next one, and type that."
-REMOVED = "The second factor is off: the password alone lets you in."
-NOT_REMOVED = "That is neither your password nor a code that was not used yet."
+SECOND_FACTOR_URL_NAME = "admin:second_factor"
+ENABLED_MESSAGE = (
+    "Two-factor authentication is enabled. Every sign-in now asks for a code."
+)
+WRONG_CODE_MESSAGE = "Wrong code. Wait for the next code and enter it."
+DISABLED_MESSAGE = (
+    "Two-factor authentication is disabled. You sign in with your password only."
+)
+WRONG_PROOF_MESSAGE = "Enter your password or an unused code."
 
 
-class CodeForm(SignInForm):
-    """The sign-in, with a code from whoever uses one.
+class SecondFactorLoginForm(LoginForm):
+    """The sign-in form with a field for the code.
 
-    A wrong code is told like a wrong password, or it would prove that one.
+    A wrong code gives the same error as a wrong password, so that it does not reveal
+    that the password is correct.
     """
 
     code = forms.CharField(
-        label="Code, if you use one",
+        label="Authentication code (if enabled)",
         required=False,
         widget=forms.TextInput({"autocomplete": "one-time-code"}),
     )
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        look = self.fields["username"].widget.attrs["class"]
-        self.fields["code"].widget.attrs["class"] = look
+        css_class = self.fields["username"].widget.attrs["class"]
+        self.fields["code"].widget.attrs["class"] = css_class
         self.fields["code"].template_name = "unfold/helpers/field.html"
 
     def confirm_login_allowed(self, user):
-        """The password was right; where there is a device, its code has to be too."""
+        """Check the code of users who have a device, after the password."""
         super().confirm_login_allowed(user)
-        if device_of(user) is None:
+        if find_confirmed_device(user) is None:
             return
-        user.otp_device = takes_code(user, self.cleaned_data.get("code", ""))
+        user.otp_device = verify_code(user, self.cleaned_data.get("code", ""))
         if user.otp_device is None:
             raise self.get_invalid_login_error()
 
 
-class GuardedSite(StaffSite):
-    """The back office, into which nobody with a device comes without its code."""
+class SecondFactorAdminSite(BackOfficeAdminSite):
+    """The admin site, which requires the code of users who have a device."""
 
-    login_form = CodeForm
+    login_form = SecondFactorLoginForm
 
     def has_permission(self, request):
-        """A session from before the device was added is as good as none."""
-        return super().has_permission(request) and has_given_code(request)
+        """Deny sessions without a verified code if the user has a device."""
+        return super().has_permission(request) and is_second_factor_verified(request)
 
     def get_urls(self):
-        """The pages of the second factor, before the site's own."""
-        steps = {"": show, "begin/": begin, "confirm/": confirm, "remove/": remove}
+        """Add the pages of two-factor authentication."""
+        views = {
+            "": second_factor_view,
+            "begin/": begin_setup_view,
+            "confirm/": confirm_device_view,
+            "remove/": remove_device_view,
+        }
         return [
             *(
                 path(
@@ -79,117 +93,129 @@ class GuardedSite(StaffSite):
                     {"site": self},
                     name="_".join(["second_factor", *step.split("/")[:-1]]),
                 )
-                for step, view in steps.items()
+                for step, view in views.items()
             ),
             *super().get_urls(),
         ]
 
 
 @require_safe
-def show(request, site):
-    """Where somebody stands: no device, one to be confirmed, or one in use."""
-    pending = devices(request.user, confirmed=False).first()
+def second_factor_view(request, site):
+    """Show the state: no device, a device to be confirmed, or a confirmed device."""
+    pending = list_devices(request.user, confirmed=False).first()
     context = {
         **site.each_context(request),
-        "title": "Second factor",
-        "device": device_of(request.user),
-        "picture": qr.inline(pending.config_url) if pending else "",
-        "secret": spelled(pending) if pending else "",
+        "title": "Two-factor authentication",
+        "device": find_confirmed_device(request.user),
+        "qr_code_svg": qr_codes.render_inline_svg(pending.config_url)
+        if pending
+        else "",
+        "secret": format_secret(pending) if pending else "",
     }
     return TemplateResponse(request, "admin/second_factor.html", context)
 
 
 @require_POST
-def begin(request, site):
-    """Make a secret to be put into a device; it counts once a code confirms it."""
+def begin_setup_view(request, site):
+    """Create an unconfirmed device, replacing an earlier unconfirmed one."""
     with transaction.atomic():
-        user = held(request.user)
-        if device_of(user) is None:
-            devices(user, confirmed=False).delete()
+        user = lock_user(request.user)
+        if find_confirmed_device(user) is None:
+            list_devices(user, confirmed=False).delete()
             TOTPDevice.objects.create(user=user, name="Code", confirmed=False)
-    return redirect(PAGE)
+    return redirect(SECOND_FACTOR_URL_NAME)
 
 
 @require_POST
-def confirm(request, site):
-    """Put the device in use if it shows the right code; other sessions end."""
+def confirm_device_view(request, site):
+    """Confirm the device by its code; other sessions of the user end."""
     with transaction.atomic():
-        user = held(request.user)
-        pending = devices(user, confirmed=False).first()
-        is_right = pending is not None and pending.verify_token(typed(request, "code"))
-        if is_right:
-            devices(user, confirmed=False).update(confirmed=True)
-            note_second_factor(user, "added", at=timezone.now())
-    if not is_right:
-        messages.error(request, NOT_ADDED)
-        return redirect(PAGE)
+        user = lock_user(request.user)
+        pending = list_devices(user, confirmed=False).first()
+        is_confirmed = pending is not None and pending.verify_token(
+            get_submitted_code(request, "code")
+        )
+        if is_confirmed:
+            list_devices(user, confirmed=False).update(confirmed=True)
+            log_second_factor_change(user, "added", at=timezone.now())
+    if not is_confirmed:
+        messages.error(request, WRONG_CODE_MESSAGE)
+        return redirect(SECOND_FACTOR_URL_NAME)
     login(request, pending)
-    messages.success(request, ADDED)
-    return redirect(PAGE)
+    messages.success(request, ENABLED_MESSAGE)
+    return redirect(SECOND_FACTOR_URL_NAME)
 
 
 @require_POST
 @sensitive_post_parameters()
-def remove(request, site):
-    """Forget the device, for who knows the password or has a code at hand."""
+def remove_device_view(request, site):
+    """Delete the device; requires the password or an unused code."""
     user = request.user
-    if refusal := refuse_too_many(request, user.email):
-        return refusal
+    if too_many_requests := throttle_sign_in(request, user.email):
+        return too_many_requests
     proof = request.POST.get("proof", "")
-    if not user.check_password(proof) and not takes_code(user, proof):
-        messages.error(request, NOT_REMOVED)
-        return redirect(PAGE)
+    if not user.check_password(proof) and not verify_code(user, proof):
+        messages.error(request, WRONG_PROOF_MESSAGE)
+        return redirect(SECOND_FACTOR_URL_NAME)
     with transaction.atomic():
-        if drop(held(user)):
-            note_second_factor(user, "removed", at=timezone.now())
-    messages.success(request, REMOVED)
-    return redirect(PAGE)
+        if delete_devices(lock_user(user)):
+            log_second_factor_change(user, "removed", at=timezone.now())
+    messages.success(request, DISABLED_MESSAGE)
+    return redirect(SECOND_FACTOR_URL_NAME)
 
 
-def drop(user) -> bool:
-    """Forget what somebody has; was a device in use?"""
-    was_used = device_of(user) is not None
+def delete_devices(user) -> bool:
+    """Delete all devices of a user; True if one of them was confirmed."""
+    had_confirmed_device = find_confirmed_device(user) is not None
     TOTPDevice.objects.filter(user=user).delete()
-    return was_used
+    return had_confirmed_device
 
 
-def has_given_code(request) -> bool:
-    """Was the code given in this session, by who has a device? Asked once a request."""
-    if not hasattr(request, "has_given_code"):
-        device = device_of(request.user)
-        given = request.session.get(DEVICE_ID_SESSION_KEY)
-        request.has_given_code = device is None or device.persistent_id == given
-    return request.has_given_code
+def is_second_factor_verified(request) -> bool:
+    """Whether the user has no device, or entered its code in this session.
+
+    The result is cached on the request.
+    """
+    if not hasattr(request, "is_second_factor_verified"):
+        device = find_confirmed_device(request.user)
+        verified_id = request.session.get(DEVICE_ID_SESSION_KEY)
+        request.is_second_factor_verified = (
+            device is None or device.persistent_id == verified_id
+        )
+    return request.is_second_factor_verified
 
 
-def takes_code(user, code: str) -> TOTPDevice | None:
-    """The device whose code this is; each is good once, wrong ones slow it down."""
-    device, digits = device_of(user), "".join(code.split())
+def verify_code(user, code: str) -> TOTPDevice | None:
+    """The confirmed device if the code is valid, else None.
+
+    A code is accepted once; wrong codes delay the next attempt.
+    """
+    device, digits = find_confirmed_device(user), "".join(code.split())
     if device is None or not digits.isdigit():
         return None
     return verify_token(user, device.persistent_id, digits)
 
 
-def device_of(user) -> TOTPDevice | None:
-    """The one that is in use."""
-    return devices(user, confirmed=True).first()
+def find_confirmed_device(user) -> TOTPDevice | None:
+    """The confirmed device of a user, or None."""
+    return list_devices(user, confirmed=True).first()
 
 
-def devices(user, *, confirmed: bool):
-    """What somebody has: the device in use, or the one to be confirmed."""
+def list_devices(user, *, confirmed: bool):
+    """The devices of a user that are confirmed, or that are not."""
     return TOTPDevice.objects.devices_for_user(user, confirmed=confirmed)
 
 
-def held(user) -> User:
-    """The same, locked: two browsers at once make no second device."""
+def lock_user(user) -> User:
+    """The user, locked, so that concurrent requests create only one device."""
     return User.objects.select_for_update(no_key=True).get(pk=user.pk)
 
 
-def typed(request, name: str) -> str:
-    """A code as it was typed, without the blanks that devices show."""
+def get_submitted_code(request, name: str) -> str:
+    """A code of the form without the spaces that apps display."""
     return "".join(request.POST.get(name, "").split())
 
 
-def spelled(device: TOTPDevice) -> str:
-    """The secret, in fours, as devices ask for it."""
+def format_secret(device: TOTPDevice) -> str:
+    """The secret in groups of four characters."""
     return " ".join(wrap(b32encode(device.bin_key).decode(), 4))

@@ -1,40 +1,44 @@
-"""Webhooks: who is told of changes, and how each delivery went."""
+"""The pages of webhooks and of webhook deliveries."""
 
 from django import forms
+from django.contrib import admin
 from django.contrib.admin import SimpleListFilter
 from django.core.exceptions import ValidationError
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts.errors import DomainError
-from accounts.models.webhooks import EVENTS, Delivery, WebhookEndpoint
-from accounts.services.deliveries import send_again
+from accounts.models.webhooks import WEBHOOK_EVENTS, Delivery, WebhookEndpoint
+from accounts.services.deliveries import resend_delivery
 from accounts.services.webhooks import (
-    add_webhook,
-    disable,
-    enable,
-    refuse_url,
+    create_webhook,
+    disable_webhook,
+    enable_webhook,
     rotate_secret,
+    validate_url,
 )
-from affiliate_site.backoffice.actions import Deed, carry_out, hand_out, shown_once
-from affiliate_site.backoffice.cells import NOTHING
-from affiliate_site.backoffice.seam import (
-    Page,
-    ReadOnlyPage,
+from affiliate_site.backoffice.actions import (
+    AdminAction,
+    render_secret,
+    run_admin_action,
+    show_secret_once,
+)
+from affiliate_site.backoffice.base import (
+    CreateOnlyBackOfficeAdmin,
+    ReadOnlyBackOfficeAdmin,
     action,
     display,
-    register,
 )
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
 
 
 class WebhookForm(forms.ModelForm):
-    """Where to, and of what; no event chosen means every event."""
+    """The URL and the events of a webhook; no event selected means all events."""
 
     events = forms.MultipleChoiceField(
-        choices=[(name, name) for name in EVENTS],
+        choices=[(name, name) for name in WEBHOOK_EVENTS],
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="None chosen: every event",
+        help_text="Leave empty for all events",
     )
 
     class Meta:
@@ -44,17 +48,17 @@ class WebhookForm(forms.ModelForm):
     def clean_url(self):
         url = self.cleaned_data["url"]
         try:
-            refuse_url(url)
-        except DomainError as refusal:
-            raise ValidationError(refusal.text) from None
+            validate_url(url)
+        except DomainError as error:
+            raise ValidationError(error.text) from None
         return url
 
 
-class State(SimpleListFilter):
-    """What the dashboard counts."""
+class WebhookStateFilter(SimpleListFilter):
+    """Filters the failing webhooks, which the dashboard counts."""
 
-    title = "state"
-    parameter_name = "state"
+    title = "status"
+    parameter_name = "status"
 
     def lookups(self, request, model_admin):
         return [("failing", "Failing")]
@@ -63,132 +67,119 @@ class State(SimpleListFilter):
         return queryset.failing() if self.value() == "failing" else queryset
 
 
-@register(WebhookEndpoint)
-class WebhookPage(Page):
-    """The account's webhooks, and its affiliates' own postbacks."""
+@admin.register(WebhookEndpoint)
+class WebhookEndpointAdmin(CreateOnlyBackOfficeAdmin):
+    """Webhooks of the account, and postbacks of its affiliates."""
 
     form = WebhookForm
     list_display = (
         "public_id",
         "url",
-        "told_of",
+        "subscribed_events",
         "affiliate",
         "failing_since",
         "disabled_at",
         "disabled_because",
     )
-    list_filter = (State,)
+    list_filter = (WebhookStateFilter,)
     search_fields = ("public_id__exact", "affiliate__exact")
+    search_help_text = "Search by ID or affiliate ID"
     ordering = ("-id",)
-    actions = ("rotate_chosen", "disable_chosen", "enable_chosen")
+    actions = ("rotate_selected", "disable_selected", "enable_selected")
 
     @display(description="Events")
-    def told_of(self, webhook):
-        return ", ".join(webhook.events) or "all"
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
-
-    def has_add_permission(self, request):
-        """Operators make them by command: they belong to no account."""
-        return super().has_add_permission(request) and request.user.account is not None
+    def subscribed_events(self, webhook):
+        return ", ".join(webhook.events) or "all events"
 
     def has_manage_permission(self, request):
         return request.user.has_perm("accounts.change_webhookendpoint")
 
     def save_model(self, request, obj, form, change):
-        told = form.cleaned_data
-        made = add_webhook(
+        """Create the webhook through its service; `response_add` shows the secret."""
+        webhook = create_webhook(
             request.user.account,
-            url=told["url"],
-            events=told["events"],
+            url=form.cleaned_data["url"],
+            events=form.cleaned_data["events"],
             at=timezone.now(),
         )
-        obj.pk, obj.public_id, obj.secret = made.pk, made.public_id, made.secret
+        obj.pk, obj.public_id = webhook.pk, webhook.public_id
+        obj.secret = webhook.secret
 
     def response_add(self, request, obj, post_url_continue=None):
-        return shown_once(
-            self,
-            request,
-            title=f"The secret of {obj}",
-            secret=obj.secret,
-            back=reverse("admin:accounts_webhookendpoint_changelist"),
+        return render_secret(
+            self, request, title=f"Signing secret for {obj}", secret=obj.secret
         )
 
-    @action(description="New secret", permissions=["manage"])
-    def rotate_chosen(self, request, rows):
-        """The receiver learns it within a day: so long the old one signs as well."""
-        deed = Deed(
-            "Give a new secret; the old one signs for a day more",
-            does=lambda row, at: (
+    @action(description="Rotate secret", permissions=["manage"])
+    def rotate_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Rotate secret (the old secret stays valid for 24 hours)",
+            perform=lambda row, at: (
                 rotate_secret(row.account, webhook=row.public_id, at=at).secret
             ),
-            leaves=lambda row: "a postback is not signed" if row.affiliate else "",
+            skip_reason=lambda row: "postbacks are not signed" if row.affiliate else "",
         )
-        return hand_out(
-            self,
-            request,
-            rows,
-            deed,
-            title="The new secret",
-            back=reverse("admin:accounts_webhookendpoint_changelist"),
+        return show_secret_once(
+            self, request, rows, admin_action, title="New signing secret"
         )
 
     @action(description="Disable", permissions=["manage"])
-    def disable_chosen(self, request, rows):
-        deed = Deed(
+    def disable_selected(self, request, rows):
+        admin_action = AdminAction(
             "Disable webhooks",
-            does=lambda row, at: disable(row, at=at),
-            leaves=lambda row: "it is disabled already" if row.disabled_at else "",
+            perform=lambda row, at: disable_webhook(row, at=at),
+            skip_reason=lambda row: "already disabled" if row.disabled_at else "",
         )
-        return carry_out(self, request, rows, deed)
+        return run_admin_action(self, request, rows, admin_action)
 
-    @action(description="Enable again", permissions=["manage"])
-    def enable_chosen(self, request, rows):
-        deed = Deed(
-            "Enable webhooks again",
-            does=lambda row, at: enable(row.account, webhook=row.public_id, at=at),
-            leaves=lambda row: "" if row.disabled_at else "it is enabled",
+    @action(description="Enable", permissions=["manage"])
+    def enable_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Enable webhooks",
+            perform=lambda row, at: enable_webhook(
+                row.account, webhook=row.public_id, at=at
+            ),
+            skip_reason=lambda row: "" if row.disabled_at else "already enabled",
         )
-        return carry_out(self, request, rows, deed)
+        return run_admin_action(self, request, rows, admin_action)
 
 
-@register(Delivery)
-class DeliveryPage(ReadOnlyPage):
-    """What was told, when, and what the receiver said."""
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyBackOfficeAdmin):
+    """Deliveries of events, with the response of the receiver."""
 
     list_display = (
-        "webhook_id",
+        "message_id",
         "event",
         "endpoint",
         "attempts",
         "attempted_at",
         "status",
-        "trouble",
+        "error",
         "delivered_at",
         "due_at",
     )
     list_select_related = ("event", "endpoint")
-    search_fields = ("webhook_id__exact", "endpoint__public_id__exact")
+    search_fields = ("message_id__exact", "endpoint__public_id__exact")
+    search_help_text = "Search by message ID or webhook ID"
     ordering = ("-id",)
     exclude = ("body",)
-    readonly_fields = ("told",)
-    actions = ("send_chosen_again",)
+    readonly_fields = ("formatted_body",)
+    actions = ("resend_selected",)
 
     @display(description="Body")
-    def told(self, delivery):
-        return bytes(delivery.body).decode() or NOTHING
+    def formatted_body(self, delivery):
+        return bytes(delivery.body).decode() or EMPTY_VALUE
 
     def has_manage_permission(self, request):
         return request.user.has_perm("accounts.change_delivery")
 
-    @action(description="Send again", permissions=["manage"])
-    def send_chosen_again(self, request, rows):
-        deed = Deed(
-            "Send again",
-            does=lambda row, at: send_again(row.account, number=row.pk, at=at),
+    @action(description="Resend", permissions=["manage"])
+    def resend_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Resend",
+            perform=lambda row, at: resend_delivery(
+                row.account, delivery_id=row.pk, at=at
+            ),
         )
-        return carry_out(self, request, rows, deed)
+        return run_admin_action(self, request, rows, admin_action)

@@ -1,4 +1,4 @@
-/* Affiliate tracking for shops. A page loads this script once, from one address:
+/* Affiliate tracking for shops. A page loads this script once, always from one address:
 
      <script src="https://aff.example.net/tap.js" async></script>
      <script>
@@ -10,72 +10,72 @@
        tap("detect");
      </script>
 
-   It sets one first-party cookie, `tap_vid`, that holds a random id and nothing else.
-   It never throws into the page: where something fails, nothing is tracked. */
+   It sets one first-party cookie, `tap_vid`, which contains a random id only.
+   It never throws into the page: if something fails, nothing is tracked. */
 
 (function (window, document) {
   "use strict";
 
   var COOKIE = "tap_vid";
   var COOKIE_DAYS = 365;
-  var SUB_VALUE = "tm_";
-  var MOST_SUB_VALUES = 10;
-  var LONGEST_KEY = 64;
-  var LONGEST_VALUE = 255;
-  var ODD_IN_KEY = /[":{}\]\\'\/&]/;
-  var LONGEST_KEPT_ALIVE = 60000; // browsers refuse more than 64 KiB
+  var SUB_VALUE_PREFIX = "tm_";
+  var MAX_SUB_VALUES = 10;
+  var MAX_KEY_LENGTH = 64;
+  var MAX_VALUE_LENGTH = 255;
+  var FORBIDDEN_IN_KEY = /[":{}\]\\'\/&]/;
+  var MAX_KEEPALIVE_LENGTH = 60000; // browsers reject keepalive bodies over 64 KiB
   var STATUSES = { customer: "new", trial: "trial", lead: "lead" };
 
   var name = window.TapfiliateObject || "tap";
   var stub = window[name] || {};
   if (stub.loaded) return;
 
-  var server = new URL(addressOfThisScript()).origin;
+  var server = new URL(getScriptUrl()).origin;
   var query = new URLSearchParams(window.location.search);
   var isTest = query.get("tap_test") === "true";
   var account = null;
   var settings = {};
-  var visits = 0; // clicks that were sent and not yet answered
-  var waiting = []; // what wants the tracking id of such a click
+  var pendingClicks = 0; // clicks sent, response not received yet
+  var queuedCalls = []; // functions that need the tracking id of a pending click
 
-  function addressOfThisScript() {
+  function getScriptUrl() {
     if (document.currentScript) return document.currentScript.src;
     return document.querySelector('script[src*="/tap.js"]').src;
   }
 
-  // The function of the page.
+  // The public function.
 
   function tap() {
     var call = Array.prototype.slice.call(arguments);
-    attempt(function () {
+    runSafely(function () {
       if (ACTIONS[call[0]]) ACTIONS[call[0]](call.slice(1));
-      else report("tap: there is no call " + call[0]);
+      else logWarning("tap: there is no call " + call[0]);
     });
   }
 
-  /* Whatever fails here, the page goes on. */
-  function attempt(act) {
+  /* Catch every error: the page must not be affected. */
+  function runSafely(callback) {
     try {
-      act();
+      callback();
     } catch (error) {
-      report(error);
+      logWarning(error);
     }
   }
 
-  function report(error) {
+  function logWarning(error) {
     if (window.console) window.console.warn(error);
   }
 
-  /* Optional arguments are told apart by what they are. */
-  function sorted(args) {
-    var found = { options: {}, texts: [] };
-    args.forEach(function (it) {
-      if (typeof it === "function") found.callback = it;
-      else if (Array.isArray(it)) found.list = it;
-      else if (it && typeof it === "object") found.options = it;
-      else if (it !== null && it !== undefined) found.texts.push(it);
+  /* Optional arguments are recognized by their types, in any order. */
+  function parseArguments(args) {
+    var parsed = { options: {}, texts: [] };
+    args.forEach(function (arg) {
+      if (typeof arg === "function") parsed.callback = arg;
+      else if (Array.isArray(arg)) parsed.list = arg;
+      else if (arg && typeof arg === "object") parsed.options = arg;
+      else if (arg !== null && arg !== undefined) parsed.texts.push(arg);
     });
-    return found;
+    return parsed;
   }
 
   var ACTIONS = {
@@ -84,101 +84,106 @@
     detectClick: detect,
     conversion: conversion,
     conversionMulti: conversion,
-    customer: customer("customer"),
-    trial: customer("trial"),
-    lead: customer("lead"),
+    customer: createCustomerAction("customer"),
+    trial: createCustomerAction("trial"),
+    lead: createCustomerAction("lead"),
     getTrackingId: getTrackingId,
   };
 
   function create(args) {
-    var said = sorted(args.slice(1));
+    var parsed = parseArguments(args.slice(1));
     account = args[0];
-    settings = said.options;
-    know((settings.cookie === false ? null : readCookie()) || tap.vid);
-    answer(said.callback, null, null);
+    settings = parsed.options;
+    setTrackingId((settings.cookie === false ? null : readCookie()) || tap.vid);
+    invokeCallback(parsed.callback, null, null);
   }
 
   function detect(args) {
-    var said = sorted(args);
-    var link = linkOf(said.options);
-    if (!link) {
-      if (said.options.always_callback) answer(said.callback, null, null);
+    var parsed = parseArguments(args);
+    var options = parsed.options;
+    var click = getReferral(options);
+    if (!click) {
+      if (options.always_callback) invokeCallback(parsed.callback, null, null);
       return;
     }
-    visits += 1;
-    send("click", whole(link, said.options), function (error, told) {
-      visits -= 1;
-      if (told) {
-        know(told.vid);
-        keepCookie(told.vid, said.options.cookie_domain || settings.cookie_domain);
+    pendingClicks += 1;
+    send("click", addContext(click, options), function (error, response) {
+      pendingClicks -= 1;
+      if (response) {
+        setTrackingId(response.vid);
+        setCookie(response.vid, options.cookie_domain || settings.cookie_domain);
       }
-      answer(said.callback, error, told && { tracking_id: told.vid });
-      while (!visits && waiting.length) attempt(waiting.shift());
+      invokeCallback(parsed.callback, error, response && { tracking_id: response.vid });
+      while (!pendingClicks && queuedCalls.length) runSafely(queuedCalls.shift());
     });
   }
 
   function conversion(args) {
-    // Where no amount stands in its place, a list of commissions or options may.
+    // The second argument may be the amount, or already the commissions or options.
     var hasAmount = !args[1] || (typeof args[1] !== "object" && typeof args[1] !== "function");
-    var said = sorted(args.slice(hasAmount ? 2 : 1));
-    var sale = {
+    var parsed = parseArguments(args.slice(hasAmount ? 2 : 1));
+    var options = parsed.options;
+    var payload = {
       external_id: args[0],
-      amount: hasAmount && !said.list ? args[1] : undefined,
-      commissions: said.list,
-      commission_type: said.list ? undefined : said.texts[0],
-      customer_id: said.options.customer_id,
-      currency: said.options.currency,
-      coupons: said.options.coupons,
-      meta_data: said.options.meta_data,
+      amount: hasAmount && !parsed.list ? args[1] : undefined,
+      commissions: parsed.list,
+      commission_type: parsed.list ? undefined : parsed.texts[0],
+      customer_id: options.customer_id,
+      currency: options.currency,
+      coupons: options.coupons,
+      meta_data: options.meta_data,
     };
-    afterVisits(function () {
-      if (!tap.vid && !hasCoupon(sale) && !sale.customer_id) {
-        return answer(said.callback, null, null);
+    afterPendingClicks(function () {
+      if (!tap.vid && !hasCoupon(payload) && !payload.customer_id) {
+        return invokeCallback(parsed.callback, null, null);
       }
-      send("conversion", whole(sale, said.options), said.callback);
+      send("conversion", addContext(payload, options), parsed.callback);
     });
   }
 
-  function customer(kind) {
+  function createCustomerAction(kind) {
     return function (args) {
-      var said = sorted(args.slice(1));
-      var told = {
+      var parsed = parseArguments(args.slice(1));
+      var options = parsed.options;
+      var payload = {
         customer_id: args[0],
         status: STATUSES[kind],
-        coupons: said.options.coupons,
-        meta_data: said.options.meta_data,
+        coupons: options.coupons,
+        meta_data: options.meta_data,
       };
-      afterVisits(function () {
-        if (!tap.vid && !hasCoupon(told)) return answer(said.callback, null, null);
-        send("customer", whole(told, said.options), said.callback);
+      afterPendingClicks(function () {
+        if (!tap.vid && !hasCoupon(payload)) {
+          return invokeCallback(parsed.callback, null, null);
+        }
+        send("customer", addContext(payload, options), parsed.callback);
       });
     };
   }
 
   function getTrackingId(args) {
-    var said = sorted(args);
-    afterVisits(function () {
-      answer(said.callback, tap.vid || null);
+    var parsed = parseArguments(args);
+    afterPendingClicks(function () {
+      invokeCallback(parsed.callback, tap.vid || null);
     });
   }
 
-  // What is told to the server.
+  // Payloads.
 
-  function whole(told, options) {
-    told.account = account;
-    told.vid = tap.vid || undefined;
-    told.program_group = options.program_group || settings.program_group;
-    return told;
+  function addContext(payload, options) {
+    payload.account = account;
+    payload.vid = tap.vid || undefined;
+    payload.program_group = options.program_group || settings.program_group;
+    return payload;
   }
 
-  function hasCoupon(told) {
-    return /\S/.test([].concat(told.coupons || []).join(""));
+  function hasCoupon(payload) {
+    return /\S/.test([].concat(payload.coupons || []).join(""));
   }
 
-  /* The affiliate's link that led here, if one did; a referral code comes first. */
-  function linkOf(options) {
+  /* The affiliate link of this page view, or null; a referral code takes precedence. */
+  function getReferral(options) {
     var parameter = options.referral_code_param || "ref";
-    var code = sound(options.referral_code || query.get(parameter));
+    var code = rejectNul(options.referral_code || query.get(parameter));
     var asset = query.get("tap_a");
     var source = query.get("tap_s");
     if (!code && !(asset && source)) return null;
@@ -188,58 +193,60 @@
       source_id: code ? undefined : source,
       landing_page: window.location.href,
       referrer: document.referrer || undefined,
-      meta_data: subValues(),
+      meta_data: getSubValues(),
     };
   }
 
-  /* NUL is no text to the server. */
-  function sound(text) {
+  /* The server rejects text with NUL. */
+  function rejectNul(text) {
     return text && text.indexOf("\0") < 0 ? text : null;
   }
 
-  /* `tm_<name>=<value>`; what the server would refuse is dropped. */
-  function subValues() {
-    var found = {};
+  /* `tm_<name>=<value>` parameters, without those that the server would reject. */
+  function getSubValues() {
+    var values = {};
     query.forEach(function (value, parameter) {
-      var key = parameter.slice(SUB_VALUE.length);
+      var key = parameter.slice(SUB_VALUE_PREFIX.length);
       var fits =
-        key.length <= LONGEST_KEY &&
-        value.length <= LONGEST_VALUE &&
+        key.length <= MAX_KEY_LENGTH &&
+        value.length <= MAX_VALUE_LENGTH &&
         (key + value).indexOf("\0") < 0;
-      var isFull = Object.keys(found).length >= MOST_SUB_VALUES && !(key in found);
-      if (parameter.indexOf(SUB_VALUE) || !key || isFull) return;
-      if (fits && !ODD_IN_KEY.test(key)) found[key] = value;
+      var isFull = Object.keys(values).length >= MAX_SUB_VALUES && !(key in values);
+      if (parameter.indexOf(SUB_VALUE_PREFIX) || !key || isFull) return;
+      if (fits && !FORBIDDEN_IN_KEY.test(key)) values[key] = value;
     });
-    return found;
+    return values;
   }
 
-  function afterVisits(act) {
-    if (visits) waiting.push(act);
-    else act();
+  function afterPendingClicks(callback) {
+    if (pendingClicks) queuedCalls.push(callback);
+    else callback();
   }
 
-  /* Text, so that no browser asks for permission first; kept alive over a click away. */
-  function send(call, told, callback) {
+  // Requests.
+
+  function send(call, payload, callback) {
     if (isTest) {
-      if (window.console) window.console.log("tap: " + call, told);
-      return answer(callback, null, null);
+      if (window.console) window.console.log("tap: " + call, payload);
+      return invokeCallback(callback, null, null);
     }
-    if (!account) return answer(callback, new Error("tap: create comes first"), null);
+    if (!account) return invokeCallback(callback, new Error("tap: create comes first"), null);
     try {
-      post(server + "/track/" + call + "/", JSON.stringify(told), callback);
+      post(server + "/track/" + call + "/", JSON.stringify(payload), callback);
     } catch (error) {
-      answer(callback, error, null);
+      invokeCallback(callback, error, null);
     }
   }
 
-  function post(address, body, callback) {
+  /* text/plain needs no CORS preflight; keepalive completes when the visitor leaves. */
+  function post(url, body, callback) {
     window
-      .fetch(address, {
+      .fetch(url, {
         method: "POST",
         body: body,
         headers: { "Content-Type": "text/plain" },
         credentials: "omit",
-        keepalive: body.length < LONGEST_KEPT_ALIVE,
+        keepalive: body.length < MAX_KEEPALIVE_LENGTH,
       })
       .then(function (response) {
         if (!response.ok) throw new Error("tap: the server said " + response.status);
@@ -247,24 +254,24 @@
       })
       .then(
         function (content) {
-          answer(callback, null, content);
+          invokeCallback(callback, null, content);
         },
         function (error) {
-          answer(callback, error, null);
+          invokeCallback(callback, error, null);
         }
       );
   }
 
-  /* The page's own function may fail without stopping what waits behind it. */
-  function answer(callback, first, second) {
-    attempt(function () {
+  /* An error in a callback of the page does not stop the calls after it. */
+  function invokeCallback(callback, first, second) {
+    runSafely(function () {
       if (callback) callback(first, second);
     });
   }
 
   // The tracking id.
 
-  function know(vid) {
+  function setTrackingId(vid) {
     tap.vid = vid;
     tap.vids = vid ? [vid] : [];
   }
@@ -275,19 +282,19 @@
   }
 
   /* A cookie of a wider or narrower domain would hide the new one. */
-  function dropCookies() {
-    var gone = COOKIE + "=; path=/; max-age=0";
+  function deleteCookies() {
+    var expired = COOKIE + "=; path=/; max-age=0";
     var host = window.location.hostname;
-    document.cookie = gone;
+    document.cookie = expired;
     while (host) {
-      document.cookie = gone + "; domain=" + host;
+      document.cookie = expired + "; domain=" + host;
       host = host.split(".").slice(1).join(".");
     }
   }
 
-  function keepCookie(vid, domain) {
+  function setCookie(vid, domain) {
     if (settings.cookie === false) return;
-    dropCookies();
+    deleteCookies();
     document.cookie =
       COOKIE + "=" + vid +
       "; path=/; SameSite=Lax; max-age=" + COOKIE_DAYS * 24 * 3600 +
@@ -295,9 +302,9 @@
       (window.location.protocol === "https:" ? "; Secure" : "");
   }
 
-  // The page's queue: `create` first, then the others as they came.
+  // The calls queued by the page: `create` first, then the others in their order.
 
-  know(null);
+  setTrackingId(null);
   tap.loaded = true;
   window[name] = tap;
   var queue = stub.q || [];

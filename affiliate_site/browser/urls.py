@@ -1,17 +1,17 @@
-"""The browser script, what it calls without a key, and a shop to try it."""
+"""URLs of the browser script, its tracking endpoints and the demo shop."""
 
 from django.urls import path
 
-from affiliate_site.browser.shop import shop
+from affiliate_site.browser.demo_shop import demo_shop
 from affiliate_site.browser.views import (
-    script,
+    serve_script,
     track_click,
     track_conversion,
     track_customer,
 )
 
-PAGES = [path("tap.js", script), path("demo/", shop)]
-CALLS = [
+PAGE_URLS = [path("tap.js", serve_script), path("demo/", demo_shop)]
+TRACKING_URLS = [
     path("click/", track_click),
     path("conversion/", track_conversion),
     path("customer/", track_customer),

@@ -1,8 +1,8 @@
-"""The browser script, and what it calls: answers alike for known and unknown
-(contract 5.5).
+"""The browser script and its tracking endpoints (docs/api-contract.md, section 5.5).
 
-No key: whoever opens the page can call. So nothing is told but a new tracking id, and
-nothing is stored that points at nobody.
+The endpoints need no key: everyone who opens the page can call them. So a response has
+at most a new tracking id and is the same for known and unknown values, and nothing is
+stored without an affiliate or a prospect.
 """
 
 from contextlib import suppress
@@ -17,200 +17,208 @@ from rest_framework.exceptions import ValidationError
 
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
-from affiliate_site import door, floods
-from affiliate_site.api.errors import TooLarge, told
+from affiliate_site import http_errors, throttling
+from affiliate_site.api.conversion_attempts import Attempt
+from affiliate_site.api.conversion_serializers import build_line_items
+from affiliate_site.api.errors import PayloadTooLarge, serialize_error
 from affiliate_site.api.fields import is_blank
-from affiliate_site.api.parsing import InvalidBody, read_json, refuse_large
-from affiliate_site.api.sales import items_of
-from affiliate_site.browser.reading import (
-    FormerVisit,
-    PageCustomer,
-    PageSale,
-    PageVisit,
-    address_of,
-    agent_of,
-    clues_of,
-    visit_of,
+from affiliate_site.api.parsing import (
+    InvalidBody,
+    check_content_length,
+    parse_json_body,
 )
-from affiliate_site.env import ROOT
-from payouts.services.recording import Sale, record_conversion
-from tracking.attribution import BROWSER, REGISTERING_BROWSER
-from tracking.errors import DuplicateConversion, TooManyAttempts
-from tracking.models.conversions import Origin
-from tracking.services.attempts import admit, forget, remember_failure
-from tracking.services.customers import Registration, register
-from tracking.services.looking import LookAgain
-from tracking.services.visitors import new_tracking_id, record_visit
+from affiliate_site.browser.serializers import (
+    BrowserClickSerializer,
+    BrowserConversionSerializer,
+    BrowserCustomerSerializer,
+    PreviousVisitSerializer,
+    build_tracking_parameters,
+    build_visit,
+    get_client_ip_or_none,
+    get_user_agent,
+)
+from affiliate_site.env import BASE_DIR
+from payouts.services.conversion_creation import ConversionData, create_conversion
+from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
+from tracking.errors import DuplicateConversion, TooManyConversionAttempts
+from tracking.models.conversions import ConversionOrigin
+from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.customers import CustomerData, create_customer
+from tracking.services.visitors import generate_tracking_id, record_visit
 
-DONE = 204
-SCRIPT = (ROOT / "affiliate_site/browser/tap.min.js").read_bytes()
-SCRIPT_TAG = f'"{sha256(SCRIPT).hexdigest()[:32]}"'
-SCRIPT_LIFETIME = "public, max-age=300"  # a mended script is everywhere in 5 minutes
+NO_CONTENT = 204
+SCRIPT = (BASE_DIR / "affiliate_site/browser/tap.min.js").read_bytes()
+SCRIPT_ETAG = f'"{sha256(SCRIPT).hexdigest()[:32]}"'
+SCRIPT_CACHE_CONTROL = "public, max-age=300"  # a fix reaches all pages in 5 minutes
 
 
-@door.only("GET", "HEAD")
+@http_errors.allow_methods("GET", "HEAD")
 @conditional_page
-def script(request) -> HttpResponse:
-    """The browser script; a page that has it is told so."""
+def serve_script(request) -> HttpResponse:
+    """Serve the browser script, or 304 if the page has this version."""
     response = HttpResponse(SCRIPT, content_type="text/javascript; charset=utf-8")
-    response["ETag"] = SCRIPT_TAG
-    response["Cache-Control"] = SCRIPT_LIFETIME
+    response["ETag"] = SCRIPT_ETAG
+    response["Cache-Control"] = SCRIPT_CACHE_CONTROL
     return response
 
 
 @dataclass(frozen=True)
-class Told:
-    """A call that is whole, of an account that is there."""
+class BrowserCall:
+    """A valid call for an account that exists and is not locked."""
 
     account: Account
-    said: dict
+    data: dict
     request: object
 
 
-def tracking(name: str, *declarations):
-    """A view of one call: the guard, the body, the account; then what it does.
+def tracking_view(name: str, *serializers):
+    """Decorate the handler of a tracking endpoint: rate limit, body, account.
 
-    What the call does is told what the first declaration takes that the body fits;
-    nothing of an odd body. It tells nothing itself.
+    The handler gets the call as read by the first of `serializers` that accepts the
+    body, or None if all of them reject it.
     """
 
-    def wrap(story):
-        @door.only("POST", "OPTIONS")
+    def wrap(handler):
+        @http_errors.allow_methods("POST", "OPTIONS")
         def view(request):
             if request.method == "OPTIONS":
-                return allowed()
-            if floods.too_many_calls(request, name):
+                return preflight_response()
+            if throttling.count_browser_call(request, name):
                 return HttpResponse(
                     "Too many requests", status=429, content_type="text/plain"
                 )
             try:
-                refuse_large(request)
-                body = read_json(request)
-            except TooLarge:
-                return door.refuse(request, 413)
-            except InvalidBody as refusal:
-                return JsonResponse({"errors": [told(refusal)]}, status=400)
-            calls = (whole(request, it, body) for it in declarations)
-            return story(next(filter(None, calls), None))
+                check_content_length(request)
+                body = parse_json_body(request)
+            except PayloadTooLarge:
+                return http_errors.error_response(request, 413)
+            except InvalidBody as error:
+                return JsonResponse({"errors": [serialize_error(error)]}, status=400)
+            calls = (
+                parse_call(request, serializer, body) for serializer in serializers
+            )
+            return handler(next(filter(None, calls), None))
 
         return view
 
     return wrap
 
 
-def allowed() -> HttpResponse:
-    """What a browser asks before it calls."""
-    response = nothing()
+def preflight_response() -> HttpResponse:
+    """Return the response to `OPTIONS`; CorsMiddleware adds the CORS headers."""
+    response = no_content_response()
     response["Allow"] = "POST, OPTIONS"
     return response
 
 
-def whole(request, declaration, body: dict) -> Told | None:
-    """What was told, if every field is fine and the account is open for sales."""
+def parse_call(request, serializer_class, body: dict) -> BrowserCall | None:
+    """Return the call, or None for an invalid field, an unknown or a locked account."""
     try:
-        reader = declaration(data=body)
-        reader.is_valid(raise_exception=True)
+        serializer = serializer_class(data=body)
+        serializer.is_valid(raise_exception=True)
     except ValidationError:
         return None
-    said = reader.validated_data
+    data = serializer.validated_data
     account = (
         Account.objects.select_related("plan")
-        .filter(slug=said["account"], locked_at=None)
+        .filter(slug=data["account"], locked_at=None)
         .first()
     )
-    return Told(account, said, request) if account else None
+    return BrowserCall(account, data, request) if account else None
 
 
-def nothing() -> HttpResponse:
-    """The one answer to sales and customers, stored or not."""
-    response = HttpResponse(status=DONE)
+def no_content_response() -> HttpResponse:
+    """Return 204, the response to conversions and customers, stored or not."""
+    response = HttpResponse(status=NO_CONTENT)
     del response["Content-Type"]
     return response
 
 
-@tracking("click", PageVisit, FormerVisit)
-def track_click(call: Told | None) -> HttpResponse:
-    """A visit; the answer is a new tracking id, whatever is behind it."""
-    vid = new_tracking_id()
+@tracking_view("click", BrowserClickSerializer, PreviousVisitSerializer)
+def track_click(call: BrowserCall | None) -> HttpResponse:
+    """Record a click; return a new tracking id even if nothing is stored."""
+    vid = generate_tracking_id()
     if call is not None:
         vid = record_visit(
             call.account,
-            visit=visit_of(call.said, call.request),
-            former=call.said.get("vid"),
+            visit=build_visit(call.data, call.request),
+            previous_tracking_id=call.data.get("vid"),
             at=timezone.now(),
         )
     return JsonResponse({"vid": vid})
 
 
-@tracking("customer", PageCustomer)
-def track_customer(call: Told | None) -> HttpResponse:
-    """A customer; it belongs to whom the first known coupon or the cookie names."""
+@tracking_view("customer", BrowserCustomerSerializer)
+def track_customer(call: BrowserCall | None) -> HttpResponse:
+    """Create a customer, attributed by the first known coupon or the cookie."""
     if call is not None:
         with suppress(DomainError):
-            register(
-                call.account, registration=registration_of(call), at=timezone.now()
+            create_customer(
+                call.account, data=build_customer_data(call), at=timezone.now()
             )
-    return nothing()
+    return no_content_response()
 
 
-@tracking("conversion", PageSale)
-def track_conversion(call: Told | None) -> HttpResponse:
-    """A sale; known ones and hasty ones are passed over in silence."""
+@tracking_view("conversion", BrowserConversionSerializer)
+def track_conversion(call: BrowserCall | None) -> HttpResponse:
+    """Record a conversion; ignore duplicates and early retries."""
     if call is not None:
-        external_id = call.said.get("external_id")
-        sell(call, None if is_blank(external_id) else external_id)
-    return nothing()
+        external_id = call.data.get("external_id")
+        create_browser_conversion(call, None if is_blank(external_id) else external_id)
+    return no_content_response()
 
 
-def sell(call: Told, external_id: str | None) -> None:
-    """Record the sale, or remember its failure once every transaction is gone."""
-    known = {"source": Origin.BROWSER, "external_id": external_id or ""}
+def create_browser_conversion(call: BrowserCall, external_id: str | None) -> None:
+    """Record the conversion, or store the failed attempt after the rollback."""
+    attempt = Attempt(
+        call.account, origin=ConversionOrigin.BROWSER, external_id=external_id
+    )
     try:
-        failed_before = external_id is not None and admit(call.account, **known)
-        record_conversion(
-            call.account, sale=sale_of(call, external_id), at=timezone.now()
+        attempt.start()
+        create_conversion(
+            call.account,
+            data=build_conversion_data(call, external_id),
+            at=timezone.now(),
         )
-        if failed_before:
-            forget(call.account, **known)
-    except (DuplicateConversion, TooManyAttempts):
+        attempt.succeed()
+    except (DuplicateConversion, TooManyConversionAttempts):
         return
-    except (DomainError, DatabaseError, LookAgain) as failure:
-        if external_id is not None:
-            with suppress(DatabaseError):
-                remember_failure(call.account, **known, message=str(failure))
+    except (DomainError, DatabaseError, ConcurrentUpdate) as failure:
+        attempt.fail(failure)
         if not isinstance(failure, DomainError):
-            raise  # a fault of ours is told: nothing else would say that it is lost
+            raise  # an unexpected failure is reported: the conversion is lost
 
 
-def sale_of(call: Told, external_id: str | None) -> Sale:
-    """What was told, as the service takes it."""
-    said = call.said
-    customer_id = said.get("customer_id")
-    clues = clues_of(
-        call.account, said, customer_id=None if is_blank(customer_id) else customer_id
-    )
-    return Sale(
-        clues=clues,
-        items=items_of(said),
+def build_conversion_data(call: BrowserCall, external_id: str | None) -> ConversionData:
+    """Build the input of the service."""
+    data = call.data
+    customer_id = data.get("customer_id")
+    return ConversionData(
+        parameters=build_tracking_parameters(
+            call.account,
+            data,
+            customer_id=None if is_blank(customer_id) else customer_id,
+        ),
+        line_items=build_line_items(data),
         external_id=external_id,
-        currency=said.get("currency"),
-        meta_data=said.get("meta_data", {}),
-        user_agent=agent_of(call.request),
-        ip=address_of(call.request),
-        order=BROWSER,
-        by_page=True,
+        currency=data.get("currency"),
+        meta_data=data.get("meta_data", {}),
+        user_agent=get_user_agent(call.request),
+        ip=get_client_ip_or_none(call.request),
+        candidate_order=BROWSER_CONVERSION_ORDER,
+        is_browser_sale=True,
     )
 
 
-def registration_of(call: Told) -> Registration:
-    """What was told, as the service takes it."""
-    said = call.said
-    return Registration(
-        customer_id=said["customer_id"],
-        clues=clues_of(call.account, said, customer_id=None),
-        status=said.get("status", "new"),
-        meta_data=said.get("meta_data", {}),
-        user_agent=agent_of(call.request),
-        ip=address_of(call.request),
-        order=REGISTERING_BROWSER,
+def build_customer_data(call: BrowserCall) -> CustomerData:
+    """Build the input of the service."""
+    data = call.data
+    return CustomerData(
+        customer_id=data["customer_id"],
+        parameters=build_tracking_parameters(call.account, data, customer_id=None),
+        status=data.get("status", "new"),
+        meta_data=data.get("meta_data", {}),
+        user_agent=get_user_agent(call.request),
+        ip=get_client_ip_or_none(call.request),
+        order=BROWSER_CUSTOMER_ORDER,
     )

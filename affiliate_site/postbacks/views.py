@@ -1,224 +1,258 @@
-"""Server-to-server postbacks 1.7: four stories, by GET or by POST (contract 4)."""
+"""Server-to-server postbacks 1.7: four operations, by GET or POST.
+
+Rules: docs/api-contract.md, section 4.
+"""
 
 from typing import ClassVar
 
-from affiliate_site.api.clues import demand
-from affiliate_site.api.errors import Flaw, Prefetched
+from affiliate_site.api.conversion_serializers import (
+    ConversionInputSerializer,
+    build_conversion_data,
+)
+from affiliate_site.api.errors import FieldError, PrefetchNotAllowed
 from affiliate_site.api.fields import (
-    Currency,
-    Flag,
-    KnownAmount,
-    Lookup,
-    Text,
+    CurrencyAmountField,
+    CurrencyField,
+    StrictBooleanField,
+    TextField,
+    TrimmedTextField,
 )
-from affiliate_site.api.filters import NO_STATUS
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.maps import MetaData
-from affiliate_site.api.resources.conversions import ConversionViewSet
+from affiliate_site.api.filters import INVALID_STATUS
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.map_fields import MetaDataField
+from affiliate_site.api.parsing import StrictJSONParser
+from affiliate_site.api.permissions import PlanAndRolePermission
+from affiliate_site.api.resources.conversions import BaseConversionViewSet
 from affiliate_site.api.resources.customers import (
-    CustomerInput,
-    CustomerViewSet,
-    registration_of,
+    BaseCustomerViewSet,
+    CustomerInputSerializer,
+    build_customer_data,
 )
-from affiliate_site.api.sales import SaleInput, sale_of
-from affiliate_site.api.shapes.sales import ConversionShape
-from affiliate_site.api.shapes.visitors import CustomerShape
+from affiliate_site.api.tracking_fields import require_parameters
 from affiliate_site.api.viewsets import TenantViewSet
-from affiliate_site.postbacks.reading import from_query, is_prefetch, refuse_odd_text
-from payouts.errors import CurrencyIsKept
-from payouts.models.commissions import Status
-from payouts.services.recording import record_conversion
-from payouts.services.revising import change_conversion, conversion_known_as
-from tracking.attribution import POSTBACK, REGISTERING_POSTBACK
-from tracking.models.conversions import Origin
-from tracking.models.customers import Status as CustomerStatus
+from affiliate_site.postbacks.query_parsing import (
+    is_prefetch,
+    parse_query,
+    validate_query_text,
+)
+from payouts.errors import CurrencyNotEditable
+from payouts.models.commissions import CommissionStatus
+from payouts.services.conversion_creation import create_conversion
+from payouts.services.conversion_updates import (
+    get_conversion_by_external_id,
+    update_conversion,
+)
+from tracking.attribution import POSTBACK_CONVERSION_ORDER, POSTBACK_CUSTOMER_ORDER
+from tracking.models.conversions import ConversionOrigin
+from tracking.models.customers import CustomerStatus
 from tracking.services.customers import (
-    customer_known_as,
-    follow_up_customer,
-    register,
+    create_customer,
+    get_customer_by_customer_id,
+    update_customer_from_postback,
 )
 
 
-class FirstOfList(Lookup):
-    """Text; of a comma list the first entry."""
+class FirstOfListField(TrimmedTextField):
+    """Text; of a comma-separated list the first item."""
 
-    def prepared(self, text):
-        return super().prepared(super().prepared(text).partition(",")[0])
+    def normalize(self, text):
+        return super().normalize(super().normalize(text).partition(",")[0])
 
 
-class Decision(Lookup):
-    """What becomes of all commissions of a sale."""
+class CommissionStatusField(TrimmedTextField):
+    """The status to set on all commissions of a conversion."""
 
-    choices = (Status.APPROVED, Status.DISAPPROVED, Status.PENDING)
-    form: ClassVar = {"enum": [choice.value for choice in choices]}
+    choices = (
+        CommissionStatus.APPROVED,
+        CommissionStatus.DISAPPROVED,
+        CommissionStatus.PENDING,
+    )
+    base_schema_extra: ClassVar = {"enum": [choice.value for choice in choices]}
 
     def to_internal_value(self, data):
-        word = super().to_internal_value(data)
-        if word not in self.choices:
+        status = super().to_internal_value(data)
+        if status not in self.choices:
             values = ", ".join(f"'{choice}'" for choice in self.choices)
-            raise Flaw(NO_STATUS, value=word, values=values)
-        return word
+            raise FieldError(INVALID_STATUS, value=status, values=values)
+        return status
 
 
-class SaleTold(SaleInput):
-    """A sale, who brought it, and perhaps its decision."""
+class ConversionPostbackSerializer(ConversionInputSerializer):
+    """A conversion with tracking parameters and an optional status."""
 
-    aliases = {**SaleInput.aliases, "commission_types": "commission_type"}
+    aliases = {
+        **ConversionInputSerializer.aliases,
+        "commission_types": "commission_type",
+    }
 
-    external_id = Text()
-    commission_type = FirstOfList(required=False)
-    override_max_cookie_time = Flag(required=False)
-    status = Decision(required=False)
+    external_id = TextField()
+    commission_type = FirstOfListField(required=False)
+    override_max_cookie_time = StrictBooleanField(required=False)
+    status = CommissionStatusField(required=False)
 
 
-class SameCurrency(Lookup):
-    """The currency that the sale is in, any case; the context's."""
+class SameCurrencyField(TrimmedTextField):
+    """The currency of the conversion (`context["currency"]`), in any case."""
 
-    form: ClassVar = Currency.form
+    base_schema_extra: ClassVar = CurrencyField.base_schema_extra
 
     def to_internal_value(self, data):
         text = super().to_internal_value(data)
         if text.upper() != self.context["currency"]:
-            raise Flaw(CurrencyIsKept.message)
+            raise FieldError(CurrencyNotEditable.message)
         return text
 
 
-class SaleNamed(Input):
-    """Which sale."""
+class ConversionExternalIdSerializer(InputSerializer):
+    """The external id of a conversion."""
 
-    external_id = Text()
-
-
-class SaleFollowUp(SaleNamed):
-    """What became of a sale; its commissions follow the amount unless told not to."""
-
-    amount = KnownAmount(required=False)
-    currency = SameCurrency(required=False)
-    meta_data = MetaData(required=False)
-    status = Decision(required=False)
-    recalculate_commissions = Flag(required=False)
+    external_id = TextField()
 
 
-class CustomerTold(CustomerInput):
-    """A customer, and who brought it."""
+class ConversionPostbackUpdateSerializer(ConversionExternalIdSerializer):
+    """Changes of a conversion; by default its commissions are recalculated."""
 
-    override_max_cookie_time = Flag(required=False)
-
-
-class CustomerNamed(Input):
-    """Which customer."""
-
-    customer_id = Text()
+    amount = CurrencyAmountField(required=False)
+    currency = SameCurrencyField(required=False)
+    meta_data = MetaDataField(required=False)
+    status = CommissionStatusField(required=False)
+    recalculate_commissions = StrictBooleanField(required=False)
 
 
-class CustomerFollowUp(CustomerNamed):
-    """What became of a customer."""
+class CustomerPostbackSerializer(CustomerInputSerializer):
+    """A customer with tracking parameters."""
 
-    meta_data = MetaData(required=False)
-    status = Lookup(required=False, form={"enum": CustomerStatus.values})
+    override_max_cookie_time = StrictBooleanField(required=False)
 
 
-class Postback(TenantViewSet):
-    """GET with a query, or POST with an object; nothing else, and no limit."""
+class CustomerIdSerializer(InputSerializer):
+    """The customer id of a customer."""
+
+    customer_id = TextField()
+
+
+class CustomerPostbackUpdateSerializer(CustomerIdSerializer):
+    """Changes of a customer."""
+
+    meta_data = MetaDataField(required=False)
+    status = TrimmedTextField(
+        required=False, schema_extra={"enum": CustomerStatus.values}
+    )
+
+
+class PostbackParser(StrictJSONParser):
+    """Parses the query of a GET and the JSON body of a POST."""
+
+    def parse(self, stream, media_type=None, parser_context=None):
+        if stream.method == "GET":
+            return parse_query(stream.GET)
+        return super().parse(stream, media_type, parser_context)
+
+
+class PostbackPermission(PlanAndRolePermission):
+    """Requires write permission for GET too."""
+
+    def get_verb(self, request, view):
+        return "add" if view.action == "create" else "change"
+
+
+class BasePostbackViewSet(TenantViewSet):
+    """GET with a query or POST with an object; no rate limit."""
 
     http_method_names = ["get", "post", "options"]
-    rates = {}
-    query = {}
-    filters = {}
-    tracks = ("create", "follow_up")
-    acts = {"create": "add", "follow_up": "change"}
+    parser_classes = (PostbackParser,)
+    permission_classes = (PostbackPermission,)
+    tracking_actions = ("create", "follow_up")
 
     def initial(self, request, *args, **kwargs):
-        """Whoever only looks ahead is refused, right after the method."""
-        if request.method in self.allowed_methods and is_prefetch(self.plain_request):
-            raise Prefetched
+        """Reject prefetches, right after the check of the method."""
+        if request.method in self.allowed_methods and is_prefetch(request):
+            raise PrefetchNotAllowed
         super().initial(request, *args, **kwargs)
 
-    def reads_body(self):
-        return self.request.method == "POST"
+    def validate_as(self, serializer_class, data, **context):
+        """Validate the query text first: invalid text is a field error."""
+        self.validate_query_text()
+        return super().validate_as(serializer_class, data, **context)
 
-    def take_in(self):
-        """A GET says in its query what a POST says in its body."""
-        if self.reads_body():
-            super().take_in()
-        else:
-            self.body = from_query(self.plain_request.GET)
-
-    def read_as(self, declaration, data, **context):
-        """Fields are read when it is their turn, and odd text is a flaw of a field."""
-        self.refuse_odd_text()
-        return super().read_as(declaration, data, **context)
-
-    def refuse_odd_text(self, *names):
-        if not self.reads_body():
-            refuse_odd_text(self.plain_request, *names)
+    def validate_query_text(self, *names):
+        if self.request.method == "GET":
+            validate_query_text(self.request, *names)
 
 
-class ConversionPostback(Postback, ConversionViewSet):
-    """Contract 4: con/c and con/u."""
+class ConversionPostbackViewSet(BasePostbackViewSet, BaseConversionViewSet):
+    """`con/c/` and `con/u/`."""
 
-    source = Origin.POSTBACK
-    reads = {"create": SaleTold, "follow_up": SaleFollowUp}
-    conflicts = ("create", "follow_up")
-    answers = {"create": ConversionShape, "follow_up": ConversionShape}
+    origin = ConversionOrigin.POSTBACK
+    serializer_classes = {
+        "create": ConversionPostbackSerializer,
+        "follow_up": ConversionPostbackUpdateSerializer,
+    }
+    conflict_actions = ("create", "follow_up")
 
     def create(self, request):
-        """Record a sale, decided or not; refused, nothing is stored."""
-        demand(self.body, "external_id")
-        self.refuse_odd_text("external_id")
-        external_id = self.admit_sale()
-        said = self.read()
-        conversion = record_conversion(
+        """Create a conversion, optionally with a status; on error nothing is stored."""
+        require_parameters(self.body, "external_id")
+        self.validate_query_text("external_id")
+        attempt = self.start_attempt()
+        data = self.validate_body()
+        conversion = create_conversion(
             self.account,
-            sale=sale_of(said, said, external_id, order=POSTBACK),
-            status=said.get("status"),
+            data=build_conversion_data(
+                data, data, attempt.external_id, order=POSTBACK_CONVERSION_ORDER
+            ),
+            status=data.get("status"),
             at=self.at,
         )
-        self.forget_failure()
-        return self.shown(conversion.pk)
+        attempt.succeed()
+        return self.render_conversion(conversion.pk)
 
     def follow_up(self, request):
-        """Tell what became of a sale: another amount, its decision; all or nothing."""
-        demand(self.body, "external_id")
-        named = self.read_as(SaleNamed, self.body)
-        conversion = conversion_known_as(self.account, named["external_id"])
-        said = self.read(currency=conversion.currency)
-        change_conversion(
+        """Change amount, meta data and status of a conversion, all or nothing."""
+        require_parameters(self.body, "external_id")
+        key = self.validate_as(ConversionExternalIdSerializer, self.body)
+        conversion = get_conversion_by_external_id(self.account, key["external_id"])
+        data = self.validate_body(currency=conversion.currency)
+        update_conversion(
             self.account,
             conversion_id=conversion.pk,
-            changes={key: said[key] for key in ("amount", "meta_data") if key in said},
-            recalculate=said.get("recalculate_commissions", True),
-            status=said.get("status"),
+            changes={
+                name: data[name] for name in ("amount", "meta_data") if name in data
+            },
+            should_recalculate=data.get("recalculate_commissions", True),
+            status=data.get("status"),
             at=self.at,
         )
-        return self.shown(conversion.pk)
+        return self.render_conversion(conversion.pk)
 
 
-class CustomerPostback(Postback, CustomerViewSet):
-    """Contract 4: cus/c and cus/u."""
+class CustomerPostbackViewSet(BasePostbackViewSet, BaseCustomerViewSet):
+    """`cus/c/` and `cus/u/`."""
 
-    reads = {"create": CustomerTold, "follow_up": CustomerFollowUp}
-    answers = {"create": CustomerShape, "follow_up": CustomerShape}
+    serializer_classes = {
+        "create": CustomerPostbackSerializer,
+        "follow_up": CustomerPostbackUpdateSerializer,
+    }
 
     def create(self, request):
-        """Register a customer; it belongs to whom the highest clue names, for ever."""
-        demand(self.body, "customer_id")
-        said = self.read()
-        registration = registration_of(said, said, order=REGISTERING_POSTBACK)
-        customer = register(self.account, registration=registration, at=self.at)
-        return self.shown(customer.public_id)
+        """Create a customer; its attribution is permanent."""
+        require_parameters(self.body, "customer_id")
+        data = self.validate_body()
+        customer_data = build_customer_data(data, data, order=POSTBACK_CUSTOMER_ORDER)
+        customer = create_customer(self.account, data=customer_data, at=self.at)
+        return self.render_customer(customer.public_id)
 
     def follow_up(self, request):
-        """Tell what became of a customer: canceled or not, other meta data."""
-        demand(self.body, "customer_id")
-        named = self.read_as(CustomerNamed, self.body)
-        customer = customer_known_as(self.account, named["customer_id"])
-        said = self.read()
-        follow_up_customer(
+        """Cancel or restore a customer, change its meta data."""
+        require_parameters(self.body, "customer_id")
+        key = self.validate_as(CustomerIdSerializer, self.body)
+        customer = get_customer_by_customer_id(self.account, key["customer_id"])
+        data = self.validate_body()
+        update_customer_from_postback(
             self.account,
             customer=customer,
-            status=said.get("status"),
-            meta_data=said.get("meta_data"),
+            status=data.get("status"),
+            meta_data=data.get("meta_data"),
             at=self.at,
         )
-        return self.shown(customer.public_id)
+        return self.render_customer(customer.public_id)

@@ -1,4 +1,7 @@
-"""One call to a receiver: signed, to a checked address, ten seconds in all."""
+"""One webhook request: signed, to a validated IP address, ten seconds in total.
+
+Rules: docs/api-contract.md, sections 6.2 and 6.3.
+"""
 
 import socket
 import threading
@@ -13,180 +16,201 @@ import httpx
 from django.conf import settings
 from standardwebhooks import Webhook
 
-from accounts.errors import OddUrl
+from accounts.errors import InvalidUrl
 from accounts.models.webhooks import Delivery
-from accounts.services.deliveries import Outcome
-from accounts.targets import PORTS, Target, in_brackets, target_of
-from affiliate_site.webhooks.addresses import Unreachable, addresses_of
+from accounts.services.deliveries import DeliveryResult
+from accounts.url_safety import DEFAULT_PORTS, ParsedUrl, format_host, parse_url
+from affiliate_site.webhooks.address_resolution import (
+    HostUnreachable,
+    resolve_addresses,
+)
 
-SECONDS = 10  # contract 6.3: name, connection, answer, all of it
-NO_TIME = 0.001  # seconds; none at all would mean without a limit
-READ_AT_MOST = 64 * 1024
-REMEMBERED = 2 * 1024
-TOO_SLOW = f"no whole answer within {SECONDS} s"
-AGENT = "Affiliate-Site-Webhooks"
+TIMEOUT_SECONDS = 10  # of the whole request: name resolution, connection, response
+MIN_TIMEOUT_SECONDS = 0.001  # a timeout of 0 would mean no timeout
+MAX_RESPONSE_BYTES = 64 * 1024
+MAX_STORED_RESPONSE_BYTES = 2 * 1024
+TIMEOUT_ERROR = f"no whole answer within {TIMEOUT_SECONDS} s"
+USER_AGENT = "Affiliate-Site-Webhooks"
 SUCCESS = range(200, 300)
 REDIRECT = range(300, 400)
 
 Headers = list[tuple[str, str]]
 
 
-def send(delivery: Delivery, *, at: datetime) -> Outcome:
-    """Call the receiver of a delivery. Nothing is asked of the database."""
-    endpoint, until = delivery.endpoint, monotonic() + SECONDS
+def send_delivery(delivery: Delivery, *, at: datetime) -> DeliveryResult:
+    """Send a delivery to its endpoint. Performs no database query."""
+    endpoint, deadline = delivery.endpoint, monotonic() + TIMEOUT_SECONDS
     try:
         url = delivery.url or endpoint.url
-        target = target_of(url, excused=settings.WEBHOOK_ALLOWED_HOSTS)
-        addresses = addresses_of(target, seconds=SECONDS)
-    except (OddUrl, Unreachable) as refusal:
-        return Outcome(trouble=str(refusal))
-    line = Line(addresses, until)
+        target = parse_url(url, allowed_hosts=settings.WEBHOOK_ALLOWED_HOSTS)
+        addresses = resolve_addresses(target, timeout_seconds=TIMEOUT_SECONDS)
+    except (InvalidUrl, HostUnreachable) as error:
+        return DeliveryResult(error=str(error))
+    backend = DeadlineBackend(addresses, deadline)
     if endpoint.affiliate:
-        return call(target, line, method=endpoint.method)
-    headers = headers_of(delivery, at=at)
-    return call(target, line, headers=headers, body=bytes(delivery.body))
+        return send_request(target, backend, method=endpoint.method)
+    headers = build_headers(delivery, at=at)
+    return send_request(target, backend, headers=headers, body=bytes(delivery.body))
 
 
-def headers_of(delivery: Delivery, *, at: datetime) -> Headers:
-    """Contract 6.2; the signatures of both secrets for a day after a rotation."""
-    body, webhook_id = bytes(delivery.body).decode(), delivery.webhook_id
+def build_headers(delivery: Delivery, *, at: datetime) -> Headers:
+    """Return the headers; for a day after a rotation, with two signatures."""
+    body, message_id = bytes(delivery.body).decode(), delivery.message_id
     signatures = [
-        Webhook(secret).sign(webhook_id, at, body)
-        for secret in delivery.endpoint.secrets(at=at)
+        Webhook(secret).sign(message_id, at, body)
+        for secret in delivery.endpoint.get_signing_secrets(at=at)
     ]
     return [
         ("Content-Type", "application/json"),
-        ("webhook-id", webhook_id),
+        ("webhook-id", message_id),
         ("webhook-timestamp", str(int(at.timestamp()))),
         ("webhook-signature", " ".join(signatures)),
         ("webhook-event", delivery.event.kind),
     ]
 
 
-def call(
-    target: Target,
-    line: "Line",
+def send_request(
+    target: ParsedUrl,
+    backend: "DeadlineBackend",
     *,
     method: str = "POST",
     headers: Sequence[tuple[str, str]] = (),
     body: bytes = b"",
-) -> Outcome:
-    """Call over this line, by the name that the URL has."""
-    status, answer, trouble = None, b"", ""
+) -> DeliveryResult:
+    """Send a request through the backend; `Host` and TLS use the name in the URL."""
+    status, content, error = None, b"", ""
     try:
-        with line.timed(), _asked(target, line, method, headers, body) as response:
-            status = response.status  # known, whatever becomes of the rest
-            answer = _beginning(response)
+        with (
+            backend.run_timer(),
+            _open_response(target, backend, method, headers, body) as response,
+        ):
+            status = response.status  # kept even if reading the body fails
+            content = _read_response(response)
     except (httpcore.ReadTimeout, httpcore.WriteTimeout):
-        trouble = TOO_SLOW  # the limit on one read was met just before the cut
-    except (httpcore.NetworkError, httpcore.TimeoutException) as error:
-        trouble = f"no connection: {error or type(error).__name__}"
-    except httpcore.ProtocolError as error:
-        trouble = f"not HTTP: {error}"
-    text = answer[:REMEMBERED].decode(errors="replace").replace("\x00", "\ufffd")
-    return Outcome(status, text, line.cut_short or trouble or _fault_of(status))
+        error = TIMEOUT_ERROR  # the timeout of one read ended before the timer
+    except (httpcore.NetworkError, httpcore.TimeoutException) as exception:
+        error = f"no connection: {exception or type(exception).__name__}"
+    except httpcore.ProtocolError as exception:
+        error = f"not HTTP: {exception}"
+    text = (
+        content[:MAX_STORED_RESPONSE_BYTES]
+        .decode(errors="replace")
+        .replace("\x00", "\ufffd")
+    )
+    return DeliveryResult(
+        status, text, backend.timeout_error or error or _get_status_error(status)
+    )
 
 
-class Line(httpcore.SyncBackend):
-    """A connection to an address that was looked at, cut when the time is over.
+class DeadlineBackend(httpcore.SyncBackend):
+    """Connects to validated addresses only and closes the connection at a deadline.
 
-    A receiver that sends a byte now and then never meets a limit on one read, and the
-    limit is on the whole call: so the line is cut from outside.
+    The timeouts of httpcore apply to single reads and writes, so a slow receiver could
+    keep a request open without end. A timer thread limits the whole request instead.
     """
 
-    def __init__(self, addresses: Sequence[str], until: float) -> None:
+    def __init__(self, addresses: Sequence[str], deadline: float) -> None:
         self.addresses = addresses
-        self.until = until  # of the monotonic clock
-        self.over = False
-        self.ends: list[socket.socket] = []
+        self.deadline = deadline  # in seconds of `time.monotonic`
+        self.has_timed_out = False
+        self.sockets: list[socket.socket] = []
 
     @property
-    def cut_short(self) -> str:
-        """What to say of a call that was cut; empty where it was not."""
-        return TOO_SLOW if self.over else ""
+    def timeout_error(self) -> str:
+        """The error of a request that reached the deadline, else empty."""
+        return TIMEOUT_ERROR if self.has_timed_out else ""
 
     @property
-    def left(self) -> float:
-        """Seconds that are left."""
-        return max(self.until - monotonic(), NO_TIME)
+    def remaining_seconds(self) -> float:
+        """Seconds until the deadline, never 0."""
+        return max(self.deadline - monotonic(), MIN_TIMEOUT_SECONDS)
 
     @contextmanager
-    def timed(self) -> Iterator[None]:
-        """The time in which the call has to be done."""
-        timer = threading.Timer(self.left, self.cut)
+    def run_timer(self) -> Iterator[None]:
+        """Close the connections at the deadline, or when the block ends."""
+        timer = threading.Timer(self.remaining_seconds, self.close_connections)
         timer.daemon = True
         timer.start()
         try:
             yield
         finally:
             timer.cancel()
-            for end in self.ends:
-                end.close()
+            for connection in self.sockets:
+                connection.close()
 
-    def cut(self) -> None:
-        """End whatever is being read or written."""
-        self.over = True
-        for end in self.ends:
+    def close_connections(self) -> None:
+        """Shut the sockets down: pending reads and writes fail."""
+        self.has_timed_out = True
+        for connection in self.sockets:
             with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
     def connect_tcp(self, host, port, timeout=None, *args, **kwargs):
-        """Connect to the first address that answers, whatever the name is by now."""
-        refusal = httpcore.ConnectError(f"{host} has no address")
+        """Connect to the first reachable address, without resolving `host` again."""
+        last_error: httpcore.ConnectError | httpcore.ConnectTimeout
+        last_error = httpcore.ConnectError(f"{host} has no address")
         for address in self.addresses:
             try:
-                stream = super().connect_tcp(address, port, self.left, *args, **kwargs)
+                stream = super().connect_tcp(
+                    address, port, self.remaining_seconds, *args, **kwargs
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                refusal = error
+                last_error = error
                 continue
-            # A second handle: TLS takes the first one for its own.
-            self.ends.append(stream.get_extra_info("socket").dup())
-            if self.over:
-                self.cut()
+            # A duplicate: TLS takes over the original socket object.
+            self.sockets.append(stream.get_extra_info("socket").dup())
+            if self.has_timed_out:
+                self.close_connections()
             return stream
-        raise refusal
+        raise last_error
 
 
 @contextmanager
-def _asked(
-    target: Target,
-    line: Line,
+def _open_response(
+    target: ParsedUrl,
+    backend: DeadlineBackend,
     method: str,
     headers: Sequence[tuple[str, str]],
     body: bytes,
 ) -> Iterator[httpcore.Response]:
-    pool = httpcore.ConnectionPool(network_backend=line, ssl_context=_certificates())
+    pool = httpcore.ConnectionPool(
+        network_backend=backend, ssl_context=_get_ssl_context()
+    )
     url = httpcore.URL(
         scheme=target.scheme.encode(),
         host=target.host.encode(),
         port=target.port,
         target=target.path.encode(),
     )
-    limit = dict.fromkeys(("connect", "read", "write"), line.left)
-    place = in_brackets(target.host)
-    if target.port != PORTS[target.scheme]:
-        place = f"{place}:{target.port}"
-    told = [("Host", place), ("User-Agent", AGENT), *headers]
+    timeouts = dict.fromkeys(("connect", "read", "write"), backend.remaining_seconds)
+    host = format_host(target.host)
+    if target.port != DEFAULT_PORTS[target.scheme]:
+        host = f"{host}:{target.port}"
+    all_headers = [("Host", host), ("User-Agent", USER_AGENT), *headers]
     with (
         pool,
         pool.stream(
-            method, url, headers=told, content=body, extensions={"timeout": limit}
+            method,
+            url,
+            headers=all_headers,
+            content=body,
+            extensions={"timeout": timeouts},
         ) as response,
     ):
         yield response
 
 
-def _beginning(response: httpcore.Response) -> bytes:
-    """The answer, up to the limit; what comes after is left unread."""
-    read = b""
-    for part in response.iter_stream():
-        read += part
-        if len(read) >= READ_AT_MOST:
+def _read_response(response: httpcore.Response) -> bytes:
+    """Read the body up to `MAX_RESPONSE_BYTES`; the rest is not read."""
+    content = b""
+    for chunk in response.iter_stream():
+        content += chunk
+        if len(content) >= MAX_RESPONSE_BYTES:
             break
-    return read
+    return content
 
 
-def _fault_of(status: int | None) -> str:
+def _get_status_error(status: int | None) -> str:
     if status in SUCCESS:
         return ""
     if status in REDIRECT:
@@ -195,6 +219,6 @@ def _fault_of(status: int | None) -> str:
 
 
 @cache
-def _certificates():
-    """Whom we trust, read once: the file that SSL_CERT_FILE names, else certifi's."""
+def _get_ssl_context():
+    """Load the trusted certificates once: `SSL_CERT_FILE`, or those of certifi."""
     return httpx.create_ssl_context()

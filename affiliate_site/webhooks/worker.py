@@ -1,4 +1,7 @@
-"""The worker that sends what is due: one thread asks the database, the others call."""
+"""The delivery worker: one thread uses the database, a thread pool sends requests.
+
+Design: docs/reliability.md, section 6.
+"""
 
 import logging
 import threading
@@ -11,114 +14,134 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from accounts.models.webhooks import Delivery, WebhookEndpoint
-from accounts.services.deliveries import Outcome, claim, due_endpoints, record
-from affiliate_site.webhooks.sending import send
+from accounts.services.deliveries import (
+    DeliveryResult,
+    claim_deliveries,
+    list_due_endpoints,
+    record_delivery_result,
+)
+from affiliate_site.webhooks.sending import send_delivery
 
 logger = logging.getLogger(__name__)
 
-HANDS = 32  # calls at once
-PER_ENDPOINT = 4  # of them to one receiver, while half of the hands are free; then one
-FOR_THE_FAILING = 8  # of them to receivers whose last call failed, one each
-OF_ONE_ACCOUNT = 2  # of those
-PAUSE = 1.0  # seconds between two looks when nothing is due
+# Limits of concurrent calls.
+MAX_CONCURRENCY = 32
+MAX_CALLS_PER_ENDPOINT = 4  # while more than half of all slots are free; else one
+MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # whose last call failed; one per endpoint
+MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
+POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
 
-Told = Callable[[Delivery, Outcome], None]
+ResultCallback = Callable[[Delivery, DeliveryResult], None]
 
 
-class Worker:
-    """Sends what is due until it is stopped. Several may run: each claims its own.
+class DeliveryWorker:
+    """Sends due deliveries until it is stopped.
 
-    A receiver that is slow holds a few hands at most, one that is dead a single one:
-    the others are served meanwhile.
+    Several workers can run at once: each claims its deliveries. A slow endpoint
+    occupies a few slots and a failing one a single slot, so that the others are served.
     """
 
-    def __init__(self, tell: Told) -> None:
-        self.tell = tell
-        self.until: datetime | None = None
+    def __init__(self, on_result: ResultCallback) -> None:
+        self.on_result = on_result
+        self.due_before: datetime | None = None
         self.stopping = threading.Event()
-        self.in_hand: dict[Future[Outcome], Delivery] = {}
+        self.calls_in_progress: dict[Future[DeliveryResult], Delivery] = {}
 
     def stop(self, *_signal: object) -> None:
-        """Take nothing more; what is in hand is finished and written down."""
+        """Claim nothing more; calls in progress are completed and recorded."""
         self.stopping.set()
 
-    def run(self, *, until: datetime | None = None) -> None:
-        """Work until stopped or, with `until`, until nothing is left that was due
-        then."""
-        self.until = until
-        with ThreadPoolExecutor(HANDS) as hands:
+    def run(self, *, due_before: datetime | None = None) -> None:
+        """Work until stopped or, with `due_before`, until all deliveries that were due
+        at that time have been attempted."""
+        self.due_before = due_before
+        with ThreadPoolExecutor(MAX_CONCURRENCY) as executor:
             while not self.stopping.is_set():
-                with self.patience():
-                    self.take(hands, due=until or timezone.now())
-                if self.in_hand:
-                    self.finish(timeout=PAUSE)
-                elif until:
+                with self.retry_on_database_error():
+                    self.start_due_deliveries(
+                        executor, due=due_before or timezone.now()
+                    )
+                if self.calls_in_progress:
+                    self.record_finished_calls(timeout_seconds=POLL_INTERVAL_SECONDS)
+                elif due_before:
                     break
                 else:
-                    self.stopping.wait(PAUSE)
-            while self.in_hand:
-                self.finish(timeout=None)
+                    self.stopping.wait(POLL_INTERVAL_SECONDS)
+            while self.calls_in_progress:
+                self.record_finished_calls(timeout_seconds=None)
 
-    def take(self, hands: ThreadPoolExecutor, *, due: datetime) -> None:
-        """Claim as much as there are free hands for, and start calling."""
-        if len(self.in_hand) == HANDS:
+    def start_due_deliveries(
+        self, executor: ThreadPoolExecutor, *, due: datetime
+    ) -> None:
+        """Claim as many deliveries as there are free slots, and start the calls."""
+        if len(self.calls_in_progress) == MAX_CONCURRENCY:
             return
-        for endpoint in due_endpoints(at=due):
+        for endpoint in list_due_endpoints(at=due):
             now = timezone.now()
-            most = self.room_for(endpoint, now=now)
-            if most <= 0:
+            limit = self.get_available_slots(endpoint, now=now)
+            if limit <= 0:
                 continue
-            for delivery in claim(endpoint, most=most, due=due, at=now):
-                call = hands.submit(send, delivery, at=now)
-                self.in_hand[call] = delivery
+            for delivery in claim_deliveries(
+                endpoint, limit=limit, due_before=due, at=now
+            ):
+                call = executor.submit(send_delivery, delivery, at=now)
+                self.calls_in_progress[call] = delivery
 
-    def room_for(self, endpoint: WebhookEndpoint, *, now: datetime) -> int:
-        """How many calls to this receiver may begin now."""
-        calls = self.in_hand.values()
-        free = HANDS - len(calls)
-        busy = sum(it.endpoint_id == endpoint.pk for it in calls)
+    def get_available_slots(self, endpoint: WebhookEndpoint, *, now: datetime) -> int:
+        """Return how many calls to this endpoint may start now."""
+        deliveries = self.calls_in_progress.values()
+        free = MAX_CONCURRENCY - len(deliveries)
+        busy = sum(delivery.endpoint_id == endpoint.pk for delivery in deliveries)
         if endpoint.failing_since is None:
-            most = PER_ENDPOINT if free > HANDS // 2 else 1
-            return min(free, most - busy)
-        if self.until is None and (endpoint.rests_until or now) > now:
+            limit = MAX_CALLS_PER_ENDPOINT if free > MAX_CONCURRENCY // 2 else 1
+            return min(free, limit - busy)
+        if self.due_before is None and (endpoint.backoff_until or now) > now:
             return 0
-        failing = [it for it in calls if it.endpoint.failing_since is not None]
-        of_the_account = sum(it.account_id == endpoint.account_id for it in failing)
+        failing = [
+            delivery
+            for delivery in deliveries
+            if delivery.endpoint.failing_since is not None
+        ]
+        failing_of_account = sum(
+            delivery.account_id == endpoint.account_id for delivery in failing
+        )
         return min(
             free,
-            FOR_THE_FAILING - len(failing),
-            OF_ONE_ACCOUNT - of_the_account,
+            MAX_CALLS_TO_FAILING_ENDPOINTS - len(failing),
+            MAX_FAILING_CALLS_PER_ACCOUNT - failing_of_account,
             1 - busy,
         )
 
-    def finish(self, *, timeout: float | None) -> None:
-        """Write down how the calls went that are done."""
-        done, _ = wait(self.in_hand, timeout, return_when=FIRST_COMPLETED)
+    def record_finished_calls(self, *, timeout_seconds: float | None) -> None:
+        """Record the results of completed calls; wait for one of them."""
+        done, _ = wait(
+            self.calls_in_progress, timeout_seconds, return_when=FIRST_COMPLETED
+        )
         for call in done:
-            delivery = self.in_hand.pop(call)
-            outcome = outcome_of(call)
-            with self.patience():
-                record(delivery, outcome, at=timezone.now())
-                self.tell(delivery, outcome)
+            delivery = self.calls_in_progress.pop(call)
+            result = get_result(call)
+            with self.retry_on_database_error():
+                record_delivery_result(delivery, result, at=timezone.now())
+                self.on_result(delivery, result)
 
     @contextmanager
-    def patience(self) -> Iterator[None]:
-        """A database that fails for a moment stops no worker that goes on: what was
-        not written down is sent once more after its lease."""
+    def retry_on_database_error(self) -> Iterator[None]:
+        """Survive a temporary database failure, except with `due_before`: deliveries
+        without a recorded result are sent again after their lease."""
         try:
             yield
         except DatabaseError:
-            if self.until:
+            if self.due_before:
                 raise
-            logger.exception("What is due could not be read or written")
+            logger.exception("Due deliveries could not be read or written")
             if not connection.in_atomic_block:
-                connection.close()  # the next question opens another
+                connection.close()  # the next query opens a new connection
 
 
-def outcome_of(call: Future[Outcome]) -> Outcome:
-    """How a call went; a fault of ours is a failed try, and stops no other delivery."""
+def get_result(call: Future[DeliveryResult]) -> DeliveryResult:
+    """Return the result of a call; an unexpected exception is a failed attempt."""
     error = call.exception()
     if error is None:
         return call.result()
     logger.error("A webhook could not be called", exc_info=error)
-    return Outcome(trouble=f"our own fault, see the log: {type(error).__name__}")
+    return DeliveryResult(error=f"our own fault, see the log: {type(error).__name__}")

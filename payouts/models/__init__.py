@@ -1,8 +1,10 @@
-"""Names handed on, so that Django finds them; code imports from their own modules."""
+"""Models of payouts, imported for Django; code imports them from their modules."""
 
+from payouts.models.allocations import PaymentAllocation
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.models.commissions import Commission
+from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.models.ledger import LedgerAccount, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 
@@ -10,10 +12,13 @@ __all__ = [
     "Bonus",
     "Commission",
     "CommissionType",
+    "DailyLandingPageClicks",
+    "DailyStats",
     "GroupRate",
     "LedgerAccount",
     "Level",
     "Payment",
+    "PaymentAllocation",
     "PayoutMethod",
     "Transfer",
 ]

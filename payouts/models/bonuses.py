@@ -1,4 +1,4 @@
-"""Bonus: a goal for a calendar period, and what reaching it earns."""
+"""Bonus: a goal for a calendar period, and the reward for reaching it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import TenantModel, TenantQuerySet
 from payouts.models.commission_types import RateKind
 from tracking.amounts import AmountField
 from tracking.models.programs import Program
 
 
 class GoalType(models.TextChoices):
-    """What is counted: sales, or what they came to."""
+    """What the goal measures: the number of conversions, or their total amount."""
 
     CONVERSIONS = "conversions"
     CONVERSION_AMOUNT = "conversion_amount"
 
 
-class Period(models.TextChoices):
-    """For how long it is counted: calendar periods in UTC, weeks from Monday."""
+class BonusPeriod(models.TextChoices):
+    """The period of a goal: calendar periods in UTC; weeks start on Monday."""
 
     WEEK = "week"
     MONTH = "month"
@@ -31,14 +31,14 @@ class Period(models.TextChoices):
     ALL_TIME = "all_time"
 
 
-class BonusQuerySet(OwnedQuerySet["Bonus"]):
+class BonusQuerySet(TenantQuerySet["Bonus"]):
     """Bonuses of one account."""
 
-    def as_defined(self) -> Self:
+    def in_definition_order(self) -> Self:
         return self.order_by("id")
 
-    def as_shown(self) -> models.QuerySet[Bonus, Any]:
-        """The columns that a bonus's shape reads."""
+    def for_representation(self) -> models.QuerySet[Bonus, Any]:
+        """Select the columns that the API's representation reads."""
         return self.values(
             "public_id",
             "title",
@@ -51,12 +51,9 @@ class BonusQuerySet(OwnedQuerySet["Bonus"]):
         )
 
 
-class Bonus(Owned):
-    """A reward for a goal: `value` is a share of the period's total, or an amount."""
+class Bonus(TenantModel):
+    """A reward for a goal: `value` is a percentage of the period's total, or fixed."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="bonuses", db_index=False
-    )
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="+", db_index=False
     )
@@ -64,7 +61,7 @@ class Bonus(Owned):
     title = models.CharField(max_length=255)
     goal_type = models.CharField(max_length=32, choices=GoalType)
     goal = AmountField()
-    period = models.CharField(max_length=16, choices=Period)
+    period = models.CharField(max_length=16, choices=BonusPeriod)
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
     created_at = models.DateTimeField(default=timezone.now)
@@ -72,17 +69,18 @@ class Bonus(Owned):
     objects = BonusQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "bonuses"
         constraints = [
             models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_bonus_per_id"
+                fields=["account", "public_id"], name="unique_bonus_public_id"
             ),
             models.CheckConstraint(
                 condition=Q(goal__gte=0) & Q(value__gte=0),
-                name="a_bonus_is_not_negative",
+                name="bonus_amounts_not_negative",
             ),
         ]
         indexes = [
-            models.Index(fields=["account", "program"], name="bonuses_of_program")
+            models.Index(fields=["account", "program"], name="bonuses_by_program")
         ]
 
     def __str__(self) -> str:

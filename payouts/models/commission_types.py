@@ -1,5 +1,5 @@
-"""CommissionType: what a program pays for a sale; GroupRate: what a group gets instead;
-Level: what the parents of whoever sold get on top."""
+"""Commission rates: CommissionType of a program, GroupRate of an affiliate group in its
+place, and Level for the parents of the affiliate."""
 
 from __future__ import annotations
 
@@ -8,41 +8,38 @@ from typing import Any, Self
 from django.db import models
 from django.db.models import Q
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import TenantModel, TenantQuerySet
 from tracking.amounts import AmountField
 from tracking.models.affiliates import AffiliateGroup
 from tracking.models.programs import Program
 
 
 class RateKind(models.TextChoices):
-    """A share of the sub-amount, or an amount of its own."""
+    """A percentage of the sub-amount, or a fixed amount."""
 
     PERCENTAGE = "percentage"
     FIXED = "fixed"
 
 
-class CommissionTypeQuerySet(OwnedQuerySet["CommissionType"]):
+class CommissionTypeQuerySet(TenantQuerySet["CommissionType"]):
     """Commission types of one account."""
 
-    def as_defined(self) -> Self:
+    def in_definition_order(self) -> Self:
         return self.order_by("id")
 
-    def as_shown(self) -> models.QuerySet[CommissionType, Any]:
-        """The columns that a commission type's shape reads, its group rates apart."""
+    def for_representation(self) -> models.QuerySet[CommissionType, Any]:
+        """Select the columns that the API's representation reads; no group rates."""
         return self.values(
             "id", "title", "identifier", "value", "kind", "is_default", "mlm"
         )
 
 
-class CommissionType(Owned):
+class CommissionType(TenantModel):
     """A rate of a program: `value` is 10 for 10 %, or 10 units of the currency.
 
-    Where `mlm` is off, the parents of whoever sold earn nothing by it.
+    If `mlm` is off, the affiliate's parents earn no level commissions.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="commission_types", db_index=False
-    )
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="commission_types", db_index=False
     )
@@ -51,23 +48,24 @@ class CommissionType(Owned):
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
     is_default = models.BooleanField(default=False)
-    mlm = models.BooleanField(default=True, db_default=True)
+    mlm = models.BooleanField("multi-level", default=True, db_default=True)
 
     objects = CommissionTypeQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "commission_types"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "program", "identifier"],
-                name="one_commission_type_per_identifier",
+                name="unique_commission_type_identifier",
             ),
             models.UniqueConstraint(
                 fields=["account", "program"],
                 condition=Q(is_default=True),
-                name="one_default_commission_type",
+                name="unique_default_commission_type",
             ),
             models.CheckConstraint(
-                condition=Q(value__gte=0), name="a_rate_is_not_negative"
+                condition=Q(value__gte=0), name="commission_type_value_not_negative"
             ),
         ]
 
@@ -75,12 +73,9 @@ class CommissionType(Owned):
         return f"{self.program_id}/{self.identifier}"
 
 
-class GroupRate(Owned):
-    """What the affiliates of a group get in place of a commission type's own rate."""
+class GroupRate(TenantModel):
+    """The rate of a commission type for the affiliates of a group."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="group_rates", db_index=False
-    )
     commission_type = models.ForeignKey(
         CommissionType, models.PROTECT, related_name="+", db_index=False
     )
@@ -90,16 +85,17 @@ class GroupRate(Owned):
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
 
-    objects = OwnedQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "group_rates"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "commission_type", "group"],
-                name="one_rate_per_type_and_group",
+                name="unique_group_rate",
             ),
             models.CheckConstraint(
-                condition=Q(value__gte=0), name="a_group_rate_is_not_negative"
+                condition=Q(value__gte=0), name="group_rate_value_not_negative"
             ),
         ]
 
@@ -107,26 +103,23 @@ class GroupRate(Owned):
         return f"{self.commission_type_id}/{self.group_id}"
 
 
-FIRST_LEVEL = 2  # whoever sold stands on the first
+MIN_PARENT_LEVEL = 2  # level 1 is the affiliate of the conversion
 
 
-class LevelQuerySet(OwnedQuerySet["Level"]):
+class LevelQuerySet(TenantQuerySet["Level"]):
     """Levels of one account."""
 
-    def as_defined(self) -> Self:
+    def in_definition_order(self) -> Self:
         return self.order_by("id")
 
-    def as_shown(self) -> models.QuerySet[Level, Any]:
-        """The columns that a level's shape reads."""
+    def for_representation(self) -> models.QuerySet[Level, Any]:
+        """Select the columns that the API's representation reads."""
         return self.values("level", "title", "kind", "value")
 
 
-class Level(Owned):
-    """What a program pays the parent (2), the parent's parent (3) and so on."""
+class Level(TenantModel):
+    """The rate that a program pays the parent (2), the parent's parent (3) etc."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="levels", db_index=False
-    )
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="+", db_index=False
     )
@@ -138,13 +131,14 @@ class Level(Owned):
     objects = LevelQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "levels"
         constraints = [
             models.UniqueConstraint(
-                fields=["account", "program", "level"], name="one_rate_per_level"
+                fields=["account", "program", "level"], name="unique_program_level"
             ),
             models.CheckConstraint(
-                condition=Q(value__gte=0) & Q(level__gte=FIRST_LEVEL),
-                name="a_level_is_above_the_seller",
+                condition=Q(value__gte=0) & Q(level__gte=MIN_PARENT_LEVEL),
+                name="level_at_least_minimum",
             ),
         ]
 

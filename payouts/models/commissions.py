@@ -1,4 +1,4 @@
-"""Commission: what an affiliate earns by a sale, and how it was reckoned."""
+"""Commission: what an affiliate earns for a conversion or a bonus."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import Account, TenantQuerySet
+from accounts.models.daily_stats import DailyCountedRow
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import RateKind
 from payouts.models.payments import Payment
@@ -17,37 +18,39 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 
 
-class Status(models.TextChoices):
-    """Whether it counts: not decided yet, yes, no."""
+class CommissionStatus(models.TextChoices):
+    """The status of a commission."""
 
     PENDING = "pending"
     APPROVED = "approved"
     DISAPPROVED = "disapproved"
 
 
-class Kind(models.TextChoices):
-    """Where it comes from: a sale, somebody's below, a goal that was reached."""
+class CommissionKind(models.TextChoices):
+    """What it is for: an own conversion, one of a sub-affiliate, a bonus goal."""
 
     REGULAR = "regular"
     LEVEL = "level"
     BONUS = "bonus"
 
 
-Purse = tuple[int, str]  # whose money, in which currency: what is locked to move it
+BalanceKey = tuple[int, str]  # affiliate id, currency: the unit of locking
 
 
-class CommissionQuerySet(OwnedQuerySet["Commission"]):
+def is_final(status: str, account: Account) -> bool:
+    """Is a commission of this status approved, of an account that uses payouts?"""
+    return status == CommissionStatus.APPROVED and account.uses_payouts
+
+
+class CommissionQuerySet(TenantQuerySet["Commission"]):
     """Commissions of one account."""
 
-    def present(self) -> Self:
-        """Those whose sale was not removed."""
-        return self.filter(removed_at=None)
+    def not_deleted(self) -> Self:
+        """Exclude those whose conversion was deleted."""
+        return self.filter(deleted_at=None)
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
-
-    def as_shown(self) -> models.QuerySet[Commission, Any]:
-        """The columns that a commission's shape reads."""
+    def for_representation(self) -> models.QuerySet[Commission, Any]:
+        """Select the columns that the API's representation reads."""
         return self.values(
             "id",
             "sub_amount",
@@ -68,17 +71,14 @@ class CommissionQuerySet(OwnedQuerySet["Commission"]):
         )
 
 
-class Commission(Owned):
-    """A commission keeps the rate of its birth and its working: `working` is JSON,
-    the exact product and the reasons, from which it can be reckoned again.
+class Commission(DailyCountedRow):
+    """A commission with the rate and the calculation that it was created with.
 
-    `follows` is the commission whose level it is; `payment` the one that covers it.
-    A bonus has no conversion, but the period in which its goal was reached.
+    `calculation` is JSON: the inputs, the exact amount and the reasons, from which the
+    commission can be calculated again. `base_commission` is set on level commissions,
+    `payment` on paid ones. A bonus has no conversion, but the start of its period.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="commissions", db_index=False
-    )
     conversion = models.ForeignKey(
         Conversion,
         models.PROTECT,
@@ -89,7 +89,9 @@ class Commission(Owned):
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="commissions", db_index=False
     )
-    kind = models.CharField(max_length=16, choices=Kind, default=Kind.REGULAR)
+    kind = models.CharField(
+        max_length=16, choices=CommissionKind, default=CommissionKind.REGULAR
+    )
     commission_type = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
     currency = models.CharField(max_length=3)
@@ -97,13 +99,13 @@ class Commission(Owned):
     amount = AmountField()
     rate_kind = models.CharField(max_length=16, choices=RateKind)
     rate = AmountField()
-    working = models.TextField()
-    status = models.CharField(max_length=16, choices=Status)
+    calculation = models.TextField()
+    status = models.CharField(max_length=16, choices=CommissionStatus)
     comment = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - none given
     created_at = models.DateTimeField(default=timezone.now)
     finalized_at = models.DateTimeField(null=True)
-    removed_at = models.DateTimeField(null=True)
-    follows = models.ForeignKey(
+    deleted_at = models.DateTimeField(null=True)
+    base_commission = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )
     payment = models.ForeignKey(
@@ -117,25 +119,27 @@ class Commission(Owned):
     objects = CommissionQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "commissions"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "bonus", "affiliate", "period_start"],
                 condition=Q(bonus__isnull=False),
-                name="one_bonus_per_period",
+                name="unique_bonus_commission_per_period",
             ),
             models.CheckConstraint(
                 condition=Q(amount__gte=0)
                 & (Q(sub_amount__gte=0) | Q(sub_amount=None)),
-                name="a_commission_is_not_negative",
+                name="commission_amounts_not_negative",
             ),
             models.CheckConstraint(
-                condition=Q(payment=None) | Q(status=Status.APPROVED, removed_at=None),
-                name="a_covered_commission_counts",
+                condition=Q(payment=None)
+                | Q(status=CommissionStatus.APPROVED, deleted_at=None),
+                name="paid_commission_is_approved",
             ),
             models.CheckConstraint(
                 condition=Q(conversion=None, bonus__isnull=False)
                 | Q(conversion__isnull=False, bonus=None),
-                name="a_commission_has_one_cause",
+                name="commission_has_conversion_or_bonus",
             ),
         ]
         indexes = [
@@ -144,26 +148,28 @@ class Commission(Owned):
                 name="commissions_newest_first",
             ),
             models.Index(
-                fields=["account", "conversion"], name="commissions_of_conversion"
+                fields=["account", "conversion"], name="commissions_by_conversion"
             ),
             models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
-                name="commissions_of_affiliate",
+                name="commissions_by_affiliate",
             ),
             models.Index(
                 fields=["account", "status", "-created_at", "-id"],
-                condition=Q(removed_at=None),
-                name="commissions_in_state",
+                condition=Q(deleted_at=None),
+                name="commissions_by_status",
             ),
             models.Index(
                 fields=["account", "affiliate", "currency", "created_at", "id"],
-                condition=Q(status=Status.APPROVED, payment=None, removed_at=None),
-                name="commissions_to_cover",
+                condition=Q(
+                    status=CommissionStatus.APPROVED, payment=None, deleted_at=None
+                ),
+                name="commissions_unpaid",
             ),
             models.Index(
                 fields=["account", "payment"],
                 condition=Q(payment__isnull=False),
-                name="commissions_of_payment",
+                name="commissions_by_payment",
             ),
         ]
 
@@ -171,12 +177,14 @@ class Commission(Owned):
         return str(self.pk)
 
     @property
-    def purse(self) -> Purse:
-        """Whose money it is, in which currency."""
+    def balance_key(self) -> BalanceKey:
+        """The affiliate and the currency of the balance that the amount belongs to."""
         return self.affiliate_id, self.currency
 
-    def move(self, **values: Any) -> None:
-        """Take another state or amount. Whoever calls holds the books of its purse."""
-        expecting = {"status": self.status, "removed_at": None}
-        if not self.change(expecting=expecting, **values):
-            raise RuntimeError(f"commission {self.pk} moved while its books were held")
+    def update_locked(self, **values: Any) -> None:
+        """Update columns. The caller has locked the balances of the commission."""
+        expected = {"status": self.status, "deleted_at": None}
+        if not self.update_row(expected=expected, **values):
+            raise RuntimeError(
+                f"commission {self.pk} changed while its balances were locked"
+            )

@@ -1,21 +1,24 @@
-"""The ledger: accounts between which money moves, and the moves, which only grow."""
+"""Double-entry ledger: ledger accounts, and append-only transfers between them."""
 
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import TenantModel, TenantQuerySet
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 
-MOST = 900_000_000_000_000  # of a currency's major unit: BIGINT holds a little more
+MAX_BALANCE = 900_000_000_000_000  # in major units: BIGINT holds a little more
 
 
-class Place(models.TextChoices):
-    """A kind of ledger account; `funding` is the payout balance of an account that
-    pays through the service, `external` the bank that it was topped up from."""
+class LedgerAccountType(models.TextChoices):
+    """The type of a ledger account.
+
+    `funding` is the payout balance of an account that uses payouts, `external` the bank
+    account that it is topped up from.
+    """
 
     EXPENSE = "expense"
     PENDING = "pending"
@@ -25,45 +28,50 @@ class Place(models.TextChoices):
     EXTERNAL = "external"
 
 
-STORED = (Place.PENDING, Place.PAYABLE, Place.FUNDING)
-OF_AFFILIATES = (Place.PENDING, Place.PAYABLE)
+STORED_BALANCE_TYPES = (
+    LedgerAccountType.PENDING,
+    LedgerAccountType.PAYABLE,
+    LedgerAccountType.FUNDING,
+)
+AFFILIATE_ACCOUNT_TYPES = (LedgerAccountType.PENDING, LedgerAccountType.PAYABLE)
 
 
-class LedgerAccount(Owned):
-    """One place for money of one currency: of the whole account, or of an affiliate.
+class LedgerAccount(TenantModel):
+    """A ledger account in one currency, of the whole account or of one affiliate.
 
-    A balance is credits less debits. It is stored only where an answer or a decision
-    needs it; `expense`, `paid` and `external` have none, so that no row is shared by
-    all sales.
+    Its balance is credits minus debits. It is stored for `STORED_BALANCE_TYPES` only:
+    a stored balance of `expense`, `paid` or `external` would be a row that every
+    conversion has to lock.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="ledger_accounts", db_index=False
-    )
     currency = models.CharField(max_length=3)
-    kind = models.CharField(max_length=16, choices=Place)
+    kind = models.CharField(max_length=16, choices=LedgerAccountType)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
     )
     balance = AmountField(null=True)  # type: ignore[misc]
 
-    objects = OwnedQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
+        verbose_name = "balance"
+        verbose_name_plural = "balances"
+        default_related_name = "ledger_accounts"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "currency", "kind", "affiliate"],
                 condition=Q(affiliate__isnull=False),
-                name="one_ledger_account_per_affiliate",
+                name="unique_affiliate_ledger_account",
             ),
             models.UniqueConstraint(
                 fields=["account", "currency", "kind"],
                 condition=Q(affiliate=None),
-                name="one_ledger_account_of_the_whole",
+                name="unique_tenant_ledger_account",
             ),
             models.CheckConstraint(
-                condition=Q(balance=None) | Q(balance__gt=-MOST) & Q(balance__lt=MOST),
-                name="a_balance_fits_its_column",
+                condition=Q(balance=None)
+                | Q(balance__gt=-MAX_BALANCE) & Q(balance__lt=MAX_BALANCE),
+                name="ledger_account_balance_in_range",
             ),
         ]
 
@@ -71,8 +79,8 @@ class LedgerAccount(Owned):
         return f"{self.kind} {self.currency} {self.affiliate_id or ''}".strip()
 
 
-class Move(models.TextChoices):
-    """A kind of transfer; each is always between the same kinds of places."""
+class TransferType(models.TextChoices):
+    """The type of a transfer; it determines the types of both ledger accounts."""
 
     EARNED = "earned"
     APPROVED = "approved"
@@ -83,31 +91,37 @@ class Move(models.TextChoices):
     FUNDED = "funded"
 
 
-BETWEEN = {
-    Move.EARNED: (Place.EXPENSE, Place.PENDING),
-    Move.APPROVED: (Place.PENDING, Place.PAYABLE),
-    Move.REOPENED: (Place.PAYABLE, Place.PENDING),
-    Move.WITHDRAWN: (Place.PENDING, Place.EXPENSE),
-    Move.FUNDED: (Place.FUNDING, Place.EXTERNAL),
+TRANSFER_SIDES = {
+    TransferType.EARNED: (LedgerAccountType.EXPENSE, LedgerAccountType.PENDING),
+    TransferType.APPROVED: (LedgerAccountType.PENDING, LedgerAccountType.PAYABLE),
+    TransferType.REOPENED: (LedgerAccountType.PAYABLE, LedgerAccountType.PENDING),
+    TransferType.WITHDRAWN: (LedgerAccountType.PENDING, LedgerAccountType.EXPENSE),
+    TransferType.FUNDED: (LedgerAccountType.FUNDING, LedgerAccountType.EXTERNAL),
 }
-# A payment goes out of the account's own pocket, or out of what it has funded.
-POCKETS = (Place.PAID, Place.FUNDING)
-PAIRS = (
-    {(Move.PAID, Place.PAYABLE, pocket) for pocket in POCKETS}
-    | {(Move.PAYMENT_CANCELED, pocket, Place.PAYABLE) for pocket in POCKETS}
-    | {(move, *places) for move, places in BETWEEN.items()}
+# A payment is paid by the account itself, or out of its payout balance.
+PAYOUT_SOURCES = (LedgerAccountType.PAID, LedgerAccountType.FUNDING)
+VALID_TRANSFERS = (
+    {
+        (TransferType.PAID, LedgerAccountType.PAYABLE, credit_type)
+        for credit_type in PAYOUT_SOURCES
+    }
+    | {
+        (TransferType.PAYMENT_CANCELED, debit_type, LedgerAccountType.PAYABLE)
+        for debit_type in PAYOUT_SOURCES
+    }
+    | {(kind, *sides) for kind, sides in TRANSFER_SIDES.items()}
 )
 
 
-class Transfer(Owned):
-    """One amount from one ledger account to another: an unbalanced entry cannot be
-    written. The database refuses to change or delete it; a correction is one more."""
+class Transfer(TenantModel):
+    """An amount moved from one ledger account to another.
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="transfers", db_index=False
-    )
+    Debit and credit are one row, so that no unbalanced entry exists. Triggers reject
+    updates and deletes; a correction is another transfer.
+    """
+
     currency = models.CharField(max_length=3)
-    kind = models.CharField(max_length=16, choices=Move)
+    kind = models.CharField(max_length=16, choices=TransferType)
     debit = models.ForeignKey(
         LedgerAccount, models.PROTECT, related_name="+", db_index=False
     )
@@ -118,46 +132,53 @@ class Transfer(Owned):
     commission = models.ForeignKey(
         Commission, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    step = models.PositiveIntegerField(null=True)
+    sequence_number = models.PositiveIntegerField(null=True)
     payment = models.ForeignKey(
         Payment, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    reverses = models.ForeignKey(
+    reversal_of = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = OwnedQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
+        verbose_name = "ledger entry"
+        verbose_name_plural = "ledger entries"
+        default_related_name = "transfers"
         constraints = [
             models.UniqueConstraint(
-                fields=["account", "commission", "step"],
-                name="one_transfer_per_step",
+                fields=["account", "commission", "sequence_number"],
+                name="unique_transfer_sequence_number",
             ),
             models.UniqueConstraint(
                 fields=["account", "payment"],
-                condition=Q(kind=Move.PAID),
-                name="one_transfer_per_payment",
+                condition=Q(kind=TransferType.PAID),
+                name="unique_paid_transfer",
             ),
             models.UniqueConstraint(
-                fields=["account", "reverses"], name="one_reversal_per_transfer"
+                fields=["account", "reversal_of"], name="unique_transfer_reversal"
             ),
             models.CheckConstraint(
-                condition=Q(commission__isnull=False, step__isnull=False, payment=None)
-                | Q(commission=None, step=None),
-                name="a_transfer_has_one_cause",
+                condition=Q(
+                    commission__isnull=False,
+                    sequence_number__isnull=False,
+                    payment=None,
+                )
+                | Q(commission=None, sequence_number=None),
+                name="transfer_has_single_source",
             ),
             models.CheckConstraint(
-                condition=Q(amount__gt=0), name="a_transfer_moves_something"
+                condition=Q(amount__gt=0), name="transfer_amount_positive"
             ),
             models.CheckConstraint(
-                condition=~Q(debit=F("credit")), name="a_transfer_has_two_sides"
+                condition=~Q(debit=F("credit")), name="transfer_sides_differ"
             ),
         ]
         indexes = [
-            models.Index(fields=["account", "debit"], name="transfers_out_of"),
-            models.Index(fields=["account", "credit"], name="transfers_into"),
+            models.Index(fields=["account", "debit"], name="transfers_by_debit"),
+            models.Index(fields=["account", "credit"], name="transfers_by_credit"),
         ]
 
     def __str__(self) -> str:

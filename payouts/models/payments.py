@@ -1,4 +1,4 @@
-"""Payment: money that an affiliate was paid; PayoutMethod: by which way it wants it."""
+"""Payment: money paid to an affiliate; PayoutMethod: how an affiliate is paid."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.daily_stats import DailyCountedRow
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 
 
-class PaymentQuerySet(OwnedQuerySet["Payment"]):
+class PaymentQuerySet(TenantQuerySet["Payment"]):
     """Payments of one account."""
 
-    def standing(self) -> Self:
-        """Those that were not canceled."""
+    def not_canceled(self) -> Self:
+        """Exclude canceled payments."""
         return self.filter(canceled_at=None)
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
-
-    def as_shown(self) -> models.QuerySet[Payment, Any]:
-        """The columns that a payment's shape reads."""
+    def for_representation(self) -> models.QuerySet[Payment, Any]:
+        """Select the columns that the API's representation reads."""
         return self.values(
             "public_id",
             "created_at",
@@ -36,13 +34,10 @@ class PaymentQuerySet(OwnedQuerySet["Payment"]):
         )
 
 
-class Payment(Owned):
-    """A payment to an affiliate. Canceled, it stays, and its amount is owed again."""
+class Payment(DailyCountedRow):
+    """A payment to an affiliate. A canceled one stays; its amount is payable again."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="payments", db_index=False
-    )
-    public_id = models.CharField(max_length=32)
+    public_id = models.CharField("ID", max_length=32)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="payments", db_index=False
     )
@@ -54,12 +49,13 @@ class Payment(Owned):
     objects = PaymentQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "payments"
         constraints = [
             models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_payment_per_id"
+                fields=["account", "public_id"], name="unique_payment_public_id"
             ),
             models.CheckConstraint(
-                condition=Q(amount__gt=0), name="a_payment_pays_something"
+                condition=Q(amount__gt=0), name="payment_amount_positive"
             ),
         ]
         indexes = [
@@ -68,7 +64,7 @@ class Payment(Owned):
             ),
             models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
-                name="payments_of_affiliate",
+                name="payments_by_affiliate",
             ),
         ]
 
@@ -76,8 +72,8 @@ class Payment(Owned):
         return self.public_id
 
 
-class Way(models.TextChoices):
-    """The ways to be paid that an affiliate can name."""
+class PayoutMethodKind(models.TextChoices):
+    """The kinds of payout methods."""
 
     PAYPAL = "paypal", "PayPal"
     WIRE_TRANSFER = "wire_transfer", "Wire transfer"
@@ -85,42 +81,40 @@ class Way(models.TextChoices):
     OTHER = "other", "Other"
 
 
-class PayoutMethodQuerySet(OwnedQuerySet["PayoutMethod"]):
+class PayoutMethodQuerySet(TenantQuerySet["PayoutMethod"]):
     """Payout methods of one account."""
 
-    def as_defined(self) -> Self:
+    def in_definition_order(self) -> Self:
         return self.order_by("id")
 
-    def as_shown(self) -> models.QuerySet[PayoutMethod, Any]:
-        """The columns that a payout method's shape reads."""
+    def for_representation(self) -> models.QuerySet[PayoutMethod, Any]:
+        """Select the columns that the API's representation reads."""
         return self.values("kind", "details", "is_primary")
 
 
-class PayoutMethod(Owned):
-    """How an affiliate wants to be paid; one of its methods is the primary one."""
+class PayoutMethod(TenantModel):
+    """How an affiliate is paid; one of its methods is the primary one."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="payout_methods", db_index=False
-    )
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="payout_methods", db_index=False
     )
-    kind = models.CharField(max_length=16, choices=Way)
+    kind = models.CharField(max_length=16, choices=PayoutMethodKind)
     details = models.JSONField(default=dict)
     is_primary = models.BooleanField(default=False)
 
     objects = PayoutMethodQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "payout_methods"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "affiliate", "kind"],
-                name="one_payout_method_per_kind",
+                name="unique_payout_method_kind",
             ),
             models.UniqueConstraint(
                 fields=["account", "affiliate"],
                 condition=Q(is_primary=True),
-                name="one_primary_payout_method",
+                name="unique_primary_payout_method",
             ),
         ]
 

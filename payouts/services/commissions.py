@@ -1,113 +1,144 @@
-"""Commissions: granted with a sale, approved, disapproved, given other amounts."""
+"""Commissions: creation, approval, disapproval and changes of amounts."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 
-from accounts.exact_json import plain
+from accounts.exact_json import format_decimal
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.events import note
+from accounts.services.changes import record_change
+from payouts.calculation import CommissionDraft, calculate_exact_amount
 from payouts.errors import CommissionApproved, CommissionNotFound, CommissionUnfunded
-from payouts.models.commissions import Commission, Purse, Status
-from payouts.reckoning import APPROVED, Line, exact_amount
-from payouts.services.ledger import Books, hold
+from payouts.models.commissions import (
+    BalanceKey,
+    Commission,
+    CommissionStatus,
+    is_final,
+)
+from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.models.conversions import Conversion
-from tracking.money import round_to
+from tracking.money import round_amount
 
-TOLD = {"sub_amount", "comment"}  # what the diary names without telling its values
-
-
-def purses_of(conversion: Conversion, lines: Iterable[Line]) -> list[Purse]:
-    """Whose money the commissions of a sale will be."""
-    return [(line.affiliate, conversion.currency) for line in lines]
+# In the audit log. A comment may contain personal data; a sub-amount changes together
+# with the conversion's amount, which is logged with its values.
+FIELDS_LOGGED_WITHOUT_VALUES = {"sub_amount", "comment"}
 
 
-def grant(
-    conversion: Conversion, lines: Sequence[Line], *, books: Books, at: datetime
+def list_balance_keys(
+    conversion: Conversion, drafts: Iterable[CommissionDraft]
+) -> list[BalanceKey]:
+    """Return the balances that the commissions of a conversion will change."""
+    return [(draft.affiliate_id, conversion.currency) for draft in drafts]
+
+
+def create_commissions(
+    conversion: Conversion,
+    drafts: Sequence[CommissionDraft],
+    *,
+    ledger: LedgerSession,
+    at: datetime,
 ) -> list[Commission]:
-    """Write the commissions of a sale, as they were reckoned; the books learn of them
-    by `earn`, which is for the end of the story."""
+    """Insert the commissions of a conversion.
+
+    The caller posts them to the ledger, as the last step of its operation.
+    """
     account = conversion.account
     if account.uses_payouts:
-        lines = covered(conversion, lines, books)
-    regular = [_commission(conversion, it, at) for it in lines if it.leader is None]
+        drafts = hold_unfunded_drafts(conversion, drafts, ledger)
+    regular = [
+        _build_commission(conversion, draft, at)
+        for draft in drafts
+        if draft.base_index is None
+    ]
     account.commissions.bulk_create(regular)
     levels = [
-        _commission(conversion, it, at, follows=regular[it.leader])
-        for it in lines
-        if it.leader is not None
+        _build_commission(
+            conversion, draft, at, base_commission=regular[draft.base_index]
+        )
+        for draft in drafts
+        if draft.base_index is not None
     ]
     account.commissions.bulk_create(levels)
     return regular + levels
 
 
-def covered(conversion: Conversion, lines: Sequence[Line], books: Books) -> list[Line]:
-    """What lacks cover is born pending; the sale itself is never refused for it."""
-    promised: list[tuple[Purse, Decimal]] = []
-    kept: list[Line] = []
-    for line in lines:
-        if line.leader is not None:
-            line = line.under(leads=kept[line.leader].status)
-        if line.status == APPROVED:
-            purse = (line.affiliate, conversion.currency)
-            if books.covers(purse, line.amount, besides=promised):
-                promised.append((purse, line.amount))
+def hold_unfunded_drafts(
+    conversion: Conversion, drafts: Sequence[CommissionDraft], ledger: LedgerSession
+) -> list[CommissionDraft]:
+    """Return the drafts; those the payout balance does not cover become pending."""
+    reserved: list[tuple[BalanceKey, Decimal]] = []
+    checked: list[CommissionDraft] = []
+    for draft in drafts:
+        if draft.base_index is not None:
+            base_status = checked[draft.base_index].status
+            draft = draft.with_approval_context(base_status=base_status)
+        if draft.status == CommissionStatus.APPROVED:
+            balance_key = (draft.affiliate_id, conversion.currency)
+            if ledger.has_funds(balance_key, draft.amount, reserved=reserved):
+                reserved.append((balance_key, draft.amount))
             else:
-                line = line.under(covered=False)
-        kept.append(line)
-    return kept
+                draft = draft.with_approval_context(has_funds=False)
+        checked.append(draft)
+    return checked
 
 
-def approve(account: Account, *, commission_id: int, at: datetime) -> Commission:
-    """Approve a commission and owe its amount to the affiliate."""
-    return _decide(account, commission_id, Status.APPROVED, at)
+def approve_commission(
+    account: Account, *, commission_id: int, at: datetime
+) -> Commission:
+    """Approve a commission: its amount becomes payable to the affiliate."""
+    return _set_commission_status(account, commission_id, CommissionStatus.APPROVED, at)
 
 
-def disapprove(account: Account, *, commission_id: int, at: datetime) -> Commission:
-    """Owe a commission's amount no more; the balance may go below nought."""
-    return _decide(account, commission_id, Status.DISAPPROVED, at)
+def disapprove_commission(
+    account: Account, *, commission_id: int, at: datetime
+) -> Commission:
+    """Disapprove a commission; the affiliate's balance may become negative."""
+    return _set_commission_status(
+        account, commission_id, CommissionStatus.DISAPPROVED, at
+    )
 
 
-def commission_numbered(account: Account, number: int) -> Commission:
-    """The account's commission with this number."""
-    commission = account.commissions.present().filter(pk=number).first()
-    if commission is None:
-        raise CommissionNotFound
-    return commission
+def get_commission(account: Account, commission_id: int) -> Commission:
+    """Return a commission that is not deleted, or raise `CommissionNotFound`."""
+    rows = account.commissions.not_deleted()
+    return get_or_raise(rows, CommissionNotFound, pk=commission_id)
 
 
-def decide(commission: Commission, goal: str, *, books: Books, at: datetime) -> None:
-    """Approve, disapprove or put back to pending; the contract's table of states."""
-    refuse_final(commission)
-    if commission.status == goal:
+def set_status(
+    commission: Commission, status: str, *, ledger: LedgerSession, at: datetime
+) -> None:
+    """Approve, disapprove or reopen a commission whose balances are locked.
+
+    Raises `CommissionApproved` or `CommissionUnfunded` (docs/api-contract.md, section
+    2.3.3).
+    """
+    ensure_not_final(commission)
+    if commission.status == status:
         return
-    approves = goal == Status.APPROVED and commission.account.uses_payouts
-    if approves and not books.covers(commission.purse, commission.amount, besides=()):
+    if is_final(status, commission.account) and not ledger.has_funds(
+        commission.balance_key, commission.amount, reserved=()
+    ):
         raise CommissionUnfunded
-    rewrite(commission, books=books, at=at, status=goal)
+    apply_changes(commission, ledger=ledger, at=at, status=status)
 
 
-def is_final(commission: Commission) -> bool:
-    """Approved by an account that pays through the service: nothing changes it."""
-    return commission.status == Status.APPROVED and commission.account.uses_payouts
-
-
-def refuse_final(commission: Commission) -> None:
-    """Stop here if the commission is final."""
-    if is_final(commission):
+def ensure_not_final(commission: Commission) -> None:
+    """Raise `CommissionApproved` if the commission is final."""
+    if is_final(commission.status, commission.account):
         raise CommissionApproved
 
 
-def rewrite(
-    commission: Commission, *, books: Books, at: datetime, **values: Any
+def apply_changes(
+    commission: Commission, *, ledger: LedgerSession, at: datetime, **values: Any
 ) -> None:
-    """Write another state or other amounts, the diary's line, and what moves by it.
+    """Update the columns that change, write the audit log and post to the ledger.
 
-    What stays as it is is no change. Whoever calls holds the books.
+    The caller has locked the balances. Without any change nothing is written.
     """
     changed = {
         name: value
@@ -116,88 +147,97 @@ def rewrite(
     }
     if not changed:
         return
-    was, held = commission.status, commission.amount
-    goal = changed.get("status", was)
-    if goal != was:
-        final = goal == Status.APPROVED and commission.account.uses_payouts
-        changed |= {"payment": None, "finalized_at": at if final else None}
-    commission.move(**changed)
-    facts: dict[str, Any] = {}
-    if fields := sorted(TOLD & set(changed)):
-        facts["fields"] = fields
-    if goal != was:
-        facts["status"] = [was, str(goal)]
-    if commission.amount != held:
-        facts["amount"] = [plain(held), plain(commission.amount)]
-    note(commission.account, "commission.updated", commission, at=at, **facts)
-    books.follow(commission, was=was, held=held)
+    old_status, old_amount = commission.status, commission.amount
+    status = changed.get("status", old_status)
+    if status != old_status:
+        # Only an approved commission is part of a payment: docs/api-contract.md,
+        # section 2.3.3.
+        finalized_at = at if is_final(status, commission.account) else None
+        changed |= {"payment": None, "finalized_at": finalized_at}
+    commission.update_locked(**changed)
+    details: dict[str, Any] = {}
+    if fields := sorted(FIELDS_LOGGED_WITHOUT_VALUES & set(changed)):
+        details["fields"] = fields
+    if status != old_status:
+        details["status"] = [old_status, str(status)]
+    if commission.amount != old_amount:
+        amounts = (old_amount, commission.amount)
+        details["amount"] = [format_decimal(amount) for amount in amounts]
+    record_change(
+        commission.account, "commission.updated", commission, at=at, **details
+    )
+    ledger.post_commission_changed(
+        commission, previous_status=old_status, previous_amount=old_amount
+    )
 
 
-def recalculated(commission: Commission, sub_amount: Decimal) -> dict[str, Any]:
-    """The columns of a commission with another part of the sale, by its own rate."""
-    exact = exact_amount(sub_amount, commission.rate_kind, commission.rate)
-    amount = round_to(commission.currency, exact)
+def get_recalculated_fields(
+    commission: Commission, sub_amount: Decimal
+) -> dict[str, Any]:
+    """Return the columns to update for another sub-amount, at the commission's rate."""
+    exact_amount = calculate_exact_amount(
+        sub_amount, commission.rate_kind, commission.rate
+    )
+    amount = round_amount(exact_amount, commission.currency)
     if (sub_amount, amount) == (commission.sub_amount, commission.amount):
         return {}
-    working = json.loads(commission.working) | {
+    calculation = json.loads(commission.calculation) | {
         "sub_amount": str(sub_amount),
-        "exact": str(exact),
+        "exact_amount": str(exact_amount),
         "amount": str(amount),
     }
-    working.pop("by_hand", None)
+    calculation.pop("is_overridden", None)
     return {
         "sub_amount": sub_amount,
         "amount": amount,
-        "working": json.dumps(working, sort_keys=True),
+        "calculation": json.dumps(calculation, sort_keys=True),
     }
 
 
-def set_by_hand(
-    commission: Commission, amount: Decimal, *, besides: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The columns of a commission whose amount somebody decides, `besides` others."""
-    working = json.loads(besides.get("working", commission.working))
-    working |= {"amount": str(amount), "by_hand": True}
+def get_overridden_fields(amount: Decimal, *, calculation: str) -> dict[str, Any]:
+    """Return the columns to update for an overridden amount of this calculation."""
+    overridden = {"amount": str(amount), "is_overridden": True}
     return {
-        **besides,
         "amount": amount,
-        "working": json.dumps(working, sort_keys=True),
+        "calculation": json.dumps(json.loads(calculation) | overridden, sort_keys=True),
     }
 
 
-def _decide(
-    account: Account, commission_id: int, goal: Status, at: datetime
+def _set_commission_status(
+    account: Account, commission_id: int, status: CommissionStatus, at: datetime
 ) -> Commission:
     with transaction.atomic():
-        seen = commission_numbered(account, commission_id)
-        with hold(account, [seen.purse], at=at) as books:
-            books.open()
-            commission = commission_numbered(account, commission_id)
-            decide(commission, goal, books=books, at=at)
+        balance_key = get_commission(account, commission_id).balance_key
+        with open_ledger_session(account, [balance_key], at=at) as ledger:
+            ledger.lock_balances()
+            commission = get_commission(account, commission_id)
+            set_status(commission, status, ledger=ledger, at=at)
     return commission
 
 
-def _commission(
-    conversion: Conversion, line: Line, at: datetime, follows: Commission | None = None
+def _build_commission(
+    conversion: Conversion,
+    draft: CommissionDraft,
+    at: datetime,
+    base_commission: Commission | None = None,
 ) -> Commission:
-    account, rate = conversion.account, line.part.rate
-    final = at if account.uses_payouts and line.status == Status.APPROVED else None
+    account, rate = conversion.account, draft.line_item.rate
     return Commission(
         account=account,
         conversion=conversion,
-        affiliate_id=line.affiliate,
-        kind=line.kind,
-        follows=follows,
+        affiliate_id=draft.affiliate_id,
+        kind=draft.kind,
+        base_commission=base_commission,
         commission_type=rate.identifier,
         name=rate.title,
         currency=conversion.currency,
-        sub_amount=line.part.sub_amount,
-        amount=line.amount,
+        sub_amount=draft.line_item.sub_amount,
+        amount=draft.amount,
         rate_kind=rate.kind,
         rate=rate.value,
-        working=json.dumps(line.working(), sort_keys=True),
-        status=line.status,
-        comment=line.part.comment,
+        calculation=json.dumps(draft.serialize_calculation(), sort_keys=True),
+        status=draft.status,
+        comment=draft.line_item.comment,
         created_at=at,
-        finalized_at=final,
+        finalized_at=at if is_final(draft.status, account) else None,
     )

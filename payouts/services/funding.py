@@ -1,29 +1,34 @@
-"""Funding: the payout balance of an account that pays through the service."""
+"""Top-ups of the payout balance of an account that uses payouts."""
 
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
 
-from accounts.errors import OddSetting
+from accounts.errors import InvalidSetting
 from accounts.models.accounts import Account
-from accounts.services.events import note
-from payouts.services.ledger import hold
-from tracking.errors import TooManyDigits
-from tracking.money import admit, currency_named
+from accounts.services.audit_log import log_event
+from payouts.services.ledger import open_ledger_session
+from tracking.errors import AmountTooLarge
+from tracking.money import get_currency, validate_amount
 
 
-def top_up(
+def top_up_payout_balance(
     account: Account, *, amount: Decimal, currency: str, at: datetime
 ) -> tuple[str, Decimal]:
-    """Add to the payout balance; the currency, and the new balance."""
-    currency = currency_named(currency)
-    _refuse_odd(amount, currency)
-    with transaction.atomic(), hold(account, [], at=at, funds=[currency]) as books:
-        balance = books.fund(amount, currency)
-        note(
+    """Add an amount to the payout balance; return the currency and the new balance."""
+    currency = get_currency(currency)
+    _validate_top_up(amount, currency)
+    with (
+        transaction.atomic(),
+        open_ledger_session(
+            account, [], at=at, funding_currencies=[currency]
+        ) as ledger,
+    ):
+        balance = ledger.post_funding(amount, currency)
+        log_event(
             account,
-            "payouts.funded",
+            "payout_balance.topped_up",
             account,
             at=at,
             amount=str(amount),
@@ -32,13 +37,13 @@ def top_up(
     return currency, balance
 
 
-def _refuse_odd(amount: Decimal, currency: str) -> None:
+def _validate_top_up(amount: Decimal, currency: str) -> None:
     rule = f"above 0, with no more decimals than {currency} has"
     if amount <= 0:
-        raise OddSetting(setting="The amount", rule=rule)
+        raise InvalidSetting(setting="The amount", rule=rule)
     try:
-        kept = admit(amount, currency)
-    except TooManyDigits:
-        raise OddSetting(setting="The amount", rule="shorter") from None
-    if kept != amount:
-        raise OddSetting(setting="The amount", rule=rule)
+        rounded = validate_amount(amount, currency)
+    except AmountTooLarge:
+        raise InvalidSetting(setting="The amount", rule="shorter") from None
+    if rounded != amount:
+        raise InvalidSetting(setting="The amount", rule=rule)

@@ -1,9 +1,9 @@
-"""The books: the only writer of transfers and balances.
+"""The ledger: the only writer of transfers and balances.
 
-`hold` hands out the books of some purses: whose money, in which currency. At their
-first word they create what is missing and lock the stored rows in the order of their
-ids; at the end of the block they write the transfers and the new balances, as the last
-thing before COMMIT.
+`open_ledger_session` gives access to the balances of some balance keys (affiliate and
+currency). Their first use creates missing ledger accounts and locks the stored rows in
+the order of their ids. The end of the block writes the transfers and the new balances.
+Operations use it as late as they can (docs/architecture.md, section 3).
 """
 
 from collections import defaultdict
@@ -17,293 +17,401 @@ from django.db.models import Max, Q
 
 from accounts.models.accounts import Account
 from payouts.errors import BalanceTooLarge
-from payouts.models.commissions import Commission, Purse, Status
+from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
 from payouts.models.ledger import (
-    BETWEEN,
-    MOST,
-    OF_AFFILIATES,
-    STORED,
+    AFFILIATE_ACCOUNT_TYPES,
+    MAX_BALANCE,
+    STORED_BALANCE_TYPES,
+    TRANSFER_SIDES,
     LedgerAccount,
-    Move,
-    Place,
+    LedgerAccountType,
     Transfer,
+    TransferType,
 )
 from payouts.models.payments import Payment
 from tracking.amounts import ExactSum
-from tracking.money import NOUGHT
+from tracking.money import ZERO
 
-# Where a commission's amount lies, by its state; each step is one kind of transfer.
-HEIGHT = {Status.DISAPPROVED: 0, Status.PENDING: 1, Status.APPROVED: 2}
-UP = (Move.EARNED, Move.APPROVED)
-DOWN = (Move.WITHDRAWN, Move.REOPENED)
-NOWHERE = Status.DISAPPROVED
+# The transfers of a commission's amount when its status changes. The amount of a
+# disapproved commission is in no balance, as before its creation.
+STATUS_TRANSITIONS: dict[tuple[str, str], tuple[TransferType, ...]] = {
+    (CommissionStatus.DISAPPROVED, CommissionStatus.PENDING): (TransferType.EARNED,),
+    (CommissionStatus.DISAPPROVED, CommissionStatus.APPROVED): (
+        TransferType.EARNED,
+        TransferType.APPROVED,
+    ),
+    (CommissionStatus.PENDING, CommissionStatus.APPROVED): (TransferType.APPROVED,),
+    (CommissionStatus.PENDING, CommissionStatus.DISAPPROVED): (TransferType.WITHDRAWN,),
+    (CommissionStatus.APPROVED, CommissionStatus.PENDING): (TransferType.REOPENED,),
+    (CommissionStatus.APPROVED, CommissionStatus.DISAPPROVED): (
+        TransferType.REOPENED,
+        TransferType.WITHDRAWN,
+    ),
+}
 
 
-class Slot(NamedTuple):
-    """A place for money of one currency, and whose: an affiliate's, or the whole's."""
+class LedgerAccountKey(NamedTuple):
+    """Identifies a ledger account.
+
+    Without `affiliate_id` it belongs to the whole account.
+    """
 
     currency: str
-    place: str
-    affiliate: int | None = None
+    kind: str
+    affiliate_id: int | None = None
 
 
-class Books:
-    """The ledger of some purses, opened at the first word."""
+class LedgerSession:
+    """Posts transfers between ledger accounts, whose rows it locks at the first use."""
 
     def __init__(
         self,
         account: Account,
-        purses: Iterable[Purse],
-        funds: Iterable[str],
+        balance_keys: Iterable[BalanceKey],
+        funding_currencies: Iterable[str],
         at: datetime,
     ) -> None:
         self.account = account
-        self.purses = sorted(set(purses))
-        self.funds = set(funds)
+        self.balance_keys = sorted(set(balance_keys))
+        self.funding_currencies = set(funding_currencies)
         if account.uses_payouts:
-            self.funds |= {currency for _, currency in self.purses}
+            self.funding_currencies |= {currency for _, currency in self.balance_keys}
         self.at = at
-        self.is_open = False
-        self.rows: dict[Slot, LedgerAccount] = {}
-        self.balances: dict[Slot, Decimal] = {}
-        self.steps: dict[int, int] = {}
-        self.posted: list[tuple[tuple[Slot, Slot], dict[str, Any]]] = []
+        self.is_locked = False
+        self.ledger_accounts: dict[LedgerAccountKey, LedgerAccount] = {}
+        self.balances: dict[LedgerAccountKey, Decimal] = {}
+        self.sequence_numbers: dict[int, int] = {}
+        self.postings: list[
+            tuple[tuple[LedgerAccountKey, LedgerAccountKey], dict[str, Any]]
+        ] = []
 
-    def earn(self, commission: Commission) -> None:
-        """A commission is born, in whatever state."""
-        self.steps[commission.pk] = 0
-        self.follow(commission, was=NOWHERE)
-
-    def follow(
-        self, commission: Commission, *, was: str, held: Decimal | None = None
-    ) -> None:
-        """A commission went to another state or, with what it `held`, another amount.
-
-        First it grows or shrinks where it lay, then the whole of it goes along.
-        """
-        lay, lies = HEIGHT[Status(was)], HEIGHT[Status(commission.status)]
-        grown = NOUGHT if held is None else commission.amount - held
-        if grown > 0:
-            self._climb(commission, grown, HEIGHT[NOWHERE], lay)
-        else:
-            self._climb(commission, -grown, lay, HEIGHT[NOWHERE])
-        self._climb(commission, commission.amount, lay, lies)
-
-    def withdraw(self, commission: Commission) -> None:
-        """A commission goes for good, with its sale."""
-        lay = HEIGHT[Status(commission.status)]
-        self._climb(commission, commission.amount, lay, HEIGHT[NOWHERE])
-
-    def pay(self, payment: Payment) -> None:
-        """An affiliate was paid, out of the payout balance where there is one."""
-        pocket = Place.FUNDING if self.account.uses_payouts else Place.PAID
-        debit = Slot(payment.currency, Place.PAYABLE, payment.affiliate_id)
-        credit = Slot(payment.currency, pocket)
-        self._post(Move.PAID, debit, credit, payment.amount, payment=payment)
-
-    def cancel(self, payment: Payment) -> None:
-        """A payment is owed again: its transfer with the sides exchanged."""
-        self.open()
-        paid = self.account.transfers.select_related("credit").get(
-            payment=payment, kind=Move.PAID
+    def post_commission_created(self, commission: Commission) -> None:
+        """Post the amount of a new commission, of whatever status."""
+        self.sequence_numbers[commission.pk] = 0  # saves the query for the last number
+        self.post_commission_changed(
+            commission, previous_status=CommissionStatus.DISAPPROVED
         )
-        debit = Slot(payment.currency, paid.credit.kind)
-        credit = Slot(payment.currency, Place.PAYABLE, payment.affiliate_id)
-        self._post(
-            Move.PAYMENT_CANCELED,
+
+    def post_commission_changed(
+        self,
+        commission: Commission,
+        *,
+        previous_status: str,
+        previous_amount: Decimal | None = None,
+    ) -> None:
+        """Post a change of a commission's status, and of its amount if that changed.
+
+        The difference is posted at the previous status, then the whole new amount
+        follows the status.
+        """
+        difference = ZERO
+        if previous_amount is not None:
+            difference = commission.amount - previous_amount
+        if difference > 0:
+            self._post_status_transition(
+                commission, difference, CommissionStatus.DISAPPROVED, previous_status
+            )
+        else:
+            self._post_status_transition(
+                commission, -difference, previous_status, CommissionStatus.DISAPPROVED
+            )
+        self._post_status_transition(
+            commission, commission.amount, previous_status, commission.status
+        )
+
+    def post_commission_deleted(self, commission: Commission) -> None:
+        """Take back the amount of a commission whose conversion is deleted."""
+        self._post_status_transition(
+            commission,
+            commission.amount,
+            commission.status,
+            CommissionStatus.DISAPPROVED,
+        )
+
+    def post_payment(self, payment: Payment) -> None:
+        """Post a payment, out of the payout balance if the account uses payouts."""
+        credit_type = (
+            LedgerAccountType.FUNDING
+            if self.account.uses_payouts
+            else LedgerAccountType.PAID
+        )
+        debit = LedgerAccountKey(
+            payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id
+        )
+        credit = LedgerAccountKey(payment.currency, credit_type)
+        self._add_posting(
+            TransferType.PAID, debit, credit, payment.amount, payment=payment
+        )
+
+    def post_payment_canceled(self, payment: Payment) -> None:
+        """Post the reversal of a payment's transfer."""
+        self.lock_balances()
+        paid = self.account.transfers.select_related("credit").get(
+            payment=payment, kind=TransferType.PAID
+        )
+        debit = LedgerAccountKey(payment.currency, paid.credit.kind)
+        credit = LedgerAccountKey(
+            payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id
+        )
+        self._add_posting(
+            TransferType.PAYMENT_CANCELED,
             debit,
             credit,
             payment.amount,
             payment=payment,
-            reverses=paid,
+            reversal_of=paid,
         )
 
-    def fund(self, amount: Decimal, currency: str) -> Decimal:
-        """The payout balance was topped up; what it is now."""
-        funding = Slot(currency, Place.FUNDING)
-        self._post(Move.FUNDED, funding, Slot(currency, Place.EXTERNAL), amount)
-        return -self.balances[funding]
+    def post_funding(self, amount: Decimal, currency: str) -> Decimal:
+        """Post a top-up of the payout balance; return the new balance."""
+        funding = LedgerAccountKey(currency, LedgerAccountType.FUNDING)
+        self._add_posting(
+            TransferType.FUNDED,
+            funding,
+            LedgerAccountKey(currency, LedgerAccountType.EXTERNAL),
+            amount,
+        )
+        return self._get_payout_balance(currency)
 
-    def covers(
-        self, purse: Purse, amount: Decimal, *, besides: Iterable[tuple[Purse, Decimal]]
+    def has_funds(
+        self,
+        balance_key: BalanceKey,
+        amount: Decimal,
+        *,
+        reserved: Iterable[tuple[BalanceKey, Decimal]],
     ) -> bool:
-        """Is the payout balance at least all that is owed, and this amount?
+        """Is the payout balance at least the sum of all payables and this amount?
 
-        `besides` is what will be owed as well by the time this amount is.
+        `reserved` are amounts that become payable before this one does.
         """
-        self.open()
-        _, currency = purse
-        owed: dict[int | None, Decimal] = defaultdict(Decimal)
-        for slot, balance in self.balances.items():
-            if slot.place == Place.PAYABLE and slot.currency == currency:
-                owed[slot.affiliate] += balance
-        for (affiliate, of_currency), promised in besides:
-            if of_currency == currency:
-                owed[affiliate] += promised
-        ours = sum((max(balance, NOUGHT) for balance in owed.values()), NOUGHT)
-        funded = -self.balances[Slot(currency, Place.FUNDING)]
-        return funded >= ours + self._owed_to_others(currency) + amount
+        self.lock_balances()
+        _, currency = balance_key
+        payables: dict[int | None, Decimal] = defaultdict(Decimal)
+        for key, balance in self.balances.items():
+            if key.kind == LedgerAccountType.PAYABLE and key.currency == currency:
+                payables[key.affiliate_id] += balance
+        for (affiliate_id, reserved_currency), reserved_amount in reserved:
+            if reserved_currency == currency:
+                payables[affiliate_id] += reserved_amount
+        locked_total = sum((max(owed, ZERO) for owed in payables.values()), ZERO)
+        total = locked_total + self._get_payable_total_of_others(currency) + amount
+        return self._get_payout_balance(currency) >= total
 
-    def owed(self, purse: Purse) -> Decimal:
-        """What is owed to an affiliate in a currency, now that nobody moves it."""
-        self.open()
-        affiliate, currency = purse
-        return self.balances[Slot(currency, Place.PAYABLE, affiliate)]
+    def get_payable_balance(self, balance_key: BalanceKey) -> Decimal:
+        """Return the locked balance that is payable to an affiliate in a currency."""
+        self.lock_balances()
+        affiliate_id, currency = balance_key
+        return self.balances[
+            LedgerAccountKey(currency, LedgerAccountType.PAYABLE, affiliate_id)
+        ]
 
-    def open(self) -> None:
-        """Lock the stored rows; from here on nobody else moves this money."""
-        if self.is_open:
+    def lock_balances(self) -> None:
+        """Lock the stored rows until the end of the transaction."""
+        if self.is_locked:
             return
-        self.is_open = True
-        wanted = {Slot(currency, Place.FUNDING) for currency in self.funds}
-        for affiliate, currency in self.purses:
-            wanted |= {Slot(currency, place, affiliate) for place in OF_AFFILIATES}
-        self.rows = self._rows()
-        missing = sorted(wanted - set(self.rows), key=str)  # one order for everybody
-        for slot in missing:
-            self._add(slot)
+        self.is_locked = True
+        keys = {
+            LedgerAccountKey(currency, LedgerAccountType.FUNDING)
+            for currency in self.funding_currencies
+        }
+        for affiliate_id, currency in self.balance_keys:
+            keys |= {
+                LedgerAccountKey(currency, kind, affiliate_id)
+                for kind in AFFILIATE_ACCOUNT_TYPES
+            }
+        self.ledger_accounts = self._load_ledger_accounts()
+        # All sessions insert in the same order, so that they cannot deadlock; by `str`,
+        # because None and an affiliate's id cannot be compared.
+        missing = sorted(keys - set(self.ledger_accounts), key=str)
+        for key in missing:
+            self._insert_ledger_account(key)
         if missing:
-            self.rows = self._rows()
-        self._lock(wanted | {it for it in self.rows if it.place == Place.FUNDING})
+            self.ledger_accounts = self._load_ledger_accounts()
+        # An account that no longer uses payouts may have a payout balance: a canceled
+        # payment returns to it.
+        keys |= {
+            key for key in self.ledger_accounts if key.kind == LedgerAccountType.FUNDING
+        }
+        self._lock_ledger_accounts(keys)
 
-    def close(self) -> None:
-        """Write what was posted: the transfers, then each balance that moved."""
-        if not self.posted:
+    def write_postings(self) -> None:
+        """Write the posted transfers, then each balance that changed."""
+        if not self.postings:
             return
-        # Rows without a balance are made here, in one order for everybody.
-        for slot in sorted({it for pair, _ in self.posted for it in pair}, key=str):
-            self._make_sure_of(slot)
+        # Ledger accounts without a stored balance are created here, in the same order
+        # by all sessions.
+        keys = {key for sides, _ in self.postings for key in sides}
+        for key in sorted(keys, key=str):
+            self._ensure_ledger_account(key)
         self.account.transfers.bulk_create(
             Transfer(
                 account=self.account,
                 currency=debit.currency,
-                debit=self.rows[debit],
-                credit=self.rows[credit],
+                debit=self.ledger_accounts[debit],
+                credit=self.ledger_accounts[credit],
                 created_at=self.at,
-                **cause,
+                **values,
             )
-            for (debit, credit), cause in self.posted
+            for (debit, credit), values in self.postings
         )
-        for slot, row in sorted(self.rows.items(), key=lambda it: it[1].pk):
-            if slot in self.balances and row.balance != self.balances[slot]:
-                row.change(balance=self.balances[slot])
+        rows = sorted(self.ledger_accounts.items(), key=lambda item: item[1].pk)
+        for key, row in rows:
+            if key in self.balances and row.balance != self.balances[key]:
+                row.update_row(balance=self.balances[key])
 
-    def _climb(
-        self, commission: Commission, amount: Decimal, height: int, goal: int
+    def _post_status_transition(
+        self, commission: Commission, amount: Decimal, from_status: str, to_status: str
     ) -> None:
-        """Move an amount from one height to another, step by step."""
-        affiliate, currency = commission.purse
-        while amount and height != goal:
-            if height < goal:
-                kind, height = UP[height], height + 1
-            else:
-                height = height - 1
-                kind = DOWN[height]
-            debit, credit = (
-                Slot(currency, place, affiliate if place in OF_AFFILIATES else None)
-                for place in BETWEEN[kind]
-            )
-            step = self._next_step(commission)
-            self._post(kind, debit, credit, amount, commission=commission, step=step)
-
-    def _post(
-        self, kind: Move, debit: Slot, credit: Slot, amount: Decimal, **cause: object
-    ) -> None:
-        self.open()
-        self._shift(debit, -amount)
-        self._shift(credit, amount)
-        facts = {"kind": kind, "amount": amount} | cause
-        self.posted.append(((debit, credit), facts))
-
-    def _shift(self, slot: Slot, amount: Decimal) -> None:
-        if slot.place not in STORED:
+        """Post the transfers of an amount between two statuses, in their order."""
+        if not amount or from_status == to_status:
             return
-        self.balances[slot] += amount
-        if abs(self.balances[slot]) >= MOST:
+        affiliate_id, currency = commission.balance_key
+        for kind in STATUS_TRANSITIONS[from_status, to_status]:
+            debit, credit = (
+                LedgerAccountKey(
+                    currency,
+                    side,
+                    affiliate_id if side in AFFILIATE_ACCOUNT_TYPES else None,
+                )
+                for side in TRANSFER_SIDES[kind]
+            )
+            self._add_posting(
+                kind,
+                debit,
+                credit,
+                amount,
+                commission=commission,
+                sequence_number=self._get_next_sequence_number(commission),
+            )
+
+    def _add_posting(
+        self,
+        kind: TransferType,
+        debit: LedgerAccountKey,
+        credit: LedgerAccountKey,
+        amount: Decimal,
+        **links: object,
+    ) -> None:
+        self.lock_balances()
+        self._change_balance(debit, -amount)
+        self._change_balance(credit, amount)
+        values = {"kind": kind, "amount": amount} | links
+        self.postings.append(((debit, credit), values))
+
+    def _change_balance(self, key: LedgerAccountKey, amount: Decimal) -> None:
+        if key.kind not in STORED_BALANCE_TYPES:
+            return
+        self.balances[key] += amount
+        if abs(self.balances[key]) >= MAX_BALANCE:
             raise BalanceTooLarge
 
-    def _next_step(self, commission: Commission) -> int:
-        if commission.pk not in self.steps:
+    def _get_next_sequence_number(self, commission: Commission) -> int:
+        if commission.pk not in self.sequence_numbers:
             posted = self.account.transfers.filter(commission=commission)
-            self.steps[commission.pk] = posted.aggregate(last=Max("step"))["last"] or 0
-        self.steps[commission.pk] += 1
-        return self.steps[commission.pk]
+            self.sequence_numbers[commission.pk] = (
+                posted.aggregate(last=Max("sequence_number"))["last"] or 0
+            )
+        self.sequence_numbers[commission.pk] += 1
+        return self.sequence_numbers[commission.pk]
 
-    def _rows(self) -> dict[Slot, LedgerAccount]:
-        currencies = self.funds | {currency for _, currency in self.purses}
-        affiliates = {affiliate for affiliate, _ in self.purses}
+    def _load_ledger_accounts(self) -> dict[LedgerAccountKey, LedgerAccount]:
+        currencies = self.funding_currencies | {
+            currency for _, currency in self.balance_keys
+        }
+        affiliate_ids = {affiliate_id for affiliate_id, _ in self.balance_keys}
         rows = self.account.ledger_accounts.filter(
-            Q(affiliate__in=affiliates) | Q(affiliate=None), currency__in=currencies
+            Q(affiliate__in=affiliate_ids) | Q(affiliate=None), currency__in=currencies
         )
-        return {Slot(it.currency, it.kind, it.affiliate_id): it for it in rows}
+        return {_get_key(row): row for row in rows}
 
-    def _make_sure_of(self, slot: Slot) -> None:
-        """The row of a place: there, made now, or made by another at this moment."""
-        if slot not in self.rows and not self._add(slot):
-            self.rows |= {it: row for it, row in self._rows().items() if it == slot}
+    def _ensure_ledger_account(self, key: LedgerAccountKey) -> None:
+        """Insert the row if it is missing, or load that of a concurrent transaction."""
+        if key not in self.ledger_accounts and not self._insert_ledger_account(key):
+            self.ledger_accounts[key] = self._load_ledger_accounts()[key]
 
-    def _add(self, slot: Slot) -> bool:
-        """Make a row, unless somebody else does so at this moment."""
+    def _insert_ledger_account(self, key: LedgerAccountKey) -> bool:
+        """Insert a row; return False if a concurrent transaction inserts it."""
         row = LedgerAccount(
             account=self.account,
-            currency=slot.currency,
-            kind=slot.place,
-            affiliate_id=slot.affiliate,
-            balance=NOUGHT if slot.place in STORED else None,  # type: ignore[misc]
+            currency=key.currency,
+            kind=key.kind,
+            affiliate_id=key.affiliate_id,
+            balance=ZERO if key.kind in STORED_BALANCE_TYPES else None,  # type: ignore[misc]
         )
         columns: tuple[str, ...] = ("account", "currency", "kind")
-        among = "affiliate_id IS NULL"
-        if slot.affiliate is not None:
-            columns, among = (*columns, "affiliate"), "affiliate_id IS NOT NULL"
-        made = self.account.ledger_accounts.insert_unless_taken(
-            row, on=columns, among=among
+        condition_sql = "affiliate_id IS NULL"
+        if key.affiliate_id is not None:
+            columns = (*columns, "affiliate")
+            condition_sql = "affiliate_id IS NOT NULL"
+        is_inserted = self.account.ledger_accounts.insert_or_ignore(
+            row, unique_fields=columns, condition_sql=condition_sql
         )
-        if made:
-            self.rows[slot] = row
-        return made
+        if is_inserted:
+            self.ledger_accounts[key] = row
+        return is_inserted
 
-    def _lock(self, wanted: Iterable[Slot]) -> None:
-        locked = (
+    def _lock_ledger_accounts(self, keys: Iterable[LedgerAccountKey]) -> None:
+        locked_rows = (
             self.account.ledger_accounts.select_for_update(no_key=True)
-            .filter(pk__in=[self.rows[slot].pk for slot in wanted])
+            .filter(pk__in=[self.ledger_accounts[key].pk for key in keys])
             .order_by("id")
         )
-        for row in locked:
-            slot = Slot(row.currency, row.kind, row.affiliate_id)
-            self.rows[slot] = row
-            self.balances[slot] = row.balance or NOUGHT
+        for row in locked_rows:
+            key = _get_key(row)
+            self.ledger_accounts[key] = row
+            self.balances[key] = row.balance or ZERO
 
-    def _owed_to_others(self, currency: str) -> Decimal:
-        ours = [affiliate for affiliate, of in self.purses if of == currency]
+    def _get_payout_balance(self, currency: str) -> Decimal:
+        """Return the locked payout balance, which a top-up debits: its sign changes."""
+        return -self.balances[LedgerAccountKey(currency, LedgerAccountType.FUNDING)]
+
+    def _get_payable_total_of_others(self, currency: str) -> Decimal:
+        """Return the sum of the positive payable balances that are not locked.
+
+        Only a session that has locked the payout balance can raise one of them.
+        """
+        locked_ids = [
+            affiliate_id
+            for affiliate_id, locked_currency in self.balance_keys
+            if locked_currency == currency
+        ]
         others = self.account.ledger_accounts.filter(
-            currency=currency, kind=Place.PAYABLE, balance__gt=NOUGHT
-        ).exclude(affiliate__in=ours)
-        return others.aggregate(owed=ExactSum("balance"))["owed"] or NOUGHT
+            currency=currency, kind=LedgerAccountType.PAYABLE, balance__gt=ZERO
+        ).exclude(affiliate__in=locked_ids)
+        return others.aggregate(total=ExactSum("balance"))["total"] or ZERO
+
+
+def _get_key(row: LedgerAccount) -> LedgerAccountKey:
+    return LedgerAccountKey(row.currency, row.kind, row.affiliate_id)
 
 
 @contextmanager
-def hold(
+def open_ledger_session(
     account: Account,
-    purses: Iterable[Purse],
+    balance_keys: Iterable[BalanceKey],
     *,
     at: datetime,
-    funds: Iterable[str] = (),
-) -> Iterator[Books]:
-    """The books of these purses, and of the payout balance in these currencies;
-    written when the block ends without a refusal."""
-    books = Books(account, purses, funds, at)
-    yield books
-    books.close()
+    funding_currencies: Iterable[str] = (),
+) -> Iterator[LedgerSession]:
+    """Open a ledger session for these balances, and for the payout balance in
+    `funding_currencies`; write its postings when the block ends without an error."""
+    ledger = LedgerSession(account, balance_keys, funding_currencies, at)
+    yield ledger
+    ledger.write_postings()
 
 
-def balances_of(account: Account, affiliate: int | None = None) -> dict[str, dict]:  # type: ignore[type-arg]
-    """What is owed: affiliate's slug → currency → balance; noughts are left out."""
-    rows = account.ledger_accounts.filter(kind=Place.PAYABLE).exclude(balance=NOUGHT)
-    if affiliate is not None:
-        rows = rows.filter(affiliate=affiliate)
-    owed: dict[str, dict[str, Decimal]] = {}
+def get_payable_balances_by_slug(
+    account: Account, affiliate_id: int | None = None
+) -> dict[str, dict[str, Decimal]]:
+    """Return payable balances by affiliate slug and currency, without zero ones."""
+    rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE).exclude(
+        balance=ZERO
+    )
+    if affiliate_id is not None:
+        rows = rows.filter(affiliate=affiliate_id)
+    balances: dict[str, dict[str, Decimal]] = {}
     for slug, currency, balance in rows.values_list(
         "affiliate__slug", "currency", "balance"
     ):
-        owed.setdefault(slug, {})[currency] = balance
-    return {slug: dict(sorted(owed[slug].items())) for slug in sorted(owed)}
+        balances.setdefault(slug, {})[currency] = balance
+    return {slug: dict(sorted(balances[slug].items())) for slug in sorted(balances)}

@@ -1,4 +1,4 @@
-"""Payments: made, canceled, and which commissions they cover."""
+"""Payments: creation, cancellation and allocation to commissions."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
@@ -6,202 +6,242 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.db import transaction
+from django.db import models, transaction
 
-from accounts.errors import Rejected, Several
-from accounts.exact_json import plain
-from accounts.ids import new_id
+from accounts.errors import ErrorList, InvalidInput
+from accounts.exact_json import format_decimal
+from accounts.ids import generate_public_id
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.events import note, note_each
-from payouts.errors import BalanceMoved, BalanceTooLarge, DueMoved, PaymentNotFound
-from payouts.models.commissions import Commission, Purse, Status
+from accounts.services.changes import record_change, record_changes
+from payouts.errors import (
+    AmountDueChanged,
+    BalanceChanged,
+    BalanceTooLarge,
+    PaymentNotFound,
+)
+from payouts.models.allocations import PaymentAllocation
+from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
 from payouts.models.payments import Payment
-from payouts.services.dues import due_to
-from payouts.services.ledger import Books, hold
+from payouts.services.ledger import LedgerSession, open_ledger_session
+from payouts.services.payables import get_amount_due
 from tracking.amounts import ExactSum
-from tracking.errors import UnknownAffiliate
-from tracking.money import NOUGHT
+from tracking.errors import UnknownReference
+from tracking.money import ZERO
+from tracking.services.affiliates import list_known_slugs
 
-AT_ONCE = 1000  # rows that one UPDATE names: every database takes so many
+UPDATE_BATCH_SIZE = 1000  # rows of one UPDATE, a number that all databases accept
 
 
 @dataclass(frozen=True)
-class Order:
-    """Whom to pay how much; `place` is where it stood among others: `[1].`.
+class PaymentOrder:
+    """A payment to make; `path_prefix` is its position in a request: `[1].`.
 
-    With `owed` it is made only while the balance is just that: of two who pay the
-    same balance at once the second is refused. With `until` it is made only while the
-    amount is what was approved before that moment and is still owed.
+    With `expected_balance` the payment is rejected if the balance differs: of two
+    concurrent payments of the same balance the second one fails. With `approved_before`
+    it is rejected if its amount differs from the amount due then.
     """
 
     affiliate_id: str
     amount: Decimal
     currency: str
-    place: str = ""
-    owed: Decimal | None = None
-    until: datetime | None = None
+    path_prefix: str = ""
+    expected_balance: Decimal | None = None
+    approved_before: datetime | None = None
 
-    def purse(self, affiliates: dict[str, int]) -> Purse:
-        """Whose money it is, in which currency."""
-        return affiliates[self.affiliate_id], self.currency
+    def get_balance_key(self, affiliate_ids: dict[str, int]) -> BalanceKey:
+        """Return the balance to pay from, given primary keys by affiliate id."""
+        return affiliate_ids[self.affiliate_id], self.currency
 
 
-def pay(
+def create_payments(
     account: Account,
     *,
-    orders: Sequence[Order],
+    orders: Sequence[PaymentOrder],
     at: datetime,
+    affiliates: dict[str, int] | None = None,
 ) -> list[Payment]:
-    """Make all these payments, in this order, or none; removed affiliates too.
+    """Make all these payments in their order, or none; deleted affiliates included.
 
-    Any amount is paid: above the balance, which then goes below nought.
+    An amount above the balance is allowed: the balance becomes negative. `affiliates`
+    maps the ids in `orders` to primary keys, if the caller has looked them up.
     """
-    affiliates = _affiliates_of(account, orders)
+    if affiliates is None:
+        affiliates = _get_affiliate_ids(account, orders)
     with transaction.atomic():
-        purses = [order.purse(affiliates) for order in orders]
-        with hold(account, purses, at=at) as books:
-            books.open()
-            for order, purse in zip(orders, purses, strict=True):
-                _refuse_moved(order, books.owed(purse))
-                _refuse_undue(account, order, purse)
+        balance_keys = [order.get_balance_key(affiliates) for order in orders]
+        with open_ledger_session(account, balance_keys, at=at) as ledger:
+            ledger.lock_balances()
+            for order, balance_key in zip(orders, balance_keys, strict=True):
+                balance = ledger.get_payable_balance(balance_key)
+                _ensure_balance_unchanged(order, balance)
+                _ensure_amount_due_unchanged(account, order, balance_key)
             payments = account.payments.bulk_create(
                 Payment(
                     account=account,
-                    public_id=new_id("pa"),
-                    affiliate_id=affiliate,
+                    public_id=generate_public_id("pa"),
+                    affiliate_id=affiliate_id,
                     amount=order.amount,
                     currency=currency,
                     created_at=at,
                 )
-                for order, (affiliate, currency) in zip(orders, purses, strict=True)
+                for order, (affiliate_id, currency) in zip(
+                    orders, balance_keys, strict=True
+                )
             )
-            covered = cover(account, payments)
-            note_each(account, "payment.created", payments, at=at)
-            note_each(account, "commission.updated", covered, at=at, fields=["payout"])
+            paid = allocate_payments(account, payments)
+            record_changes(account, "payment.created", payments, at=at)
+            record_changes(
+                account, "commission.updated", paid, at=at, fields=["payout"]
+            )
             for order, payment in zip(orders, payments, strict=True):
-                _book(order, payment, books)
+                _post_payment(order, payment, ledger)
     return payments
 
 
-def _refuse_moved(order: Order, owed: Decimal) -> None:
-    if order.owed not in (None, owed):
-        raise BalanceMoved(balance=plain(owed), currency=order.currency)
+def _ensure_balance_unchanged(order: PaymentOrder, balance: Decimal) -> None:
+    if order.expected_balance not in (None, balance):
+        raise BalanceChanged(balance=format_decimal(balance), currency=order.currency)
 
 
-def _refuse_undue(account: Account, order: Order, purse: Purse) -> None:
-    if order.until is None:
+def _ensure_amount_due_unchanged(
+    account: Account, order: PaymentOrder, balance_key: BalanceKey
+) -> None:
+    if order.approved_before is None:
         return
-    due = due_to(account, purse, until=order.until)
+    due = get_amount_due(account, balance_key, approved_before=order.approved_before)
     if due != order.amount:
-        raise DueMoved(due=plain(due), currency=order.currency)
+        raise AmountDueChanged(due=format_decimal(due), currency=order.currency)
 
 
-def _book(order: Order, payment: Payment, books: Books) -> None:
+def _post_payment(order: PaymentOrder, payment: Payment, ledger: LedgerSession) -> None:
     try:
-        books.pay(payment)
+        ledger.post_payment(payment)
     except BalanceTooLarge:
-        raise BalanceTooLarge(path=f"{order.place}amount") from None
+        raise BalanceTooLarge(path=f"{order.path_prefix}amount") from None
 
 
 def cancel_payment(account: Account, *, payment_id: str, at: datetime) -> None:
-    """Owe a payment's amount again, once; what it covered is uncovered."""
+    """Cancel a payment: its amount is payable again, its commissions are unpaid."""
     with transaction.atomic():
-        payment = payment_named(account, payment_id)
-        with hold(account, [(payment.affiliate_id, payment.currency)], at=at) as books:
-            books.open()
-            if not payment.change(expecting={"canceled_at": None}, canceled_at=at):
+        payment = get_payment(account, payment_id)
+        with open_ledger_session(
+            account, [(payment.affiliate_id, payment.currency)], at=at
+        ) as ledger:
+            ledger.lock_balances()
+            if not payment.update_row(expected={"canceled_at": None}, canceled_at=at):
                 raise PaymentNotFound
-            freed = list(account.commissions.filter(payment=payment).order_by("id"))
-            account.commissions.filter(payment=payment).update(payment=None)
-            note(account, "payment.canceled", payment, at=at)
-            note_each(account, "commission.updated", freed, at=at, fields=["payout"])
-            books.cancel(payment)
+            rows = account.commissions.filter(payment=payment)
+            unpaid = list(rows.order_by("id"))
+            rows.update(payment=None)
+            record_change(account, "payment.canceled", payment, at=at)
+            record_changes(
+                account, "commission.updated", unpaid, at=at, fields=["payout"]
+            )
+            ledger.post_payment_canceled(payment)
 
 
-def payment_named(account: Account, public_id: str) -> Payment:
-    """The account's standing payment with this id."""
-    payment = account.payments.standing().filter(public_id=public_id).first()
-    if payment is None:
-        raise PaymentNotFound
-    return payment
+def get_payment(account: Account, payment_id: str) -> Payment:
+    """Return a payment that is not canceled, or raise `PaymentNotFound`."""
+    rows = account.payments.not_canceled()
+    return get_or_raise(rows, PaymentNotFound, public_id=payment_id)
 
 
-def cover(account: Account, payments: Sequence[Payment]) -> list[Commission]:
-    """Let new payments cover approved commissions, oldest first, while they fit whole.
+def allocate_payments(
+    account: Account, payments: Sequence[Payment]
+) -> list[Commission]:
+    """Allocate new payments to approved commissions, the oldest first; return these.
 
-    What fits: all standing payments of the affiliate in that currency, the new ones
-    included one after the other, less what is covered already. The walk stops at the
-    first commission that does not fit. Whoever calls holds the books.
+    The amount to allocate is that of all payments of the affiliate in the currency that
+    are not canceled, minus its paid commissions. Commissions are paid in full only, and
+    the first one that exceeds the rest ends the allocation (docs/api-contract.md,
+    section 7.6). The caller has locked the balances.
     """
-    budgets = _budgets(account, payments)
-    waiting = _uncovered(account, payments, budgets)
-    covered = []
+    unallocated = _get_unallocated_amounts(account, payments)
+    unpaid = _list_unpaid_commissions(account, payments, unallocated)
+    paid: list[Commission] = []
+    allocations: list[PaymentAllocation] = []
     for payment in payments:
-        purse = (payment.affiliate_id, payment.currency)
-        budgets[purse] += payment.amount
-        mine = []
-        while waiting[purse] and waiting[purse][0].amount <= budgets[purse]:
-            commission = waiting[purse].popleft()
-            budgets[purse] -= commission.amount
-            mine.append(commission)
-        for some in _in_runs([it.pk for it in mine]):
-            account.commissions.filter(pk__in=some).update(payment=payment)
-        covered += mine
-    return covered
+        balance_key = (payment.affiliate_id, payment.currency)
+        unallocated[balance_key] += payment.amount
+        queue = unpaid[balance_key]
+        allocated: list[Commission] = []
+        while queue and queue[0].amount <= unallocated[balance_key]:
+            commission = queue.popleft()
+            unallocated[balance_key] -= commission.amount
+            allocated.append(commission)
+        for ids in _split_into_batches([commission.pk for commission in allocated]):
+            account.commissions.filter(pk__in=ids).update(payment=payment)
+        paid += allocated
+        allocations += [
+            PaymentAllocation(account=account, payment=payment, commission=commission)
+            for commission in allocated
+        ]
+    account.payment_allocations.bulk_create(allocations, batch_size=UPDATE_BATCH_SIZE)
+    return paid
 
 
-def _budgets(account: Account, payments: Sequence[Payment]) -> dict[Purse, Decimal]:
-    """What older payments have left, per purse; below nought where they cover more."""
-    budgets: dict[Purse, Decimal] = defaultdict(Decimal)
-    affiliates = {it.affiliate_id for it in payments}
-    new = [it.pk for it in payments]
-    paid = account.payments.standing().filter(affiliate__in=affiliates)
-    taken = account.commissions.filter(
-        affiliate__in=affiliates, payment__isnull=False, removed_at=None
+def _get_unallocated_amounts(
+    account: Account, payments: Sequence[Payment]
+) -> dict[BalanceKey, Decimal]:
+    """Return what older payments have not paid; negative if they paid too much."""
+    amounts: dict[BalanceKey, Decimal] = defaultdict(Decimal)
+    affiliate_ids = {payment.affiliate_id for payment in payments}
+    new_ids = [payment.pk for payment in payments]
+    all_payments = account.payments.not_canceled().filter(affiliate__in=affiliate_ids)
+    older_payments = all_payments.exclude(pk__in=new_ids)
+    paid_commissions = account.commissions.filter(
+        affiliate__in=affiliate_ids, payment__isnull=False, deleted_at=None
     )
-    for rows, sign in ((paid.exclude(pk__in=new), 1), (taken, -1)):
-        sums = rows.values_list("affiliate", "currency").annotate(ExactSum("amount"))
-        for affiliate, currency, amount in sums:
-            budgets[affiliate, currency] += sign * amount
-    return budgets
+    sums = [
+        rows.values_list("affiliate", "currency", models.Value(sign))
+        .annotate(ExactSum("amount"))
+        .order_by()
+        for rows, sign in ((older_payments, 1), (paid_commissions, -1))
+    ]
+    for affiliate_id, currency, sign, amount in sums[0].union(sums[1], all=True):
+        amounts[affiliate_id, currency] += sign * amount
+    return amounts
 
 
-def _uncovered(
-    account: Account, payments: Sequence[Payment], budgets: dict[Purse, Decimal]
-) -> dict[Purse, deque[Commission]]:
-    """Approved commissions without a payment, oldest first, of purses with a budget."""
-    totals: dict[Purse, Decimal] = defaultdict(Decimal, budgets)
+def _list_unpaid_commissions(
+    account: Account,
+    payments: Sequence[Payment],
+    unallocated: dict[BalanceKey, Decimal],
+) -> dict[BalanceKey, deque[Commission]]:
+    """List unpaid approved commissions, oldest first, where anything is to allocate."""
+    totals: dict[BalanceKey, Decimal] = defaultdict(Decimal, unallocated)
     for payment in payments:
         totals[payment.affiliate_id, payment.currency] += payment.amount
-    rich = {purse for purse, total in totals.items() if total >= NOUGHT}
+    balance_keys = {key for key, total in totals.items() if total >= ZERO}
     rows = account.commissions.filter(
-        affiliate__in={affiliate for affiliate, _ in rich},
-        currency__in={currency for _, currency in rich},
-        status=Status.APPROVED,
+        affiliate__in={affiliate_id for affiliate_id, _ in balance_keys},
+        currency__in={currency for _, currency in balance_keys},
+        status=CommissionStatus.APPROVED,
         payment=None,
-        removed_at=None,
+        deleted_at=None,
     )
-    waiting: dict[Purse, deque[Commission]] = defaultdict(deque)
+    unpaid: dict[BalanceKey, deque[Commission]] = defaultdict(deque)
     for commission in rows.order_by("created_at", "id"):
-        if commission.purse in rich:
-            waiting[commission.purse].append(commission)
-    return waiting
+        if commission.balance_key in balance_keys:
+            unpaid[commission.balance_key].append(commission)
+    return unpaid
 
 
-def _in_runs(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    for first in range(0, len(numbers), AT_ONCE):
-        yield numbers[first : first + AT_ONCE]
+def _split_into_batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for first in range(0, len(ids), UPDATE_BATCH_SIZE):
+        yield ids[first : first + UPDATE_BATCH_SIZE]
 
 
-def _affiliates_of(account: Account, orders: Sequence[Order]) -> dict[str, int]:
-    slugs = {order.affiliate_id for order in orders}
-    rows = account.affiliates.filter(slug__in=slugs)
-    found = dict(rows.values_list("slug", "pk"))
-    unknown: list[Rejected] = [
-        UnknownAffiliate(path=f"{order.place}affiliate_id")
+def _get_affiliate_ids(
+    account: Account, orders: Sequence[PaymentOrder]
+) -> dict[str, int]:
+    found = list_known_slugs(account, {order.affiliate_id for order in orders})
+    unknown: list[InvalidInput] = [
+        UnknownReference(what="affiliate", path=f"{order.path_prefix}affiliate_id")
         for order in orders
         if order.affiliate_id not in found
     ]
     if unknown:
-        raise Several(unknown)
+        raise ErrorList(unknown)
     return found

@@ -1,4 +1,4 @@
-"""Payout methods: how an affiliate wants to be paid."""
+"""Payout methods: how an affiliate is paid."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,15 +6,15 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models.accounts import Account
-from accounts.services.events import note
+from accounts.services.audit_log import log_event
 from payouts.errors import PayoutMethodNotFound
-from payouts.models.payments import PayoutMethod, Way
-from tracking.services.affiliates import affiliate_named
+from payouts.models.payments import PayoutMethod, PayoutMethodKind
+from tracking.services.affiliates import get_affiliate
 
 
-def refuse_unknown_way(kind: str) -> None:
-    """Stop here if nobody can be paid that way."""
-    if kind not in Way.values:
+def validate_payout_method_kind(kind: str) -> None:
+    """Raise `PayoutMethodNotFound` for an unknown kind."""
+    if kind not in PayoutMethodKind.values:
         raise PayoutMethodNotFound
 
 
@@ -24,27 +24,27 @@ def set_payout_method(
     affiliate_id: str,
     kind: str,
     details: Mapping[str, str] | None,
-    primary: bool,
+    is_primary: bool,
     at: datetime,
 ) -> PayoutMethod:
-    """Set a way to be paid, or replace its details; None leaves them as they are.
+    """Create a payout method or replace its details; None leaves the details.
 
-    The first one set is the primary one, until another is made so.
+    The first payout method of an affiliate becomes the primary one.
     """
-    refuse_unknown_way(kind)
+    validate_payout_method_kind(kind)
     with transaction.atomic():
-        affiliate = affiliate_named(account, affiliate_id, lock=True)
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
         methods = account.payout_methods.filter(affiliate=affiliate)
-        first = not methods.exists()
+        is_first = not methods.exists()
         method = methods.filter(kind=kind).first()
         if method is None:
             method = account.payout_methods.create(
                 affiliate=affiliate, kind=kind, details=dict(details or {})
             )
         elif details is not None:
-            method.change(details=dict(details))
-        if first or primary:
+            method.update_row(details=dict(details))
+        if is_first or is_primary:
             methods.exclude(pk=method.pk).update(is_primary=False)
-            method.change(is_primary=True)
-        note(account, "payout_method.set", affiliate, at=at, method=kind)
+            method.update_row(is_primary=True)
+        log_event(account, "payout_method.set", affiliate, at=at, method=kind)
     return method

@@ -1,4 +1,4 @@
-"""Opening a program: the rules of tracking, and what a sale earns."""
+"""Creation of a program: its settings and its first commission type."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,26 +6,26 @@ from decimal import Decimal
 
 from django.db import IntegrityError, transaction
 
-from accounts.errors import OddSetting, OddSlug
-from accounts.ids import SLUG
+from accounts.errors import InvalidSetting, InvalidSlug
+from accounts.ids import SLUG_PATTERN
 from accounts.models.accounts import Account
-from accounts.services.accounts import refuse_long
-from accounts.services.events import note
+from accounts.services.accounts import validate_length
+from accounts.services.audit_log import log_event
 from payouts.models.commission_types import RateKind
-from tracking.errors import ProgramExists
+from tracking.errors import DuplicateProgram
 from tracking.models.programs import Program
-from tracking.money import WHOLE_DIGITS, currency_named, round_to
-from tracking.services.clicks import LONGEST_ADDRESS, web_address
+from tracking.money import MAX_INTEGER_DIGITS, get_currency, round_amount
+from tracking.services.clicks import MAX_VISIT_URL_LENGTH, normalize_url
 
-STANDARD = "standard"
-LONGEST_COOKIE_TIME = 365
-HIGHEST_PERCENTAGE = 100
-FINEST = Decimal("0.0001")  # as fine as AmountField keeps it
+STANDARD_COMMISSION_TYPE = "standard"
+MAX_COOKIE_TIME_DAYS = 365
+MAX_PERCENTAGE = 100
+RATE_PRECISION = Decimal("0.0001")  # of `AmountField`
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How a new program pays, approves and forgets."""
+class ProgramSettings:
+    """The settings of a new program."""
 
     title: str
     currency: str
@@ -37,61 +37,69 @@ class Rules:
     auto_approve_commissions: bool = False
 
 
-def open_program(account: Account, *, slug: str, rules: Rules, at: datetime) -> Program:
-    """Make a program with its commission type `standard`."""
-    currency = currency_named(rules.currency)
-    _refuse_odd(slug, rules, currency)
+def create_program(
+    account: Account, *, slug: str, settings: ProgramSettings, at: datetime
+) -> Program:
+    """Create a program with its commission type `standard`."""
+    currency = get_currency(settings.currency)
+    _validate_settings(slug, settings, currency)
     try:
         with transaction.atomic():
             program = account.programs.create(
                 slug=slug,
-                title=rules.title,
+                title=settings.title,
                 currency=currency,
-                cookie_time=rules.cookie_time,
-                landing_page=rules.landing_page,
-                auto_approve_affiliates=rules.auto_approve_affiliates,
-                auto_approve_commissions=rules.auto_approve_commissions,
+                cookie_time=settings.cookie_time,
+                landing_page=settings.landing_page,
+                auto_approve_affiliates=settings.auto_approve_affiliates,
+                auto_approve_commissions=settings.auto_approve_commissions,
                 created_at=at,
             )
             account.assets.create(program=program)
             account.commission_types.create(
                 program=program,
-                identifier=STANDARD,
+                identifier=STANDARD_COMMISSION_TYPE,
                 title="Standard",
-                kind=rules.rate_kind,
-                value=rules.rate,
+                kind=settings.rate_kind,
+                value=settings.rate,
                 is_default=True,
             )
-            note(account, "program.opened", program, at=at, rate=str(rules.rate))
+            log_event(
+                account, "program.created", program, at=at, rate=str(settings.rate)
+            )
     except IntegrityError:
         if account.programs.filter(slug=slug).exists():
-            raise ProgramExists(slug=slug) from None
+            raise DuplicateProgram(slug=slug) from None
         raise
     return program
 
 
-def _refuse_odd(slug: str, rules: Rules, currency: str) -> None:
-    if not SLUG.fullmatch(slug):
-        raise OddSlug(slug=slug)
-    refuse_long("The title", rules.title)
-    refuse_long("The landing page", rules.landing_page, LONGEST_ADDRESS)
-    if not 1 <= rules.cookie_time <= LONGEST_COOKIE_TIME:
-        raise OddSetting(setting="The cookie time", rule="1 to 365 days")
-    page = rules.landing_page
-    if page and ("#" in page or not web_address(page)):
-        # Links end with `ref=<code>`, and clients split on it.
-        rule = "an http(s) address without a fragment"
-        raise OddSetting(setting="The landing page", rule=rule)
-    _refuse_odd_rate(rules, currency)
+def _validate_settings(slug: str, settings: ProgramSettings, currency: str) -> None:
+    if not SLUG_PATTERN.fullmatch(slug):
+        raise InvalidSlug(slug=slug)
+    validate_length("The title", settings.title)
+    validate_length("The landing page", settings.landing_page, MAX_VISIT_URL_LENGTH)
+    if not 1 <= settings.cookie_time <= MAX_COOKIE_TIME_DAYS:
+        raise InvalidSetting(setting="The cookie time", rule="1 to 365 days")
+    page = settings.landing_page
+    if page and ("#" in page or not normalize_url(page)):
+        # Referral links end with `ref=<code>`, at which clients split them.
+        rule = "an http(s) URL without a fragment"
+        raise InvalidSetting(setting="The landing page", rule=rule)
+    _validate_rate(settings, currency)
 
 
-def _refuse_odd_rate(rules: Rules, currency: str) -> None:
-    rate = rules.rate
-    if rate.adjusted() >= WHOLE_DIGITS or rate < 0 or rate != rate.quantize(FINEST):
-        rule = f"0 or more, with {WHOLE_DIGITS} digits and 4 decimals at most"
-        raise OddSetting(setting="The commission", rule=rule)
-    if rules.rate_kind == RateKind.PERCENTAGE and rate > HIGHEST_PERCENTAGE:
-        raise OddSetting(setting="The commission", rule="100 % at most")
-    if rules.rate_kind == RateKind.FIXED and rate != round_to(currency, rate):
+def _validate_rate(settings: ProgramSettings, currency: str) -> None:
+    rate = settings.rate
+    if (
+        rate.adjusted() >= MAX_INTEGER_DIGITS
+        or rate < 0
+        or rate != rate.quantize(RATE_PRECISION)
+    ):
+        rule = f"0 or more, with {MAX_INTEGER_DIGITS} digits and 4 decimals at most"
+        raise InvalidSetting(setting="The commission", rule=rule)
+    if settings.rate_kind == RateKind.PERCENTAGE and rate > MAX_PERCENTAGE:
+        raise InvalidSetting(setting="The commission", rule="100 % at most")
+    if settings.rate_kind == RateKind.FIXED and rate != round_amount(rate, currency):
         rule = f"an amount with the decimals of {currency}"
-        raise OddSetting(setting="The commission", rule=rule)
+        raise InvalidSetting(setting="The commission", rule=rule)

@@ -1,53 +1,53 @@
-"""Who acts: known to the diary and the log, for as long as it lasts."""
+"""The current actor of the audit log and the request log."""
 
 import threading
 
 import pytest
 
-from accounts.actor import acting, known_as, present_actor
+from accounts.actor import get_actor, set_actor, use_actor
 
 
-def test_is_the_system_when_nobody_is_known():
-    assert present_actor().name == "system"
-    assert present_actor().trace_id == ""
+def test_defaults_to_the_system_actor():
+    assert get_actor().name == "system"
+    assert get_actor().trace_id == ""
 
 
-def test_knows_the_actor_inside_only():
-    with acting("command prune", "7f0c"):
-        assert present_actor().name == "command prune"
-        assert present_actor().trace_id == "7f0c"
+def test_sets_the_actor_within_the_block_only():
+    with use_actor("command prune", "7f0c"):
+        assert get_actor().name == "command prune"
+        assert get_actor().trace_id == "7f0c"
 
-    assert present_actor().name == "system"
-
-
-def test_comes_back_to_the_outer_actor():
-    with acting("outer"):
-        with acting("inner"):
-            assert present_actor().name == "inner"
-        assert present_actor().name == "outer"
+    assert get_actor().name == "system"
 
 
-def test_keeps_the_trace_id_when_a_name_becomes_known():
-    with acting("unknown", "7f0c"):
-        known_as("key aff_live_abc")
-
-        assert present_actor().name == "key aff_live_abc"
-        assert present_actor().trace_id == "7f0c"
-    assert present_actor().name == "system"
+def test_restores_the_outer_actor():
+    with use_actor("outer"):
+        with use_actor("inner"):
+            assert get_actor().name == "inner"
+        assert get_actor().name == "outer"
 
 
-def test_forgets_the_actor_after_a_failure():
-    with pytest.raises(ValueError, match="no good"), acting("command"):
-        raise ValueError("no good")
+def test_keeps_the_trace_id_when_the_actor_is_renamed():
+    with use_actor("unknown", "7f0c"):
+        set_actor("key aff_live_abc")
 
-    assert present_actor().name == "system"
+        assert get_actor().name == "key aff_live_abc"
+        assert get_actor().trace_id == "7f0c"
+    assert get_actor().name == "system"
 
 
-def test_does_not_tell_another_thread():
-    seen = []
-    with acting("command"):
-        other = threading.Thread(target=lambda: seen.append(present_actor().name))
-        other.start()
-        other.join()
+def test_resets_the_actor_after_an_exception():
+    with pytest.raises(ValueError, match="failed"), use_actor("command"):
+        raise ValueError("failed")
 
-    assert seen == ["system"]
+    assert get_actor().name == "system"
+
+
+def test_does_not_set_the_actor_of_another_thread():
+    names = []
+    with use_actor("command"):
+        thread = threading.Thread(target=lambda: names.append(get_actor().name))
+        thread.start()
+        thread.join()
+
+    assert names == ["system"]

@@ -1,4 +1,4 @@
-"""Contract 1.3: exact numbers and UTC seconds in everything that leaves the house."""
+"""docs/api-contract.md, section 1.3: exact decimals and UTC times in JSON output."""
 
 import json
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts.exact_json import exact_json, plain
+from accounts.exact_json import format_decimal, serialize_exact_json
 
 AMOUNTS = {
     "20": b"20",
@@ -29,37 +29,37 @@ AMOUNTS = {
 }
 
 
-@pytest.mark.parametrize(("amount", "written"), AMOUNTS.items(), ids=AMOUNTS)
-def test_writes_an_amount_digit_by_digit(amount, written):
-    assert exact_json(Decimal(amount)) == written
-    assert plain(Decimal(amount)).encode() == written
+@pytest.mark.parametrize(("amount", "expected"), AMOUNTS.items(), ids=AMOUNTS)
+def test_serializes_an_amount_exactly(amount, expected):
+    assert serialize_exact_json(Decimal(amount)) == expected
+    assert format_decimal(Decimal(amount)).encode() == expected
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4))
-def test_loses_no_digit_of_any_amount(amount):
-    written = exact_json({"amount": amount})
+def test_preserves_all_digits_of_any_amount(amount):
+    serialized = serialize_exact_json({"amount": amount})
 
-    read = json.loads(written, parse_float=Decimal, parse_int=Decimal)["amount"]
-    assert read == amount
-    assert b"E" not in written.upper().replace(b"AMOUNT", b"")
-
-
-def test_writes_moments_in_utc_with_seconds():
-    moment = datetime(2026, 3, 4, 9, 15, 27, 999_999, tzinfo=UTC)
-
-    assert exact_json(moment) == b'"2026-03-04T09:15:27+00:00"'
+    parsed = json.loads(serialized, parse_float=Decimal, parse_int=Decimal)["amount"]
+    assert parsed == amount
+    assert b"E" not in serialized.upper().replace(b"AMOUNT", b"")
 
 
-def test_keeps_keys_in_their_order_and_text_as_it_is():
+def test_serializes_times_in_utc_with_seconds():
+    time = datetime(2026, 3, 4, 9, 15, 27, 999_999, tzinfo=UTC)
+
+    assert serialize_exact_json(time) == b'"2026-03-04T09:15:27+00:00"'
+
+
+def test_preserves_the_order_of_keys_and_unicode_text():
     data = {"b": "Žlutý 🛶 ' \u2028", "a": [None, True, False, 7, {}]}
 
-    assert json.loads(exact_json(data)) == data
-    assert exact_json(data).startswith('{"b":"Žlutý 🛶'.encode())
+    assert json.loads(serialize_exact_json(data)) == data
+    assert serialize_exact_json(data).startswith('{"b":"Žlutý 🛶'.encode())
 
 
 @pytest.mark.parametrize(
-    "odd", [{1, 2}, object(), b"bytes"], ids=["set", "object", "bytes"]
+    "value", [{1, 2}, object(), b"bytes"], ids=["set", "object", "bytes"]
 )
-def test_refuses_what_has_no_form_in_json(odd):
+def test_rejects_values_that_are_not_json_serializable(value):
     with pytest.raises(TypeError):
-        exact_json({"odd": odd})
+        serialize_exact_json({"key": value})

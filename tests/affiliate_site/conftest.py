@@ -1,4 +1,4 @@
-"""What the tests of the door share."""
+"""Fixtures for tests of the top layer."""
 
 import json
 import logging
@@ -7,27 +7,27 @@ from io import StringIO
 import pytest
 
 from accounts.models.accounts import Plan
-from affiliate_site.logs import configure
+from affiliate_site.logs import configure_logging
 
 
 @pytest.fixture
 def set_plan():
     """Move an account to another plan: `set_plan(account, "basic")`."""
 
-    def move(account, name):
+    def set_plan(account, name):
         account.plan = Plan.objects.get(name=name)
         account.save()
 
-    return move
+    return set_plan
 
 
 @pytest.fixture
-def log_text():
-    """Everything that is logged from now on, as it leaves the process."""
+def captured_log():
+    """Return a function that returns the log output of the test as JSON lines."""
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     stream = StringIO()
-    configure(level="INFO", console=False)
+    configure_logging(level="INFO", console=False)
     root.handlers[0].setStream(stream)
     yield stream.getvalue
     root.handlers = handlers
@@ -35,6 +35,6 @@ def log_text():
 
 
 @pytest.fixture
-def log_lines(log_text):
-    """The records logged from now on: `log_lines()`."""
-    return lambda: [json.loads(line) for line in log_text().splitlines()]
+def captured_log_records(captured_log):
+    """Return a function that returns the log records of the test."""
+    return lambda: [json.loads(line) for line in captured_log().splitlines()]

@@ -1,4 +1,4 @@
-"""What the start refuses: a database that forgets what it acknowledged."""
+"""System checks at startup: a database must not lose acknowledged commits."""
 
 from types import SimpleNamespace
 
@@ -12,8 +12,8 @@ from affiliate_site import checks
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
-class Server:
-    """A PostgreSQL with these settings, as far as the check asks it."""
+class FakeConnection:
+    """A PostgreSQL connection that returns these settings to the check."""
 
     vendor = "postgresql"
 
@@ -26,29 +26,29 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *failure):
+    def __exit__(self, *exc_info):
         return None
 
     def execute(self, sql, params):
-        self.asked = params[0]
+        self.names = params[0]
 
     def fetchall(self):
-        return [(name, self.settings[name]) for name in self.asked]
+        return [(name, self.settings[name]) for name in self.names]
 
 
-def found_on(monkeypatch, **settings):
-    server = Server(DURABLE | settings)
-    monkeypatch.setattr(checks, "connections", {"default": server})
-    return checks.durable(None, databases=["default"])
+def run_check(monkeypatch, **settings):
+    connection = FakeConnection(DURABLE | settings)
+    monkeypatch.setattr(checks, "connections", {"default": connection})
+    return checks.check_database_durability(None, databases=["default"])
 
 
-def test_accepts_a_server_that_keeps_its_word(monkeypatch):
-    assert found_on(monkeypatch) == []
+def test_accepts_durable_settings(monkeypatch):
+    assert run_check(monkeypatch) == []
 
 
 @pytest.mark.parametrize("name", DURABLE)
-def test_refuses_a_server_that_forgets(monkeypatch, name):
-    (error,) = found_on(monkeypatch, **{name: "off"})
+def test_rejects_settings_that_lose_commits(monkeypatch, name):
+    (error,) = run_check(monkeypatch, **{name: "off"})
 
     assert error.is_serious()
     assert error.id == "affiliate_site.E001"
@@ -57,30 +57,30 @@ def test_refuses_a_server_that_forgets(monkeypatch, name):
 
 
 def test_names_every_setting_that_is_off(monkeypatch):
-    errors = found_on(monkeypatch, fsync="off", synchronous_commit="off")
+    errors = run_check(monkeypatch, fsync="off", synchronous_commit="off")
 
     assert [error.msg.split()[3] for error in errors] == ["fsync", "synchronous_commit"]
 
 
-@pytest.mark.parametrize("kept", ["local", "remote_write", "remote_apply"])
-def test_accepts_every_commit_that_waits_for_the_disk(monkeypatch, kept):
-    assert found_on(monkeypatch, synchronous_commit=kept) == []
+@pytest.mark.parametrize("value", ["local", "remote_write", "remote_apply"])
+def test_accepts_every_synchronous_commit_value_except_off(monkeypatch, value):
+    assert run_check(monkeypatch, synchronous_commit=value) == []
 
 
-def test_asks_only_the_databases_that_are_to_be_checked(monkeypatch):
+def test_checks_only_the_given_databases(monkeypatch):
     monkeypatch.setattr(checks, "connections", {})
 
-    assert checks.durable(None, databases=None) == []
-    assert checks.durable(None, databases=[]) == []
+    assert checks.check_database_durability(None, databases=None) == []
+    assert checks.check_database_durability(None, databases=[]) == []
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="about the embedded database")
-def test_refuses_nothing_about_the_embedded_database(db):
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
+def test_accepts_sqlite(db):
     call_command("check", databases=["default"])
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="about the embedded database")
-def test_keeps_its_word_on_the_embedded_database(db):
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
+def test_configures_durable_sqlite_commits(db):
     with connection.cursor() as cursor:
         modes = [
             cursor.execute(f"PRAGMA {name}").fetchone()[0]
@@ -90,8 +90,8 @@ def test_keeps_its_word_on_the_embedded_database(db):
     assert modes == ["wal", 2, 1]
 
 
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no such word")
-def test_stops_the_check_of_a_session_that_does_not_wait_for_the_disk(db):
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL")
+def test_check_command_fails_for_asynchronous_commits(db):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
 
@@ -107,16 +107,14 @@ def test_stops_the_check_of_a_session_that_does_not_wait_for_the_disk(db):
         ("postgresql", "https://aff.example.net", []),
     ],
 )
-def test_says_a_word_about_the_embedded_database_behind_tls(
-    monkeypatch, engine, public_url, ids
-):
+def test_warns_about_sqlite_behind_tls(monkeypatch, engine, public_url, ids):
     settings = SimpleNamespace(
         DATABASES={"default": {"ENGINE": f"django.db.backends.{engine}"}},
         PUBLIC_URL=public_url,
     )
     monkeypatch.setattr(checks, "settings", settings)
 
-    found = checks.fit_for_the_open_network(None)
+    messages = checks.check_sqlite_in_production(None)
 
-    assert [message.id for message in found] == ids
-    assert not any(message.is_serious() for message in found)
+    assert [message.id for message in messages] == ids
+    assert not any(message.is_serious() for message in messages)

@@ -1,4 +1,4 @@
-"""Operations, 2: every variable of the environment; an odd value stops the start."""
+"""Environment variables: defaults, parsing, errors at startup."""
 
 import os
 import runpy
@@ -17,24 +17,24 @@ SECRET = "a-secret-that-is-long-enough-to-be-believed-in"
 
 
 @pytest.fixture
-def start(monkeypatch):
-    """What a start with this environment alone knows: `start(DEBUG="on").DEBUG`."""
+def load_env(monkeypatch):
+    """Load env.py with these variables only: `load_env(DEBUG="on").DEBUG`."""
 
-    def run(**variables):
+    def load(**variables):
         for name in list(os.environ):
             if name not in ("PATH", "HOME", "TMPDIR", "LANG"):
                 monkeypatch.delenv(name)
         for name, value in ({"SECRET_KEY": SECRET} | variables).items():
             if value is not None:
                 monkeypatch.setenv(name, value)
-        started = SimpleNamespace(**runpy.run_path(env.__file__))
-        started.DATABASE = started.database()  # as settings.py does
-        return started
+        loaded = SimpleNamespace(**runpy.run_path(env.__file__))
+        loaded.DATABASE = loaded.get_database_settings()  # as settings.py does
+        return loaded
 
-    return run
+    return load
 
 
-ODD = [
+INVALID = [
     ("DEBUG", "maybe"),
     ("DEBUG", "2"),
     ("PGBOUNCER", "transaction"),
@@ -85,20 +85,20 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), ODD)
-def test_refuses_an_odd_value_by_the_variables_name(start, name, value):
-    with pytest.raises(ImproperlyConfigured) as refusal:
-        start(**{name: value})
+@pytest.mark.parametrize(("name", "value"), INVALID)
+def test_rejects_invalid_value_and_names_the_variable(load_env, name, value):
+    with pytest.raises(ImproperlyConfigured) as error:
+        load_env(**{name: value})
 
-    assert name in str(refusal.value)
+    assert name in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL"])
-def test_repeats_no_secret_in_the_refusal(start, name):
-    with pytest.raises(ImproperlyConfigured) as refusal:
-        start(**{name: "example", "DATABASE_URL": "odd://merchant:canary@db"})
+def test_does_not_repeat_secrets_in_the_error(load_env, name):
+    with pytest.raises(ImproperlyConfigured) as error:
+        load_env(**{name: "example", "DATABASE_URL": "odd://merchant:canary@db"})
 
-    assert "canary" not in str(refusal.value)
+    assert "canary" not in str(error.value)
 
 
 DEFAULTS = {
@@ -118,13 +118,13 @@ DEFAULTS = {
 }
 
 
-def test_knows_a_default_for_each_variable(start):
-    started = vars(start())
+def test_has_default_for_each_variable(load_env):
+    loaded = vars(load_env())
 
-    assert {name: started[name] for name in DEFAULTS} == DEFAULTS
+    assert {name: loaded[name] for name in DEFAULTS} == DEFAULTS
 
 
-READ = [
+VALID = [
     ("DEBUG", "on", "DEBUG", True),
     ("DEBUG", "ON", "DEBUG", True),
     ("DEBUG", "true", "DEBUG", True),
@@ -176,62 +176,62 @@ READ = [
 ]
 
 
-def test_reads_the_address_of_a_mail_server(start):
-    mail = start(EMAIL_URL="smtp+tls://post:pw@mail.example.net:587").EMAIL
+def test_parses_email_url(load_env):
+    mail = load_env(EMAIL_URL="smtp+tls://post:pw@mail.example.net:587").EMAIL
 
     assert mail["EMAIL_BACKEND"] == "django.core.mail.backends.smtp.EmailBackend"
     assert (mail["EMAIL_HOST"], mail["EMAIL_PORT"]) == ("mail.example.net", 587)
     assert (mail["EMAIL_HOST_USER"], mail["EMAIL_USE_TLS"]) == ("post", True)
 
 
-@pytest.mark.parametrize(("variable", "value", "name", "read"), READ)
-def test_reads_a_value(start, variable, value, name, read):
-    started = vars(start(**{variable: value}))
+@pytest.mark.parametrize(("variable", "value", "name", "expected"), VALID)
+def test_parses_values(load_env, variable, value, name, expected):
+    loaded = vars(load_env(**{variable: value}))
 
-    assert started[name] == read
-
-
-def test_lets_a_wildcard_pass_in_development(start):
-    started = start(DEBUG="on", ALLOWED_HOSTS="*")
-
-    assert started.ALLOWED_HOSTS == ["*"]
+    assert loaded[name] == expected
 
 
-# The database and its secret
+def test_allows_wildcard_host_with_debug(load_env):
+    loaded = load_env(DEBUG="on", ALLOWED_HOSTS="*")
+
+    assert loaded.ALLOWED_HOSTS == ["*"]
 
 
-def test_reads_the_address_of_a_database(start):
-    found = start(DATABASE_URL=POSTGRES).DATABASE
-
-    assert found["ENGINE"] == "django.db.backends.postgresql"
-    assert found["NAME"] == "affiliates"
-    assert found["USER"] == "merchant"
-    assert found["PASSWORD"] == "pw"
-    assert found["HOST"] == "db.example.net"
-    assert found["PORT"] == 5433
+# Database and secret key
 
 
-def test_embeds_a_database_by_default(start):
-    started = start()
+def test_parses_database_url(load_env):
+    database = load_env(DATABASE_URL=POSTGRES).DATABASE
 
-    assert started.DATABASE_IS_EMBEDDED is True
-    assert started.DATABASE["ENGINE"] == "django.db.backends.sqlite3"
-    assert started.DATABASE["NAME"] == str(env.VAR / "db.sqlite3")
+    assert database["ENGINE"] == "django.db.backends.postgresql"
+    assert database["NAME"] == "affiliates"
+    assert database["USER"] == "merchant"
+    assert database["PASSWORD"] == "pw"
+    assert database["HOST"] == "db.example.net"
+    assert database["PORT"] == 5433
+
+
+def test_uses_sqlite_by_default(load_env):
+    loaded = load_env()
+
+    assert loaded.DATABASE_IS_EMBEDDED is True
+    assert loaded.DATABASE["ENGINE"] == "django.db.backends.sqlite3"
+    assert loaded.DATABASE["NAME"] == str(env.VAR_DIR / "db.sqlite3")
 
 
 @pytest.mark.parametrize("value", [None, "", "  "], ids=["unset", "empty", "blank"])
-def test_wants_a_secret_for_a_database_of_ones_own(start, value):
+def test_requires_secret_key_with_database_url(load_env, value):
     with pytest.raises(ImproperlyConfigured, match="SECRET_KEY"):
-        start(DATABASE_URL=POSTGRES, SECRET_KEY=value)
+        load_env(DATABASE_URL=POSTGRES, SECRET_KEY=value)
 
 
-def test_makes_a_secret_once_for_the_embedded_database(monkeypatch, tmp_path):
-    monkeypatch.setattr(env, "VAR", tmp_path / "var")
+def test_creates_secret_key_once_for_sqlite(monkeypatch, tmp_path):
+    monkeypatch.setattr(env, "VAR_DIR", tmp_path / "var")
 
-    made, kept = env.kept_secret_key(), env.kept_secret_key()
+    first, second = env.get_or_create_secret_key(), env.get_or_create_secret_key()
 
-    assert made == kept
-    assert len(made) >= 50
+    assert first == second
+    assert len(first) >= 50
     assert stat.S_IMODE((tmp_path / "var").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "var" / "secret_key").stat().st_mode) == 0o600
 
@@ -240,84 +240,84 @@ def test_makes_a_secret_once_for_the_embedded_database(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "read"),
+    ("name", "content", "expected"),
     [
         ("SECRET_KEY", f"{SECRET}\n", SECRET),
         ("DATABASE_URL", f"{POSTGRES}\n", POSTGRES),
     ],
 )
-def test_reads_a_secret_from_a_file(start, tmp_path, name, content, read):
+def test_reads_secret_from_file(load_env, tmp_path, name, content, expected):
     file = tmp_path / "secret"
     file.write_text(content)
 
-    started = start(**{f"{name}_FILE": str(file), "SECRET_KEY": SECRET, name: None})
+    loaded = load_env(**{f"{name}_FILE": str(file), "SECRET_KEY": SECRET, name: None})
 
-    assert vars(started)[name] == read
+    assert vars(loaded)[name] == expected
 
 
 @pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL"])
 @pytest.mark.parametrize(
-    "make",
+    "get_path",
     [
         lambda path: path / "missing",
         lambda path: path,
         lambda path: "a\\b/c",
     ],
-    ids=["missing", "a folder", "odd"],
+    ids=["missing", "a folder", "invalid"],
 )
-def test_refuses_a_file_that_cannot_be_read(start, tmp_path, name, make):
+def test_rejects_unreadable_secret_file(load_env, tmp_path, name, get_path):
     with pytest.raises(ImproperlyConfigured, match=f"{name}_FILE"):
-        start(**{f"{name}_FILE": str(make(tmp_path))})
+        load_env(**{f"{name}_FILE": str(get_path(tmp_path))})
 
 
 @pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL"])
-def test_refuses_a_file_that_is_no_text(start, tmp_path, name):
+def test_rejects_binary_secret_file(load_env, tmp_path, name):
     file = tmp_path / "secret"
     file.write_bytes(b"\xff\xfe\x00")
 
     with pytest.raises(ImproperlyConfigured, match=f"{name}_FILE"):
-        start(**{f"{name}_FILE": str(file)})
+        load_env(**{f"{name}_FILE": str(file)})
 
 
-def test_refuses_an_example_in_a_file_too(start, tmp_path):
+def test_rejects_example_secret_in_file(load_env, tmp_path):
     file = tmp_path / "secret"
     file.write_text("changeme\n")
 
     with pytest.raises(ImproperlyConfigured, match="SECRET_KEY"):
-        start(SECRET_KEY=None, SECRET_KEY_FILE=str(file))
+        load_env(SECRET_KEY=None, SECRET_KEY_FILE=str(file))
 
 
 @pytest.mark.parametrize(
     "name", ["DEBUG", "ALLOWED_HOSTS", "PUBLIC_URL", "WEB_THREADS", "LOG_LEVEL"]
 )
-def test_reads_only_secrets_from_files(start, tmp_path, name):
+def test_reads_only_secrets_from_files(load_env, tmp_path, name):
     file = tmp_path / "value"
-    file.write_text("odd")
+    file.write_text("invalid")
 
-    started = vars(start(**{f"{name}_FILE": str(file)}))
+    loaded = vars(load_env(**{f"{name}_FILE": str(file)}))
 
-    assert started[name] == DEFAULTS[name]
+    assert loaded[name] == DEFAULTS[name]
 
 
-def test_refuses_an_extra_that_is_not_installed(start, monkeypatch):
+def test_rejects_optional_feature_without_its_package(load_env, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     with pytest.raises(ImproperlyConfigured, match=r"STAFF_OTP .* django-otp"):
-        start(STAFF_OTP="on")
-    assert not start().STAFF_OTP
+        load_env(STAFF_OTP="on")
+    assert not load_env().STAFF_OTP
 
 
-# The start itself
+# Startup
 
 
-def test_stops_the_start_with_one_line_that_names_the_variable():
-    ended = subprocess.run(  # noqa: S603 - our own manage.py
-        [sys.executable, str(env.ROOT / "manage.py"), "check"],
+def test_startup_fails_with_one_line_that_names_the_variable():
+    process = subprocess.run(  # noqa: S603 - our own manage.py
+        [sys.executable, str(env.BASE_DIR / "manage.py"), "check"],
         env=os.environ | {"WEB_THREADS": "many"},
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert ended.returncode != 0
-    assert "WEB_THREADS" in ended.stderr.strip().splitlines()[-1]
+    assert process.returncode != 0
+    assert "WEB_THREADS" in process.stderr.strip().splitlines()[-1]

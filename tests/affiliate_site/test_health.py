@@ -1,4 +1,4 @@
-"""Operations, 4: alive and ready, for any caller, without details."""
+"""Health checks: liveness and readiness, without key and without details."""
 
 import sqlite3
 from collections import namedtuple
@@ -14,18 +14,18 @@ DETAIL = "the password of the database"
 
 
 @pytest.fixture(autouse=True)
-def forgetful(monkeypatch):
-    """Nothing is remembered from another test."""
+def empty_cache(monkeypatch):
+    """Reset the cache of the migration check."""
     monkeypatch.setattr(health, "_migrated", set())
 
 
-def refuse(*args, **kwargs):
+def raise_operational_error(*args, **kwargs):
     raise OperationalError(DETAIL)
 
 
 @pytest.mark.parametrize(("path", "status"), [("/healthz", "ok"), ("/readyz", "ready")])
 @pytest.mark.parametrize("host", ["testserver", "10.1.2.3:8000", "evil.example", "a b"])
-def test_answers_for_any_host_without_a_key(client, db, path, status, host):
+def test_accepts_any_host_without_key(client, db, path, status, host):
     response = client.get(path, headers={"Host": host})
 
     assert response.status_code == 200
@@ -34,7 +34,7 @@ def test_answers_for_any_host_without_a_key(client, db, path, status, host):
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_takes_any_number_of_parameters(client, db, path):
+def test_accepts_any_number_of_parameters(client, db, path):
     query = "&".join(f"p{n}=1" for n in range(1001))
 
     response = client.get(f"{path}?{query}")
@@ -43,14 +43,14 @@ def test_takes_any_number_of_parameters(client, db, path):
 
 
 @pytest.mark.parametrize("path", ["/healthz/", "/readyz/", "/1.6/healthz", "/health"])
-def test_has_one_address_each(client, path):
+def test_has_no_other_paths(client, path):
     response = client.get(path)
 
     assert response.status_code == 404
 
 
-def test_is_alive_without_a_database(client, monkeypatch):
-    monkeypatch.setattr(connection, "cursor", refuse)
+def test_liveness_succeeds_without_database(client, monkeypatch):
+    monkeypatch.setattr(connection, "cursor", raise_operational_error)
 
     response = client.get("/healthz")
 
@@ -58,31 +58,35 @@ def test_is_alive_without_a_database(client, monkeypatch):
     assert response.json() == {"status": "ok"}
 
 
-def test_asks_no_database_whether_it_is_alive(client, db, statements):
-    with statements() as asked:
+def test_liveness_performs_no_query(client, db, capture_queries):
+    with capture_queries() as queries:
         client.get("/healthz")
 
-    assert len(asked) == 0
+    assert len(queries) == 0
 
 
 @pytest.mark.parametrize(
     "failure", [OperationalError(DETAIL), InterfaceError(DETAIL)], ids=repr
 )
-def test_is_not_ready_without_a_database(client, db, monkeypatch, log_lines, failure):
+def test_readiness_fails_without_database(
+    client, db, monkeypatch, captured_log_records, failure
+):
     def fail():
         raise failure
 
-    monkeypatch.setattr(health, "ask_database", fail)
+    monkeypatch.setattr(health, "check_database", fail)
     client.raise_request_exception = False
 
     response = client.get("/readyz")
 
     assert response.status_code == 503
     assert response.json() == {"status": "unavailable"}
-    assert DETAIL in "".join(record.get("reason", "") for record in log_lines())
+    assert DETAIL in "".join(
+        record.get("reason", "") for record in captured_log_records()
+    )
 
 
-def test_is_not_ready_while_a_migration_waits(client, db, log_lines):
+def test_readiness_fails_with_unapplied_migration(client, db, captured_log_records):
     applied = MigrationRecorder.Migration.objects.filter(app="accounts")
     applied.order_by("id").last().delete()
 
@@ -90,25 +94,25 @@ def test_is_not_ready_while_a_migration_waits(client, db, log_lines):
 
     assert response.status_code == 503
     assert response.json() == {"status": "unavailable"}
-    assert [record["event"] for record in log_lines()] == ["not_ready"]
-    assert log_lines()[0]["traceId"] == response["X-Trace-Id"]
+    assert [record["event"] for record in captured_log_records()] == ["not_ready"]
+    assert captured_log_records()[0]["traceId"] == response["X-Trace-Id"]
 
 
-def test_remembers_that_no_migration_waits(client, db, statements):
+def test_readiness_caches_migration_check(client, db, capture_queries):
     client.get("/readyz")
 
-    with statements() as asked:
+    with capture_queries() as queries:
         response = client.get("/readyz")
 
     assert response.status_code == 200
-    assert not any("django_migrations" in query["sql"] for query in asked)
+    assert not any("django_migrations" in query["sql"] for query in queries)
 
 
 @pytest.mark.parametrize(
     ("free", "status"), [(49, 503), (51, 200)], ids=["below 5 %", "above 5 %"]
 )
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps its disk")
-def test_wants_room_on_the_disk_of_the_embedded_database(
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
+def test_readiness_requires_free_disk_space_on_sqlite(
     client, db, monkeypatch, free, status
 ):
     disk = Disk(total=1000, used=1000 - free, free=free)
@@ -119,8 +123,8 @@ def test_wants_room_on_the_disk_of_the_embedded_database(
     assert response.status_code == status
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="others have many writers")
-def test_is_ready_while_another_process_writes(client, committed):
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
+def test_readiness_succeeds_while_another_process_writes(client, committed_db):
     connection.ensure_connection()
     connection.connection.execute("PRAGMA busy_timeout = 50")
     writer = sqlite3.connect(connection.settings_dict["NAME"])

@@ -1,11 +1,11 @@
-"""Contract 2.0 and 5.3: where the links of an affiliate lead."""
+"""Affiliate links (docs/api-contract.md, sections 2.0 and 5.3)."""
 
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.conf import settings
 
-from affiliate_site.links import asset_link, referral_link
+from affiliate_site.links import build_asset_link, build_referral_link
 
 SHOP = "https://shop.example.net/"
 
@@ -20,8 +20,8 @@ SHOP = "https://shop.example.net/"
         ("", f"{settings.PUBLIC_URL}/?ref=qv7kd2p"),
     ],
 )
-def test_puts_the_code_last(page, link):
-    assert referral_link(page, "qv7kd2p") == link
+def test_appends_code_as_last_parameter(page, link):
+    assert build_referral_link(page, "qv7kd2p") == link
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_puts_the_code_last(page, link):
         ("", f"{settings.PUBLIC_URL}/?tap_a=4-b81d20&tap_s=77-0ce9fa"),
     ],
 )
-def test_names_what_was_shown_and_whose_visitor_it_is(page, link):
-    assert asset_link(page, "4-b81d20", "77-0ce9fa") == link
+def test_appends_asset_and_source(page, link):
+    assert build_asset_link(page, "4-b81d20", "77-0ce9fa") == link
 
 
 @pytest.mark.parametrize("code", ["a b", "a&b=c", "50%", "a#b", "a+b", "mina/é", "?"])
-def test_brings_every_code_to_the_page_as_it_is(code):
-    link = urlsplit(referral_link(f"{SHOP}?hue=red", code))
+def test_encodes_every_code(code):
+    link = urlsplit(build_referral_link(f"{SHOP}?hue=red", code))
 
     assert parse_qs(link.query) == {"hue": ["red"], "ref": [code]}
     assert link.fragment == ""

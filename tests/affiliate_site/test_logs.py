@@ -1,4 +1,7 @@
-"""Reliability, 13: one JSON line a request, found by its trace id, nothing personal."""
+"""The request log: one JSON line per request with its trace ID, no personal data.
+
+See docs/reliability.md, section 8.
+"""
 
 import json
 import re
@@ -6,26 +9,26 @@ import re
 import pytest
 from django.test import Client
 
-from accounts.models.keys import ApiKey
-from tests.conftest import Api
+from accounts.models.api_keys import ApiKey
+from tests.conftest import ApiClient
+from tests.dummy_endpoints import CRASH_MESSAGE
 from tests.factories.tracking import ProgramFactory
-from tests.probes import CRASH
 
-pytestmark = pytest.mark.urls("tests.probes")
+pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
 CANARY = "canary-7f3a"
 JSON = {"Accept": "application/json"}
 
 
 @pytest.fixture
-def calm(api):
-    return Api(api.key, Client(raise_request_exception=False))
+def non_raising_client(api):
+    return ApiClient(api.key, Client(raise_request_exception=False))
 
 
-def test_writes_one_line_for_a_request(api, program, log_lines):
+def test_logs_one_line_for_a_request(api, program, captured_log_records):
     response = api.get("/programs/harbor-lamp-partners/?page=1")
 
-    (line,) = log_lines()
+    (line,) = captured_log_records()
     assert line == {
         "event": "request",
         "level": "info",
@@ -65,65 +68,75 @@ REQUESTS = {
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status"), REQUESTS.values(), ids=REQUESTS
 )
-def test_names_a_trace_id_in_exactly_one_record(
-    calm, log_lines, method, path, headers, status
+def test_a_trace_id_appears_in_exactly_one_record(
+    non_raising_client, captured_log_records, method, path, headers, status
 ):
-    response = calm.client.generic(
-        method, path, headers={"X-Api-Key": calm.key} | headers
+    response = non_raising_client.client.generic(
+        method, path, headers={"X-Api-Key": non_raising_client.key} | headers
     )
 
-    found = [line for line in log_lines() if response["X-Trace-Id"] in json.dumps(line)]
+    found = [
+        line
+        for line in captured_log_records()
+        if response["X-Trace-Id"] in json.dumps(line)
+    ]
     assert response.status_code == status
     assert [line["traceId"] for line in found] == [response["X-Trace-Id"]]
     assert [line["status"] for line in found] == [status]
-    assert len(log_lines()) == 1
+    assert len(captured_log_records()) == 1
 
 
-def test_writes_one_line_when_there_are_too_many_requests(api, log_lines):
+def test_logs_one_line_for_a_rate_limited_request(api, captured_log_records):
     for _ in range(4):
         response = api.get("/probes/")
 
     assert response.status_code == 429
-    assert [line["status"] for line in log_lines()] == [200, 200, 200, 429]
+    assert [line["status"] for line in captured_log_records()] == [200, 200, 200, 429]
 
 
 @pytest.mark.parametrize(
     ("name", "error"), [("crash", "RuntimeError"), ("away", "OperationalError")]
 )
-def test_keeps_the_traceback_in_the_same_record(calm, log_lines, name, error):
-    response = calm.get(f"/probes/{name}/")
+def test_logs_the_traceback_in_the_same_record(
+    non_raising_client, captured_log_records, name, error
+):
+    response = non_raising_client.get(f"/probes/{name}/")
 
-    (line,) = log_lines()
+    (line,) = captured_log_records()
     assert line["level"] == "error"
     assert line["traceId"] == response["X-Trace-Id"]
     assert line["route"] == "1.6/probes/<str:name>/"
     assert line["exception"].startswith("Traceback (most recent call last):")
-    assert f"{error}: {CRASH}" in line["exception"]
+    assert f"{error}: {CRASH_MESSAGE}" in line["exception"]
 
 
 @pytest.mark.parametrize("path", ["/probes/", "/probes/refused/", "/probes/conflict/"])
-def test_keeps_no_traceback_of_a_refusal(api, log_lines, path):
+def test_logs_no_traceback_of_a_client_error(api, captured_log_records, path):
     api.get(path)
 
-    (line,) = log_lines()
+    (line,) = captured_log_records()
     assert line["level"] == "info"
     assert "exception" not in line
     assert "exc_info" not in line
 
 
-def test_names_account_and_prefix_but_not_the_key(api, log_text, log_lines):
+def test_logs_account_and_key_prefix_but_not_the_key(
+    account, api, captured_log, captured_log_records
+):
     api.get("/programs/")
 
-    assert log_lines()[0]["key"] == ApiKey.objects.get().prefix
-    assert api.key not in log_text()
-    assert api.key[12:] not in log_text()
+    assert (
+        captured_log_records()[0]["key"] == ApiKey.objects.get(account=account).prefix
+    )
+    assert api.key not in captured_log()
+    assert api.key[12:] not in captured_log()
 
 
 @pytest.mark.parametrize("header", ["X-Api-Key", "Api-Key"])
-def test_names_nobody_before_the_key_is_recognised(client, db, log_lines, header):
+def test_logs_no_account_for_an_unknown_key(client, db, captured_log_records, header):
     client.get("/1.6/programs/", headers={header: "wrong"})
 
-    (line,) = log_lines()
+    (line,) = captured_log_records()
     assert "account" not in line
     assert "key" not in line
 
@@ -137,11 +150,13 @@ def test_names_nobody_before_the_key_is_recognised(client, db, log_lines, header
         (f"/programs/{CANARY}/{CANARY}/", None),
     ],
 )
-def test_names_the_route_and_never_the_path(api, log_text, log_lines, path, route):
+def test_logs_the_route_but_not_the_path(
+    api, captured_log, captured_log_records, path, route
+):
     api.get(path)
 
-    assert log_lines()[0]["route"] == route
-    assert CANARY not in log_text()
+    assert captured_log_records()[0]["route"] == route
+    assert CANARY not in captured_log()
 
 
 @pytest.mark.parametrize(
@@ -161,12 +176,12 @@ def test_names_the_route_and_never_the_path(api, log_text, log_lines, path, rout
     ],
 )
 @pytest.mark.parametrize("key", ["right", "wrong", "none"])
-def test_keeps_everything_personal_out(calm, log_text, method, path, key):
-    keys = {"right": calm.key, "wrong": f"aff_live_{CANARY}", "none": ""}
+def test_logs_no_personal_data(non_raising_client, captured_log, method, path, key):
+    keys = {"right": non_raising_client.key, "wrong": f"aff_live_{CANARY}", "none": ""}
 
-    calm.client.generic(
+    non_raising_client.client.generic(
         method,
-        f"{path}?email={CANARY}@example.org&api_key={calm.key}&{CANARY}=1",
+        f"{path}?email={CANARY}@example.org&api_key={non_raising_client.key}&{CANARY}=1",
         f'{{"name": "{CANARY}", "email": "{CANARY}@example.org"}}',
         headers={
             "X-Api-Key": keys[key],
@@ -180,47 +195,49 @@ def test_keeps_everything_personal_out(calm, log_text, method, path, key):
         REMOTE_ADDR="203.0.113.77",
     )
 
-    text = log_text()
+    text = captured_log()
     assert CANARY not in text
-    assert calm.key[12:] not in text
+    assert non_raising_client.key[12:] not in text
     assert "198.51.100.77" not in text
     assert "203.0.113.77" not in text
     assert "example.org" not in text
 
 
-def test_keeps_a_foreign_host_out(client, log_text):
+def test_does_not_log_a_foreign_host(client, captured_log):
     client.get("/1.6/programs/", headers={"Host": f"{CANARY}.example"})
 
-    assert log_text() != ""
-    assert CANARY not in log_text()
+    assert captured_log() != ""
+    assert CANARY not in captured_log()
 
 
 @pytest.mark.parametrize(
     "accept", [f"text/{CANARY}", f"application/{CANARY}+json"], ids=["page", "JSON"]
 )
-def test_keeps_headers_of_an_unknown_path_out(client, log_text, accept):
+def test_does_not_log_headers_of_an_unknown_path(client, captured_log, accept):
     client.get(f"/1.6/{CANARY}/", headers={"Accept": accept})
 
-    assert log_text() != ""
-    assert CANARY not in log_text()
+    assert captured_log() != ""
+    assert CANARY not in captured_log()
 
 
-def test_counts_the_statements_of_each_request_alone(api, account, log_lines):
+def test_counts_the_queries_of_each_request_separately(
+    api, account, captured_log_records
+):
     api.get("/programs/")
     ProgramFactory(account=account)
     api.get("/nothing/")
     api.get("/programs/")
 
-    counts = [line["queries"] for line in log_lines()]
+    counts = [line["queries"] for line in captured_log_records()]
     assert counts[0] > 0
     assert counts[1] == 0
     assert 0 < counts[2] <= counts[0]
 
 
-def test_writes_lines_that_hold_no_line_break(calm, log_text):
-    calm.get("/probes/crash/")
-    calm.ask("GET\u2028X", "/programs/")
+def test_log_lines_contain_no_line_break(non_raising_client, captured_log):
+    non_raising_client.get("/probes/crash/")
+    non_raising_client.request("GET\u2028X", "/programs/")
 
-    lines = log_text().splitlines()
+    lines = captured_log().splitlines()
     assert len(lines) == 2
     assert all(json.loads(line)["event"] == "request" for line in lines)

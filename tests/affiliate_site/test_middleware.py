@@ -1,14 +1,17 @@
-"""Contract 1.1, 1.5, 1.7, 1.12: what holds for every answer, whatever the endpoint."""
+"""Rules for every response, whatever the endpoint.
+
+See docs/api-contract.md, sections 1.1, 1.5, 1.7 and 1.12.
+"""
 
 import re
 
 import pytest
 from django.test import Client
 
-from tests.conftest import Api
-from tests.wire import send
+from tests.conftest import ApiClient
+from tests.wsgi_client import send_request
 
-pytestmark = pytest.mark.urls("tests.probes")
+pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
 JSON = {"Accept": "application/json"}
 TRACE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -41,113 +44,125 @@ FIXED = {
 }
 
 TOO_MANY = "?" + "&".join(f"p{n}=1" for n in range(1001))
-# name: method, path, headers, with a right key?, status
-API_ANSWERS = {
+# name: method, path, headers, with a valid key?, status
+API_RESPONSES = {
     "a list": ("GET", "/1.6/programs/", {}, True, 200),
     "a deletion": ("DELETE", "/1.6/probes/any/", {}, True, 204),
     "a preflight": ("OPTIONS", "/1.6/programs/", {}, False, 204),
-    "a flawed query": ("GET", "/1.6/programs/?page=0", {}, True, 400),
-    "a body that is none": ("POST", "/1.6/probes/", {}, True, 400),
-    "a foreign host": ("GET", "/1.6/programs/", {"Host": "evil.example"}, True, 400),
-    "a host that is none": ("GET", "/1.6/programs/", {"Host": "a b/c"}, True, 400),
+    "an invalid query": ("GET", "/1.6/programs/?page=0", {}, True, 400),
+    "no body": ("POST", "/1.6/probes/", {}, True, 400),
+    "an unknown host": ("GET", "/1.6/programs/", {"Host": "evil.example"}, True, 400),
+    "an invalid host": ("GET", "/1.6/programs/", {"Host": "a b/c"}, True, 400),
     "too many parameters": ("GET", f"/1.6/programs/{TOO_MANY}", {}, True, 400),
     "no key": ("GET", "/1.6/programs/", {}, False, 401),
     "no key, in JSON": ("GET", "/1.6/programs/", JSON, False, 401),
     "a wrong key": ("GET", "/1.6/programs/", {"X-Api-Key": KEY}, False, 401),
     "an unknown path": ("GET", "/1.6/nothing/", {}, True, 404),
     "an unknown path, in JSON": ("GET", "/1.6/nothing/", JSON, True, 404),
-    "a preflight of nothing": ("OPTIONS", "/1.6/nothing/", JSON, False, 404),
+    "a preflight of an unknown path": ("OPTIONS", "/1.6/nothing/", JSON, False, 404),
     "a path with NUL": ("GET", "/1.6/programs/%00/", JSON, True, 404),
     "an unknown object": ("GET", "/1.6/programs/unknown/", {}, True, 404),
     "a wrong method": ("POST", "/1.6/programs/", {}, True, 405),
     "an invented method": ("BREW", "/1.6/programs/", {}, False, 405),
     "a conflict": ("GET", "/1.6/probes/conflict/", {}, True, 409),
     "a crash": ("GET", "/1.6/probes/crash/", {}, True, 500),
-    "a database that is away": ("GET", "/1.6/probes/away/", {}, True, 503),
-    "nothing below the tracker": ("GET", "/track/nothing/", JSON, False, 404),
-    "nothing below postbacks": ("GET", "/1.7/pb/nothing/", JSON, False, 404),
+    "an unavailable database": ("GET", "/1.6/probes/away/", {}, True, 503),
+    "an unknown tracking path": ("GET", "/track/nothing/", JSON, False, 404),
+    "an unknown postback path": ("GET", "/1.7/pb/nothing/", JSON, False, 404),
 }
-OTHER_ANSWERS = {
-    "life": ("GET", "/healthz", {}, False, 200),
+OTHER_RESPONSES = {
+    "liveness": ("GET", "/healthz", {}, False, 200),
     "readiness": ("GET", "/readyz", {}, False, 200),
     "health with a wrong method": ("POST", "/healthz", {}, False, 405),
-    "the reference": ("GET", "/docs/", {}, False, 200),
-    "the document": ("GET", "/openapi.json", {}, False, 200),
-    "the document with a wrong method": ("POST", "/openapi.json", {}, False, 405),
+    "the API reference": ("GET", "/docs/", {}, False, 200),
+    "the OpenAPI document": ("GET", "/openapi.json", {}, False, 200),
+    "the OpenAPI document with a wrong method": (
+        "POST",
+        "/openapi.json",
+        {},
+        False,
+        405,
+    ),
     "an unknown page": ("GET", "/nothing/", {}, False, 404),
     "an unknown page, in JSON": ("GET", "/nothing/", JSON, False, 404),
     "another version": ("GET", "/1.5/programs/", JSON, True, 404),
-    "a file that is none": ("GET", "/static/nothing.css", {}, False, 404),
+    "an unknown file": ("GET", "/static/nothing.css", {}, False, 404),
 }
 
 
-def table(answers):
+def parametrize_cases(cases):
     return pytest.mark.parametrize(
-        "line", [pytest.param(line, id=name) for name, line in answers.items()]
+        "case", [pytest.param(case, id=name) for name, case in cases.items()]
     )
 
 
 @pytest.fixture
-def ask(api, program):
-    """Send a line of the tables above; the status has to be the expected one."""
+def send_case(api, program):
+    """Send a request of the tables above and check its status."""
     client = Client(raise_request_exception=False)
 
-    def send_line(line):
-        method, path, headers, with_key, status = line
-        sent = headers | ({"X-Api-Key": api.key} if with_key else {})
-        response = client.generic(method, path, headers=sent)
+    def send(case):
+        method, path, headers, with_key, status = case
+        key = {"X-Api-Key": api.key} if with_key else {}
+        response = client.generic(method, path, headers=headers | key)
         assert response.status_code == status
         return response
 
-    return send_line
+    return send
 
 
 # Trace id
 
 
-@table(API_ANSWERS | OTHER_ANSWERS)
-def test_sends_a_trace_id_on_every_answer(ask, line):
-    response = ask(line)
+@parametrize_cases(API_RESPONSES | OTHER_RESPONSES)
+def test_every_response_has_a_trace_id(send_case, case):
+    response = send_case(case)
 
     assert TRACE_ID.fullmatch(response["X-Trace-Id"])
 
 
-SECOND_SHAPE = (
-    "a foreign host",
-    "a host that is none",
+SECOND_ERROR_SHAPE = (
+    "an unknown host",
+    "an invalid host",
     "too many parameters",
     "an unknown path, in JSON",
-    "a preflight of nothing",
+    "a preflight of an unknown path",
     "a path with NUL",
     "a wrong method",
     "an invented method",
     "a crash",
-    "a database that is away",
-    "nothing below the tracker",
-    "nothing below postbacks",
+    "an unavailable database",
+    "an unknown tracking path",
+    "an unknown postback path",
 )
 
 
-@table({name: API_ANSWERS[name] for name in SECOND_SHAPE})
-def test_repeats_the_trace_id_in_bodies_of_the_second_shape(ask, line):
-    response = ask(line)
+@parametrize_cases({name: API_RESPONSES[name] for name in SECOND_ERROR_SHAPE})
+def test_second_error_shape_contains_the_trace_id(send_case, case):
+    response = send_case(case)
 
     assert set(response.json()) == {"message", "code", "traceId"}
     assert response.json()["code"] == response.status_code
     assert response.json()["traceId"] == response["X-Trace-Id"]
 
 
-@table({name: line for name, line in API_ANSWERS.items() if name not in SECOND_SHAPE})
-def test_keeps_the_trace_id_out_of_other_bodies(ask, line):
-    response = ask(line)
+@parametrize_cases(
+    {
+        name: case
+        for name, case in API_RESPONSES.items()
+        if name not in SECOND_ERROR_SHAPE
+    }
+)
+def test_other_bodies_do_not_contain_the_trace_id(send_case, case):
+    response = send_case(case)
 
     assert b"traceId" not in response.content
 
 
-def test_draws_a_new_trace_id_for_each_request(client):
-    answers = [client.get("/healthz") for _ in range(3)]
+def test_each_request_has_a_new_trace_id(client):
+    responses = [client.get("/healthz") for _ in range(3)]
 
-    assert len({answer["X-Trace-Id"] for answer in answers}) == 3
+    assert len({response["X-Trace-Id"] for response in responses}) == 3
 
 
 @pytest.mark.parametrize(
@@ -159,7 +174,7 @@ def test_draws_a_new_trace_id_for_each_request(client):
     ],
     ids=["X-Trace-Id", "traceparent", "X-Request-Id"],
 )
-def test_trusts_no_trace_id_of_the_caller(client, headers):
+def test_ignores_trace_id_of_the_caller(client, headers):
     response = client.get("/healthz", headers=headers)
 
     assert response["X-Trace-Id"] not in "".join(headers.values())
@@ -168,23 +183,23 @@ def test_trusts_no_trace_id_of_the_caller(client, headers):
 # Fixed headers
 
 
-@table(API_ANSWERS | OTHER_ANSWERS)
-def test_sends_the_fixed_headers_on_every_answer(ask, line):
-    response = ask(line)
+@parametrize_cases(API_RESPONSES | OTHER_RESPONSES)
+def test_every_response_has_the_fixed_headers(send_case, case):
+    response = send_case(case)
 
     assert {name: response.get(name) for name in FIXED} == FIXED
 
 
-@table(API_ANSWERS)
-def test_keeps_every_answer_of_the_api_out_of_stores(ask, line):
-    response = ask(line)
+@parametrize_cases(API_RESPONSES)
+def test_api_responses_are_not_cached(send_case, case):
+    response = send_case(case)
 
     assert response.get("Cache-Control") == "no-store"
 
 
-@table(API_ANSWERS | OTHER_ANSWERS)
-def test_redirects_nowhere_promises_no_tls_and_sets_no_cookie(ask, line):
-    response = ask(line)
+@parametrize_cases(API_RESPONSES | OTHER_RESPONSES)
+def test_responses_have_no_redirect_hsts_or_cookie(send_case, case):
+    response = send_case(case)
 
     assert "Location" not in response
     assert "Strict-Transport-Security" not in response  # PUBLIC_URL is plain http
@@ -204,7 +219,7 @@ BAD_REQUEST = {"message": "Bad Request", "code": 400}
 @pytest.mark.parametrize(
     "path", ["/1.6/programs/", "/1.6/nothing/", "/1.7/pb/nothing/", "/track/nothing/"]
 )
-def test_refuses_a_foreign_host_before_all_else(client, host, path):
+def test_rejects_unknown_host_first(client, host, path):
     response = client.post(path, headers={"Host": host, "Accept": "text/html"})
 
     assert response.status_code == 400
@@ -212,7 +227,7 @@ def test_refuses_a_foreign_host_before_all_else(client, host, path):
     assert response.json() == BAD_REQUEST | {"traceId": response["X-Trace-Id"]}
 
 
-def test_believes_no_forwarded_host(api):
+def test_ignores_forwarded_host(api):
     response = api.get("/programs/", **{"X-Forwarded-Host": "evil.example"})
 
     assert response.status_code == 200
@@ -221,7 +236,7 @@ def test_believes_no_forwarded_host(api):
 
 @pytest.mark.parametrize("path", ["/1.6/programs/", "/1.6/nothing/"])
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "BREW"])
-def test_refuses_more_than_a_thousand_parameters_before_all_else(client, method, path):
+def test_rejects_more_than_a_thousand_parameters_first(client, method, path):
     response = client.generic(method, f"{path}{TOO_MANY}")
 
     assert response.status_code == 400
@@ -229,7 +244,7 @@ def test_refuses_more_than_a_thousand_parameters_before_all_else(client, method,
     assert response.json() == BAD_REQUEST | {"traceId": response["X-Trace-Id"]}
 
 
-def test_takes_a_thousand_parameters(api):
+def test_accepts_a_thousand_parameters(api):
     query = "&".join(f"p{n}=1" for n in range(1000))
 
     response = api.get(f"/programs/?{query}")
@@ -237,7 +252,7 @@ def test_takes_a_thousand_parameters(api):
     assert response.status_code == 200
 
 
-# Slashes and odd paths
+# Slashes and invalid paths
 
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"]
@@ -245,29 +260,29 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"]
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("path", ["/programs", "/programs/unknown", "/nothing"])
-def test_answers_without_the_slash_as_with_it(api, program, path, method):
-    answers = [
-        api.ask(method, address, Accept="application/json")
+def test_response_is_the_same_without_trailing_slash(api, program, path, method):
+    without_slash, with_slash = (
+        api.request(method, address, Accept="application/json")
         for address in (path, f"{path}/")
-    ]
+    )
 
-    assert answers[0].status_code == answers[1].status_code
-    assert "Location" not in answers[0]
-    assert without_trace(answers[0]) == without_trace(answers[1])
+    assert without_slash.status_code == with_slash.status_code
+    assert "Location" not in without_slash
+    assert remove_trace_id(without_slash) == remove_trace_id(with_slash)
 
 
-def without_trace(response):
+def remove_trace_id(response):
     return response.content.replace(response["X-Trace-Id"].encode(), b"")
 
 
-def test_keeps_the_body_of_a_post_without_the_slash(api):
+def test_keeps_body_of_post_without_trailing_slash(api):
     response = api.post("/probes", {"name": "lamp"})
 
     assert response.status_code == 200
     assert response.json() == {"name": "lamp"}
 
 
-def test_puts_the_slash_before_the_query(api, program):
+def test_inserts_missing_slash_before_the_query(api, program):
     response = api.get("/programs?asset_id=&page=1")
 
     assert response.status_code == 200
@@ -290,7 +305,7 @@ def test_puts_the_slash_before_the_query(api, program):
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_knows_no_path_with_nul(client, method, path):
+def test_path_with_nul_is_not_found(client, method, path):
     response = client.generic(method, path, headers=JSON)
 
     assert response.status_code == 404
@@ -321,7 +336,7 @@ def test_knows_no_path_with_nul(client, method, path):
         "/programs/",
     ],
 )
-def test_serves_no_other_address(api, path):
+def test_serves_no_other_paths(api, path):
     response = api.client.get(path, headers=JSON | {"X-Api-Key": api.key})
 
     assert response.status_code == 404
@@ -335,17 +350,17 @@ def test_serves_no_other_address(api, path):
 # Other origins
 
 
-@table(API_ANSWERS)
-def test_lets_every_origin_read_every_answer_of_the_api(ask, line):
-    response = ask(line)
+@parametrize_cases(API_RESPONSES)
+def test_api_responses_allow_every_origin(send_case, case):
+    response = send_case(case)
 
     assert {name: response.get(name) for name in CORS} == CORS
     assert "Access-Control-Allow-Credentials" not in response
 
 
-@table(OTHER_ANSWERS)
-def test_lets_other_origins_read_nothing_else(ask, line):
-    response = ask(line)
+@parametrize_cases(OTHER_RESPONSES)
+def test_other_responses_have_no_cors_headers(send_case, case):
+    response = send_case(case)
 
     assert [name for name in response.headers if name.startswith("Access-")] == []
 
@@ -364,7 +379,7 @@ def test_lets_other_origins_read_nothing_else(ask, line):
 @pytest.mark.parametrize(
     "headers", [{}, {"X-Api-Key": KEY}], ids=["no key", "wrong key"]
 )
-def test_answers_a_preflight_without_a_key(client, db, path, allowed, headers):
+def test_preflight_needs_no_key(client, db, path, allowed, headers):
     response = client.options(
         path,
         headers=headers
@@ -381,11 +396,11 @@ def test_answers_a_preflight_without_a_key(client, db, path, allowed, headers):
     assert {name: response.get(name) for name in PREFLIGHT} == PREFLIGHT
 
 
-def test_asks_no_database_for_a_preflight(client, db, statements):
-    with statements() as asked:
+def test_preflight_performs_no_query(client, db, capture_queries):
+    with capture_queries() as queries:
         client.options("/1.6/programs/")
 
-    assert len(asked) == 0
+    assert len(queries) == 0
 
 
 # HEAD
@@ -406,28 +421,28 @@ def test_asks_no_database_for_a_preflight(client, db, statements):
         ("/openapi.json", 200),
     ],
 )
-def test_answers_head_as_get_without_the_body(api, program, path, status):
-    got, headed = (
-        send(method, path, HTTP_X_API_KEY=api.key) for method in ("GET", "HEAD")
+def test_head_is_get_without_body(api, program, path, status):
+    get, head = (
+        send_request(method, path, HTTP_X_API_KEY=api.key) for method in ("GET", "HEAD")
     )
 
-    assert got.status == headed.status == status
-    assert got.content != b""
-    assert headed.content == b""
-    assert steady(headed.headers) == steady(got.headers)
-    assert headed.headers["Content-Length"] == str(len(got.content))
+    assert get.status == head.status == status
+    assert get.content != b""
+    assert head.content == b""
+    assert get_stable_headers(head.headers) == get_stable_headers(get.headers)
+    assert head.headers["Content-Length"] == str(len(get.content))
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
-def test_answers_head_without_a_key_without_a_body(db, accept):
-    response = send("HEAD", "/1.6/programs/", HTTP_ACCEPT=accept)
+def test_head_without_key_has_no_body(db, accept):
+    response = send_request("HEAD", "/1.6/programs/", HTTP_ACCEPT=accept)
 
     assert response.status == 401
     assert response.content == b""
 
 
-def test_heads_the_length_of_every_answer(api, program):
-    response = send("GET", "/1.6/programs/", HTTP_X_API_KEY=api.key)
+def test_response_has_content_length(api, program):
+    response = send_request("GET", "/1.6/programs/", HTTP_X_API_KEY=api.key)
 
     assert response.headers["Content-Length"] == str(len(response.content))
 
@@ -435,20 +450,20 @@ def test_heads_the_length_of_every_answer(api, program):
 @pytest.mark.parametrize(
     ("method", "path"), [("DELETE", "/1.6/probes/any/"), ("OPTIONS", "/1.6/programs/")]
 )
-def test_answers_204_without_a_body_and_calls_it_no_page(api, method, path):
-    response = send(method, path, HTTP_X_API_KEY=api.key)
+def test_no_content_has_no_body_and_no_html_type(api, method, path):
+    response = send_request(method, path, HTTP_X_API_KEY=api.key)
 
     assert response.status == 204
     assert response.content == b""
     assert "html" not in response.headers.get("Content-Type", "")
 
 
-def steady(headers):
+def get_stable_headers(headers):
     changing = ("X-Trace-Id", "X-RateLimit-Remaining", "X-RateLimit-Reset")
     return {name: value for name, value in headers.items() if name not in changing}
 
 
-# Headers that change nothing
+# Headers and parameters without effect
 
 
 @pytest.mark.parametrize(
@@ -466,37 +481,37 @@ def steady(headers):
     ],
     ids=str,
 )
-def test_answers_alike_whatever_these_headers_say(api, program, headers):
-    plain = api.get("/programs/")
+def test_ignores_headers(api, program, headers):
+    expected = api.get("/programs/")
 
     response = api.get("/programs/", **headers)
 
     assert response.status_code == 200
-    assert response.content == plain.content
+    assert response.content == expected.content
     assert response["Content-Type"] == "application/json"
 
 
 @pytest.mark.parametrize("query", ["format=xml", "format=api", "_method=DELETE"])
-def test_answers_alike_whatever_these_parameters_say(api, program, query):
-    plain = api.get("/programs/")
+def test_ignores_parameters(api, program, query):
+    expected = api.get("/programs/")
 
     response = api.get(f"/programs/?{query}")
 
     assert response.status_code == 200
-    assert response.content == plain.content
+    assert response.content == expected.content
 
 
-def test_speaks_for_one_key_at_a_time(api, other_api, program):
-    mine, theirs = (asked.get("/programs/").json() for asked in (api, other_api))
+def test_response_depends_on_the_account_of_the_key(api, other_api, program):
+    own, other = (client.get("/programs/").json() for client in (api, other_api))
 
-    assert [row["id"] for row in mine] == ["harbor-lamp-partners"]
-    assert theirs == []
+    assert [row["id"] for row in own] == ["harbor-lamp-partners"]
+    assert other == []
 
 
-def test_answers_a_locked_account_that_only_reads(api, account, program):
+def test_locked_account_can_read(api, account, program):
     account.locked_at = program.created_at
     account.save()
 
-    response = Api(api.key).get("/programs/")
+    response = ApiClient(api.key).get("/programs/")
 
     assert response.status_code == 200

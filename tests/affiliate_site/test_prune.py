@@ -1,4 +1,4 @@
-"""operations.md, section 3: what has done its work is forgotten every night."""
+"""The management command `prune`: delete expired rows and anonymize old ones."""
 
 from datetime import timedelta
 
@@ -6,19 +6,18 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from accounts.models.keys import RateWindow
-from accounts.services import upkeep
-from accounts.services.events import note
-from accounts.services.webhooks import add_webhook
-from payouts.services.commissions import approve
-from payouts.services.figures import figures_of
-from tests.command_line import is_refused_as_wrong, run, run_json
-from tests.proof import books_agree, everything
-from tests.shop import SOLD, Shop
+from accounts.models.api_keys import RateWindow
+from accounts.services import retention
+from accounts.services.audit_log import log_event
+from accounts.services.webhooks import create_webhook
+from payouts.services.commissions import approve_commission
+from payouts.services.statistics import load_statistics
+from tests.command_line import is_usage_error, run_command, run_json_command
+from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 DAY = timedelta(days=1)
-QUARTER = timedelta(minutes=15)
-MOMENT = timedelta(minutes=1)
+MINUTE = timedelta(minutes=1)
 MONTH = timedelta(days=30)
 NOTHING = {
     "rate_windows": 0,
@@ -31,18 +30,28 @@ NOTHING = {
 }
 
 
+@pytest.fixture(autouse=True)
+def pruned(db):
+    """Delete rows that tests with real commits have left; the command counts all."""
+    RateWindow.objects.all().delete()
+    run_command("prune")
+
+
 @pytest.fixture
-def aged(account, other_account):
-    """Of each kind one that is spent and one that is not; in two accounts."""
+def expired_rows(account, other_account):
+    """One expired row and one that is not, of each kind and in each account."""
     now = timezone.now()
-    for number, started in enumerate((now - QUARTER - MOMENT, now - QUARTER + MOMENT)):
-        RateWindow.objects.create(subject=f"key {number}", started=started, hits=1)
-    for owner in (account, other_account):
-        for number, spent in enumerate((MOMENT, -MOMENT)):
+    for number, age in enumerate((MINUTE, -MINUTE)):
+        started_at = now - 15 * MINUTE - age
+        RateWindow.objects.create(
+            subject=f"key {number}", started_at=started_at, hits=1
+        )
+    for owner, prefix in ((account, ""), (other_account, "zz-marker-")):
+        for number, age in enumerate((MINUTE, -MINUTE)):
             owner.conversion_attempts.create(
-                source="api",
+                origin="api",
                 external_id=f"order-{number}",
-                failed_at=now - timedelta(hours=1) - spent,
+                failed_at=now - timedelta(hours=1) - age,
                 message="",
             )
             owner.idempotency_keys.create(
@@ -50,31 +59,33 @@ def aged(account, other_account):
                 fingerprint="f",
                 status=200,
                 body=b"{}",
-                created_at=now - DAY - spent,
+                created_at=now - DAY - age,
             )
-            mark = "zz-marker-" if owner is other_account else ""
-            shop = Shop(owner, f"program-{number}", mark=mark, email=None)
-            click = shop.click(at=now - 90 * DAY - spent)
-            click.change(ip="192.0.2.7", user_agent="Harbor/1")
+            scenario = ProgramScenario(
+                owner, f"program-{number}", prefix=prefix, email=None
+            )
+            click = scenario.create_click(at=now - 90 * DAY - age)
+            click.update_row(ip="192.0.2.7", user_agent="Harbor/1")
     yield account
-    books_agree(account, other_account)
+    assert_ledger_consistent(account, other_account)
 
 
-def left(account):
-    """What is left of each kind, by what tells it apart."""
+def list_values(rows, *columns):
+    return list(rows.order_by(columns[0]).values_list(*columns))
+
+
+def list_remaining(account):
+    """List an identifying column of the remaining rows of each kind."""
+    clicks = account.clicks.order_by("created_at")
     return {
-        "windows": sorted(RateWindow.objects.values_list("subject", flat=True)),
-        "attempts": [
-            it.external_id for it in account.conversion_attempts.order_by("external_id")
-        ],
-        "answers": [it.key for it in account.idempotency_keys.order_by("key")],
-        "clicks": [
-            (it.ip, it.user_agent) for it in account.clicks.order_by("created_at")
-        ],
+        "windows": list_values(RateWindow.objects, "subject"),
+        "attempts": list_values(account.conversion_attempts, "external_id"),
+        "idempotency_keys": list_values(account.idempotency_keys, "key"),
+        "clicks": list(clicks.values_list("ip", "user_agent")),
     }
 
 
-ALL = {
+EXPIRED = {
     "rate_windows": 1,
     "attempts": 2,
     "idempotency_keys": 2,
@@ -85,57 +96,57 @@ ALL = {
 }
 
 
-def test_forgets_what_is_spent_and_nothing_else(aged, other_account):
-    told = run_json("prune")
-
-    assert told == ALL
-    for account in (aged, other_account):
-        assert left(account) == {
-            "windows": ["key 1"],
-            "attempts": ["order-1"],
-            "answers": ["k-1"],
+def test_deletes_expired_rows_only(expired_rows, other_account):
+    assert run_json_command("prune") == EXPIRED
+    for account in (expired_rows, other_account):
+        assert list_remaining(account) == {
+            "windows": [("key 1",)],
+            "attempts": [("order-1",)],
+            "idempotency_keys": [("k-1",)],
             "clicks": [("192.0.2.0", None), ("192.0.2.7", "Harbor/1")],
         }
-    assert run_json("prune") == NOTHING
+    assert run_json_command("prune") == NOTHING
 
 
-def test_changes_nothing_when_it_only_counts(aged):
-    before = everything(aged), left(aged)
+def test_dry_run_changes_nothing(expired_rows):
+    before = snapshot_account(expired_rows), list_remaining(expired_rows)
 
-    assert run_json("prune", "--dry-run") == ALL
-    assert (everything(aged), left(aged)) == before
-
-
-def test_tells_a_line_per_kind(aged):
-    assert run("prune").splitlines() == [f"{kind}: {n}" for kind, n in ALL.items()]
+    assert run_json_command("prune", "--dry-run") == EXPIRED
+    assert (snapshot_account(expired_rows), list_remaining(expired_rows)) == before
 
 
-def test_forgets_in_batches_each_its_own_transaction(aged, monkeypatch, statements):
-    monkeypatch.setattr(upkeep, "BATCH", 2)
-    long_ago = timezone.now() - DAY
+def test_prints_a_line_per_kind(expired_rows):
+    assert run_command("prune").splitlines() == [
+        f"{kind}: {count}" for kind, count in EXPIRED.items()
+    ]
+
+
+def test_deletes_in_batches(expired_rows, monkeypatch, capture_queries):
+    monkeypatch.setattr(retention, "DELETE_BATCH_SIZE", 2)
+    yesterday = timezone.now() - DAY
     RateWindow.objects.bulk_create(
-        RateWindow(subject=f"old {number}", started=long_ago, hits=1)
+        RateWindow(subject=f"old {number}", started_at=yesterday, hits=1)
         for number in range(4)
     )
 
-    with statements() as asked:
-        counts = run_json("prune")
+    with capture_queries() as queries:
+        counts = run_json_command("prune")
 
-    deleting = [
-        it["sql"]
-        for it in asked.captured_queries
-        if it["sql"].startswith("DELETE") and "ratewindow" in it["sql"]
+    deletions = [
+        query["sql"]
+        for query in queries.captured_queries
+        if query["sql"].startswith("DELETE") and "ratewindow" in query["sql"]
     ]
     assert counts["rate_windows"] == 5
-    assert len(deleting) == 3
+    assert len(deletions) == 3
 
 
-def test_finds_nothing_to_do_in_an_empty_site(db):
-    assert run_json("prune") == NOTHING
+def test_deletes_nothing_in_an_empty_database(db):
+    assert run_json_command("prune") == NOTHING
 
 
-def test_keeps_the_key_of_an_answer_free_for_another_request(aged, api, account):
-    run("prune")
+def test_a_deleted_idempotency_key_can_be_used_again(expired_rows, api, account):
+    run_command("prune")
 
     response = api.post(
         "/affiliates/",
@@ -148,71 +159,78 @@ def test_keeps_the_key_of_an_answer_free_for_another_request(aged, api, account)
 
 
 @pytest.mark.parametrize("arguments", [["harbor"], ["--days=3"]])
-def test_stops_at_wrong_arguments(db, arguments):
-    assert is_refused_as_wrong("prune", *arguments)
+def test_rejects_wrong_arguments(db, arguments):
+    assert is_usage_error("prune", *arguments)
 
 
-def test_forgets_deliveries_a_month_after_they_were_done(account):
-    """Those that wait stay, but for an endpoint that was disabled as long ago."""
+def test_deletes_deliveries_30_days_after_they_finished(account):
+    """Pending deliveries are kept unless their endpoint was disabled 30 days ago."""
     now = timezone.now()
-    open_one, closed, lately = (
-        add_webhook(account, url=f"https://hooks.example.net/{it}", at=now)
-        for it in range(3)
+    enabled, long_disabled, recently_disabled = (
+        create_webhook(account, url=f"https://hooks.example.net/{number}", at=now)
+        for number in range(3)
     )
-    closed.change(disabled_at=now - MONTH - MOMENT)
-    lately.change(disabled_at=now - MONTH + MOMENT)
-    event = account.events.first()
-    for endpoint, attempted, due in (
-        (open_one, now - MONTH - MOMENT, None),
-        (open_one, now - MONTH + MOMENT, None),
-        (open_one, None, now),
-        (closed, None, now),
-        (lately, None, now),
+    long_disabled.update_row(disabled_at=now - MONTH - MINUTE)
+    recently_disabled.update_row(disabled_at=now - MONTH + MINUTE)
+    for endpoint, attempted_at, due_at in (
+        (enabled, now - MONTH - MINUTE, None),
+        (enabled, now - MONTH + MINUTE, None),
+        (enabled, None, now),
+        (long_disabled, None, now),
+        (recently_disabled, None, now),
     ):
         account.deliveries.create(
             endpoint=endpoint,
-            event=event,
-            webhook_id=f"evt_{account.deliveries.count()}",
+            event=log_event(account, "account.locked", account, at=now),
+            message_id=f"evt_{account.deliveries.count()}",
             created_at=now - 2 * MONTH,
-            attempted_at=attempted,
-            due_at=due,
+            attempted_at=attempted_at,
+            due_at=due_at,
         )
-        event = add_event(account)
 
-    assert run_json("prune", "--dry-run")["deliveries"] == 2
-    assert run_json("prune")["deliveries"] == 2
+    assert run_json_command("prune", "--dry-run")["deliveries"] == 2
+    assert run_json_command("prune")["deliveries"] == 2
 
-    kept = account.deliveries.order_by("id").values_list("webhook_id", flat=True)
-    assert list(kept) == ["evt_1", "evt_2", "evt_4"]
-
-
-def add_event(account):
-    note(account, "account.locked", account, at=timezone.now())
-    return account.events.last()
+    remaining = account.deliveries.order_by("id").values_list("message_id", flat=True)
+    assert list(remaining) == ["evt_1", "evt_2", "evt_4"]
 
 
-def test_forgets_sign_ins_that_have_ended(account):
+def test_deletes_expired_sessions(account):
     now = timezone.now()
-    for name, moment in (("old", now - MOMENT), ("new", now + MOMENT)):
-        Session.objects.create(session_key=name, session_data="", expire_date=moment)
+    for key, expires_at in (("old", now - MINUTE), ("new", now + MINUTE)):
+        Session.objects.create(session_key=key, session_data="", expire_date=expires_at)
 
-    assert run_json("prune")["sign_ins"] == 1
+    assert run_json_command("prune")["sign_ins"] == 1
 
     assert Session.objects.get().session_key == "new"
 
 
-def test_forgets_figures_of_days_that_changed(account, other_account):
-    shop, later = Shop(account), timezone.now()
-    day = SOLD.date()
-    sale = shop.sell("100")
-    figures_of(account, [day, day + DAY], at=later)
-    Shop(other_account, mark="zz-").sell("1")
-    figures_of(other_account, [day], at=later)
-    approve(account, commission_id=shop.commission_of(sale).pk, at=later)
+def test_recalculates_stale_days(account, other_account):
+    scenario, later = ProgramScenario(account), timezone.now()
+    day = CONVERSION_CREATED_AT.date()
+    conversion = scenario.create_conversion("100")
+    load_statistics(account, [day, day + DAY], at=later)
+    ProgramScenario(other_account, prefix="zz-").create_conversion("1")
+    load_statistics(other_account, [day], at=later)
+    commission = scenario.get_commission(conversion)
+    approve_commission(account, commission_id=commission.pk, at=later)
 
-    assert run_json("prune", "--dry-run")["changed_days"] == 1
-    assert run_json("prune")["changed_days"] == 1
+    assert run_json_command("prune", "--dry-run")["changed_days"] == 1
+    assert run_json_command("prune")["changed_days"] == 1
 
-    assert account.changed_days.count() == 0
-    assert [it.day for it in account.counted_days.all()] == [day + DAY]
-    assert other_account.counted_days.count() == 1
+    assert account.stale_days.count() == 0
+    (stats,) = account.daily_stats.filter(day=day, conversions=1)
+    assert (stats.commissions_approved, stats.commissions_pending) == (10, None)
+    assert account.daily_stats.filter(day=day + DAY).count() == 1
+    assert other_account.daily_stats.filter(conversions=1).count() == 1
+
+
+def test_deletes_marks_of_days_without_statistics(account):
+    scenario, later = ProgramScenario(account), timezone.now()
+    commission = scenario.get_commission(scenario.create_conversion("100"))
+    approve_commission(account, commission_id=commission.pk, at=later)
+
+    assert run_json_command("prune")["changed_days"] == 1
+
+    assert not account.stale_days.exists()
+    assert not account.daily_stats.exists()

@@ -1,4 +1,4 @@
-"""Contract, section 8: one sale end to end, values to the cent."""
+"""The worked example of docs/api-contract.md, section 8, end to end."""
 
 import json
 import re
@@ -9,21 +9,23 @@ import pytest
 import time_machine
 
 from payouts.models.commission_types import RateKind
-from payouts.services.programs import Rules, open_program
-from tests.proof import books_agree
+from payouts.services.programs import ProgramSettings, create_program
+from tests.ledger_checks import assert_ledger_consistent
 
-MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
+TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
 
 
 @pytest.fixture
 def harbor(account):
     at = datetime(2026, 3, 1, tzinfo=UTC)
-    rules = Rules(
+    rules = ProgramSettings(
         title="Harbor Lamp Partners",
         currency="EUR",
         landing_page="https://shop.example.net/",
     )
-    program = open_program(account, slug="harbor-lamp-partners", rules=rules, at=at)
+    program = create_program(
+        account, slug="harbor-lamp-partners", settings=rules, at=at
+    )
     account.commission_types.create(
         program=program,
         identifier="accessories",
@@ -34,15 +36,15 @@ def harbor(account):
     return program
 
 
-def said(response):
-    """The JSON of a 200."""
+def get_json(response):
+    """Return the JSON body of a 200 response."""
     assert response.status_code == 200, response.content
     return response.json()
 
 
-def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
+def test_reproduces_the_example_of_the_contract(api, account, harbor):
     with time_machine.travel(datetime(2026, 3, 2, 8, 0, tzinfo=UTC), tick=False):
-        affiliate = said(
+        affiliate = get_json(
             api.post(
                 "/affiliates/",
                 '{"firstname": "Mina", "lastname": "Kessler",'
@@ -70,7 +72,7 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
     assert affiliate == mina
 
     with time_machine.travel(datetime(2026, 3, 2, 8, 1, tzinfo=UTC), tick=False):
-        enrolment = said(
+        enrollment = get_json(
             api.post(
                 "/programs/harbor-lamp-partners/affiliates/",
                 {
@@ -80,12 +82,12 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
                 },
             )
         )
-    link = enrolment["referral_link"]
+    link = enrollment["referral_link"]
     code = link["link"].rpartition("ref=")[2]
     assert re.fullmatch(r"[a-z0-9]{7}", code)
     assert re.fullmatch(r"[0-9]+-[0-9a-f]{6}", link["asset_id"])
     assert re.fullmatch(r"[0-9]+-[0-9a-f]{6}", link["source_id"])
-    assert enrolment == mina | {
+    assert enrollment == mina | {
         "referral_link": {
             "link": f"https://shop.example.net/?ref={code}",
             "asset_id": link["asset_id"],
@@ -98,7 +100,7 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
 
     clicked_at = datetime(2026, 3, 3, 19, 3, 44, tzinfo=UTC)
     with time_machine.travel(clicked_at, tick=False):
-        click = said(
+        click = get_json(
             api.post(
                 "/clicks/",
                 {
@@ -121,16 +123,20 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
     )
     with time_machine.travel(datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC), tick=False):
         response = api.post("/conversions/", order)
-    sale = said(response)
+    sale = get_json(response)
     first, second = (commission["id"] for commission in sale["commissions"])
-    by_mina = {"id": "minakessler", "firstname": "Mina", "lastname": "Kessler"}
+    affiliate_reference = {
+        "id": "minakessler",
+        "firstname": "Mina",
+        "lastname": "Kessler",
+    }
     standard = {
         "id": first,
         "conversion_sub_amount": 200,
         "amount": 20,
         "commission_type": "standard",
         "approved": False,
-        "affiliate": by_mina,
+        "affiliate": affiliate_reference,
         "kind": "regular",
         "currency": "EUR",
         "created_at": "2026-03-04T09:15:27+00:00",
@@ -162,7 +168,7 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
             "title": "Harbor Lamp Partners",
             "currency": "EUR",
         },
-        "affiliate": by_mina,
+        "affiliate": affiliate_reference,
         "customer": {
             "id": sale["customer"]["id"],
             "customer_id": "acct-55120",
@@ -175,14 +181,14 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
         "tracking_source": "click",
     }
     assert re.fullmatch(r"cu_[A-Za-z0-9]{16}", sale["customer"]["id"])
-    # Exact on the wire, not only after a float has read it.
+    # Compare bytes, because a float would hide rounding errors.
     assert b'"amount":249.9,' in response.content
     assert b'"conversion_sub_amount":200,"amount":20,' in response.content
     assert b'"conversion_sub_amount":49.9,"amount":3.74,' in response.content
 
     for later in (timedelta(seconds=1), timedelta(days=400)):
-        moment = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC) + later
-        with time_machine.travel(moment, tick=False):
+        retry_at = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC) + later
+        with time_machine.travel(retry_at, tick=False):
             again = api.post("/conversions/", order)
         assert again.status_code == 400
         assert again.json() == {
@@ -194,43 +200,43 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
             ]
         }
 
-    approved = said(api.put(f"/commissions/{first}/approved/"))
-    said(api.put(f"/commissions/{second}/approved/"))
-    alone = {
+    approved = get_json(api.put(f"/commissions/{first}/approved/"))
+    get_json(api.put(f"/commissions/{second}/approved/"))
+    resource_fields = {
         "approved": True,
         "status": "approved",
         "conversion": {"id": sale["id"]},
         "finalization_date": None,
     }
-    assert approved == standard | alone
-    assert_owed(api, b'{"EUR":23.74}')
-    books_agree(account)
+    assert approved == standard | resource_fields
+    assert_balances(api, b'{"EUR":23.74}')
+    assert_ledger_consistent(account)
 
     order = '{"affiliate_id": "minakessler", "amount": 23.74, "currency": "EUR"}'
     keyed = {"Idempotency-Key": "payout-2026-03-minakessler"}
     paid_at = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
     with time_machine.travel(paid_at, tick=False):
         paying = api.post("/payments/", order, **keyed)
-    (payment,) = said(paying)
+    (payment,) = get_json(paying)
     assert re.fullmatch(r"pa_[A-Za-z0-9]{16}", payment["id"])
     assert payment == {
         "id": payment["id"],
         "created_at": "2026-04-01T12:00:00+00:00",
-        "affiliate": by_mina,
+        "affiliate": affiliate_reference,
         "amount": 23.74,
         "currency": "EUR",
     }
-    covered = alone | {"payout": {"id": payment["id"]}}
-    assert said(api.get(f"/commissions/{first}/")) == standard | covered
-    assert said(api.get(f"/commissions/{second}/")) == accessories | covered
-    assert_owed(api, b"{}")
-    books_agree(account)
+    covered = resource_fields | {"payout": {"id": payment["id"]}}
+    assert get_json(api.get(f"/commissions/{first}/")) == standard | covered
+    assert get_json(api.get(f"/commissions/{second}/")) == accessories | covered
+    assert_balances(api, b"{}")
+    assert_ledger_consistent(account)
 
     canceled = api.delete(f"/payments/{payment['id']}/")
     assert (canceled.status_code, canceled.content) == (204, b"")
-    assert_owed(api, b'{"EUR":23.74}')
-    assert said(api.get(f"/commissions/{first}/")) == standard | alone
-    assert said(api.get(f"/commissions/{second}/")) == accessories | alone
+    assert_balances(api, b'{"EUR":23.74}')
+    assert get_json(api.get(f"/commissions/{first}/")) == standard | resource_fields
+    assert get_json(api.get(f"/commissions/{second}/")) == accessories | resource_fields
 
     again = api.delete(f"/payments/{payment['id']}/")
     assert again.status_code == 404
@@ -240,19 +246,23 @@ def test_tells_the_contracts_example_to_the_cent(api, account, harbor):
         replayed = api.post("/payments/", order, **keyed)
     assert (replayed.status_code, replayed.content) == (200, paying.content)
     assert replayed["Idempotent-Replayed"] == "true"
-    assert said(api.get("/payments/")) == []
-    assert_owed(api, b'{"EUR":23.74}')
+    assert get_json(api.get("/payments/")) == []
+    assert_balances(api, b'{"EUR":23.74}')
 
-    anew = api.post("/payments/", order, **{"Idempotency-Key": "payout-2026-03-anew"})
-    assert said(anew)[0]["id"] != payment["id"]
-    assert_owed(api, b"{}")
-    books_agree(account)
+    second_payment = api.post(
+        "/payments/", order, **{"Idempotency-Key": "payout-2026-03-second"}
+    )
+    assert get_json(second_payment)[0]["id"] != payment["id"]
+    assert_balances(api, b"{}")
+    assert_ledger_consistent(account)
 
 
-def assert_owed(api, balances):
-    """Mina's balances, and those of all affiliates."""
-    alone = api.get("/affiliates/minakessler/balances/")
-    assert alone.content == balances
-    owed = json.loads(balances)
-    everybody = [{"affiliate_id": "minakessler", "balances": owed}] if owed else []
-    assert said(api.get("/balances/")) == everybody
+def assert_balances(api, balances):
+    """Assert the balances of Mina and the list of all balances."""
+    response = api.get("/affiliates/minakessler/balances/")
+    assert response.content == balances
+    balance = json.loads(balances)
+    all_balances = (
+        [{"affiliate_id": "minakessler", "balances": balance}] if balance else []
+    )
+    assert get_json(api.get("/balances/")) == all_balances

@@ -1,4 +1,4 @@
-"""operations.md, section 3: the commands and their arguments are promises."""
+"""Command names, arguments and exit codes are public; README.md lists them."""
 
 import re
 
@@ -6,10 +6,10 @@ import pytest
 from django.core.management import load_command_class
 from django.core.management.base import BaseCommand
 
-from tests.architecture.tree import PACKAGES, ROOT
+from tests.architecture.syntax_trees import PACKAGES, ROOT
 
-# As operations.md spells them. `--json` is an option of every command.
-PROMISED = {
+# The documented usage of each command; every command also has `--json`.
+DOCUMENTED = {
     # Accounts and rights
     "create_account": (
         "ACCOUNT --name NAME [--plan PLAN] [--use-payouts] [--pending-as-null]"
@@ -40,9 +40,9 @@ PROMISED = {
     "unarchive_program": "ACCOUNT PROGRAM",
     "fund_payouts": "ACCOUNT AMOUNT CURRENCY",
     "grant_bonuses": "[--account ACCOUNT]",
-    "check_ledger": "[--account ACCOUNT] [--note]",  # without --note it reads only
+    "check_ledger": "[--account ACCOUNT] [--note]",  # read-only without --note
     "explain": "ACCOUNT CONVERSION_ID [--verify]",
-    # Data and upkeep
+    # Data and maintenance
     "load_demo": "[--scale N]",
     "import_account": "ACCOUNT --from BASE_URL [--dry-run] [--mirror]",
     "deliver_webhooks": "[--once]",
@@ -55,8 +55,8 @@ PROMISED = {
     "restore": "FILE [--noinput]",
 }
 
-# Promised, and not made yet; made, a name goes.
-NOT_YET = {
+# Documented commands that are not implemented yet.
+NOT_IMPLEMENTED = {
     "import_account",
     "export_person",
     "erase_person",
@@ -65,41 +65,41 @@ NOT_YET = {
     "restore",
 }
 
-MADE = {
+IMPLEMENTED = {
     path.stem: package
     for package in PACKAGES
     for path in (ROOT / package / "management" / "commands").glob("*.py")
     if path.stem != "__init__"
 }
-GIVEN = set()  # what every command of Django's has
+BASE_OPTIONS = set()  # options of every Django command
 for action in BaseCommand().create_parser("manage.py", "nothing")._actions:
-    GIVEN.update(action.option_strings)
+    BASE_OPTIONS.update(action.option_strings)
 
 
-def parser_of(name):
-    return load_command_class(MADE[name], name).create_parser("manage.py", name)
+def get_parser(name):
+    return load_command_class(IMPLEMENTED[name], name).create_parser("manage.py", name)
 
 
-def own_actions(name):
-    """The positional arguments and the options that a command adds itself."""
+def list_own_actions(name):
+    """Return the arguments and options that a command defines itself."""
     return [
         action
-        for action in parser_of(name)._actions
-        if not set(action.option_strings) & (GIVEN | {"--json"})
+        for action in get_parser(name)._actions
+        if not set(action.option_strings) & (BASE_OPTIONS | {"--json"})
         or action.option_strings == ["--noinput"]
     ]
 
 
-def promised_positionals(usage):
-    """`ACCOUNT [FILE] --name NAME` → [("ACCOUNT", True), ("FILE", False)]."""
+def parse_documented_positionals(usage):
+    """Parse `ACCOUNT [FILE]` into `[("ACCOUNT", True), ("FILE", False)]`."""
     bare = re.sub(r"\[?--[a-z-]+( [A-Z_]+)?\]?( \| --[a-z-]+( [A-Z_]+)?\])?", "", usage)
     return [
         (word.strip("[]"), not word.startswith("[")) for word in bare.split() if word
     ]
 
 
-def promised_options(usage):
-    """`--name NAME [--once]` → {"--name": (needed, takes a value), …}."""
+def parse_documented_options(usage):
+    """Parse `--name NAME [--once]` into `{"--name": (required, has a value), …}`."""
     return {
         option: (not before, bool(value))
         for before, option, value in re.findall(
@@ -108,41 +108,41 @@ def promised_options(usage):
     }
 
 
-def test_makes_every_command_that_is_promised_and_no_other():
-    assert set(MADE) == set(PROMISED) - NOT_YET
+def test_has_exactly_the_documented_commands():
+    assert set(IMPLEMENTED) == set(DOCUMENTED) - NOT_IMPLEMENTED
 
 
-def test_names_nothing_as_missing_that_is_not_promised():
-    assert set(PROMISED) >= NOT_YET
+def test_lists_only_documented_commands_as_not_implemented():
+    assert set(DOCUMENTED) >= NOT_IMPLEMENTED
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_takes_the_arguments_that_are_promised(name):
+@pytest.mark.parametrize("name", IMPLEMENTED)
+def test_takes_the_documented_arguments(name):
     found = [
         (str(action.metavar or action.dest).upper(), action.required)
-        for action in own_actions(name)
+        for action in list_own_actions(name)
         if not action.option_strings
     ]
 
-    assert found == promised_positionals(PROMISED[name])
+    assert found == parse_documented_positionals(DOCUMENTED[name])
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_takes_the_options_that_are_promised(name):
+@pytest.mark.parametrize("name", IMPLEMENTED)
+def test_takes_the_documented_options(name):
     found = {
         option: (action.required, action.nargs != 0)
-        for action in own_actions(name)
+        for action in list_own_actions(name)
         for option in action.option_strings
     }
 
-    assert found == promised_options(PROMISED[name])
+    assert found == parse_documented_options(DOCUMENTED[name])
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_takes_one_of_two_options_where_that_is_promised(name):
+@pytest.mark.parametrize("name", IMPLEMENTED)
+def test_takes_one_of_two_options_where_documented(name):
     pairs = {
         frozenset(re.findall(r"--[a-z-]+", choice))
-        for choice in re.findall(r"\[[^\]]*\|[^\]]*\]", PROMISED[name])
+        for choice in re.findall(r"\[[^\]]*\|[^\]]*\]", DOCUMENTED[name])
     }
 
     found = {
@@ -151,33 +151,33 @@ def test_takes_one_of_two_options_where_that_is_promised(name):
             for action in group._group_actions
             for option in action.option_strings
         )
-        for group in parser_of(name)._mutually_exclusive_groups
+        for group in get_parser(name)._mutually_exclusive_groups
     }
     assert found == pairs
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_can_answer_as_json(name):
+@pytest.mark.parametrize("name", IMPLEMENTED)
+def test_has_a_json_option(name):
     options = {
         option
-        for action in parser_of(name)._actions
+        for action in get_parser(name)._actions
         for option in action.option_strings
     }
 
     assert "--json" in options
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_says_what_it_does(name):
-    told = load_command_class(MADE[name], name).help
+@pytest.mark.parametrize("name", IMPLEMENTED)
+def test_has_a_help_text(name):
+    help_text = load_command_class(IMPLEMENTED[name], name).help
 
-    assert told.endswith(".")
+    assert help_text.endswith(".")
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", IMPLEMENTED)
 def test_takes_no_secret_as_an_argument(name):
-    """Other users of the machine see arguments."""
-    dests = {action.dest for action in own_actions(name)}
+    """Other users of the machine can see command arguments."""
+    dests = {action.dest for action in list_own_actions(name)}
 
     assert dests.isdisjoint({"password", "key", "secret", "token"})
 
@@ -194,8 +194,8 @@ def test_takes_no_secret_as_an_argument(name):
             {"--role": (False, True), "--read-only": (False, False)},
         ),
     ],
-    ids=["nothing", "positionals", "needed", "one of two"],
+    ids=["nothing", "positionals", "required", "one of two"],
 )
-def test_reads_a_usage_line_itself(usage, positionals, options):
-    assert promised_positionals(usage) == positionals
-    assert promised_options(usage) == options
+def test_parses_a_usage_line(usage, positionals, options):
+    assert parse_documented_positionals(usage) == positionals
+    assert parse_documented_options(usage) == options

@@ -1,100 +1,91 @@
-"""Contract 1.4 and appendix A: who may do what, for every operation that there is."""
+"""Roles and plan features of each operation: docs/api-contract.md, 1.4, appendix A."""
 
 import pytest
 
 from accounts.models.accounts import Plan
-from tests.architecture.appendix_a import OPERATIONS, RANKS, built, routes, spelled
-from tests.conftest import Api
+from tests.architecture.api_contract import (
+    OPERATIONS,
+    RANKS,
+    format_operation,
+    list_operations,
+    list_routes,
+)
+from tests.conftest import ApiClient
 from tests.factories.accounts import AccountFactory
 
-BUILT = built()
-BARRED = [it for it in BUILT if OPERATIONS[it].role != "viewer"]  # to a viewer
+IMPLEMENTED = list_operations()
 FEATURES = {
     "pro": {"clicks"},
     "enterprise": {"clicks", "bonuses", "mlm"},
     "bare": set(),
 }
-SHAPE = {"message", "code", "traceId"}
+ERROR_KEYS = {"message", "code", "traceId"}
 
 
-def ask(key, operation):
+def send(key, operation):
     method, _ = operation
     body = None if method in ("GET", "DELETE") else {}
-    return Api(key).ask(method, BUILT[operation].filled(), body)
+    return ApiClient(key).request(method, IMPLEMENTED[operation].build_path(), body)
 
 
 def assert_forbidden(response):
     assert response.status_code == 403
-    assert set(response.json()) == SHAPE
+    assert set(response.json()) == ERROR_KEYS
     assert response.json()["message"] == "Forbidden"
 
 
-@pytest.mark.parametrize("role", RANKS)
-@pytest.mark.parametrize("operation", BUILT, ids=spelled)
-def test_asks_for_the_least_role(account, key_for, operation, role):
-    needed = OPERATIONS[operation].role
-
-    response = ask(key_for(account, role=role), operation)
-
-    if RANKS.index(role) < RANKS.index(needed):
-        assert_forbidden(response)
-    else:
-        assert response.status_code in (200, 204, 400, 404)
-
-
-@pytest.mark.parametrize("operation", BUILT, ids=spelled)
-def test_refuses_everything_on_the_plan_without_the_api(key_for, db, operation):
-    basic = AccountFactory(plan__name="basic")
-
-    assert_forbidden(ask(key_for(basic), operation))
-
-
-@pytest.mark.parametrize("plan", FEATURES)
-@pytest.mark.parametrize("operation", BUILT, ids=spelled)
-def test_asks_for_the_feature_on_the_plan(key_for, db, operation, plan):
-    Plan.objects.get_or_create(name=plan, defaults={"api": True})
-    account = AccountFactory(plan__name=plan)
-    needed = OPERATIONS[operation].feature
-
-    response = ask(key_for(account), operation)
-
-    if needed and needed not in FEATURES[plan]:
-        assert_forbidden(response)
-    else:
-        assert response.status_code in (200, 204, 400, 404)
-
-
-@pytest.mark.parametrize("path", routes())
-def test_names_the_thing_whose_permissions_are_asked_for(path):
-    view = routes()[path].view
-
-    assert isinstance(getattr(view, "thing", None), type)
-    assert view.thing._meta.app_label in ("accounts", "tracking", "payouts")
-
-
-@pytest.mark.parametrize("path", routes())
-def test_gates_no_action_that_it_does_not_have(path):
-    view = routes()[path].view
-
-    actions = {
-        action
-        for route in routes().values()
-        if route.view is view
-        for action in route.actions.values()
-    }
-    assert set(view.features) <= actions
-    assert set(view.tracks) <= actions
-
-
-@pytest.mark.parametrize("operation", BARRED, ids=spelled)
-def test_forbids_before_any_object_is_looked_up(
-    account, key_for, statements, operation
+@pytest.mark.parametrize("operation", IMPLEMENTED, ids=format_operation)
+def test_requires_the_role_and_the_feature(
+    account, make_key, capture_queries, subtests, operation
 ):
-    key = key_for(account, role="viewer")
+    required = OPERATIONS[operation]
 
-    with statements() as asked:
-        ask(key, operation)
+    for role in RANKS:
+        with subtests.test(role=role):
+            response = send(make_key(account, role=role), operation)
+            if RANKS.index(role) < RANKS.index(required.role):
+                assert_forbidden(response)
+            else:
+                assert response.status_code in (200, 204, 400, 404)
 
-    tables = " ".join(query["sql"] for query in asked)
-    assert '"tracking_' not in tables
-    assert '"payouts_' not in tables
+    for plan, features in FEATURES.items():
+        with subtests.test(plan=plan):
+            Plan.objects.get_or_create(name=plan, defaults={"api": True})
+            key = make_key(AccountFactory(plan__name=plan))
+            response = send(key, operation)
+            if required.feature and required.feature not in features:
+                assert_forbidden(response)
+            else:
+                assert response.status_code in (200, 204, 400, 404)
+
+    with subtests.test("a plan without the API"):
+        key = make_key(AccountFactory(plan__name="basic"))
+        assert_forbidden(send(key, operation))
+
+    if required.role != "viewer":
+        with subtests.test("rejects before looking up any object"):
+            key = make_key(account, role="viewer")
+            with capture_queries() as executed:
+                send(key, operation)
+            tables = " ".join(query["sql"] for query in executed)
+            assert '"tracking_' not in tables
+            assert '"payouts_' not in tables
+
+
+def test_every_view_declares_its_permission_model(subtests):
+    for path, route in list_routes().items():
+        with subtests.test(path=path):
+            model = getattr(route.view, "permission_model", None)
+            assert isinstance(model, type)
+            assert model._meta.app_label in ("accounts", "tracking", "payouts")
+
+
+def test_feature_and_tracking_checks_name_existing_actions(subtests):
+    actions = {}
+    for route in list_routes().values():
+        actions.setdefault(route.view, set()).update(route.actions.values())
+
+    for view in actions:
+        with subtests.test(view=view.__name__):
+            assert set(view.plan_features) <= actions[view]
+            assert set(view.tracking_actions) <= actions[view]

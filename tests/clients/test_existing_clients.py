@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
 
-pytestmark = pytest.mark.urls("tests.probes")
+pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def programs(account):
 
 @pytest.fixture
 def call(client, api):
-    """The habits of most: `Api-Key`, and no slash at the end."""
+    """Send requests as most clients do: `Api-Key`, no slash at the end of the path."""
 
     def send(method, path, body=b"", **headers):
         return client.generic(
@@ -69,7 +69,7 @@ def test_serves_a_client_that_follows_the_first_entry(call, programs):
     assert found == programs
 
 
-def test_serves_a_client_that_takes_the_second_entry_for_the_last(call, programs):
+def test_serves_a_client_that_reads_the_second_link_as_the_last_page(call, programs):
     header = call("GET", "programs")["Link"]
 
     second = header.split(", ")[1]
@@ -101,7 +101,7 @@ def test_serves_a_client_that_counts_pages_until_one_is_empty(call, programs):
 
 
 @pytest.mark.parametrize("query", ["limit=100", "per-page=100", "per_page=100"])
-def test_serves_a_client_that_asks_for_longer_pages(call, programs, query):
+def test_serves_a_client_that_requests_longer_pages(call, programs, query):
     response = call("GET", f"programs?{query}")
 
     assert response.status_code == 200
@@ -121,7 +121,7 @@ def test_serves_a_client_that_posts_json_under_another_type(call, content_type):
     assert response.json() == {"name": "lamp"}
 
 
-def test_serves_a_client_that_posts_null_for_what_it_has_not(call):
+def test_serves_a_client_that_posts_null_for_missing_values(call):
     response = call("POST", "probes", '{"name": "lamp", "note": null}')
 
     assert response.status_code == 200
@@ -135,7 +135,7 @@ def test_serves_a_client_that_posts_numbers_for_names(call):
 
 
 @pytest.mark.parametrize("value", ["1", "0", "true", "False", "TRUE"])
-def test_serves_a_client_with_its_own_booleans(call, value):
+def test_serves_a_client_with_other_spellings_of_booleans(call, value):
     assert call("GET", f"probes?recurring={value}").status_code == 200
 
 
@@ -150,7 +150,7 @@ def test_serves_a_client_that_sends_a_body_with_everything(
     assert call(method, path, body).status_code == status
 
 
-def test_serves_a_client_that_looks_for_words_in_a_refusal(call):
+def test_serves_a_client_that_searches_error_messages(call):
     response = call("POST", "probes", "")
 
     assert response.status_code == 400
@@ -166,7 +166,7 @@ def test_serves_a_client_that_reads_the_message_of_a_wrong_key(client, db):
     assert response.json()["code"] == 401
 
 
-def test_serves_a_client_that_waits_for_the_reset(call):
+def test_serves_a_client_that_waits_for_the_rate_limit_reset(call):
     for _ in range(4):
         response = call("GET", "probes")
 
@@ -175,14 +175,14 @@ def test_serves_a_client_that_waits_for_the_reset(call):
     assert response["X-RateLimit-Remaining"] == "0"
 
 
-def test_serves_a_script_in_a_page_of_the_shop(client, api, program):
+def test_serves_a_script_in_a_shops_page(client, api, program):
     origin = {"Origin": "https://shop.example.net"}
-    asked = origin | {
+    headers = origin | {
         "Access-Control-Request-Method": "GET",
         "Access-Control-Request-Headers": "x-api-key",
     }
 
-    preflight = client.options("/1.6/programs", headers=asked)
+    preflight = client.options("/1.6/programs", headers=headers)
     response = client.get("/1.6/programs", headers=origin | {"X-Api-Key": api.key})
 
     assert preflight.status_code == 204

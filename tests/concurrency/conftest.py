@@ -1,6 +1,6 @@
-"""Several processes on the test database, kept for all races of a run.
+"""Worker processes and a server on the test database, shared by all concurrency tests.
 
-Real commits: each test makes an account of its own and leaves it behind.
+Commits are real: each test creates its own account and does not delete it.
 """
 
 from uuid import uuid4
@@ -8,16 +8,18 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from tests.concurrency.server import serving
+from tests.concurrency.server import run_server
 from tests.concurrency.worker import PROCESSES, Workers
 from tests.factories.accounts import AccountFactory
-from tests.proof import books_agree
-from tests.shop import Shop
+from tests.ledger_checks import assert_ledger_consistent
+from tests.program_scenario import ProgramScenario
 
 
-def is_for_tests(database) -> bool:
-    """pytest-django makes no test database for a run in which no test asks for `db`;
-    what is committed here would then go into the real one."""
+def is_test_database(database) -> bool:
+    """Return whether the connection is to the test database.
+
+    Real commits must not reach another database.
+    """
     if database.vendor == "sqlite":
         return database.settings_dict["NAME"] == database.settings_dict["TEST"]["NAME"]
     return database.settings_dict["NAME"].startswith("test_")
@@ -25,27 +27,27 @@ def is_for_tests(database) -> bool:
 
 @pytest.fixture(scope="session")
 def workers(django_db_setup, django_db_blocker):
-    """Processes that wait for work."""
-    assert is_for_tests(connection)
+    """Processes that wait for tasks."""
+    assert is_test_database(connection)
     with django_db_blocker.unblock():
         started = Workers(PROCESSES)
     yield started
-    started.end()
+    started.stop()
 
 
 @pytest.fixture(scope="session")
 def server(django_db_setup, django_db_blocker):
-    """gunicorn, which waits for requests."""
-    assert is_for_tests(connection)
-    with django_db_blocker.unblock(), serving() as started:
+    """A running gunicorn."""
+    assert is_test_database(connection)
+    with django_db_blocker.unblock(), run_server() as started:
         yield started
 
 
 @pytest.fixture
-def shop(committed):
-    """A program of an account that nobody has seen before; its books agree at last."""
-    shop = Shop(
+def scenario(committed_db):
+    """A program of a new account; afterwards its ledger must be consistent."""
+    scenario = ProgramScenario(
         AccountFactory(slug=f"race-{uuid4().hex[:12]}", plan__name="enterprise")
     )
-    yield shop
-    books_agree(shop.account)
+    yield scenario
+    assert_ledger_consistent(scenario.account)

@@ -1,4 +1,4 @@
-"""A real server for races: gunicorn with three workers on the test database."""
+"""gunicorn with three workers on the test database."""
 
 import json
 import socket
@@ -10,47 +10,47 @@ from http.client import HTTPConnection
 
 from django.utils import timezone
 
-from accounts.models.keys import Role
-from accounts.services.keys import issue
-from tests.command_line import ROOT, environment
+from accounts.models.api_keys import Role
+from accounts.services.api_keys import create_api_key
+from tests.command_line import ROOT, build_environment
 
 WORKERS, THREADS = 3, 4
 
 
-def key_of(account) -> str:
-    """A new owner's key of the account."""
-    return issue(account, name="race", role=Role.OWNER, at=timezone.now())[1]
+def make_key(account) -> str:
+    """Create an API key with the role owner."""
+    return create_api_key(account, name="race", role=Role.OWNER, at=timezone.now())[1]
 
 
 class Server:
-    """Answers requests; its clients keep their connections."""
+    """A running server; it keeps the connections of its clients."""
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.clients: list[KeptConnection] = []
+        self.clients: list[PersistentConnection] = []
 
-    def client(self, key: str) -> "KeptConnection":
-        self.clients.append(KeptConnection(self.port, key))
+    def connect(self, key: str) -> "PersistentConnection":
+        self.clients.append(PersistentConnection(self.port, key))
         return self.clients[-1]
 
 
-class KeptConnection:
-    """One client with a connection that stays open."""
+class PersistentConnection:
+    """A client with one connection that stays open."""
 
     def __init__(self, port: int, key: str) -> None:
         self.http = HTTPConnection("127.0.0.1", port, timeout=60)
         self.key = key
 
     def post(self, path: str, body: dict) -> tuple[int, dict]:
-        return self.ask("POST", path, json.dumps(body))
+        return self.request_json("POST", path, json.dumps(body))
 
-    def ask(self, method: str, path: str, body: str | None = None):
-        """Status and JSON of the answer."""
-        status, _, content = self.send(method, path, body)
+    def request_json(self, method: str, path: str, body: str | None = None):
+        """Return status and JSON of the response."""
+        status, _, content = self.request(method, path, body)
         return status, json.loads(content or b"null")
 
-    def send(self, method: str, path: str, body: str | None = None, **headers: str):
-        """Status, headers and bytes of the answer; keyword arguments are headers."""
+    def request(self, method: str, path: str, body: str | None = None, **headers: str):
+        """Return status, headers and body; keyword arguments are request headers."""
         headers = {"X-Api-Key": self.key} | headers
         self.http.request(method, f"/1.6{path}", body, headers)
         response = self.http.getresponse()
@@ -58,23 +58,23 @@ class KeptConnection:
 
 
 @contextmanager
-def serving():
-    """gunicorn in front of the test database."""
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        # The socket listens before gunicorn is there: nobody has to wait or ask again.
-        door.listen(256)
-        server = Server(door.getsockname()[1])
+def run_server():
+    """Run gunicorn on the test database."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        # The socket listens before gunicorn starts, so that clients need no retry.
+        listener.listen(256)
+        server = Server(listener.getsockname()[1])
         with subprocess.Popen(
             [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py"],
             cwd=ROOT,
-            env=environment()
+            env=build_environment()
             | {
-                "BIND": f"fd://{door.fileno()}",
+                "BIND": f"fd://{listener.fileno()}",
                 "WEB_CONCURRENCY": str(WORKERS),
                 "WEB_THREADS": str(THREADS),
                 "LOG_LEVEL": "ERROR",
             },
-            pass_fds=[door.fileno()],
+            pass_fds=[listener.fileno()],
         ) as gunicorn:
             try:
                 yield server
@@ -84,7 +84,7 @@ def serving():
                     client.http.close()
 
 
-def all_at_once(clients, call):
-    """Each client makes the call at the same moment; their answers, in order."""
+def run_simultaneously(clients, call):
+    """Run the call for all clients in parallel; return the results in order."""
     with ThreadPoolExecutor(len(clients)) as pool:
         return list(pool.map(call, clients))

@@ -1,4 +1,4 @@
-"""Contract 1.9 against a real server: many send one POST at the same moment."""
+"""Simultaneous POSTs with one Idempotency-Key (docs/api-contract.md, section 1.9)."""
 
 import json
 from collections import Counter
@@ -6,8 +6,10 @@ from threading import Barrier
 
 import pytest
 
-from tests.concurrency.server import all_at_once, key_of
-from tests.proof import books_agree
+from tests.concurrency.server import make_key, run_simultaneously
+from tests.ledger_checks import assert_ledger_consistent
+
+pytestmark = pytest.mark.integration
 
 CLIENTS = 16
 ROUNDS = pytest.mark.parametrize(
@@ -36,113 +38,127 @@ REUSED = {
 }
 
 
-class Race:
-    """An affiliate to be paid, and clients with two API keys of one account."""
+class RaceScenario:
+    """Clients with two API keys of one account, and an affiliate to pay."""
 
-    def __init__(self, server, shop, keys) -> None:
-        self.shop = shop
-        self.payee = shop.mina.slug
-        self.clients = [server.client(keys[n % 2]) for n in range(CLIENTS)]
+    def __init__(self, server, scenario, keys) -> None:
+        self.scenario = scenario
+        self.payee = scenario.mina.slug
+        self.clients = [server.connect(keys[n % 2]) for n in range(CLIENTS)]
         self.first = self.clients[0]
-        self.together = Barrier(CLIENTS)
+        self.barrier = Barrier(CLIENTS)
 
-    def order(self, amount="5"):
+    def build_payment(self, amount="5"):
         return {"affiliate_id": self.payee, "amount": amount, "currency": "EUR"}
 
-    def click(self):
-        return {"referral_code": self.shop.mina.code}
+    def build_click(self):
+        return {"referral_code": self.scenario.mina.code}
 
     def post(self, client, path, body, key):
-        return client.send("POST", path, json.dumps(body), **{"Idempotency-Key": key})
+        return client.request(
+            "POST", path, json.dumps(body), **{"Idempotency-Key": key}
+        )
 
-    def at_once(self, path, key, bodies):
-        """Each client posts its body at the same moment."""
-        sent = dict(zip(self.clients, bodies, strict=True))
+    def post_simultaneously(self, path, key, bodies):
+        """Post one body per client at the same time; return the responses."""
+        body_by_client = dict(zip(self.clients, bodies, strict=True))
 
         def post(client):
-            self.together.wait()
-            return self.post(client, path, sent[client], key)
+            self.barrier.wait()
+            return self.post(client, path, body_by_client[client], key)
 
-        return all_at_once(self.clients, post)
+        return run_simultaneously(self.clients, post)
 
-    def listed(self, path):
-        """How many rows the list has."""
+    def count_rows(self, path):
+        """Count the rows of all pages of a list."""
         count, page = 0, 1
-        while rows := self.first.ask("GET", f"{path}?page={page}")[1]:
+        while rows := self.first.request_json("GET", f"{path}?page={page}")[1]:
             count, page = count + len(rows), page + 1
         return count
 
-    def transfers(self):
-        """How many the ledger has; its books agree."""
-        return books_agree(self.shop.account).transfers
+    def count_transfers(self):
+        """Check the ledger and count its transfers."""
+        return assert_ledger_consistent(self.scenario.account).transfer_count
 
 
 @pytest.fixture
-def race(server, shop):
-    return Race(server, shop, [key_of(shop.account) for _ in range(2)])
+def race(server, scenario):
+    return RaceScenario(
+        server, scenario, [make_key(scenario.account) for _ in range(2)]
+    )
 
 
-def is_replay(answer):
-    return answer[1]["Idempotent-Replayed"] == "true"
+def is_replay(response):
+    return response[1]["Idempotent-Replayed"] == "true"
 
 
 @ROUNDS
-def test_does_what_is_posted_at_once_with_one_key_once(race, rounds):
-    answers = []
+def test_performs_simultaneous_posts_with_one_key_once(race, rounds):
+    responses = []
 
     for number in range(rounds):
-        for path, body in (("/payments/", race.order()), ("/clicks/", race.click())):
+        for path, body in (
+            ("/payments/", race.build_payment()),
+            ("/clicks/", race.build_click()),
+        ):
             key = f"{path}-{number}"
-            answers.append(race.at_once(path, key, [body] * CLIENTS))
+            responses.append(race.post_simultaneously(path, key, [body] * CLIENTS))
 
-    for in_round in answers:
-        assert Counter(status for status, _, _ in in_round) == {200: CLIENTS}
-        assert len({content for _, _, content in in_round}) == 1
-        assert Counter(map(is_replay, in_round)) == {True: CLIENTS - 1, False: 1}
-    assert race.listed(f"/affiliates/{race.payee}/payments/") == rounds
-    assert race.listed("/clicks/") == rounds
-    assert race.transfers() == rounds
+    for round_responses in responses:
+        assert Counter(status for status, _, _ in round_responses) == {200: CLIENTS}
+        assert len({content for _, _, content in round_responses}) == 1
+        assert Counter(map(is_replay, round_responses)) == {True: CLIENTS - 1, False: 1}
+    assert race.count_rows(f"/affiliates/{race.payee}/payments/") == rounds
+    assert race.count_rows("/clicks/") == rounds
+    assert race.count_transfers() == rounds
 
 
-def test_shows_a_password_to_one_of_those_who_sign_up_at_once(race):
+def test_returns_password_to_one_of_simultaneous_posts(race):
     person = {"firstname": "Mina", "lastname": "Kessler"}
 
-    answers = race.at_once("/affiliates/", "sign-up", [person] * CLIENTS)
+    responses = race.post_simultaneously("/affiliates/", "sign-up", [person] * CLIENTS)
 
-    said = [json.loads(content) for _, _, content in answers]
-    [shown] = [
-        it for it, answer in zip(said, answers, strict=True) if not is_replay(answer)
+    bodies = [json.loads(content) for _, _, content in responses]
+    [original] = [
+        body
+        for body, response in zip(bodies, responses, strict=True)
+        if not is_replay(response)
     ]
-    assert len(shown["password"]) == 16
-    assert said.count(shown | {"password": None}) == CLIENTS - 1
-    assert race.listed("/affiliates/") == 2
+    assert len(original["password"]) == 16
+    assert bodies.count(original | {"password": None}) == CLIENTS - 1
+    assert race.count_rows("/affiliates/") == 2
 
 
-def test_does_one_of_several_requests_that_share_a_key(race):
-    bodies = [race.order(amount=str(n + 1)) for n in range(CLIENTS)]
+def test_performs_one_of_several_requests_with_one_key(race):
+    bodies = [race.build_payment(amount=str(n + 1)) for n in range(CLIENTS)]
 
-    answers = race.at_once("/payments/", "shared", bodies)
+    responses = race.post_simultaneously("/payments/", "shared", bodies)
 
-    refused = [json.loads(content) for status, _, content in answers if status == 409]
-    assert Counter(status for status, _, _ in answers) == {200: 1, 409: CLIENTS - 1}
-    assert refused == [REUSED] * (CLIENTS - 1)
-    assert race.transfers() == 1
+    conflicts = [
+        json.loads(content) for status, _, content in responses if status == 409
+    ]
+    assert Counter(status for status, _, _ in responses) == {200: 1, 409: CLIENTS - 1}
+    assert conflicts == [REUSED] * (CLIENTS - 1)
+    assert race.count_transfers() == 1
 
 
 @ROUNDS
-def test_frees_the_key_of_a_request_that_fails_for_all(race, rounds):
+def test_failed_requests_release_the_key(race, rounds):
     for number in range(rounds):
         key = f"failing-{number}"
-        bad = race.order() | {"affiliate_id": "nobody"}
+        invalid = race.build_payment() | {"affiliate_id": "nobody"}
 
-        failed = race.at_once("/payments/", key, [bad] * CLIENTS)
-        paid, again = (
-            race.post(race.first, "/payments/", race.order(), key) for _ in range(2)
+        failures = race.post_simultaneously("/payments/", key, [invalid] * CLIENTS)
+        first, second = (
+            race.post(race.first, "/payments/", race.build_payment(), key)
+            for _ in range(2)
         )
 
-        assert [json.loads(content) for _, _, content in failed] == [UNKNOWN] * CLIENTS
-        assert {status for status, _, _ in failed} == {400}
-        assert not any(map(is_replay, failed))
-        assert (paid[0], is_replay(paid)) == (200, False)
-        assert (again[0], is_replay(again), again[2]) == (200, True, paid[2])
-    assert race.transfers() == rounds
+        assert [json.loads(content) for _, _, content in failures] == [
+            UNKNOWN
+        ] * CLIENTS
+        assert {status for status, _, _ in failures} == {400}
+        assert not any(map(is_replay, failures))
+        assert (first[0], is_replay(first)) == (200, False)
+        assert (second[0], is_replay(second), second[2]) == (200, True, first[2])
+    assert race.count_transfers() == rounds

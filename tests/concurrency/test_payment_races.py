@@ -1,6 +1,8 @@
-"""Promises P3 and P4, and the cover: payments and approvals by several processes.
+"""Payments, approvals and payout balances, changed by several processes at once.
 
-Real commits: each test makes an account of its own and leaves it behind.
+See promises 6 and 7 of docs/reliability.md, section 1.
+
+Commits are real: each test creates its own account and does not delete it.
 """
 
 from collections import Counter
@@ -11,20 +13,23 @@ from itertools import chain
 import pytest
 from django.db import connection
 
-from accounts.services import days
-from payouts.services.commissions import approve
-from payouts.services.figures import A_DAY, count_of, figures_of
-from payouts.services.funding import top_up
-from payouts.services.ledger import balances_of
-from payouts.services.payments import Order, pay
+from payouts.services import statistics
+from payouts.services.commissions import approve_commission
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payments import PaymentOrder, create_payments
+from payouts.services.statistics import Statistics, count_days, load_statistics
+from payouts.statistics import A_DAY
 from tests.concurrency.worker import PROCESSES
-from tests.shop import SOLD
+from tests.program_scenario import CONVERSION_CREATED_AT
 
-AT_ONCE = 16
+pytestmark = pytest.mark.integration
+
+CALLS = 16
 
 
-def rounds(quick, whole):
-    """How often: in a landing, and before a release."""
+def parametrize_rounds(quick, whole):
+    """Run few rounds by default and many with the marker `slow`."""
     return pytest.mark.parametrize(
         "rounds",
         [
@@ -35,211 +40,273 @@ def rounds(quick, whole):
 
 
 @pytest.fixture
-def shop(shop):
-    """A sale of the type `all` earns all of it."""
-    shop.type("all", 100)
-    return shop
+def scenario(scenario):
+    """A program whose commission type `all` pays 100 %."""
+    scenario.create_commission_type("all", 100)
+    return scenario
 
 
-def task(shop, act, **told):
-    return {"act": act, "account": shop.account.slug} | told
+def build_task(scenario, name, **arguments):
+    return {"task": name, "account": scenario.account.slug} | arguments
 
 
-def waiting(shop, amount, number, **sale):
-    """So many pending commissions of this amount."""
-    made = [
-        shop.commission_of(shop.sell((amount, "all"), **sale)) for _ in range(number)
+def make_pending_commissions(scenario, amount, count, **kwargs):
+    """Create pending commissions of this amount; return their ids."""
+    commissions = [
+        scenario.get_commission(scenario.create_conversion((amount, "all"), **kwargs))
+        for _ in range(count)
     ]
-    return [commission.pk for commission in made]
+    return [commission.pk for commission in commissions]
 
 
-def approved_sum(account):
+def get_approved_total(account):
     rows = account.commissions.filter(status="approved")
     return sum(rows.values_list("amount", flat=True), Decimal(0))
 
 
-@rounds(quick=5, whole=200)
-@pytest.mark.parametrize("uses_payouts", [False, True], ids=["own-pocket", "fund"])
-def test_cancels_a_payment_once_when_all_cancel_it_at_once(
-    workers, shop, uses_payouts, rounds
-):
-    account = shop.account
-    top_up(account, amount=Decimal(20), currency="EUR", at=SOLD)
+@parametrize_rounds(quick=5, whole=200)
+@pytest.mark.parametrize(
+    "uses_payouts", [False, True], ids=["without payouts", "with payouts"]
+)
+def test_cancels_payment_once(workers, scenario, uses_payouts, rounds):
+    account = scenario.account
+    top_up_payout_balance(
+        account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
+    )
     account.uses_payouts = uses_payouts
     account.save()
-    (number,) = waiting(shop, "20", 1)
-    approve(account, commission_id=number, at=SOLD)
-    owed = {"minakessler": {"EUR": Decimal(20)}}
+    (number,) = make_pending_commissions(scenario, "20", 1)
+    approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT)
+    balances = {"minakessler": {"EUR": Decimal(20)}}
 
     for _ in range(rounds):
-        order = Order("minakessler", Decimal(20), "EUR")
-        (payment,) = pay(account, orders=[order], at=SOLD)
-        assert balances_of(account) == {}
-        cancel = task(
-            shop, "cancel", payments=[payment.public_id] * (AT_ONCE // PROCESSES)
+        order = PaymentOrder("minakessler", Decimal(20), "EUR")
+        (payment,) = create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)
+        assert get_payable_balances_by_slug(account) == {}
+        cancel = build_task(
+            scenario,
+            "cancel_payments",
+            payments=[payment.public_id] * (CALLS // PROCESSES),
         )
 
-        told = Counter(chain.from_iterable(workers.do(*[cancel] * PROCESSES)))
+        results = Counter(chain.from_iterable(workers.run(*[cancel] * PROCESSES)))
 
-        assert told == {"done": 1, "PaymentNotFound": AT_ONCE - 1}
-        assert balances_of(account) == owed
+        assert results == {"done": 1, "PaymentNotFound": CALLS - 1}
+        assert get_payable_balances_by_slug(account) == balances
     assert account.transfers.filter(kind="payment_canceled").count() == rounds
-    assert account.events.filter(kind="payment.canceled").count() == rounds
+    assert account.audit_log.filter(kind="payment.canceled").count() == rounds
     fund = account.ledger_accounts.get(kind="funding")
     assert fund.balance == -20
 
 
-@rounds(quick=5, whole=250)
-@pytest.mark.parametrize("uses_payouts", [False, True], ids=["own-pocket", "fund"])
-def test_stores_batches_whole_in_whatever_order_they_name_affiliates(
-    workers, shop, uses_payouts, rounds
-):
-    """Somebody new is in every round, so that ledger rows are made in the race too."""
-    account = shop.account
+@parametrize_rounds(quick=5, whole=250)
+@pytest.mark.parametrize(
+    "uses_payouts", [False, True], ids=["without payouts", "with payouts"]
+)
+def test_stores_payment_batches_in_any_order(workers, scenario, uses_payouts, rounds):
+    """Each round has a new affiliate, so that its ledger accounts are created too."""
+    account = scenario.account
     account.uses_payouts = uses_payouts
     account.save()
     slugs = ["minakessler"]
 
     for number in range(rounds):
-        slugs.append(shop.join("Odette", f"Nr{'x' * (number % 20)}").slug)
-        some = [slugs[-1], *slugs[-6:-1]]
-        sums = [("0.01", "EUR"), ("1", "JPY")]
-        batch = [[slug, *amount] for slug in some for amount in sums]
-        there = task(shop, "pay", batches=[batch] * 2)
-        back = task(shop, "pay", batches=[batch[::-1]] * 2)
+        slugs.append(
+            scenario.create_enrolled_affiliate(
+                "Odette", f"Nr{'x' * (number % 20)}"
+            ).slug
+        )
+        batch_slugs = [slugs[-1], *slugs[-6:-1]]
+        amounts = [("0.01", "EUR"), ("1", "JPY")]
+        batch = [[slug, *amount] for slug in batch_slugs for amount in amounts]
+        forward = build_task(scenario, "pay_batches", batches=[batch] * 2)
+        backward = build_task(scenario, "pay_batches", batches=[batch[::-1]] * 2)
 
-        assert workers.do(there, back, there, back) == ["done"] * PROCESSES
+        assert workers.run(forward, backward, forward, backward) == ["done"] * PROCESSES
 
-        books = balances_of(account)[slugs[-1]]
-        assert books == {"EUR": Decimal("-0.08"), "JPY": Decimal(-8)}
+        balances = get_payable_balances_by_slug(account)[slugs[-1]]
+        assert balances == {"EUR": Decimal("-0.08"), "JPY": Decimal(-8)}
     paid = Counter(account.payments.values_list("affiliate__slug", flat=True))
     assert all(number % (PROCESSES * 2 * 2) == 0 for number in paid.values())
     assert account.transfers.filter(kind="paid").count() == sum(paid.values())
 
 
-@rounds(quick=3, whole=50)
-def test_never_approves_beyond_a_scarce_payout_balance(workers, shop, rounds):
-    account = shop.account
+@parametrize_rounds(quick=3, whole=50)
+def test_never_approves_more_than_the_payout_balance(workers, scenario, rounds):
+    account = scenario.account
     account.uses_payouts = True
     account.save()
-    others = [shop.join("Odette", f"Varga{letter}") for letter in "abc"]
-    members = [shop.mina, *others]
+    others = [
+        scenario.create_enrolled_affiliate("Odette", f"Varga{letter}")
+        for letter in "abc"
+    ]
+    affiliates = [scenario.mina, *others]
 
     for number in range(1, rounds + 1):
-        top_up(account, amount=Decimal("50.99"), currency="EUR", at=SOLD)
-        left = Decimal("50.99") * number - approved_sum(account)
+        top_up_payout_balance(
+            account, amount=Decimal("50.99"), currency="EUR", at=CONVERSION_CREATED_AT
+        )
+        available = Decimal("50.99") * number - get_approved_total(account)
         tasks = [
-            task(shop, "approve", commissions=waiting(shop, "10", 3, member=member))
-            for member in members
+            build_task(
+                scenario,
+                "approve_commissions",
+                commissions=make_pending_commissions(
+                    scenario, "10", 3, affiliate=affiliate
+                ),
+            )
+            for affiliate in affiliates
         ]
 
-        told = Counter(chain.from_iterable(workers.do(*tasks)))
+        results = Counter(chain.from_iterable(workers.run(*tasks)))
 
-        assert set(told) == {"done", "CommissionUnfunded"}
-        assert told["done"] == left // 10
-        assert approved_sum(account) <= Decimal("50.99") * number
+        assert set(results) == {"done", "CommissionUnfunded"}
+        assert results["done"] == available // 10
+        assert get_approved_total(account) <= Decimal("50.99") * number
 
 
-@rounds(quick=3, whole=50)
-def test_approves_a_scarce_commission_once_whoever_asks(workers, shop, rounds):
-    account = shop.account
+@parametrize_rounds(quick=3, whole=50)
+def test_approves_commission_once_with_limited_funds(workers, scenario, rounds):
+    account = scenario.account
     account.uses_payouts = True
     account.save()
 
     for number in range(1, rounds + 1):
-        top_up(account, amount=Decimal(20), currency="EUR", at=SOLD)
-        same = task(shop, "approve", commissions=waiting(shop, "20", 1))
-
-        told = Counter(chain.from_iterable(workers.do(*[same] * PROCESSES)))
-
-        assert told == {"done": 1, "CommissionApproved": PROCESSES - 1}
-        assert approved_sum(account) == 20 * number
-
-
-@rounds(quick=3, whole=50)
-def test_mixes_payments_cancels_approvals_and_top_ups(workers, shop, rounds):
-    account = shop.account
-    account.uses_payouts = True
-    account.save()
-    rival = shop.join("Odette", "Varga")
-    order = Order("minakessler", Decimal(5), "EUR")
-
-    for _ in range(rounds):
-        old = [pay(account, orders=[order], at=SOLD)[0].public_id for _ in range(3)]
-        batch = [["odettevarga", "2", "EUR"], ["minakessler", "3", "EUR"]]
-        commissions = waiting(shop, "1", 2) + waiting(shop, "1", 2, member=rival)
-
-        fund, *told, approved = workers.do(
-            task(shop, "fund", amounts=["30", "10"], currency="EUR"),
-            task(shop, "pay", batches=[batch, batch[::-1]] * 2),
-            task(shop, "cancel", payments=old),
-            task(shop, "approve", commissions=commissions),
+        top_up_payout_balance(
+            account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
+        )
+        approve = build_task(
+            scenario,
+            "approve_commissions",
+            commissions=make_pending_commissions(scenario, "20", 1),
         )
 
-        assert (fund, told) == ("done", ["done", ["done"] * 3])
+        results = Counter(chain.from_iterable(workers.run(*[approve] * PROCESSES)))
+
+        assert results == {"done": 1, "CommissionApproved": PROCESSES - 1}
+        assert get_approved_total(account) == 20 * number
+
+
+@parametrize_rounds(quick=3, whole=50)
+def test_mixes_payments_cancellations_approvals_and_top_ups(workers, scenario, rounds):
+    account = scenario.account
+    account.uses_payouts = True
+    account.save()
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    order = PaymentOrder("minakessler", Decimal(5), "EUR")
+
+    for _ in range(rounds):
+        old = [
+            create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)[
+                0
+            ].public_id
+            for _ in range(3)
+        ]
+        batch = [["odettevarga", "2", "EUR"], ["minakessler", "3", "EUR"]]
+        commissions = make_pending_commissions(
+            scenario, "1", 2
+        ) + make_pending_commissions(scenario, "1", 2, affiliate=other_affiliate)
+
+        topped_up, *results, approved = workers.run(
+            build_task(scenario, "top_up", amounts=["30", "10"], currency="EUR"),
+            build_task(scenario, "pay_batches", batches=[batch, batch[::-1]] * 2),
+            build_task(scenario, "cancel_payments", payments=old),
+            build_task(scenario, "approve_commissions", commissions=commissions),
+        )
+
+        assert (topped_up, results) == ("done", ["done", ["done"] * 3])
         assert set(approved) <= {"done", "CommissionUnfunded"}
     paid = Decimal(20) * rounds
     fund = account.ledger_accounts.get(kind="funding")
     assert -fund.balance == Decimal(40) * rounds - paid
-    owed = sum(it["EUR"] for it in balances_of(account).values())
-    assert owed == approved_sum(account) - paid
+    balances = get_payable_balances_by_slug(account).values()
+    assert (
+        sum(balance["EUR"] for balance in balances)
+        == get_approved_total(account) - paid
+    )
 
 
-@rounds(quick=5, whole=200)
-def test_pays_a_balance_once_when_all_pay_it_at_once(workers, shop, rounds):
+@parametrize_rounds(quick=5, whole=200)
+def test_pays_balance_once(workers, scenario, rounds):
     for _ in range(rounds):
-        (commission,) = waiting(shop, "20", 1)
-        approve(shop.account, commission_id=commission, at=SOLD)
-        told = workers.do(
+        (commission,) = make_pending_commissions(scenario, "20", 1)
+        approve_commission(
+            scenario.account, commission_id=commission, at=CONVERSION_CREATED_AT
+        )
+        results = workers.run(
             *[
-                task(shop, "pay_owed", affiliate=shop.mina.slug, amount="20", times=3)
+                build_task(
+                    scenario,
+                    "pay_balance_due",
+                    affiliate=scenario.mina.slug,
+                    amount="20",
+                    times=3,
+                )
                 for _ in range(PROCESSES)
             ]
         )
-        assert Counter(chain(*told)) == {"done": 1, "BalanceMoved": 3 * PROCESSES - 1}
+        assert Counter(chain(*results)) == {
+            "done": 1,
+            "BalanceChanged": 3 * PROCESSES - 1,
+        }
 
-    assert balances_of(shop.account) == {}
-    assert shop.account.payments.count() == rounds
+    assert get_payable_balances_by_slug(scenario.account) == {}
+    assert scenario.account.payments.count() == rounds
 
 
-@rounds(quick=3, whole=60)
-def test_counts_a_day_as_it_stands_whoever_changed_it_meanwhile(workers, shop, rounds):
-    account, day = shop.account, SOLD.date()
-    numbers = waiting(shop, "20", PROCESSES // 2)
-    looking = task(shop, "look", day=f"{day}", times=10)
+@parametrize_rounds(quick=3, whole=60)
+def test_stored_statistics_include_concurrent_changes(workers, scenario, rounds):
+    account, day = scenario.account, CONVERSION_CREATED_AT.date()
+    numbers = make_pending_commissions(scenario, "20", PROCESSES // 2)
+    load = build_task(scenario, "load_statistics", day=f"{day}", times=10)
 
     for _ in range(rounds):
-        deciding = [
-            task(shop, "decide_by_turns", commission=number, times=5)
+        toggles = [
+            build_task(scenario, "toggle_approval", commission=number, times=5)
             for number in numbers
         ]
-        workers.do(*deciding, *[looking] * (PROCESSES - len(deciding)))
+        workers.run(*toggles, *[load] * (PROCESSES - len(toggles)))
 
-        told = figures_of(account, [day], at=SOLD + 9 * A_DAY)
-        assert told == {day: count_of(account, day)}
-        assert told[day]["commissions"] == {"disapproved": {"EUR": "40.0000"}}
+        stored = get_totals(account, day, at=CONVERSION_CREATED_AT + 9 * A_DAY)
+        counted = Statistics(account, count_days(account, day, day))
+        assert {day: stored} == counted.totals_by_day([day])
+        assert stored.commissions == {}
+        assert stored.disapproved == {"EUR": 40}
 
 
-@pytest.mark.skipif(connection.vendor == "sqlite", reason="it has one writer at a time")
-def test_counts_a_day_again_when_it_changed_during_the_count(shop):
-    account, day, later = shop.account, SOLD.date(), SOLD + 9 * A_DAY
-    (number,) = waiting(shop, "20", 1)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="needs concurrent writers")
+def test_recounts_day_that_changed_during_the_count(scenario, monkeypatch):
+    account, day, later = (
+        scenario.account,
+        CONVERSION_CREATED_AT.date(),
+        CONVERSION_CREATED_AT + 9 * A_DAY,
+    )
+    (number,) = make_pending_commissions(scenario, "20", 1)
 
-    def count(day):
-        counted = count_of(account, day)
-        with ThreadPoolExecutor(1) as another:
-            another.submit(in_a_thread, approve, account, number, later).result()
+    def count_and_approve(*days):
+        counted = count_days(*days)
+        with ThreadPoolExecutor(1) as executor:
+            executor.submit(
+                run_in_thread, approve_commission, account, number, later
+            ).result()
         return counted
 
-    seen = days.counted(account, [day], count, since=lambda: day)
+    monkeypatch.setattr(statistics, "count_days", count_and_approve)
+    statistics._store(account, [day])
+    monkeypatch.undo()
 
-    assert seen[day]["commissions"] == {"pending": {"EUR": "20.0000"}}
-    again = figures_of(account, [day], at=later)
-    assert again[day]["commissions"] == {"approved": {"EUR": "20.0000"}}
+    (stored,) = account.daily_stats.filter(day=day, conversions=1)
+    assert (stored.commissions_pending, stored.commissions_approved) == (20, None)
+    totals = get_totals(account, day, at=later)
+    assert (totals.pending, totals.approved) == ({}, {"EUR": 20})
 
 
-def in_a_thread(story, account, number, at):
+def get_totals(account, day, *, at):
+    return load_statistics(account, [day], at=at).totals_by_day([day])[day]
+
+
+def run_in_thread(operation, account, number, at):
     try:
-        story(account, commission_id=number, at=at)
+        operation(account, commission_id=number, at=at)
     finally:
         connection.close()

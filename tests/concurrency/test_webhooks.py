@@ -1,6 +1,6 @@
-"""reliability.md, section 11: at least once, whoever is killed, whoever is slow.
+"""Webhook delivery by several workers: at least once, even if workers are killed.
 
-Real commits, real processes, a real receiver that verifies what it is told.
+Real commits, processes and receivers (docs/reliability.md, section 6).
 """
 
 import random
@@ -15,81 +15,87 @@ from django.db import transaction
 from django.utils import timezone
 from standardwebhooks import Webhook
 
-from accounts.services.webhooks import add_webhook
-from affiliate_site.webhooks.worker import HANDS, PER_ENDPOINT, Worker
-from tests.command_line import ROOT, environment
-from tests.receiver import drips_headers, is_silent, receiving, says
+from accounts.services.webhooks import create_webhook
+from affiliate_site.webhooks.worker import (
+    MAX_CALLS_PER_ENDPOINT,
+    MAX_CONCURRENCY,
+    DeliveryWorker,
+)
+from tests.command_line import ROOT, build_environment
+from tests.webhook_receiver import drip_headers, hang, respond_with, run_receiver
+
+pytestmark = pytest.mark.integration
 
 WORKERS = 3
-PATIENCE = 300  # seconds, for a machine that is busy; nothing waits so long
+TIMEOUT_SECONDS = 300  # an upper limit for slow machines
 
 
-class Heard:
-    """What a receiver was told: each id once it is verified, and how often."""
+class ReceivedWebhooks:
+    """Counts the verified deliveries of a receiver by webhook id."""
 
     def __init__(self, secret: str) -> None:
         self.webhook = Webhook(secret)
-        self.times: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
         self.changed = threading.Condition()
 
-    def answer(self, handler) -> None:
-        call = handler.server.calls.pop()
-        name = call.headers["webhook-id"]
-        self.webhook.verify(call.body, call.headers)
+    def respond(self, handler) -> None:
+        request = handler.server.requests.pop()
+        message_id = request.headers["webhook-id"]
+        self.webhook.verify(request.body, request.headers)
         with self.changed:
-            self.times[name] = self.times.get(name, 0) + 1
+            self.counts[message_id] = self.counts.get(message_id, 0) + 1
             self.changed.notify_all()
-        says(204)(handler)
+        respond_with(204)(handler)
 
     def wait_for(self, number: int) -> None:
-        """Until so many different ones have arrived."""
+        """Wait until this number of different deliveries has arrived."""
         with self.changed:
-            self.changed.wait_for(lambda: len(self.times) >= number, PATIENCE)
-            assert len(self.times) >= number
+            self.changed.wait_for(lambda: len(self.counts) >= number, TIMEOUT_SECONDS)
+            assert len(self.counts) >= number
 
 
 @pytest.fixture
-def start(settings):
-    """A process that delivers until it is killed or, at last, stopped: `start()`."""
-    started = []
+def start_worker(settings):
+    """Start a worker process: `start_worker()`; it is stopped after the test."""
+    processes = []
 
     def start():
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.concurrency.webhook_worker"],
             cwd=ROOT,
-            env=environment()
+            env=build_environment()
             | {"WEBHOOK_ALLOWED_HOSTS": ",".join(settings.WEBHOOK_ALLOWED_HOSTS)},
             stdout=subprocess.DEVNULL,
         )
-        started.append(process)
+        processes.append(process)
         return process
 
     yield start
-    for process in started:
+    for process in processes:
         process.terminate()
-    for process in started:
-        process.wait(PATIENCE)
+    for process in processes:
+        process.wait(TIMEOUT_SECONDS)
 
 
-def register(shop, number):
-    """So many customers, so many events."""
+def create_customers(shop, number):
+    """Create customers: one event each."""
     with transaction.atomic():
-        for each in range(number):
-            shop.customer(f"c-{each}", referral_code=shop.mina.code)
+        for index in range(number):
+            shop.create_customer(f"c-{index}", referral_code=shop.mina.code)
 
 
 @pytest.fixture
-def listen(shop, settings):
-    """The receiver hears of the shop's new customers: `listen(receiver)`."""
+def subscribe_receiver(scenario, settings):
+    """Subscribe a receiver to new customers: `subscribe_receiver(receiver)`."""
 
-    def listen(receiver):
-        settings.WEBHOOK_ALLOWED_HOSTS |= {receiver.place}
+    def subscribe(receiver):
+        settings.WEBHOOK_ALLOWED_HOSTS |= {receiver.host_and_port}
         events = ["customer.created"]
-        return add_webhook(
-            shop.account, url=receiver.url, events=events, at=timezone.now()
+        return create_webhook(
+            scenario.account, url=receiver.url, events=events, at=timezone.now()
         )
 
-    return listen
+    return subscribe
 
 
 @pytest.mark.parametrize(
@@ -99,44 +105,51 @@ def listen(shop, settings):
         pytest.param(10_000, 40, id="whole", marks=pytest.mark.slow),
     ],
 )
-def test_loses_nothing_when_workers_are_killed(shop, listen, start, events, kills):
-    dice = random.Random(7)  # noqa: S311 - the same dead in each run
-    with receiving() as receiver:
-        webhook = listen(receiver)
-        heard = Heard(webhook.secret)
-        receiver.answer = heard.answer
-        register(shop, events)
-        running = [start() for _ in range(WORKERS)]
+def test_loses_no_delivery_when_workers_are_killed(
+    scenario, subscribe_receiver, start_worker, events, kills
+):
+    dice = random.Random(7)  # noqa: S311 - reproducible kills
+    with run_receiver() as receiver:
+        webhook = subscribe_receiver(receiver)
+        received = ReceivedWebhooks(webhook.secret)
+        receiver.respond = received.respond
+        create_customers(scenario, events)
+        running = [start_worker() for _ in range(WORKERS)]
         for kill in range(kills):
-            heard.wait_for(events * (kill + 1) // (kills + 1))
+            received.wait_for(events * (kill + 1) // (kills + 1))
             running.pop(dice.randrange(WORKERS)).kill()
-            running.append(start())
-        heard.wait_for(events)
+            running.append(start_worker())
+        received.wait_for(events)
         for process in running:
             process.terminate()
-            assert process.wait(PATIENCE) in (0, -SIGTERM)  # or it had not begun yet
+            assert process.wait(TIMEOUT_SECONDS) in (
+                0,
+                -SIGTERM,
+            )  # -SIGTERM: before the signal handler was installed
 
-        # What was heard and not written down is sent once more.
-        Worker(tell=lambda *_: None).run(until=timezone.now() + timedelta(minutes=1))
+        # Deliveries without a recorded result are sent again.
+        DeliveryWorker(on_result=lambda *_: None).run(
+            due_before=timezone.now() + timedelta(minutes=1)
+        )
 
-    rows = shop.account.deliveries.filter(endpoint=webhook)
-    assert set(heard.times) == set(rows.values_list("webhook_id", flat=True))
-    assert len(heard.times) == events
+    rows = scenario.account.deliveries.filter(endpoint=webhook)
+    assert set(received.counts) == set(rows.values_list("message_id", flat=True))
+    assert len(received.counts) == events
     assert not rows.filter(delivered_at=None).exists()
-    assert sum(heard.times.values()) <= events + kills * HANDS
+    assert sum(received.counts.values()) <= events + kills * MAX_CONCURRENCY
 
 
-def test_serves_the_others_beside_the_slow_and_the_endless(shop, listen, start):
-    """Two never end their answer: they hold a few calls each, and nobody up."""
-    with receiving() as slow, receiving() as endless, receiving() as quick:
-        slow.answer, endless.answer = is_silent, drips_headers
-        listen(slow)
-        listen(endless)
-        heard = Heard(listen(quick).secret)
-        quick.answer = heard.answer
-        register(shop, 100)
+def test_slow_endpoints_do_not_delay_others(scenario, subscribe_receiver, start_worker):
+    """Two receivers never complete a response; each occupies only a few calls."""
+    with run_receiver() as slow, run_receiver() as endless, run_receiver() as fast:
+        slow.respond, endless.respond = hang, drip_headers
+        subscribe_receiver(slow)
+        subscribe_receiver(endless)
+        received = ReceivedWebhooks(subscribe_receiver(fast).secret)
+        fast.respond = received.respond
+        create_customers(scenario, 100)
 
-        start()
-        heard.wait_for(100)
+        start_worker()
+        received.wait_for(100)
 
-        assert slow.connections + endless.connections <= 4 * PER_ENDPOINT
+        assert slow.connections + endless.connections <= 4 * MAX_CALLS_PER_ENDPOINT

@@ -1,12 +1,12 @@
-"""`deliver_webhooks` with a short lease, to be killed: `python -m …`."""
+"""`deliver_webhooks` with a short lease, for tests that kill it."""
 
 from datetime import timedelta
 
 LEASE = timedelta(seconds=1)
 
 
-def work() -> None:
-    """What a killed worker had in hand is anybody's again within a second."""
+def main() -> None:
+    """Run the command; deliveries of a killed worker are claimed after one second."""
     import django
 
     django.setup()
@@ -14,9 +14,9 @@ def work() -> None:
 
     from accounts.services import deliveries
 
-    deliveries.LEASE = LEASE
+    deliveries.LEASE_DURATION = LEASE
     call_command("deliver_webhooks")
 
 
 if __name__ == "__main__":
-    work()
+    main()

@@ -1,6 +1,7 @@
-"""A process that does what it is told, line by line: JSON in, JSON out.
+"""A process that runs tasks: one JSON task per input line, one JSON result per line.
 
-`python -m tests.concurrency.worker`; `Workers` starts some and speaks to them all.
+`Workers` starts several processes (`python -m tests.concurrency.worker`) and sends
+them tasks.
 """
 
 import json
@@ -8,21 +9,21 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
-from tests.command_line import ROOT, environment
+from tests.command_line import ROOT, build_environment
 
 PROCESSES = 4
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
 
 class Workers:
-    """So many processes on the test database."""
+    """Worker processes on the test database."""
 
     def __init__(self, number: int) -> None:
         self.processes = [
             subprocess.Popen(
                 [sys.executable, "-m", "tests.concurrency.worker"],
                 cwd=ROOT,
-                env=environment(),
+                env=build_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -32,78 +33,87 @@ class Workers:
         for process in self.processes:
             assert process.stdout.readline() == "ready\n"
 
-    def do(self, *tasks: dict) -> list[str]:
-        """One task for each process, all at once; what came of each."""
+    def run(self, *tasks: dict) -> list[str]:
+        """Run one task per process at the same time; return the results."""
         for process, task in zip(self.processes, tasks, strict=True):
             process.stdin.write(json.dumps(task) + "\n")
         for process in self.processes:
             process.stdin.flush()
         return [json.loads(process.stdout.readline()) for process in self.processes]
 
-    def end(self) -> None:
+    def stop(self) -> None:
         for process in self.processes:
             process.communicate(timeout=30)
 
 
-def together(*sets: dict) -> dict:
-    """All acts by their names; no two have one."""
-    acts = {name: act for some in sets for name, act in some.items()}
-    if len(acts) != sum(map(len, sets)):
-        raise ValueError("two acts have one name")
-    return acts
+def merge_tasks(*sets: dict) -> dict:
+    """Merge the tasks of several modules; raise ValueError for duplicate names."""
+    tasks = {name: task for task_set in sets for name, task in task_set.items()}
+    if len(tasks) != sum(map(len, sets)):
+        raise ValueError("two tasks have the same name")
+    return tasks
 
 
-def work() -> None:
-    """Answer with what the act tells, `done` or the name of the refusal, until there
-    is no more."""
+def main() -> None:
+    """Run tasks until the input ends.
+
+    The result is what the task returns, `done`, or the name of the error.
+    """
     import django
 
     django.setup()
     from django.db import connection
 
-    from accounts.engines import waited_too_long
-    from accounts.services.accounts import account_named
-    from payouts.services.commissions import approve, disapprove
-    from payouts.services.recording import Sale, record_conversion
-    from tests.concurrency.affiliate_acts import AFFILIATE_ACTS
-    from tests.concurrency.payment_acts import PAYMENT_ACTS
-    from tests.concurrency.sale_acts import SALE_ACTS
-    from tests.concurrency.staff_acts import STAFF_ACTS
-    from tests.shop import items_of
-    from tracking.attribution import Clues
-    from tracking.services.attempts import admit
+    from accounts.db_compat import is_lock_timeout
+    from accounts.services.accounts import get_account
+    from payouts.services.commissions import approve_commission, disapprove_commission
+    from payouts.services.conversion_creation import ConversionData, create_conversion
+    from tests.concurrency.affiliate_tasks import AFFILIATE_TASKS
+    from tests.concurrency.conversion_tasks import CONVERSION_TASKS
+    from tests.concurrency.payment_tasks import PAYMENT_TASKS
+    from tests.concurrency.staff_tasks import STAFF_TASKS
+    from tests.program_scenario import build_line_items
+    from tracking.attribution import TrackingParameters
+    from tracking.services.attempts import ensure_attempt_allowed
 
-    def sell(account, *, amount, external_id=None, **clues):
+    def create_conversion_task(account, *, amount, external_id=None, **parameters):
         if external_id is not None:
-            admit(account, source="api", external_id=external_id)
-        told = Sale(
-            clues=Clues(**clues), items=items_of(amount), external_id=external_id
+            ensure_attempt_allowed(account, origin="api", external_id=external_id)
+        data = ConversionData(
+            parameters=TrackingParameters(**parameters),
+            line_items=build_line_items(amount),
+            external_id=external_id,
         )
-        record_conversion(account, sale=told, at=AT)
+        create_conversion(account, data=data, at=AT)
 
-    def decide(account, *, commission, goals):
-        decisions = {"approve": approve, "disapprove": disapprove}
-        for goal in goals:
-            decisions[goal](account, commission_id=commission, at=AT)
+    def set_statuses_task(account, *, commission, operations):
+        functions = {"approve": approve_commission, "disapprove": disapprove_commission}
+        for operation in operations:
+            functions[operation](account, commission_id=commission, at=AT)
 
-    ours = {"sell": sell, "decide": decide}
-    acts = together(ours, PAYMENT_ACTS, AFFILIATE_ACTS, SALE_ACTS, STAFF_ACTS)
+    own_tasks = {
+        "create_conversion": create_conversion_task,
+        "set_statuses": set_statuses_task,
+    }
+    tasks = merge_tasks(
+        own_tasks, PAYMENT_TASKS, AFFILIATE_TASKS, CONVERSION_TASKS, STAFF_TASKS
+    )
     connection.ensure_connection()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for line in sys.stdin:
         task = json.loads(line)
-        account = account_named(task.pop("account"))
+        account = get_account(task.pop("account"))
         try:
-            told = acts[task.pop("act")](account, **task)
-        except Exception as failure:
-            late = waited_too_long(failure)
-            result = "TooManyAttempts" if late else type(failure).__name__
+            returned = tasks[task.pop("task")](account, **task)
+        except Exception as error:
+            is_timeout = is_lock_timeout(error)
+            result = "TooManyConversionAttempts" if is_timeout else type(error).__name__
         else:
-            result = told or "done"
+            result = returned or "done"
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    work()
+    main()

@@ -1,6 +1,6 @@
-"""A real browser, a shop of another origin, and the service behind gunicorn.
+"""Chromium, a shop on another origin, and the site behind gunicorn.
 
-Real commits: each test makes an account of its own and leaves it behind.
+Tests commit: each creates an account and does not delete it.
 """
 
 import os
@@ -12,16 +12,16 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.concurrency.server import key_of, serving
-from tests.e2e.browser import CHROMIUM, FLAGS
+from tests.concurrency.server import make_key, run_server
+from tests.e2e.browser import CHROMIUM_FLAGS, CHROMIUM_PATH
 from tests.factories.accounts import AccountFactory
-from tests.proof import books_agree
-from tests.shop import Shop
+from tests.ledger_checks import assert_ledger_consistent
+from tests.program_scenario import ProgramScenario
 
-# The driver runs a loop in this thread, where Django would refuse to ask its database.
+# Playwright runs an event loop in this thread, where Django forbids database access.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
-STUB = """
+TRACKING_SNIPPET = """
 (function (w, n) {
   w.TapfiliateObject = n;
   w[n] = w[n] || function () { (w[n].q = w[n].q || []).push(arguments); };
@@ -31,10 +31,12 @@ STUB = """
 
 @pytest.fixture(scope="session")
 def chromium():
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
+    if not CHROMIUM_PATH.exists():
+        pytest.skip(f"there is no {CHROMIUM_PATH}: apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM_PATH, args=CHROMIUM_FLAGS
+        )
         yield browser
         browser.close()
 
@@ -42,22 +44,22 @@ def chromium():
 @pytest.fixture(scope="session")
 def server(django_db_setup, django_db_blocker):
     """gunicorn on the test database."""
-    with django_db_blocker.unblock(), serving() as started:
-        yield started
+    with django_db_blocker.unblock(), run_server() as server:
+        yield server
 
 
-class Pages(ThreadingHTTPServer):
-    """The shop's web server: pages by path, each a script and perhaps a header."""
+class ShopServer(ThreadingHTTPServer):
+    """The web server of the shop; `pages` maps paths to HTML and headers."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", 0), ShopHandler)
         self.pages: dict[str, tuple[str, dict[str, str]]] = {}
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers with a page; a favicon is none."""
+class ShopHandler(BaseHTTPRequestHandler):
+    """Serves the pages; everything else is not found."""
 
     def do_GET(self):
         html, headers = self.server.pages.get(urlsplit(self.path).path, ("", {}))
@@ -68,94 +70,100 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(html.encode())
 
-    def log_message(self, *told):
-        """In silence."""
+    def log_message(self, *args):
+        """Log nothing."""
 
 
 class Visitor:
-    """Somebody who browses the shop."""
+    """A visitor of the shop."""
 
-    def __init__(self, context, pages, shop, server) -> None:
-        self.context, self.pages, self.shop = context, pages, shop
+    def __init__(self, context, shop_server, scenario, server) -> None:
+        self.context, self.shop_server = context, shop_server
+        self.scenario = scenario
         self.script = f"http://127.0.0.1:{server.port}/tap.js"
-        self.faults: list[str] = []
-        self.asked: list[str] = []  # the calls that were sent
+        self.errors: list[str] = []
+        self.tracking_calls: list[str] = []  # paths of the requests that were sent
         self.page = context.new_page()
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("request", self.note)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", self.record_request)
 
-    def note(self, request) -> None:
+    def record_request(self, request) -> None:
         parts = urlsplit(request.url)
         if parts.path.startswith("/track/") and request.method == "POST":
-            self.asked.append(parts.path)
+            self.tracking_calls.append(parts.path)
 
-    def address(self, path, host="shop.localhost") -> str:
-        return f"http://{host}:{self.pages.server_address[1]}{path}"
+    def build_url(self, path, host="shop.localhost") -> str:
+        return f"http://{host}:{self.shop_server.server_address[1]}{path}"
 
     def open(self, path, script="", *, create="", headers=None, host="shop.localhost"):
-        """Open a page that runs this script; `tap` is set up and looks for a link."""
-        created = create or f'tap("create", "{self.shop.account.slug}");'
+        """Open a page that runs this script after the browser script is set up."""
+        create_call = create or f'tap("create", "{self.scenario.account.slug}");'
         html = f"""<!doctype html><html lang="en"><title>Lamps</title>
 <script src="{self.script}" async nonce="lamp"></script>
-<script nonce="lamp">{STUB}{created}{script}</script><p id="lamp">A lamp</p>"""
-        self.pages.pages[urlsplit(path).path] = (html, headers or {})
-        self.page.goto(self.address(path, host))
+<script nonce="lamp">{TRACKING_SNIPPET}{create_call}{script}</script>
+<p id="lamp">A lamp</p>"""
+        self.shop_server.pages[urlsplit(path).path] = (html, headers or {})
+        self.page.goto(self.build_url(path, host))
         assert self.page.inner_text("#lamp") == "A lamp"
 
-    def until(self, call, path, script="", **how):
-        """Open a page and wait until its call is answered; the answer."""
-        with self.page.expect_response(f"**/track/{call}/") as answered:
-            self.open(path, script, **how)
-        return answered.value
+    def open_and_wait(self, call, path, script="", **options):
+        """Open a page and wait for the response to its call."""
+        with self.page.expect_response(f"**/track/{call}/") as response_info:
+            self.open(path, script, **options)
+        return response_info.value
 
-    def visit(self, code=None, **how):
-        """Come by a referral link."""
-        code = code or self.shop.mina.code
-        answer = self.until("click", f"/?ref={code}", 'tap("detect");', **how)
-        vid = answer.json()["vid"]
+    def visit(self, code=None, **options):
+        """Visit through a referral link; returns the tracking ID."""
+        code = code or self.scenario.mina.code
+        response = self.open_and_wait(
+            "click", f"/?ref={code}", 'tap("detect");', **options
+        )
+        vid = response.json()["vid"]
         self.page.wait_for_function("vid => tap.vid === vid", arg=vid)
         return vid
 
     @property
     def cookies(self):
-        return {it["name"]: it for it in self.context.cookies()}
+        return {cookie["name"]: cookie for cookie in self.context.cookies()}
 
 
 @pytest.fixture
-def pages():
-    served = Pages()
-    thread = threading.Thread(target=served.serve_forever, daemon=True)
+def shop_server():
+    server = ShopServer()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield served
-    served.shutdown()
-    served.server_close()
+    yield server
+    server.shutdown()
+    server.server_close()
     thread.join()
 
 
 @pytest.fixture
-def shop(committed):
-    """A program of an account that nobody has seen before."""
-    shop = Shop(AccountFactory(slug=f"e2e-{uuid4().hex[:12]}", plan__name="enterprise"))
-    shop.odette = shop.join("Odette", "Varga")
-    yield shop
-    books_agree(shop.account)
+def scenario(committed_db):
+    """A program of a new account."""
+    scenario = ProgramScenario(
+        AccountFactory(slug=f"e2e-{uuid4().hex[:12]}", plan__name="enterprise")
+    )
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    yield scenario
+    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture
-def visitor(chromium, pages, shop, server):
+def visitor(chromium, shop_server, scenario, server):
     context = chromium.new_context()
-    yield Visitor(context, pages, shop, server)
+    yield Visitor(context, shop_server, scenario, server)
     context.close()
 
 
 @pytest.fixture
-def api(server, shop):
-    """Reads what the API tells: `api("/clicks/")`."""
-    client = server.client(key_of(shop.account))
+def api(server, scenario):
+    """A function that reads from the API: `api("/clicks/")`."""
+    client = server.connect(make_key(scenario.account))
 
-    def ask(path):
-        status, content = client.ask("GET", path)
+    def get(path):
+        status, content = client.request_json("GET", path)
         assert status == 200
         return content
 
-    return ask
+    return get

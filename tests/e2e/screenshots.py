@@ -1,6 +1,6 @@
-"""The pictures in `docs/`: ten pages of the demo, at a desk and on a phone.
+"""Take the screenshots in `docs/`: pages of the demo in desktop and phone width.
 
-`make screenshots`; a database of its own, gone when it is done.
+Run by `make screenshots`, with a temporary database.
 """
 
 import json
@@ -13,27 +13,27 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.e2e.browser import CHROMIUM, FLAGS
+from tests.e2e.browser import CHROMIUM_FLAGS, CHROMIUM_PATH
 
 ROOT = Path(__file__).parents[2]
-PICTURES = ROOT / "docs" / "screenshots"
+SCREENSHOTS_DIR = ROOT / "docs" / "screenshots"
 WIDTHS = {"desk": 1280, "phone": 390}
 PAGES = {
     "dashboard": "",
     "programs": "tracking/program/",
     "affiliates": "tracking/affiliate/",
-    "memberships": "tracking/enrolment/",
+    "program-affiliates": "tracking/enrollment/",
     "clicks": "tracking/click/",
     "customers": "tracking/customer/",
     "conversion": "tracking/conversion/5/change/",
     "commissions": "payouts/commission/",
     "balances": "payouts/ledgeraccount/",
-    "diary": "accounts/event/",
+    "audit-log": "accounts/auditlogentry/",
 }
 
 
-def load(folder: str) -> None:
-    """Make the demo in an empty database; its sign-in is kept in this folder."""
+def load_demo(folder: str) -> None:
+    """Create the demo in an empty database; its credentials are saved in `folder`."""
     import django
 
     django.setup()
@@ -41,8 +41,8 @@ def load(folder: str) -> None:
 
     from affiliate_site import demo
 
-    demo.VAR = Path(folder)
-    demo.KEPT = demo.VAR / "demo.json"
+    demo.VAR_DIR = Path(folder)
+    demo.CREDENTIALS_FILE = demo.VAR_DIR / "demo.json"
     call_command("migrate", verbosity=0)
     call_command("load_demo")
     call_command("check_ledger", "--note")
@@ -51,49 +51,53 @@ def load(folder: str) -> None:
 def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        socket.create_server(("127.0.0.1", 0)) as door,
+        socket.create_server(("127.0.0.1", 0)) as listener,
     ):
         env = os.environ | {
             "DATABASE_URL": f"sqlite:///{folder}/demo.sqlite3",
-            "SECRET_KEY": "pictures-need-no-secret-that-is-kept",
-            "BIND": f"fd://{door.fileno()}",
+            "SECRET_KEY": "screenshots-need-no-real-secret",
+            "BIND": f"fd://{listener.fileno()}",
             "DJANGO_SETTINGS_MODULE": "affiliate_site.settings",
         }
-        loading = [sys.executable, "-m", "tests.e2e.screenshots", folder]
-        subprocess.run(loading, cwd=ROOT, env=env, check=True)  # noqa: S603 - ourselves
+        load_command = [sys.executable, "-m", "tests.e2e.screenshots", folder]
+        subprocess.run(load_command, cwd=ROOT, env=env, check=True)  # noqa: S603 - this module
         demo = json.loads((Path(folder) / "demo.json").read_text())
-        door.listen(64)
+        listener.listen(64)
         with subprocess.Popen(
             [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py"],
             cwd=ROOT,
             env=env,
-            pass_fds=[door.fileno()],
+            pass_fds=[listener.fileno()],
         ) as server:
             try:
-                take(f"http://127.0.0.1:{door.getsockname()[1]}/admin/", demo)
+                take_screenshots(
+                    f"http://127.0.0.1:{listener.getsockname()[1]}/admin/", demo
+                )
             finally:
                 server.terminate()
 
 
-def take(home: str, demo: dict[str, str]) -> None:
-    """Sign in, and take each page at each width."""
-    PICTURES.mkdir(parents=True, exist_ok=True)
+def take_screenshots(dashboard_url: str, demo: dict[str, str]) -> None:
+    """Sign in, and take a screenshot of each page at each width."""
+    SCREENSHOTS_DIR.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM_PATH, args=CHROMIUM_FLAGS
+        )
         page = browser.new_page()
-        page.goto(home)
+        page.goto(dashboard_url)
         page.fill("#id_username", demo["email"])
         page.fill("#id_password", demo["password"])
         page.click("button[type=submit]")
-        page.wait_for_url(home)
+        page.wait_for_url(dashboard_url)
         for name, width in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": 844})
             for title, path in PAGES.items():
-                page.goto(home + path)
+                page.goto(dashboard_url + path)
                 page.wait_for_load_state("networkidle")
-                page.screenshot(path=PICTURES / f"{title}-{name}.png")
+                page.screenshot(path=SCREENSHOTS_DIR / f"{title}-{name}.png")
         browser.close()
 
 
 if __name__ == "__main__":
-    load(*sys.argv[1:]) if sys.argv[1:] else main()
+    load_demo(*sys.argv[1:]) if sys.argv[1:] else main()

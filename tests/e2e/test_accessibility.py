@@ -1,141 +1,153 @@
-"""The back office for everybody: each kind of page, by day and by night, keeps the
-rules that make it usable by keyboard, by ear and with weak eyes."""
+"""Accessibility of the back office: all kinds of pages pass the rules of axe in the
+light and the dark theme."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from django.utils import timezone
 
-from payouts.services.commissions import approve
-from tests.e2e.test_back_office import office, static_files
+from payouts.services.commissions import approve_commission
+from tests.e2e.test_back_office import back_office, static_files
 
-__all__ = ["office", "static_files"]
+pytestmark = pytest.mark.integration
 
-DESK, PHONE = 1280, 390
-ANSWERED = 8000  # milliseconds
-ASK = """
+__all__ = ["back_office", "static_files"]
+
+DESKTOP, PHONE = 1280, 390
+TIMEOUT_MS = 8000
+RUN_AXE_SCRIPT = """
 async () => (await axe.run({resultTypes: ["violations"]})).violations.flatMap(
   rule => rule.nodes.map(node =>
     `${node.impact}: ${rule.id}: ${node.target.join(" ")}: ${node.failureSummary}`
   )
 )
 """
-SETTLED = "document.getAnimations().every(it => it.playState !== 'running')"
-IN_MAIN = "document.activeElement.getAttribute('role') === 'main'"
+ANIMATIONS_FINISHED = (
+    "document.getAnimations().every(animation => animation.playState !== 'running')"
+)
+IS_MAIN_FOCUSED = "document.activeElement.getAttribute('role') === 'main'"
 
 
 @pytest.fixture
-def page(office):
-    office.page.set_default_timeout(ANSWERED)
-    office.page.set_viewport_size({"width": DESK, "height": 844})
-    return office.page
+def page(back_office):
+    back_office.page.set_default_timeout(TIMEOUT_MS)
+    back_office.page.set_viewport_size({"width": DESKTOP, "height": 844})
+    return back_office.page
 
 
 @pytest.fixture
-def sale(shop):
+def conversion(scenario):
     now = timezone.now()
-    shop.click(at=now)
-    paid = shop.sell("50", at=now, external_id="order-0")
-    approve(shop.account, commission_id=shop.commission_of(paid).pk, at=now)
-    return shop.sell("200", at=now, external_id="order-1")
+    scenario.create_click(at=now)
+    paid = scenario.create_conversion("50", at=now, external_id="order-0")
+    approve_commission(
+        scenario.account, commission_id=scenario.get_commission(paid).pk, at=now
+    )
+    return scenario.create_conversion("200", at=now, external_id="order-1")
 
 
-class Visits:
-    """The kinds of page, and what opens on them; one after the other."""
+class PageVisits:
+    """Visits all kinds of pages and their dialogs."""
 
-    def __init__(self, office, shop, sale) -> None:
-        self.office, self.page = office, office.page
-        membership = shop.mina.enrolment.pk
-        self.addresses = {
+    def __init__(self, back_office, scenario, conversion) -> None:
+        self.back_office, self.page = back_office, back_office.page
+        enrollment_id = scenario.mina.enrollment.pk
+        self.paths = {
             "the dashboard": "",
             "a list": "payouts/commission/",
-            "a list without rows": "tracking/prospect/",
-            "a sale": f"tracking/conversion/{sale.pk}/change/",
-            "a program": f"tracking/program/{shop.program.pk}/change/",
-            "paying many": "payouts/ledgeraccount/pay/?minimum=0&currency=EUR"
-            f"&last_day={timezone.now():%Y-%m-%d}",
-            "a membership with links": f"tracking/enrolment/{membership}/change/",
+            "an empty list": "tracking/prospect/",
+            "a conversion": f"tracking/conversion/{conversion.pk}/change/",
+            "a program": f"tracking/program/{scenario.program.pk}/change/",
+            "bulk payouts": "payouts/ledgeraccount/bulk-payouts/?minimum=0&currency=EUR"
+            f"&approved_until={timezone.now():%Y-%m-%d}",
+            "a program affiliate": f"tracking/enrollment/{enrollment_id}/change/",
             "adding a key": "accounts/apikey/add/",
             "adding a webhook": "accounts/webhookendpoint/add/",
-            "the second factor": "second-factor/",
+            "two-factor authentication": "second-factor/",
         }
 
-    def each(self):
-        """Opens one thing after the other; the name of what is open now."""
-        yield from self.pages("at a desk", self.addresses)
-        for open_it in (
-            self.chosen_rows,
-            self.filters,
-            self.palette,
-            self.confirming,
-            self.a_secret,
+    def visit_all(self):
+        """Open one page or dialog after the other; yields its name."""
+        yield from self.visit_pages("on a desktop", self.paths)
+        for open_state in (
+            self.select_rows,
+            self.open_filters,
+            self.open_palette,
+            self.open_confirmation,
+            self.open_secret,
         ):
-            open_it()
-            yield open_it.__name__
+            open_state()
+            yield open_state.__name__
         self.page.set_viewport_size({"width": PHONE, "height": 844})
-        yield from self.pages("on a phone", ["the dashboard", "a list"])
+        yield from self.visit_pages("on a phone", ["the dashboard", "a list"])
         self.page.context.clear_cookies()
-        self.office.open("")
-        yield "signing in"
+        self.back_office.open("")
+        yield "the sign-in page"
 
-    def pages(self, where, names):
+    def visit_pages(self, device, names):
         for name in names:
-            self.office.open(self.addresses[name])
-            yield f"{name} {where}"
+            self.back_office.open(self.paths[name])
+            yield f"{name} {device}"
 
-    def chosen_rows(self):
-        self.office.open(self.addresses["a list"])
+    def select_rows(self):
+        self.back_office.open(self.paths["a list"])
         self.page.click("#action-toggle")
         self.page.wait_for_selector("select[name=action]")
 
-    def filters(self):
-        """As somebody without a mouse opens them."""
-        self.office.open(self.addresses["a list"])
+    def open_filters(self):
+        """By keyboard."""
+        self.back_office.open(self.paths["a list"])
         self.page.get_by_role("button", name="Filters", exact=True).press("Enter")
         self.page.get_by_role("button", name="Apply Filters").wait_for()
 
-    def palette(self):
-        self.office.open(self.addresses["the dashboard"])
+    def open_palette(self):
+        self.back_office.open(self.paths["the dashboard"])
         self.page.keyboard.press("Control+k")
-        self.page.get_by_placeholder("A page, or a whole id").press_sequentially(
-            "order-1"
-        )
+        self.page.get_by_placeholder(
+            "Go to a page, or search by exact ID"
+        ).press_sequentially("order-1")
         self.page.get_by_role("link", name="order-1").wait_for()
 
-    def confirming(self):
-        self.office.choose(self.addresses["a list"], "Approve")
+    def open_confirmation(self):
+        self.back_office.select_action(self.paths["a list"], "Approve")
 
-    def a_secret(self):
-        self.office.open(self.addresses["adding a key"])
+    def open_secret(self):
+        self.back_office.open(self.paths["adding a key"])
         self.page.fill("#id_name", "shop")
         self.page.click("button[name=_save]")
         self.page.wait_for_selector("#secret")
 
 
-def faults(page):
-    """What breaks a rule, by day and by night. The rules come with the tests; they are
-    evaluated from outside the page, whose policy knows nothing of them."""
+def list_violations(page):
+    """Violations of the rules of axe in both themes.
+
+    The script is evaluated from outside the page, whose policy would block it.
+    """
     page.evaluate(AXE_SCRIPT)
-    for light in ("light", "dark"):
-        page.evaluate("it => document.documentElement.className = it", light)
-        page.wait_for_function(SETTLED)
-        yield from (f"{light}: {fault}" for fault in page.evaluate(ASK))
+    for theme in ("light", "dark"):
+        page.evaluate("name => document.documentElement.className = name", theme)
+        page.wait_for_function(ANIMATIONS_FINISHED)
+        yield from (
+            f"{theme}: {violation}" for violation in page.evaluate(RUN_AXE_SCRIPT)
+        )
 
 
-def test_breaks_no_rule_on_any_kind_of_page(office, page, shop, sale):
+def test_all_pages_pass_the_accessibility_rules(
+    back_office, page, scenario, conversion
+):
     found = [
-        f"{name}: {fault}"
-        for name in Visits(office, shop, sale).each()
-        for fault in faults(page)
+        f"{name}: {violation}"
+        for name in PageVisits(back_office, scenario, conversion).visit_all()
+        for violation in list_violations(page)
     ]
 
     assert found == []
 
 
-def test_skips_to_the_content(office, page, sale):
-    office.open("payouts/commission/")
+def test_skips_to_the_content(back_office, page, conversion):
+    back_office.open("payouts/commission/")
 
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     page.keyboard.press("Enter")
 
-    page.wait_for_function(IN_MAIN)
+    page.wait_for_function(IS_MAIN_FOCUSED)

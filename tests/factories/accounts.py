@@ -1,4 +1,4 @@
-"""Accounts for tests."""
+"""Factories of accounts and plans."""
 
 import factory
 
@@ -6,7 +6,7 @@ from accounts.models.accounts import Account, Plan
 
 
 class PlanFactory(factory.django.DjangoModelFactory):
-    """One of the plans that the migrations made."""
+    """One of the plans that the migrations create."""
 
     class Meta:
         model = Plan
@@ -20,5 +20,5 @@ class AccountFactory(factory.django.DjangoModelFactory):
         model = Account
 
     slug = factory.Sequence(lambda n: f"account-{n}")
-    name = factory.Faker("company")
+    name = factory.Sequence(lambda n: f"Company {n}")
     plan = factory.SubFactory(PlanFactory)

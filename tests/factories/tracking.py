@@ -1,18 +1,18 @@
-"""Rows of tracking for tests; every factory takes the account."""
+"""Factories of the tracking models; each takes the account."""
 
 import factory
 
-from accounts.ids import new_id
+from accounts.ids import generate_public_id
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click
 from tracking.models.customers import Customer
-from tracking.models.enrolments import Enrolment
+from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.models.sources import Coupon
 
 
 class ProgramFactory(factory.django.DjangoModelFactory):
-    """A program without a commission type; `open_program` makes one with it."""
+    """A program without a commission type; `create_program` creates one with it."""
 
     class Meta:
         model = Program
@@ -23,7 +23,7 @@ class ProgramFactory(factory.django.DjangoModelFactory):
 
 
 class AffiliateFactory(factory.django.DjangoModelFactory):
-    """An affiliate with its source, in no program."""
+    """An affiliate with its source, without enrollment."""
 
     class Meta:
         model = Affiliate
@@ -33,7 +33,7 @@ class AffiliateFactory(factory.django.DjangoModelFactory):
     firstname = factory.Faker("first_name")
     lastname = factory.Faker("last_name")
     email = None
-    email_folded = factory.LazyAttribute(lambda it: it.email and it.email.casefold())
+    email_folded = factory.LazyAttribute(lambda obj: obj.email and obj.email.casefold())
     password = "!"
 
     @factory.post_generation
@@ -41,11 +41,11 @@ class AffiliateFactory(factory.django.DjangoModelFactory):
         self.account.sources.create(affiliate=self)
 
 
-class EnrolmentFactory(factory.django.DjangoModelFactory):
-    """An approved affiliate in a program, with a code (`code="…"`) and an asset."""
+class EnrollmentFactory(factory.django.DjangoModelFactory):
+    """An approved enrollment with a referral code (`code="…"`) and an asset."""
 
     class Meta:
-        model = Enrolment
+        model = Enrollment
         skip_postgeneration_save = True
 
     program = factory.SubFactory(
@@ -59,7 +59,7 @@ class EnrolmentFactory(factory.django.DjangoModelFactory):
     @factory.post_generation
     def code(self, create, extracted, **kwargs):
         code = extracted or f"code-{self.pk}"
-        self.account.referral_codes.create(enrolment=self, code=code)
+        self.account.referral_codes.create(enrollment=self, code=code)
 
     @factory.post_generation
     def asset(self, create, extracted, **kwargs):
@@ -71,38 +71,38 @@ class CouponFactory(factory.django.DjangoModelFactory):
         model = Coupon
 
     code = factory.Sequence(lambda n: f"COUPON-{n}")
-    enrolment = factory.SubFactory(
-        EnrolmentFactory, account=factory.SelfAttribute("..account")
+    enrollment = factory.SubFactory(
+        EnrollmentFactory, account=factory.SelfAttribute("..account")
     )
 
 
 class ClickFactory(factory.django.DjangoModelFactory):
-    """A click through an enrolment's link."""
+    """A click through an enrollment's link."""
 
     class Meta:
         model = Click
 
-    enrolment = factory.SubFactory(
-        EnrolmentFactory, account=factory.SelfAttribute("..account")
+    enrollment = factory.SubFactory(
+        EnrollmentFactory, account=factory.SelfAttribute("..account")
     )
-    program = factory.SelfAttribute("enrolment.program")
-    affiliate = factory.SelfAttribute("enrolment.affiliate")
+    program = factory.SelfAttribute("enrollment.program")
+    affiliate = factory.SelfAttribute("enrollment.affiliate")
 
 
 class CustomerFactory(factory.django.DjangoModelFactory):
-    """A customer of an enrolment; its first status is the present one."""
+    """A customer of an enrollment; its initial status is its status."""
 
     class Meta:
         model = Customer
 
     class Params:
-        enrolment = factory.SubFactory(
-            EnrolmentFactory, account=factory.SelfAttribute("..account")
+        enrollment = factory.SubFactory(
+            EnrollmentFactory, account=factory.SelfAttribute("..account")
         )
 
-    public_id = factory.LazyFunction(lambda: new_id("cu"))
+    public_id = factory.LazyFunction(lambda: generate_public_id("cu"))
     customer_id = factory.Sequence(lambda n: f"acct-{n}")
-    program = factory.SelfAttribute("enrolment.program")
-    affiliate = factory.SelfAttribute("enrolment.affiliate")
+    program = factory.SelfAttribute("enrollment.program")
+    affiliate = factory.SelfAttribute("enrollment.affiliate")
     status = "new"
-    first_status = factory.SelfAttribute("status")
+    initial_status = factory.SelfAttribute("status")

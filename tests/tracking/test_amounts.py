@@ -1,4 +1,4 @@
-"""AmountField: BIGINT of a ten-thousandth, exact on both engines."""
+"""AmountField: exact amounts in a BIGINT column, on SQLite and PostgreSQL."""
 
 from decimal import Decimal
 
@@ -19,10 +19,10 @@ field = AmountField()
 
 
 @pytest.fixture
-def keep(account):
-    """Store amounts, one row each: `keep("0.1", "0.2")`."""
+def store_amounts(account):
+    """Store each amount in a row: `store_amounts("0.1", "0.2")`."""
 
-    def kept(*amounts):
+    def store(*amounts):
         for amount in amounts:
             CommissionType.objects.create(
                 account=account,
@@ -34,7 +34,7 @@ def keep(account):
             )
         return account.commission_types.order_by("id")
 
-    return kept
+    return store
 
 
 EXACT = [
@@ -51,16 +51,16 @@ EXACT = [
 
 
 @pytest.mark.parametrize("amount", EXACT)
-def test_gives_back_what_it_was_given(keep, amount):
-    stored = keep(amount).get().value
+def test_returns_the_stored_amount(store_amounts, amount):
+    stored = store_amounts(amount).get().value
 
     assert stored == Decimal(amount)
     assert isinstance(stored, Decimal)
 
 
 @pytest.mark.parametrize("amount", EXACT)
-def test_finds_a_row_by_its_amount(keep, amount):
-    rows = keep(amount)
+def test_finds_a_row_by_its_amount(store_amounts, amount):
+    rows = store_amounts(amount)
 
     assert rows.filter(value=Decimal(amount)).exists()
     assert rows.filter(value__lte=Decimal(amount)).exists()
@@ -68,8 +68,8 @@ def test_finds_a_row_by_its_amount(keep, amount):
     assert rows.filter(value__in=[Decimal(amount)]).exists()
 
 
-def test_is_a_whole_number_in_the_database(keep):
-    keep("49.9")
+def test_stores_an_integer(store_amounts):
+    store_amounts("49.9")
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT value FROM payouts_commissiontype")
@@ -85,10 +85,10 @@ def test_is_a_whole_number_in_the_database(keep):
         (["90071992547409.93"] * 3, "270215977642229.79"),
         (["9999999999999.99"] * 9, "89999999999999.91"),
     ],
-    ids=["tenths", "floats' trap", "four decimals", "sixteen digits", "nine largest"],
+    ids=["tenths", "inexact floats", "four decimals", "sixteen digits", "nine large"],
 )
-def test_sums_exactly(keep, amounts, total):
-    rows = keep(*amounts)
+def test_sums_exactly(store_amounts, amounts, total):
+    rows = store_amounts(*amounts)
 
     summed = rows.aggregate(total=Sum("value"))["total"]
 
@@ -96,28 +96,28 @@ def test_sums_exactly(keep, amounts, total):
     assert isinstance(summed, Decimal)
 
 
-def test_sums_groups_exactly(keep):
-    rows = keep("0.1", "0.2", "0.7").order_by()
+def test_sums_groups_exactly(store_amounts):
+    rows = store_amounts("0.1", "0.2", "0.7").order_by()
 
     groups = rows.values("kind").annotate(total=Sum("value"))
 
     assert [group["total"] for group in groups] == [Decimal(1)]
 
 
-def test_sums_nothing_to_nothing(account):
+def test_sum_of_no_rows_is_none(account):
     assert account.commission_types.aggregate(total=Sum("value"))["total"] is None
 
 
-def test_finds_the_largest_and_the_smallest(keep):
-    rows = keep("9.5", "10.25", "0.0001")
+def test_finds_the_largest_and_the_smallest(store_amounts):
+    rows = store_amounts("9.5", "10.25", "0.0001")
 
-    found = rows.aggregate(most=Max("value"), least=Min("value"))
+    extremes = rows.aggregate(max=Max("value"), min=Min("value"))
 
-    assert found == {"most": Decimal("10.25"), "least": Decimal("0.0001")}
+    assert extremes == {"max": Decimal("10.25"), "min": Decimal("0.0001")}
 
 
-def test_orders_as_numbers(keep):
-    rows = keep("9.5", "10.25", "0.0001").order_by("value")
+def test_orders_as_numbers(store_amounts):
+    rows = store_amounts("9.5", "10.25", "0.0001").order_by("value")
 
     assert list(rows.values_list("value", flat=True)) == [
         Decimal("0.0001"),
@@ -126,17 +126,17 @@ def test_orders_as_numbers(keep):
     ]
 
 
-def test_is_checked_by_the_database(keep):
+def test_check_constraints_apply(store_amounts):
     with pytest.raises(IntegrityError), transaction.atomic():
-        keep("-0.0001")
+        store_amounts("-0.0001")
 
 
-REFUSED = {
+INVALID = {
     "a float": 49.9,
     "a whole float": 50.0,
     "a fifth decimal": Decimal("0.00001"),
     "a fifth decimal after a long amount": Decimal("1234567890.12345"),
-    "a digit far behind the point": Decimal("1." + "0" * 40 + "1"),
+    "a digit far after the point": Decimal("1." + "0" * 40 + "1"),
     "many decimals": Decimal(1) / Decimal(3),
     "too large": LARGEST + Decimal("0.0001"),
     "too small": -LARGEST - Decimal("0.0002"),
@@ -146,51 +146,53 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("odd", REFUSED.values(), ids=REFUSED)
-def test_refuses_an_odd_value_before_any_sql(keep, odd, statements):
-    row = keep("1").get()
-    row.value = odd
+@pytest.mark.parametrize("value", INVALID.values(), ids=INVALID)
+def test_rejects_an_invalid_value_before_any_query(
+    store_amounts, value, capture_queries
+):
+    row = store_amounts("1").get()
+    row.value = value
 
-    with statements() as asked, pytest.raises(ValidationError):
-        row.change(value=odd)
-    with statements() as asked_too, pytest.raises(ValidationError):
+    with capture_queries() as update_queries, pytest.raises(ValidationError):
+        row.update_row(value=value)
+    with capture_queries() as save_queries, pytest.raises(ValidationError):
         row.save()
 
-    assert len(asked) == len(asked_too) == 0
+    assert len(update_queries) == len(save_queries) == 0
 
 
-@pytest.mark.parametrize("odd", [49.9, Decimal("0.00001")], ids=str)
-def test_refuses_an_odd_value_in_a_filter(account, odd):
+@pytest.mark.parametrize("value", [49.9, Decimal("0.00001")], ids=str)
+def test_rejects_an_invalid_value_in_a_filter(account, value):
     with pytest.raises(ValidationError):
-        account.commission_types.filter(value=odd).exists()
+        account.commission_types.filter(value=value).exists()
 
 
 @pytest.mark.parametrize("amount", ["1.0000", "1.00000", "1.0", "1"])
-def test_takes_noughts_behind_the_point(amount):
+def test_accepts_trailing_zeros(amount):
     assert field.get_prep_value(Decimal(amount)) == 10000
 
 
 @pytest.mark.parametrize(
     ("given", "stored"), [(5, 50000), ("5.25", 52500), (None, None)]
 )
-def test_takes_whole_numbers_and_text(given, stored):
+def test_accepts_integers_and_text(given, stored):
     assert field.get_prep_value(given) == stored
 
 
 @given(st.decimals(-LARGEST, LARGEST, allow_nan=False, places=4))
-def test_loses_nothing_on_the_way_there_and_back(amount):
+def test_round_trip_is_exact(amount):
     stored = field.get_prep_value(amount)
 
     assert isinstance(stored, int)
     assert field.from_db_value(stored, None, connection) == amount
 
 
-def test_refuses_arithmetic_of_columns_without_a_type(account):
+def test_rejects_arithmetic_of_columns_without_output_field(account):
     with pytest.raises(FieldError):
         str(account.commission_types.annotate(twice=F("value") + F("value")).query)
 
 
-def test_is_no_integer_field():
-    """An integer's own field would make arithmetic of columns silently wrong."""
+def test_is_not_an_integer_field():
+    """With an integer field, arithmetic of columns would silently be wrong."""
     assert not isinstance(field, models.IntegerField | models.DecimalField)
     assert field.db_type(connection) == "bigint"

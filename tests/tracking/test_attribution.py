@@ -1,4 +1,4 @@
-"""Contract 2.2.4: who earned this, decided over plain data."""
+"""Attribution without a database (docs/api-contract.md, section 2.2.4)."""
 
 import itertools
 import json
@@ -11,77 +11,85 @@ from hypothesis import strategies as st
 
 from tests.conftest import NOW
 from tracking.attribution import (
-    ASSET_ID,
+    ASSET_AND_SOURCE,
     CLICK_ID,
     COUPON,
     CUSTOMER,
     REFERRAL_CODE,
-    REGISTERING,
-    REST,
+    REST_CONVERSION_ORDER,
+    REST_CUSTOMER_ORDER,
     TRACKING_ID,
-    Fault,
-    Loser,
-    Pointer,
-    Standing,
-    Verdict,
-    decide,
-    frozen_inputs,
-    frozen_outcome,
-    thawed,
+    AttributionResult,
+    Candidate,
+    EnrollmentStatus,
+    RejectedCandidate,
+    RejectionReason,
+    replay_attribution,
+    select_winner,
+    serialize_inputs,
+    serialize_outcome,
 )
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
-    BlankClue,
+    BlankTrackingParameter,
     CookieExpired,
     InvalidAssetOrSource,
     InvalidClickId,
     InvalidTrackingId,
-    NoClue,
+    MissingTrackingParameter,
     ProgramArchived,
     UnknownCoupon,
     UnknownCustomer,
     UnknownReferralCode,
 )
 
-TICK = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
-def pointing(clue, affiliate="odettevarga", **facts):
-    """A clue that may earn, unless the facts say otherwise."""
-    facts = {"standing": Standing.APPROVED, "program": "harbor"} | facts
-    return Pointer(clue=clue, value=f"a {clue}", affiliate=affiliate, **facts)
+def build_candidate(parameter, affiliate="odettevarga", **fields):
+    """A candidate that may earn, unless the fields say otherwise."""
+    defaults = {"enrollment_status": EnrollmentStatus.APPROVED, "program": "harbor"}
+    return Candidate(
+        parameter=parameter,
+        value=f"a {parameter}",
+        affiliate=affiliate,
+        **defaults | fields,
+    )
 
 
-def clicked(age, days=45, **facts):
-    return pointing(CLICK_ID, clicked_at=NOW - age, cookie_days=days, **facts)
+def build_click(age, days=45, **fields):
+    return build_candidate(
+        CLICK_ID, clicked_at=NOW - age, cookie_time_days=days, **fields
+    )
 
 
-def verdict_on(*pointers, order=REST, ignoring=False):
-    return decide(pointers, order=order, at=NOW, ignore_cookie_age=ignoring)
-
-
-def text_of(refusal):
-    return str(refusal.value)
+def run_attribution(*candidates, order=REST_CONVERSION_ORDER, ignore_cookie_age=False):
+    return select_winner(
+        candidates, order=order, at=NOW, ignore_cookie_age=ignore_cookie_age
+    )
 
 
 @pytest.mark.parametrize(
     ("higher", "lower"),
-    list(itertools.pairwise(REST)),
-    ids=[f"{higher}-over-{lower}" for higher, lower in itertools.pairwise(REST)],
+    list(itertools.pairwise(REST_CONVERSION_ORDER)),
+    ids=[
+        f"{higher}-over-{lower}"
+        for higher, lower in itertools.pairwise(REST_CONVERSION_ORDER)
+    ],
 )
-def test_prefers_the_clue_that_stands_higher(higher, lower):
-    first, second = pointing(higher), pointing(lower, affiliate="rival")
+def test_selects_the_parameter_with_higher_precedence(higher, lower):
+    first, second = build_candidate(higher), build_candidate(lower, affiliate="rival")
 
-    for pointers in ([first, second], [second, first]):
-        verdict = verdict_on(*pointers)
+    for candidates in ([first, second], [second, first]):
+        result = run_attribution(*candidates)
 
-        assert verdict.deciding == first
-        assert verdict.fault is None
+        assert result.winner == first
+        assert result.rejection_reason is None
 
 
-def test_keeps_the_order_of_the_spec():
-    assert REST == (
+def test_orders_parameters_as_specified():
+    assert REST_CONVERSION_ORDER == (
         "customer",
         "coupon",
         "referral_code",
@@ -89,322 +97,410 @@ def test_keeps_the_order_of_the_spec():
         "asset_id",
         "tracking_id",
     )
-    assert list(REGISTERING) == list(REST)[1:]
+    assert list(REST_CUSTOMER_ORDER) == list(REST_CONVERSION_ORDER)[1:]
 
 
 @pytest.mark.parametrize(
-    "order", list(itertools.permutations([COUPON, CLICK_ID, ASSET_ID])), ids="-".join
+    "order",
+    list(itertools.permutations([COUPON, CLICK_ID, ASSET_AND_SOURCE])),
+    ids="-".join,
 )
-def test_takes_the_order_that_it_is_given(order):
-    pointers = [pointing(clue) for clue in (CLICK_ID, COUPON, ASSET_ID)]
+def test_uses_the_given_order(order):
+    candidates = [
+        build_candidate(parameter) for parameter in (CLICK_ID, COUPON, ASSET_AND_SOURCE)
+    ]
 
-    assert verdict_on(*pointers, order=order).deciding.clue == order[0]
-
-
-def test_does_not_ask_a_clue_outside_the_order():
-    verdict = verdict_on(pointing(CUSTOMER), pointing(COUPON), order=REGISTERING)
-
-    assert verdict.deciding.clue == COUPON
-    assert verdict.losers == ()
+    assert run_attribution(*candidates, order=order).winner.parameter == order[0]
 
 
-def test_lets_nothing_decide_without_a_clue():
-    verdict = verdict_on()
+def test_ignores_parameters_outside_the_order():
+    result = run_attribution(
+        build_candidate(CUSTOMER), build_candidate(COUPON), order=REST_CUSTOMER_ORDER
+    )
 
-    assert verdict == Verdict(deciding=None, fault=Fault.NO_CLUE)
-    with pytest.raises(NoClue) as refusal:
-        verdict.require_clue()
-    assert text_of(refusal) == "Missing mandatory parameter(s)"
+    assert result.winner.parameter == COUPON
+    assert result.rejected_candidates == ()
+
+
+def test_has_no_winner_without_parameters():
+    result = run_attribution()
+
+    assert result == AttributionResult(
+        winner=None, rejection_reason=RejectionReason.NO_PARAMETER
+    )
+    with pytest.raises(MissingTrackingParameter) as error:
+        result.ensure_parameter_sent()
+    assert str(error.value) == "Missing mandatory parameter(s)"
 
 
 @pytest.mark.parametrize(
-    ("clue", "name"),
+    ("parameter", "name"),
     [
         (COUPON, "coupon"),
         (REFERRAL_CODE, "referral_code"),
         (CLICK_ID, "click_id"),
-        (ASSET_ID, "asset_id"),
-        (ASSET_ID, "source_id"),
+        (ASSET_AND_SOURCE, "asset_id"),
+        (ASSET_AND_SOURCE, "source_id"),
         (TRACKING_ID, "tracking_id"),
     ],
     ids=lambda value: value,
 )
-def test_refuses_the_highest_clue_when_it_is_blank(clue, name):
-    verdict = verdict_on(Pointer(clue, "", blank=name))
+def test_rejects_a_blank_winner(parameter, name):
+    result = run_attribution(Candidate(parameter, "", blank_parameter=name))
 
-    assert verdict.fault is Fault.BLANK
-    with pytest.raises(BlankClue) as refusal:
-        verdict.require_clue()
-    assert text_of(refusal) == (
+    assert result.rejection_reason is RejectionReason.BLANK
+    with pytest.raises(BlankTrackingParameter) as error:
+        result.ensure_parameter_sent()
+    assert str(error.value) == (
         f"Parameter '{name}' takes precedence for tracking, but no value was passed"
     )
 
 
-def test_lets_a_blank_clue_keep_the_precedence_over_a_good_one():
-    blank, good = Pointer(COUPON, " ", blank=COUPON), pointing(REFERRAL_CODE)
+def test_blank_parameter_keeps_its_precedence():
+    blank, good = (
+        Candidate(COUPON, " ", blank_parameter=COUPON),
+        build_candidate(REFERRAL_CODE),
+    )
 
-    verdict = verdict_on(good, blank)
+    result = run_attribution(good, blank)
 
-    assert verdict.deciding == blank
-    assert verdict.fault is Fault.BLANK
+    assert result.winner == blank
+    assert result.rejection_reason is RejectionReason.BLANK
 
 
-def test_does_not_mind_a_blank_clue_below_the_deciding_one():
-    verdict = verdict_on(pointing(COUPON), Pointer(CLICK_ID, "", blank=CLICK_ID))
+def test_accepts_a_blank_parameter_of_lower_precedence():
+    result = run_attribution(
+        build_candidate(COUPON), Candidate(CLICK_ID, "", blank_parameter=CLICK_ID)
+    )
 
-    assert verdict.fault is None
-    assert verdict.losers == (Loser(CLICK_ID, "", None, "sent without a value"),)
+    assert result.rejection_reason is None
+    assert result.rejected_candidates == (
+        RejectedCandidate(CLICK_ID, "", None, "sent without a value"),
+    )
 
 
 @pytest.mark.parametrize(
-    ("clue", "refusal", "text"),
+    ("parameter", "error_class", "text"),
     [
         (COUPON, UnknownCoupon, "Unknown coupon code"),
         (REFERRAL_CODE, UnknownReferralCode, "Unknown referral code"),
         (CLICK_ID, InvalidClickId, "Invalid click id"),
-        (ASSET_ID, InvalidAssetOrSource, "Invalid asset id or source id"),
+        (ASSET_AND_SOURCE, InvalidAssetOrSource, "Invalid asset id or source id"),
         (TRACKING_ID, InvalidTrackingId, "Invalid tracking id"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
-def test_refuses_a_clue_that_points_at_nobody(clue, refusal, text):
-    verdict = verdict_on(Pointer(clue, "x"), pointing(TRACKING_ID, affiliate="rival"))
-    if clue == TRACKING_ID:
-        verdict = verdict_on(Pointer(clue, "x"))
+def test_rejects_an_unknown_value(parameter, error_class, text):
+    result = run_attribution(
+        Candidate(parameter, "x"), build_candidate(TRACKING_ID, affiliate="rival")
+    )
+    if parameter == TRACKING_ID:
+        result = run_attribution(Candidate(parameter, "x"))
 
-    verdict.require_clue()
-    with pytest.raises(refusal) as refused:
-        verdict.require_earner()
-    assert verdict.fault is Fault.UNKNOWN
-    assert text_of(refused) == text
+    result.ensure_parameter_sent()
+    with pytest.raises(error_class) as error:
+        result.ensure_affiliate_eligible()
+    assert result.rejection_reason is RejectionReason.UNKNOWN
+    assert str(error.value) == text
 
 
-FAULTY = [
-    ({"standing": Standing.REMOVED}, Fault.REMOVED, AffiliateDeleted),
-    ({"standing": Standing.WAITING}, Fault.NOT_APPROVED, AffiliateNotApproved),
-    ({"standing": Standing.DISAPPROVED}, Fault.NOT_APPROVED, AffiliateNotApproved),
-    ({"standing": Standing.STRANGER}, Fault.NOT_APPROVED, AffiliateNotApproved),
-    ({"archived": True}, Fault.ARCHIVED, ProgramArchived),
+REJECTED = [
     (
-        {"standing": Standing.REMOVED, "archived": True},
-        Fault.REMOVED,
+        {"enrollment_status": EnrollmentStatus.DELETED},
+        RejectionReason.AFFILIATE_DELETED,
         AffiliateDeleted,
     ),
     (
-        {"standing": Standing.WAITING, "archived": True},
-        Fault.NOT_APPROVED,
+        {"enrollment_status": EnrollmentStatus.PENDING},
+        RejectionReason.NOT_APPROVED,
+        AffiliateNotApproved,
+    ),
+    (
+        {"enrollment_status": EnrollmentStatus.DISAPPROVED},
+        RejectionReason.NOT_APPROVED,
+        AffiliateNotApproved,
+    ),
+    (
+        {"enrollment_status": EnrollmentStatus.NOT_ENROLLED},
+        RejectionReason.NOT_APPROVED,
+        AffiliateNotApproved,
+    ),
+    ({"is_program_archived": True}, RejectionReason.PROGRAM_ARCHIVED, ProgramArchived),
+    (
+        {"enrollment_status": EnrollmentStatus.DELETED, "is_program_archived": True},
+        RejectionReason.AFFILIATE_DELETED,
+        AffiliateDeleted,
+    ),
+    (
+        {"enrollment_status": EnrollmentStatus.PENDING, "is_program_archived": True},
+        RejectionReason.NOT_APPROVED,
         AffiliateNotApproved,
     ),
 ]
 
 
-@pytest.mark.parametrize("clue", REST)
+@pytest.mark.parametrize("parameter", REST_CONVERSION_ORDER)
 @pytest.mark.parametrize(
-    ("facts", "fault", "refusal"),
-    FAULTY,
+    ("fields", "reason", "error_class"),
+    REJECTED,
     ids=[
-        "removed",
-        "waiting",
+        "deleted",
+        "pending",
         "disapproved",
-        "stranger",
+        "not-enrolled",
         "archived",
-        "removed-before-archived",
-        "waiting-before-archived",
+        "deleted-before-archived",
+        "pending-before-archived",
     ],
 )
-def test_refuses_an_earner_that_may_not_earn(clue, facts, fault, refusal):
-    verdict = verdict_on(pointing(clue, **facts))
+def test_rejects_an_ineligible_affiliate(parameter, fields, reason, error_class):
+    result = run_attribution(build_candidate(parameter, **fields))
 
-    verdict.require_clue()
-    verdict.require_fresh_click()
-    with pytest.raises(refusal):
-        verdict.require_earner()
-    assert verdict.fault is fault
+    result.ensure_parameter_sent()
+    result.ensure_cookie_valid()
+    with pytest.raises(error_class):
+        result.ensure_affiliate_eligible()
+    assert result.rejection_reason is reason
 
 
 @pytest.mark.parametrize(
-    ("facts", "fault"),
+    ("fields", "reason"),
     [
-        ({"standing": Standing.REMOVED}, Fault.REMOVED),
-        ({"standing": Standing.WAITING}, Fault.NOT_APPROVED),
-        ({"archived": True}, Fault.ARCHIVED),
+        (
+            {"enrollment_status": EnrollmentStatus.DELETED},
+            RejectionReason.AFFILIATE_DELETED,
+        ),
+        ({"enrollment_status": EnrollmentStatus.PENDING}, RejectionReason.NOT_APPROVED),
+        ({"is_program_archived": True}, RejectionReason.PROGRAM_ARCHIVED),
     ],
-    ids=["removed", "waiting", "archived"],
+    ids=["deleted", "pending", "archived"],
 )
-def test_names_the_age_of_a_click_last(facts, fault):
-    verdict = verdict_on(clicked(timedelta(days=400), **facts))
+def test_checks_the_cookie_age_last(fields, reason):
+    result = run_attribution(build_click(timedelta(days=400), **fields))
 
-    assert verdict.fault is fault
-
-
-@pytest.mark.parametrize("days", [1, 45, 365])
-@pytest.mark.parametrize("clue", [CLICK_ID, TRACKING_ID])
-def test_takes_a_click_of_exactly_the_cookie_time(clue, days):
-    pointer = replace(clicked(timedelta(hours=24 * days), days), clue=clue)
-
-    verdict = verdict_on(pointer)
-
-    verdict.require_earner()
-    verdict.require_fresh_click()
-    assert verdict.fault is None
-    assert verdict.late_by is None
+    assert result.rejection_reason is reason
 
 
 @pytest.mark.parametrize("days", [1, 45, 365])
-@pytest.mark.parametrize("clue", [CLICK_ID, TRACKING_ID])
-def test_refuses_a_click_one_microsecond_older(clue, days):
-    pointer = replace(clicked(timedelta(hours=24 * days) + TICK, days), clue=clue)
+@pytest.mark.parametrize("parameter", [CLICK_ID, TRACKING_ID])
+def test_accepts_a_click_as_old_as_the_cookie_time(parameter, days):
+    candidate = replace(
+        build_click(timedelta(hours=24 * days), days), parameter=parameter
+    )
 
-    verdict = verdict_on(pointer)
+    result = run_attribution(candidate)
 
-    verdict.require_earner()
-    with pytest.raises(CookieExpired) as refusal:
-        verdict.require_fresh_click()
-    assert text_of(refusal) == "Cookie expired"
-    assert verdict.fault is Fault.EXPIRED
-    assert verdict.late_by == TICK
-
-
-def test_takes_an_old_click_when_its_age_is_ignored():
-    verdict = verdict_on(clicked(timedelta(days=400)), ignoring=True)
-
-    verdict.require_earner()
-    verdict.require_fresh_click()
-    assert verdict.fault is None
-    assert verdict.late_by == timedelta(days=355)
+    result.ensure_affiliate_eligible()
+    result.ensure_cookie_valid()
+    assert result.rejection_reason is None
+    assert result.expired_by is None
 
 
-def test_ignores_no_other_fault_with_the_age():
-    old = clicked(timedelta(days=400), standing=Standing.WAITING)
+@pytest.mark.parametrize("days", [1, 45, 365])
+@pytest.mark.parametrize("parameter", [CLICK_ID, TRACKING_ID])
+def test_rejects_a_click_one_microsecond_older(parameter, days):
+    candidate = replace(
+        build_click(timedelta(hours=24 * days) + MICROSECOND, days), parameter=parameter
+    )
 
-    assert verdict_on(old, ignoring=True).fault is Fault.NOT_APPROVED
+    result = run_attribution(candidate)
+
+    result.ensure_affiliate_eligible()
+    with pytest.raises(CookieExpired) as error:
+        result.ensure_cookie_valid()
+    assert str(error.value) == "Cookie expired"
+    assert result.rejection_reason is RejectionReason.COOKIE_EXPIRED
+    assert result.expired_by == MICROSECOND
 
 
-def test_does_not_ask_the_age_of_a_click_that_did_not_decide():
-    old = clicked(timedelta(days=48, hours=4), affiliate="rival")
+def test_accepts_an_expired_click_if_the_cookie_age_is_ignored():
+    result = run_attribution(build_click(timedelta(days=400)), ignore_cookie_age=True)
 
-    verdict = verdict_on(pointing(COUPON), old)
+    result.ensure_affiliate_eligible()
+    result.ensure_cookie_valid()
+    assert result.rejection_reason is None
+    assert result.expired_by == timedelta(days=355)
 
-    assert verdict.fault is None
-    assert verdict.late_by is None
-    assert verdict.losers == (
-        Loser(CLICK_ID, "a click_id", "rival", "expired by 3 d 4 h"),
+
+def test_ignoring_the_cookie_age_ignores_no_other_reason():
+    old = build_click(timedelta(days=400), enrollment_status=EnrollmentStatus.PENDING)
+
+    assert (
+        run_attribution(old, ignore_cookie_age=True).rejection_reason
+        is RejectionReason.NOT_APPROVED
     )
 
 
-LOSERS = [
-    (pointing(CLICK_ID, affiliate="rival"), "coupon comes first"),
-    (Pointer(CLICK_ID, "a click_id"), "points at nobody"),
-    (Pointer(CLICK_ID, "a click_id", blank=CLICK_ID), "sent without a value"),
-    (pointing(CLICK_ID, standing=Standing.REMOVED), "the affiliate is deleted"),
-    (pointing(CLICK_ID, standing=Standing.WAITING), "not approved in the program"),
-    (pointing(CLICK_ID, standing=Standing.DISAPPROVED), "not approved in the program"),
-    (pointing(CLICK_ID, standing=Standing.STRANGER), "not approved in the program"),
-    (pointing(CLICK_ID, archived=True), "the program is archived"),
-    (clicked(timedelta(days=45) + TICK), "expired by 0 d 0 h"),
-    (clicked(timedelta(days=46, hours=23, minutes=59)), "expired by 1 d 23 h"),
-    (clicked(timedelta(days=45)), "coupon comes first"),
+def test_accepts_an_expired_click_that_is_not_the_winner():
+    old = build_click(timedelta(days=48, hours=4), affiliate="rival")
+
+    result = run_attribution(build_candidate(COUPON), old)
+
+    assert result.rejection_reason is None
+    assert result.expired_by is None
+    assert result.rejected_candidates == (
+        RejectedCandidate(CLICK_ID, "a click_id", "rival", "expired by 3 d 4 h"),
+    )
+
+
+REJECTED_CANDIDATES = [
+    (build_candidate(CLICK_ID, affiliate="rival"), "coupon comes first"),
+    (Candidate(CLICK_ID, "a click_id"), "points at nobody"),
+    (
+        Candidate(CLICK_ID, "a click_id", blank_parameter=CLICK_ID),
+        "sent without a value",
+    ),
+    (
+        build_candidate(CLICK_ID, enrollment_status=EnrollmentStatus.DELETED),
+        "the affiliate is deleted",
+    ),
+    (
+        build_candidate(CLICK_ID, enrollment_status=EnrollmentStatus.PENDING),
+        "not approved in the program",
+    ),
+    (
+        build_candidate(CLICK_ID, enrollment_status=EnrollmentStatus.DISAPPROVED),
+        "not approved in the program",
+    ),
+    (
+        build_candidate(CLICK_ID, enrollment_status=EnrollmentStatus.NOT_ENROLLED),
+        "not approved in the program",
+    ),
+    (build_candidate(CLICK_ID, is_program_archived=True), "the program is archived"),
+    (build_click(timedelta(days=45) + MICROSECOND), "expired by 0 d 0 h"),
+    (build_click(timedelta(days=46, hours=23, minutes=59)), "expired by 1 d 23 h"),
+    (build_click(timedelta(days=45)), "coupon comes first"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("pointer", "reason"), LOSERS, ids=[f"{n}-{it[1]}" for n, it in enumerate(LOSERS)]
+    ("candidate", "reason"),
+    REJECTED_CANDIDATES,
+    ids=[f"{n}-{reason}" for n, (_, reason) in enumerate(REJECTED_CANDIDATES)],
 )
-def test_tells_a_loser_why(pointer, reason):
-    verdict = verdict_on(pointing(COUPON), pointer)
+def test_gives_the_reason_of_a_rejected_candidate(candidate, reason):
+    result = run_attribution(build_candidate(COUPON), candidate)
 
-    assert verdict.losers == (Loser(CLICK_ID, "a click_id", pointer.affiliate, reason),)
-
-
-def test_names_the_losers_in_the_order_of_the_clues():
-    clues = (TRACKING_ID, ASSET_ID, CLICK_ID, REFERRAL_CODE, COUPON, CUSTOMER)
-
-    verdict = verdict_on(*(pointing(clue) for clue in clues))
-
-    assert [it.clue for it in verdict.losers] == list(REGISTERING)
-    assert {it.reason for it in verdict.losers} == {"customer comes first"}
+    assert result.rejected_candidates == (
+        RejectedCandidate(CLICK_ID, "a click_id", candidate.affiliate, reason),
+    )
 
 
-def test_lets_a_known_customer_decide_over_a_blank_clue():
-    verdict = verdict_on(pointing(CUSTOMER), Pointer(COUPON, "", blank=COUPON))
+def test_lists_rejected_candidates_by_precedence():
+    parameters = (
+        TRACKING_ID,
+        ASSET_AND_SOURCE,
+        CLICK_ID,
+        REFERRAL_CODE,
+        COUPON,
+        CUSTOMER,
+    )
 
-    assert verdict.deciding.clue == CUSTOMER
-    assert verdict.fault is None
+    result = run_attribution(*(build_candidate(parameter) for parameter in parameters))
+
+    assert [each.parameter for each in result.rejected_candidates] == list(
+        REST_CUSTOMER_ORDER
+    )
+    assert {each.reason for each in result.rejected_candidates} == {
+        "customer comes first"
+    }
 
 
-def test_passes_over_an_unknown_customer_beside_another_clue():
-    verdict = verdict_on(Pointer(CUSTOMER, "acct-1"), pointing(REFERRAL_CODE))
+def test_known_customer_precedes_a_blank_parameter():
+    result = run_attribution(
+        build_candidate(CUSTOMER), Candidate(COUPON, "", blank_parameter=COUPON)
+    )
 
-    assert verdict.deciding.clue == REFERRAL_CODE
-    assert verdict.fault is None
+    assert result.winner.parameter == CUSTOMER
+    assert result.rejection_reason is None
 
 
-def test_refuses_an_unknown_customer_alone():
-    verdict = verdict_on(Pointer(CUSTOMER, "acct-55120"))
+def test_skips_an_unknown_customer_if_there_is_another_parameter():
+    result = run_attribution(
+        Candidate(CUSTOMER, "acct-1"), build_candidate(REFERRAL_CODE)
+    )
 
-    assert verdict.deciding is None
-    assert verdict.fault is Fault.UNKNOWN_CUSTOMER
-    with pytest.raises(UnknownCustomer) as refusal:
-        verdict.require_earner(customer_id="acct-55120")
-    assert text_of(refusal) == (
+    assert result.winner.parameter == REFERRAL_CODE
+    assert result.rejection_reason is None
+
+
+def test_rejects_an_unknown_customer_without_other_parameters():
+    result = run_attribution(Candidate(CUSTOMER, "acct-55120"))
+
+    assert result.winner is None
+    assert result.rejection_reason is RejectionReason.UNKNOWN_CUSTOMER
+    with pytest.raises(UnknownCustomer) as error:
+        result.ensure_affiliate_eligible(customer_id="acct-55120")
+    assert str(error.value) == (
         "Missing tracking parameter value and no customer found for customer id:"
         " acct-55120"
     )
 
 
-def test_asks_nothing_more_of_a_verdict_without_a_fault():
-    verdict = verdict_on(clicked(timedelta(days=1)))
+def test_checks_pass_without_a_rejection_reason():
+    result = run_attribution(build_click(timedelta(days=1)))
 
-    verdict.require_clue()
-    verdict.require_earner()
-    verdict.require_fresh_click()
+    result.ensure_parameter_sent()
+    result.ensure_affiliate_eligible()
+    result.ensure_cookie_valid()
 
 
-def test_keeps_what_it_was_given_as_plain_text():
-    pointers = [pointing(COUPON), clicked(timedelta(days=1), affiliate="rival")]
+def test_serializes_inputs():
+    candidates = [
+        build_candidate(COUPON),
+        build_click(timedelta(days=1), affiliate="rival"),
+    ]
 
-    kept = frozen_inputs(pointers, order=REGISTERING, at=NOW, ignore_cookie_age=True)
+    stored = serialize_inputs(
+        candidates, order=REST_CUSTOMER_ORDER, at=NOW, ignore_cookie_age=True
+    )
 
-    rest = {"archived": False, "blank": None, "program": "harbor"}
-    assert json.loads(json.dumps(kept)) == {
+    common = {
+        "is_program_archived": False,
+        "blank_parameter": None,
+        "program": "harbor",
+    }
+    assert json.loads(json.dumps(stored)) == {
         "order": ["coupon", "referral_code", "click_id", "asset_id", "tracking_id"],
         "at": "2026-03-04T09:15:27+00:00",
         "ignore_cookie_age": True,
-        "pointers": [
-            rest
+        "candidates": [
+            common
             | {
-                "clue": "coupon",
+                "parameter": "coupon",
                 "value": "a coupon",
                 "affiliate": "odettevarga",
-                "standing": "approved",
+                "enrollment_status": "approved",
                 "clicked_at": None,
-                "cookie_days": None,
+                "cookie_time_days": None,
             },
-            rest
+            common
             | {
-                "clue": "click_id",
+                "parameter": "click_id",
                 "value": "a click_id",
                 "affiliate": "rival",
-                "standing": "approved",
+                "enrollment_status": "approved",
                 "clicked_at": "2026-03-03T09:15:27+00:00",
-                "cookie_days": 45,
+                "cookie_time_days": 45,
             },
         ],
     }
 
 
-def test_keeps_what_it_said_as_plain_text():
-    verdict = verdict_on(pointing(COUPON), pointing(CLICK_ID, affiliate="rival"))
+def test_serializes_the_outcome():
+    result = run_attribution(
+        build_candidate(COUPON), build_candidate(CLICK_ID, affiliate="rival")
+    )
 
-    assert frozen_outcome(verdict) == {
-        "clue": "coupon",
+    assert serialize_outcome(result) == {
+        "parameter": "coupon",
         "affiliate": "odettevarga",
         "program": "harbor",
-        "fault": None,
-        "late_by": None,
-        "losers": [
+        "rejection_reason": None,
+        "expired_by": None,
+        "rejected_candidates": [
             {
-                "clue": "click_id",
+                "parameter": "click_id",
                 "value": "a click_id",
                 "affiliate": "rival",
                 "reason": "coupon comes first",
@@ -419,49 +515,58 @@ moments = st.datetimes(
     timezones=st.just(UTC),
 )
 names = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-pointers = st.builds(
-    Pointer,
-    clue=st.sampled_from(REST),
+candidate_strategy = st.builds(
+    Candidate,
+    parameter=st.sampled_from(REST_CONVERSION_ORDER),
     value=st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
     affiliate=names,
     program=names,
-    standing=st.none() | st.sampled_from(Standing),
-    archived=st.booleans(),
+    enrollment_status=st.none() | st.sampled_from(EnrollmentStatus),
+    is_program_archived=st.booleans(),
     clicked_at=st.none() | moments,
-    cookie_days=st.none() | st.integers(1, 365),
-    blank=st.none() | st.sampled_from(REST),
+    cookie_time_days=st.none() | st.integers(1, 365),
+    blank_parameter=st.none() | st.sampled_from(REST_CONVERSION_ORDER),
 )
 
 
 @given(
-    found=st.lists(pointers, max_size=6, unique_by=lambda it: it.clue),
-    order=st.permutations(REST).map(tuple) | st.just(REGISTERING),
+    candidates=st.lists(
+        candidate_strategy, max_size=6, unique_by=lambda candidate: candidate.parameter
+    ),
+    order=st.permutations(REST_CONVERSION_ORDER).map(tuple)
+    | st.just(REST_CUSTOMER_ORDER),
     at=moments,
-    ignoring=st.booleans(),
+    ignore_cookie_age=st.booleans(),
 )
-def test_decides_the_same_again_from_what_it_kept(found, order, at, ignoring):
-    how = {"order": order, "at": at, "ignore_cookie_age": ignoring}
+def test_replay_of_stored_inputs_gives_the_same_result(
+    candidates, order, at, ignore_cookie_age
+):
+    options = {"order": order, "at": at, "ignore_cookie_age": ignore_cookie_age}
 
-    verdict = decide(found, **how)
-    kept = json.dumps(frozen_inputs(found, **how))
-    again = thawed(json.loads(kept))
+    result = select_winner(candidates, **options)
+    stored = json.dumps(serialize_inputs(candidates, **options))
+    replayed = replay_attribution(json.loads(stored))
 
-    assert again == verdict
-    assert json.dumps(frozen_outcome(again)) == json.dumps(frozen_outcome(verdict))
+    assert replayed == result
+    assert json.dumps(serialize_outcome(replayed)) == json.dumps(
+        serialize_outcome(result)
+    )
 
 
 @given(
-    found=st.lists(pointers, max_size=6, unique_by=lambda it: it.clue),
+    candidates=st.lists(
+        candidate_strategy, max_size=6, unique_by=lambda candidate: candidate.parameter
+    ),
     at=moments,
     seed=st.randoms(use_true_random=False),
 )
-def test_does_not_care_in_which_order_clues_were_found(found, at, seed):
-    shuffled = list(found)
+def test_result_does_not_depend_on_the_order_of_candidates(candidates, at, seed):
+    shuffled = list(candidates)
     seed.shuffle(shuffled)
 
     first, second = (
-        decide(each, order=REST, at=at, ignore_cookie_age=False)
-        for each in (found, shuffled)
+        select_winner(each, order=REST_CONVERSION_ORDER, at=at, ignore_cookie_age=False)
+        for each in (candidates, shuffled)
     )
 
     assert first == second

@@ -1,4 +1,4 @@
-"""Contract 1.10: what a meta-data object may hold."""
+"""Validation of meta data (docs/api-contract.md, section 1.10)."""
 
 import json
 from decimal import Decimal
@@ -7,103 +7,96 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracking.meta_data import OddMetaData, checked
+from tracking.meta_data import InvalidMetaData, validate_meta_data
 
 FORBIDDEN = "\":{}]\\'/&"
 
 
-def flaws_of(data):
-    """The key and the text of everything that is wrong with the map."""
-    with pytest.raises(OddMetaData) as refused:
-        checked(data)
-    return [(flaw.key, text_of(flaw)) for flaw in refused.value.flaws]
+def list_errors(data):
+    """The key and the message of each error."""
+    with pytest.raises(InvalidMetaData) as error:
+        validate_meta_data(data)
+    return [(each.key, each.text) for each in error.value.errors]
 
 
-def text_of(flaw):
-    text = flaw.template
-    for name, value in flaw.values.items():
-        text = text.replace(f"{{{{ {name} }}}}", str(value))
-    return text
+def get_error(data):
+    (error,) = list_errors(data)
+    return error
 
 
-def flaw_of(data):
-    (flaw,) = flaws_of(data)
-    return flaw
-
-
-def short(value):
-    """A long parameter as a short id."""
+def shorten(value):
+    """A short test id for a long value."""
     text = ascii(value)
     return text if len(text) < 20 else f"{text[:8]} {len(value)}"
 
 
-def test_takes_an_empty_map():
-    assert checked({}) == {}
+def test_accepts_an_empty_object():
+    assert validate_meta_data({}) == {}
 
 
-def test_takes_ten_keys():
+def test_accepts_ten_keys():
     data = {f"key-{n}": "value" for n in range(10)}
 
-    assert checked(data) == data
+    assert validate_meta_data(data) == data
 
 
-def test_refuses_eleven_keys():
+def test_rejects_eleven_keys():
     data = {f"key-{n}": "value" for n in range(11)}
 
-    assert flaw_of(data) == (None, "Meta data holds 10 keys at most.")
+    assert get_error(data) == (None, "Meta data holds 10 keys at most.")
 
 
-@pytest.mark.parametrize("key", ["k", "k" * 64, "ž" * 64, "🛶" * 64], ids=short)
-def test_takes_a_key_of_1_to_64_characters(key):
-    assert checked({key: "value"}) == {key: "value"}
+@pytest.mark.parametrize("key", ["k", "k" * 64, "ž" * 64, "🛶" * 64], ids=shorten)
+def test_accepts_a_key_of_1_to_64_characters(key):
+    assert validate_meta_data({key: "value"}) == {key: "value"}
 
 
-@pytest.mark.parametrize("key", ["k" * 65, "🛶" * 65], ids=short)
-def test_refuses_a_key_of_65_characters(key):
-    told = "This value is too long, 64 characters at most."
+@pytest.mark.parametrize("key", ["k" * 65, "🛶" * 65], ids=shorten)
+def test_rejects_a_key_of_65_characters(key):
+    message = "This value is too long, 64 characters at most."
 
-    assert flaw_of({key: "value"}) == (key, told)
-
-
-def test_refuses_an_empty_key():
-    told = "This value is too short, 1 characters at least."
-
-    assert flaw_of({"": "value"}) == ("", told)
+    assert get_error({key: "value"}) == (key, message)
 
 
-@pytest.mark.parametrize("character", FORBIDDEN, ids=short)
+def test_rejects_an_empty_key():
+    message = "This value is too short, 1 characters at least."
+
+    assert get_error({"": "value"}) == ("", message)
+
+
+@pytest.mark.parametrize("character", FORBIDDEN, ids=shorten)
 @pytest.mark.parametrize("form", ["{}", "a{}", "{}z", "a{}z"])
-def test_refuses_a_forbidden_character_anywhere_in_a_key(form, character):
+def test_rejects_a_forbidden_character_anywhere_in_a_key(form, character):
     key = form.replace("{}", character)
 
-    told = "This key holds a character that is not allowed."
-    assert flaw_of({key: "value"}) == (key, told)
+    message = "This key holds a character that is not allowed."
+    assert get_error({key: "value"}) == (key, message)
 
 
 @pytest.mark.parametrize("key", ["a b", "a[b", "a.b", "a-b_c", " ", "a,b;c#d", "<b>"])
-def test_takes_every_other_character_in_a_key(key):
-    assert checked({key: "value"}) == {key: "value"}
+def test_accepts_other_characters_in_a_key(key):
+    assert validate_meta_data({key: "value"}) == {key: "value"}
 
 
 @pytest.mark.parametrize(
-    "value", ["", " ", "v" * 255, "🛶" * 255, FORBIDDEN], ids=short
+    "value", ["", " ", "v" * 255, "🛶" * 255, FORBIDDEN], ids=shorten
 )
-def test_takes_a_value_of_255_characters_as_it_is(value):
-    assert checked({"key": value}) == {"key": value}
+def test_accepts_a_value_of_255_characters_unchanged(value):
+    assert validate_meta_data({"key": value}) == {"key": value}
 
 
-@pytest.mark.parametrize("value", ["v" * 256, "🛶" * 256], ids=short)
-def test_refuses_a_value_of_256_characters(value):
-    told = "This value is too long, 255 characters at most."
+@pytest.mark.parametrize("value", ["v" * 256, "🛶" * 256], ids=shorten)
+def test_rejects_a_value_of_256_characters(value):
+    message = "This value is too long, 255 characters at most."
 
-    assert flaw_of({"key": value}) == ("key", told)
+    assert get_error({"key": value}) == ("key", message)
 
 
 @pytest.mark.parametrize(
     "value", [None, [], {}, ["a"], {"a": "b"}, 1.5, b"text"], ids=repr
 )
-def test_refuses_what_is_no_text(value):
-    assert flaw_of({"key": value}) == ("key", "This value should be of type string.")
+def test_rejects_values_of_other_types(value):
+    assert get_error({"key": value}) == ("key", "This value should be of type string.")
 
 
 AS_TEXT = [
@@ -125,11 +118,11 @@ AS_TEXT = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "kept"), AS_TEXT)
-def test_keeps_a_number_or_a_boolean_as_text(sent, kept):
+@pytest.mark.parametrize(("sent", "stored"), AS_TEXT)
+def test_converts_a_number_or_a_boolean_to_text(sent, stored):
     value = json.loads(sent, parse_float=Decimal)
 
-    assert checked({"key": value}) == {"key": kept}
+    assert validate_meta_data({"key": value}) == {"key": stored}
 
 
 @pytest.mark.parametrize(
@@ -146,26 +139,26 @@ def test_keeps_a_number_or_a_boolean_as_text(sent, kept):
         "12345678901234567890",
     ],
 )
-def test_refuses_a_number_of_more_digits_than_an_amount(sent):
+def test_rejects_a_number_with_more_digits_than_an_amount(sent):
     value = json.loads(sent, parse_float=Decimal)
 
-    told = "This value has too many digits."
-    assert flaw_of({"key": value}) == ("key", told)
+    message = "This value has too many digits."
+    assert get_error({"key": value}) == ("key", message)
 
 
 @pytest.mark.parametrize("sent", ["0e99", "0e-99", "-0", "0.00"])
-def test_keeps_any_nought_as_a_short_text(sent):
-    kept = checked({"key": json.loads(sent, parse_float=Decimal)})["key"]
+def test_converts_any_zero_to_a_short_text(sent):
+    stored = validate_meta_data({"key": json.loads(sent, parse_float=Decimal)})["key"]
 
-    assert Decimal(kept) == 0
-    assert "e" not in kept.lower()
-    assert len(kept) <= 255
+    assert Decimal(stored) == 0
+    assert "e" not in stored.lower()
+    assert len(stored) <= 255
 
 
-def test_names_everything_that_is_wrong_in_the_order_sent():
+def test_reports_all_errors_in_the_order_sent():
     data = {"fine": "value", "none": None, "a/b": "value", "long": "v" * 256}
 
-    assert [key for key, _ in flaws_of(data)] == ["none", "a/b", "long"]
+    assert [key for key, _ in list_errors(data)] == ["none", "a/b", "long"]
 
 
 texts = st.text(
@@ -176,5 +169,5 @@ texts = st.text(
 
 
 @given(st.dictionaries(texts, st.text(max_size=255), max_size=10))
-def test_keeps_texts_unchanged_and_in_their_order(data):
-    assert list(checked(data).items()) == list(data.items())
+def test_keeps_texts_and_their_order(data):
+    assert list(validate_meta_data(data).items()) == list(data.items())

@@ -1,4 +1,4 @@
-"""Contract 1.3: amounts that are read, rounded once, and admitted."""
+"""Parsing, rounding and validating amounts (docs/api-contract.md, section 1.3)."""
 
 import json
 from decimal import ROUND_HALF_UP, Decimal
@@ -9,56 +9,58 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracking.errors import (
-    BelowNought,
-    NotANumber,
-    TooManyDigits,
+    AmountTooLarge,
+    InvalidNumber,
+    NegativeAmount,
     UnknownCurrency,
 )
 from tracking.money import (
-    admit,
-    currencies,
-    currency_named,
-    exponent,
-    read_amount,
-    round_to,
-    symbol,
+    get_currency,
+    get_exponent,
+    get_symbol,
+    list_currencies,
+    parse_amount,
+    round_amount,
+    validate_amount,
 )
 
 EXPONENTS = {"EUR": 2, "USD": 2, "JPY": 0, "KRW": 0, "KWD": 3, "BHD": 3, "TND": 3}
 
 
 @pytest.mark.parametrize(("currency", "decimals"), EXPONENTS.items(), ids=EXPONENTS)
-def test_knows_the_decimals_of_a_currency(currency, decimals):
-    assert exponent(currency) == decimals
+def test_returns_the_decimals_of_a_currency(currency, decimals):
+    assert get_exponent(currency) == decimals
 
 
 @pytest.mark.parametrize("currency", ["RSD", "ALL", "LBP", "MMK"])
-def test_keeps_the_hundredths_that_everyday_cash_has_given_up(currency):
+def test_uses_two_decimals_of_currencies_without_coins(currency):
     assert get_currency_precision(currency) == 0
-    assert exponent(currency) == 2
+    assert get_exponent(currency) == 2
 
 
-def test_differs_from_babel_only_where_everyday_cash_does():
-    # Babel tells how many decimals people use, ISO 4217 how many the currency has.
+def test_has_at_least_the_decimals_of_babel():
+    # Babel's decimals are those in everyday use, ISO 4217 defines the minor unit.
     fewer = {
-        code for code in currencies() if get_currency_precision(code) > exponent(code)
+        code
+        for code in list_currencies()
+        if get_currency_precision(code) > get_exponent(code)
     }
 
     assert fewer == set()
 
 
-def test_has_no_currency_with_more_decimals_than_a_column():
-    assert {exponent(code) for code in currencies()} <= {0, 1, 2, 3, 4}
+def test_no_currency_has_more_decimals_than_the_column():
+    assert {get_exponent(code) for code in list_currencies()} <= {0, 1, 2, 3, 4}
 
 
-def test_pays_in_the_currencies_of_the_world_today():
-    assert {"EUR", "USD", "GBP", "CHF", "JPY", "KWD", "INR", "BRL"} <= currencies()
-    assert currencies().isdisjoint({"DEM", "ITL", "XXX", "XTS", "XAU"})
+def test_lists_current_legal_tender():
+    assert {"EUR", "USD", "GBP", "CHF", "JPY", "KWD", "INR", "BRL"} <= list_currencies()
+    assert list_currencies().isdisjoint({"DEM", "ITL", "XXX", "XTS", "XAU"})
 
 
 @pytest.mark.parametrize("sent", ["EUR", "eur", "Eur", " eur ", "\teur\r\n"], ids=ascii)
-def test_names_a_currency_in_upper_case(sent):
-    assert currency_named(sent) == "EUR"
+def test_returns_a_currency_in_upper_case(sent):
+    assert get_currency(sent) == "EUR"
 
 
 @pytest.mark.parametrize(
@@ -66,22 +68,22 @@ def test_names_a_currency_in_upper_case(sent):
     ["", " ", "EU", "EURO", "E UR", "XXX", "€", "\u00a0EUR", "\u0415UR"],
     ids=ascii,
 )
-def test_does_not_know_another_currency(sent):
-    with pytest.raises(UnknownCurrency) as refused:
-        currency_named(sent)
+def test_rejects_an_unknown_currency(sent):
+    with pytest.raises(UnknownCurrency) as error:
+        get_currency(sent)
 
-    assert refused.value.text == "Unknown currency"
+    assert error.value.text == "Unknown currency"
 
 
 @pytest.mark.parametrize(
-    ("currency", "sign"), [("EUR", "€"), ("USD", "$"), ("XOF", "F\u202fCFA")]
+    ("currency", "symbol"), [("EUR", "€"), ("USD", "$"), ("XOF", "F\u202fCFA")]
 )
-def test_shows_a_currency_by_its_symbol(currency, sign):
-    assert symbol(currency) == sign
+def test_returns_the_symbol(currency, symbol):
+    assert get_symbol(currency) == symbol
 
 
-def test_shows_a_currency_by_its_code_when_it_has_no_symbol():
-    assert symbol("AED") == "AED"
+def test_returns_the_code_without_symbol():
+    assert get_symbol("AED") == "AED"
 
 
 ROUNDED = [
@@ -107,17 +109,17 @@ ROUNDED = [
 ]
 
 
-@pytest.mark.parametrize(("currency", "exact", "kept"), ROUNDED)
-def test_rounds_half_up_to_the_minor_unit(currency, exact, kept):
-    rounded = round_to(currency, Decimal(exact))
+@pytest.mark.parametrize(("currency", "exact", "expected"), ROUNDED)
+def test_rounds_half_up_to_the_minor_unit(currency, exact, expected):
+    rounded = round_amount(Decimal(exact), currency)
 
-    assert rounded == Decimal(kept)
-    assert str(rounded) == kept or not rounded
+    assert rounded == Decimal(expected)
+    assert str(rounded) == expected or not rounded
 
 
 @pytest.mark.parametrize("exact", ["0", "-0", "-0.00", "-0.004", "0E+50"])
-def test_knows_one_nought(exact):
-    assert str(round_to("EUR", Decimal(exact))) == "0"
+def test_rounds_to_one_representation_of_zero(exact):
+    assert str(round_amount(Decimal(exact), "EUR")) == "0"
 
 
 amounts = st.decimals(
@@ -126,30 +128,30 @@ amounts = st.decimals(
 
 
 @given(amounts, st.sampled_from(["EUR", "JPY", "KWD"]))
-def test_rounds_by_half_a_minor_unit_at_most(exact, currency):
-    unit = Decimal(1).scaleb(-exponent(currency))
+def test_rounds_by_at_most_half_a_minor_unit(exact, currency):
+    unit = Decimal(1).scaleb(-get_exponent(currency))
 
-    rounded = round_to(currency, exact)
+    rounded = round_amount(exact, currency)
 
     assert abs(rounded - exact) <= unit / 2
     assert rounded == rounded.quantize(unit)
 
 
 @given(amounts, st.sampled_from(["EUR", "JPY", "KWD"]))
-def test_rounds_a_rounded_amount_no_further(exact, currency):
-    rounded = round_to(currency, exact)
+def test_rounding_is_idempotent(exact, currency):
+    rounded = round_amount(exact, currency)
 
-    assert round_to(currency, rounded) == rounded
+    assert round_amount(rounded, currency) == rounded
 
 
 @given(amounts, amounts, st.sampled_from(["EUR", "JPY", "KWD"]))
-def test_rounds_the_larger_amount_to_no_less(one, other, currency):
+def test_rounding_is_monotonic(one, other, currency):
     smaller, larger = sorted([one, other])
 
-    assert round_to(currency, smaller) <= round_to(currency, larger)
+    assert round_amount(smaller, currency) <= round_amount(larger, currency)
 
 
-READ = {
+PARSED = {
     "0": "0",
     "5": "5",
     "49.90": "49.90",
@@ -162,9 +164,9 @@ READ = {
 }
 
 
-@pytest.mark.parametrize(("sent", "meant"), READ.items(), ids=READ)
-def test_reads_an_ascii_decimal_string(sent, meant):
-    assert str(read_amount(sent)) == meant
+@pytest.mark.parametrize(("sent", "expected"), PARSED.items(), ids=PARSED)
+def test_parses_an_ascii_decimal_string(sent, expected):
+    assert str(parse_amount(sent)) == expected
 
 
 @pytest.mark.parametrize(
@@ -208,33 +210,33 @@ def test_reads_an_ascii_decimal_string(sent, meant):
     ],
     ids=ascii,
 )
-def test_refuses_any_other_string(sent):
-    with pytest.raises(NotANumber) as refused:
-        read_amount(sent)
+def test_rejects_any_other_string(sent):
+    with pytest.raises(InvalidNumber) as error:
+        parse_amount(sent)
 
-    assert refused.value.text == "This value should be a number."
+    assert error.value.text == "This value should be a number."
 
 
 @pytest.mark.parametrize("sent", [0, 5, -5, 10**15], ids=str)
-def test_reads_a_whole_number(sent):
-    assert read_amount(sent) == Decimal(sent)
+def test_parses_an_integer(sent):
+    assert parse_amount(sent) == Decimal(sent)
 
 
-def test_reads_the_very_digits_of_a_json_number():
+def test_parses_a_json_number_exactly():
     sent = json.loads("0.30000000000000004", parse_float=Decimal)
 
-    assert str(read_amount(sent)) == "0.30000000000000004"
+    assert str(parse_amount(sent)) == "0.30000000000000004"
 
 
 @pytest.mark.parametrize(
     "sent", [True, False, None, 0.5, [], [5], {}, {"amount": 5}, b"5"], ids=repr
 )
-def test_refuses_what_is_no_number(sent):
-    with pytest.raises(NotANumber):
-        read_amount(sent)
+def test_rejects_values_of_other_types(sent):
+    with pytest.raises(InvalidNumber):
+        parse_amount(sent)
 
 
-ADMITTED = [
+VALID = [
     ("EUR", "0", "0"),
     ("EUR", "9999999999999.99", "9999999999999.99"),
     ("EUR", "9999999999999.994", "9999999999999.99"),
@@ -258,12 +260,12 @@ ADMITTED = [
 ]
 
 
-@pytest.mark.parametrize(("currency", "exact", "kept"), ADMITTED)
-def test_admits_an_amount_rounded(currency, exact, kept):
-    assert admit(Decimal(exact), currency) == Decimal(kept)
+@pytest.mark.parametrize(("currency", "exact", "expected"), VALID)
+def test_rounds_a_valid_amount(currency, exact, expected):
+    assert validate_amount(Decimal(exact), currency) == Decimal(expected)
 
 
-REFUSED = [
+INVALID = [
     ("EUR", "10000000000000"),
     ("EUR", "9999999999999.995"),
     ("EUR", "1E+13"),
@@ -276,82 +278,84 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("currency", "exact"), REFUSED)
-def test_refuses_an_amount_of_too_many_digits(currency, exact):
-    with pytest.raises(TooManyDigits) as refused:
-        admit(Decimal(exact), currency)
+@pytest.mark.parametrize(("currency", "exact"), INVALID)
+def test_rejects_an_amount_with_too_many_digits(currency, exact):
+    with pytest.raises(AmountTooLarge) as error:
+        validate_amount(Decimal(exact), currency)
 
-    assert refused.value.text == "This value has too many digits."
+    assert error.value.text == "This value has too many digits."
 
 
 @pytest.mark.parametrize(
     "sent", ["9" * 14, "9" * 64, "9" * 65, "9" * 400, "1" + "0" * 13]
 )
-def test_refuses_a_string_of_too_many_digits(sent):
-    with pytest.raises(TooManyDigits):
-        admit(read_amount(sent), "EUR")
+def test_rejects_a_string_with_too_many_digits(sent):
+    with pytest.raises(AmountTooLarge):
+        validate_amount(parse_amount(sent), "EUR")
 
 
 LONG_STRINGS = {
     "many decimals": ("0." + "3" * 70, "0.33"),
-    "many noughts behind": ("5." + "0" * 70, "5"),
-    "many noughts before": ("0" * 70 + "5", "5"),
+    "many trailing zeros": ("5." + "0" * 70, "5"),
+    "many leading zeros": ("0" * 70 + "5", "5"),
 }
 
 
-@pytest.mark.parametrize(("sent", "kept"), LONG_STRINGS.values(), ids=LONG_STRINGS)
-def test_rounds_a_string_first_and_counts_its_digits_then(sent, kept):
-    assert admit(read_amount(sent), "EUR") == Decimal(kept)
+@pytest.mark.parametrize(("sent", "expected"), LONG_STRINGS.values(), ids=LONG_STRINGS)
+def test_rounds_before_counting_digits(sent, expected):
+    assert validate_amount(parse_amount(sent), "EUR") == Decimal(expected)
 
 
 @pytest.mark.parametrize(
     ("currency", "exact"),
     [("EUR", "-0.01"), ("EUR", "-0.005"), ("EUR", "-5"), ("JPY", "-0.5")],
 )
-def test_refuses_an_amount_below_nought(currency, exact):
-    with pytest.raises(BelowNought) as refused:
-        admit(Decimal(exact), currency)
+def test_rejects_negative_amount(currency, exact):
+    with pytest.raises(NegativeAmount) as error:
+        validate_amount(Decimal(exact), currency)
 
-    assert refused.value.text == "This value should be 0 or more."
+    assert error.value.text == "This value should be 0 or more."
 
 
-def test_refuses_what_no_currency_could_mend_while_it_is_unknown():
-    assert admit(Decimal("0.3333"), None) == Decimal("0.3333")
-    with pytest.raises(TooManyDigits):
-        admit(Decimal("1E+13"), None)
-    with pytest.raises(BelowNought):
-        admit(Decimal(-5), None)
+def test_checks_limits_without_a_currency():
+    assert validate_amount(Decimal("0.3333"), None) == Decimal("0.3333")
+    with pytest.raises(AmountTooLarge):
+        validate_amount(Decimal("1E+13"), None)
+    with pytest.raises(NegativeAmount):
+        validate_amount(Decimal(-5), None)
 
 
 @pytest.mark.parametrize(
     ("currency", "exact"),
     [("EUR", "-0.004"), ("JPY", "-0.4"), ("KWD", "-0.0004"), ("KWD", "0.0005")],
 )
-def test_refuses_nothing_early_that_its_currency_admits(currency, exact):
-    early = admit(Decimal(exact), None)
+def test_validation_without_currency_rejects_no_valid_amount(currency, exact):
+    without_currency = validate_amount(Decimal(exact), None)
 
-    assert admit(early, currency) == admit(Decimal(exact), currency)
+    assert validate_amount(without_currency, currency) == validate_amount(
+        Decimal(exact), currency
+    )
 
 
-def admitted(exact, currency):
-    """The contract's rule in other words: the amount, or the kind of its refusal."""
-    unit = Decimal(1).scaleb(-exponent(currency))
+def calculate_expected(exact, currency):
+    """An independent implementation: the amount, or the class of its error."""
+    unit = Decimal(1).scaleb(-get_exponent(currency))
     rounded = exact if exact >= 10**15 else exact.quantize(unit, ROUND_HALF_UP)
     digits = len(rounded.normalize().as_tuple().digits)
     if abs(rounded) >= 10**13 or digits > 15:
-        return TooManyDigits
-    return rounded if rounded >= 0 else BelowNought
+        return AmountTooLarge
+    return rounded if rounded >= 0 else NegativeAmount
 
 
 @given(
     st.decimals(-(10**14), 10**16, allow_nan=False, allow_infinity=False, places=6),
     st.sampled_from(["EUR", "JPY", "KWD"]),
 )
-def test_admits_only_what_the_contract_admits(exact, currency):
-    expected = admitted(exact, currency)
+def test_validates_like_an_independent_implementation(exact, currency):
+    expected = calculate_expected(exact, currency)
 
     if isinstance(expected, Decimal):
-        assert admit(exact, currency) == expected
+        assert validate_amount(exact, currency) == expected
     else:
         with pytest.raises(expected):
-            admit(exact, currency)
+            validate_amount(exact, currency)

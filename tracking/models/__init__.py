@@ -1,4 +1,4 @@
-"""Names handed on, so that Django finds them; code imports from their own modules."""
+"""Models, imported here for Django; other code imports them from their modules."""
 
 from tracking.models.affiliates import (
     Affiliate,
@@ -6,11 +6,11 @@ from tracking.models.affiliates import (
     CustomField,
     Note,
 )
+from tracking.models.attribution_records import AttributionRecord
 from tracking.models.clicks import Click
 from tracking.models.conversions import Conversion, ConversionAttempt
 from tracking.models.customers import Customer
-from tracking.models.decisions import Decision
-from tracking.models.enrolments import Enrolment, ReferralCode
+from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.models.sources import Asset, Coupon, Source
@@ -19,14 +19,14 @@ __all__ = [
     "Affiliate",
     "AffiliateGroup",
     "Asset",
+    "AttributionRecord",
     "Click",
     "Conversion",
     "ConversionAttempt",
     "Coupon",
     "CustomField",
     "Customer",
-    "Decision",
-    "Enrolment",
+    "Enrollment",
     "Note",
     "Program",
     "Prospect",

@@ -1,4 +1,4 @@
-"""Affiliate: who sends visitors, and earns by it; its group, fields and notes."""
+"""Affiliates, their groups, custom fields and notes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet, of_the_account
-from tracking.models.people import PERSON, Person, PersonQuerySet
+from accounts.models.accounts import TenantModel, TenantQuerySet, join_within_account
+from tracking.models.people import PERSON_COLUMNS, Person, PersonQuerySet
 
-AFFILIATE = (
+AFFILIATE_COLUMNS = (
     "slug",
-    *PERSON,
+    *PERSON_COLUMNS,
     "meta_data",
     "parent__slug",
     "group__public_id",
@@ -21,34 +21,29 @@ AFFILIATE = (
 )
 
 
-class AffiliateGroupQuerySet(OwnedQuerySet["AffiliateGroup"]):
+class AffiliateGroupQuerySet(TenantQuerySet["AffiliateGroup"]):
     """Groups of one account."""
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
-
-    def as_shown(self) -> models.QuerySet[AffiliateGroup, Any]:
-        """The columns that a group's shape reads."""
-        shown: models.QuerySet[AffiliateGroup, Any] = self.annotate(
-            member=of_the_account("members"),
-            affiliate_count=models.Count("member", filter=Q(member__removed_at=None)),
+    def for_representation(self) -> models.QuerySet[AffiliateGroup, Any]:
+        """The columns that a group's representation reads."""
+        rows: models.QuerySet[AffiliateGroup, Any] = self.annotate(
+            member=join_within_account("members"),
+            affiliate_count=models.Count("member", filter=Q(member__deleted_at=None)),
         ).values("public_id", "title", "affiliate_count")
-        return shown
+        return rows
 
 
-class AffiliateGroup(Owned):
-    """Affiliates who are paid by other rates; each is in one group at most."""
+class AffiliateGroup(TenantModel):
+    """Affiliates with commission rates of their own; each is in at most one group."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="affiliate_groups", db_index=False
-    )
-    public_id = models.CharField(max_length=32)
+    public_id = models.CharField("ID", max_length=32)
     title = models.CharField(max_length=255)
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = AffiliateGroupQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "affiliate_groups"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "public_id"], name="one_group_per_id"
@@ -67,20 +62,19 @@ class AffiliateGroup(Owned):
 class AffiliateQuerySet(PersonQuerySet["Affiliate"]):
     """Affiliates of one account."""
 
-    def as_shown(self) -> models.QuerySet[Affiliate, Any]:
-        """The columns that an affiliate's shape reads."""
-        shown: models.QuerySet[Affiliate, Any] = self.values(*AFFILIATE)
-        return shown
+    def for_representation(self) -> models.QuerySet[Affiliate, Any]:
+        """The columns that an affiliate's representation reads."""
+        rows: models.QuerySet[Affiliate, Any] = self.values(*AFFILIATE_COLUMNS)
+        return rows
 
 
 class Affiliate(Person):
-    """An affiliate of an account. `slug` is never used again, `email` is free again
-    once the affiliate is removed. `parent` earns by levels."""
+    """An affiliate of an account; `parent` earns level commissions.
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="affiliates", db_index=False
-    )
-    slug = models.CharField(max_length=64)
+    After deletion the `slug` stays reserved, while the `email` may be used again.
+    """
+
+    slug = models.CharField("ID", max_length=64)
     password = models.CharField(max_length=255)
     custom_fields = models.JSONField(
         default=dict, db_default=models.Value({}, models.JSONField())
@@ -100,13 +94,14 @@ class Affiliate(Person):
     objects = AffiliateQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "affiliates"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "slug"], name="one_affiliate_per_slug"
             ),
             models.UniqueConstraint(
                 fields=["account", "email_folded"],
-                condition=Q(removed_at=None),
+                condition=Q(deleted_at=None),
                 name="one_affiliate_per_email",
             ),
         ]
@@ -123,7 +118,7 @@ class Affiliate(Person):
 
 
 class FieldType(models.TextChoices):
-    """How a custom field is filled in."""
+    """The input type of a custom field."""
 
     TEXT = "text"
     TEXTAREA = "textarea"
@@ -133,24 +128,21 @@ class FieldType(models.TextChoices):
     URL = "url"
 
 
-class CustomFieldQuerySet(OwnedQuerySet["CustomField"]):
+class CustomFieldQuerySet(TenantQuerySet["CustomField"]):
     """Custom fields of one account."""
 
-    def as_defined(self) -> Self:
+    def in_definition_order(self) -> Self:
         return self.order_by("id")
 
-    def as_shown(self) -> models.QuerySet[CustomField, Any]:
-        """The columns that a custom field's shape reads."""
+    def for_representation(self) -> models.QuerySet[CustomField, Any]:
+        """The columns that a custom field's representation reads."""
         return self.values("slug", "title", "type", "required", "options")
 
 
-class CustomField(Owned):
-    """What an account asks its affiliates besides; `slug` is the key of the answer."""
+class CustomField(TenantModel):
+    """A custom field of an account's affiliates; `slug` is the key of its value."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="field_definitions", db_index=False
-    )
-    slug = models.CharField(max_length=64)
+    slug = models.CharField("ID", max_length=64)
     title = models.CharField(max_length=255)
     type = models.CharField(max_length=16, choices=FieldType)
     required = models.BooleanField(default=False)
@@ -159,6 +151,7 @@ class CustomField(Owned):
     objects = CustomFieldQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "field_definitions"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "slug"], name="one_custom_field_per_slug"
@@ -169,24 +162,18 @@ class CustomField(Owned):
         return self.slug
 
 
-class NoteQuerySet(OwnedQuerySet["Note"]):
+class NoteQuerySet(TenantQuerySet["Note"]):
     """Notes of one account."""
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
-
-    def as_shown(self) -> models.QuerySet[Note, Any]:
-        """The columns that a note's shape reads."""
+    def for_representation(self) -> models.QuerySet[Note, Any]:
+        """The columns that a note's representation reads."""
         return self.values("public_id", "note", "created_at")
 
 
-class Note(Owned):
-    """What somebody wants to remember about an affiliate."""
+class Note(TenantModel):
+    """A note of the account's staff about an affiliate."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="notes", db_index=False
-    )
-    public_id = models.CharField(max_length=32)
+    public_id = models.CharField("ID", max_length=32)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="+", db_index=False
     )
@@ -196,6 +183,7 @@ class Note(Owned):
     objects = NoteQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "notes"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "public_id"], name="one_note_per_id"

@@ -1,4 +1,4 @@
-"""Click: a visit through an affiliate's link."""
+"""Click: a visit through an affiliate's link. Visitor: a browser's tracking id."""
 
 from __future__ import annotations
 
@@ -9,43 +9,40 @@ from uuid import UUID
 from django.db import models
 from django.utils import timezone
 
-from accounts.engines import ValueAtKey
-from accounts.ids import time_ordered_uuid
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
-from tracking.meta_data import FORBIDDEN
+from accounts.db_compat import JsonTextAtKey
+from accounts.ids import generate_uuid7
+from accounts.models.accounts import TenantModel, TenantQuerySet
+from tracking.meta_data import FORBIDDEN_KEY_CHARACTERS
 from tracking.models.affiliates import Affiliate
-from tracking.models.enrolments import Enrolment
+from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 
-FORM = re.compile(
+UUID_PATTERN = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII
 )
 
 
-class ClickQuerySet(OwnedQuerySet["Click"]):
+class ClickQuerySet(TenantQuerySet["Click"]):
     """Clicks of one account."""
 
-    def with_id(self, text: str) -> Self:
-        """The click of this id; none for a text that is no id of a click."""
-        if not FORM.fullmatch(text):
+    def with_public_id(self, text: str) -> Self:
+        """The click with this id; none if the text is not a click id."""
+        if not UUID_PATTERN.fullmatch(text):
             return self.none()
         return self.filter(public_id=UUID(text))
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
-
     def with_meta_data(self, key: str, value: str | None) -> Self:
-        """Clicks that carry this sub-value; without a value, that carry the key."""
-        if not FORBIDDEN.isdisjoint(key):
-            return self.none()  # no click can carry it
-        rows = self.annotate(sub_value=ValueAtKey("meta_data", key))
+        """Clicks with this meta data key and value; any value if None."""
+        if not FORBIDDEN_KEY_CHARACTERS.isdisjoint(key):
+            return self.none()  # no click can have this key
+        rows = self.annotate(sub_value=JsonTextAtKey("meta_data", key))
         if value is None:
             return rows.filter(sub_value__isnull=False)
         return rows.filter(sub_value=value)
 
-    def as_shown(self) -> models.QuerySet[Click, Any]:
-        """The columns that a click's shape reads."""
+    def for_representation(self) -> models.QuerySet[Click, Any]:
+        """The columns that a click's representation reads."""
         return self.values(
             "public_id",
             "created_at",
@@ -62,18 +59,15 @@ class ClickQuerySet(OwnedQuerySet["Click"]):
         )
 
 
-class Click(Owned):
-    """A visit; the user agent is kept as it came and read when it is shown.
+class Click(TenantModel):
+    """A visit through a link; the user agent is stored raw and parsed on output.
 
-    A visit through a prospect's link has no affiliate until the prospect is one.
+    A visit through a prospect's link has no affiliate until the prospect is promoted.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="clicks", db_index=False
-    )
-    public_id = models.UUIDField(default=time_ordered_uuid)
-    enrolment = models.ForeignKey(
-        Enrolment, models.PROTECT, null=True, related_name="+", db_index=False
+    public_id = models.UUIDField("ID", default=generate_uuid7)
+    enrollment = models.ForeignKey(
+        Enrollment, models.PROTECT, null=True, related_name="+", db_index=False
     )
     prospect = models.ForeignKey(
         Prospect, models.PROTECT, null=True, related_name="+", db_index=False
@@ -89,26 +83,27 @@ class Click(Owned):
     user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001
     ip = models.GenericIPAddressField(null=True)
     meta_data = models.JSONField(default=dict)
-    # From a browser: what makes a repeat the same visit, as one unreadable word.
-    fold = models.CharField(max_length=64, null=True)  # noqa: DJ001
+    # Of browser clicks: a hash of link, address, user agent and minute.
+    dedup_key = models.CharField(max_length=64, null=True)  # noqa: DJ001
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = ClickQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "clicks"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "public_id"], name="one_click_per_id"
             ),
             models.CheckConstraint(
-                condition=models.Q(enrolment__isnull=False, affiliate__isnull=False)
-                | models.Q(prospect__isnull=False, enrolment=None, affiliate=None),
-                name="a_click_is_somebodys",
+                condition=models.Q(enrollment__isnull=False, affiliate__isnull=False)
+                | models.Q(prospect__isnull=False, enrollment=None, affiliate=None),
+                name="click_has_affiliate_or_prospect",
             ),
             models.UniqueConstraint(
-                fields=["account", "fold"],
-                condition=models.Q(fold__isnull=False),
-                name="one_click_per_fold",
+                fields=["account", "dedup_key"],
+                condition=models.Q(dedup_key__isnull=False),
+                name="one_click_per_dedup_key",
             ),
         ]
         indexes = [
@@ -134,16 +129,13 @@ class Click(Owned):
         return str(self.public_id)
 
 
-class VisitorQuerySet(OwnedQuerySet["Visitor"]):
+class VisitorQuerySet(TenantQuerySet["Visitor"]):
     """Visitors of one account."""
 
 
-class Visitor(Owned):
-    """A tracking id that a browser was given, and the click that it stands for."""
+class Visitor(TenantModel):
+    """A tracking id issued to a browser, and the click that it refers to."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="visitors", db_index=False
-    )
     tracking_id = models.CharField(max_length=32)
     click = models.ForeignKey(Click, models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(default=timezone.now)
@@ -151,6 +143,7 @@ class Visitor(Owned):
     objects = VisitorQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "visitors"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "tracking_id"], name="one_visitor_per_id"

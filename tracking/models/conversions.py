@@ -1,4 +1,4 @@
-"""Conversion: a sale that an affiliate brought; ConversionAttempt: one that failed."""
+"""Conversion: a sale attributed to an affiliate. ConversionAttempt: a failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.daily_stats import DailyCountedRow
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click
@@ -16,18 +17,15 @@ from tracking.models.customers import Customer
 from tracking.models.programs import Program
 
 
-class ConversionQuerySet(OwnedQuerySet["Conversion"]):
+class ConversionQuerySet(TenantQuerySet["Conversion"]):
     """Conversions of one account."""
 
-    def present(self) -> Self:
-        """Those that were not removed."""
-        return self.filter(removed_at=None)
+    def not_deleted(self) -> Self:
+        """Conversions that are not deleted."""
+        return self.filter(deleted_at=None)
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
-
-    def as_shown(self) -> models.QuerySet[Conversion, Any]:
-        """The columns that a conversion's shape reads, its commissions apart."""
+    def for_representation(self) -> models.QuerySet[Conversion, Any]:
+        """The columns that a conversion's representation reads, except commissions."""
         return self.values(
             "id",
             "external_id",
@@ -47,7 +45,7 @@ class ConversionQuerySet(OwnedQuerySet["Conversion"]):
             "customer__public_id",
             "customer__customer_id",
             "customer__status",
-            "customer__removed_at",
+            "customer__deleted_at",
             "meta_data",
             "created_at",
             "warnings",
@@ -55,12 +53,9 @@ class ConversionQuerySet(OwnedQuerySet["Conversion"]):
         )
 
 
-class Conversion(Owned):
-    """A sale; its number is what the API shows. `currency` is of this sale alone."""
+class Conversion(DailyCountedRow):
+    """A sale. `currency` may differ from the program's."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="conversions", db_index=False
-    )
     external_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - none sent
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="conversions", db_index=False
@@ -86,19 +81,20 @@ class Conversion(Owned):
     user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - unknown
     ip = models.GenericIPAddressField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
-    removed_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)
 
     objects = ConversionQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "conversions"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "external_id"],
-                condition=Q(removed_at=None),
+                condition=Q(deleted_at=None),
                 name="one_conversion_per_external_id",
             ),
             models.CheckConstraint(
-                condition=Q(amount__gte=0), name="a_sale_is_not_negative"
+                condition=Q(amount__gte=0), name="conversion_amount_not_negative"
             ),
         ]
         indexes = [
@@ -124,34 +120,32 @@ class Conversion(Owned):
         return str(self.pk)
 
 
-class Origin(models.TextChoices):
-    """By which face a sale came: the attempts of one never delay another."""
+class ConversionOrigin(models.TextChoices):
+    """The interface of a conversion; failed attempts count for each separately."""
 
     API = "api"
     POSTBACK = "postback"
     BROWSER = "browser"
 
 
-class ConversionAttempt(Owned):
-    """A sale that was refused, and why: its retries wait ten seconds."""
+class ConversionAttempt(TenantModel):
+    """The latest failure to create a conversion; it blocks retries for ten seconds."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="conversion_attempts", db_index=False
-    )
-    source = models.CharField(max_length=16, choices=Origin)
+    origin = models.CharField(max_length=16, choices=ConversionOrigin)
     external_id = models.CharField(max_length=255)
     failed_at = models.DateTimeField()
     message = models.TextField()
 
-    objects = OwnedQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "conversion_attempts"
         constraints = [
             models.UniqueConstraint(
-                fields=["account", "source", "external_id"],
+                fields=["account", "origin", "external_id"],
                 name="one_attempt_per_external_id",
             )
         ]
 
     def __str__(self) -> str:
-        return f"{self.source}:{self.external_id}"
+        return f"{self.origin}:{self.external_id}"

@@ -1,4 +1,4 @@
-"""Customer: whom an affiliate brought, for ever."""
+"""Customer: a buyer, attributed to one affiliate permanently."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import TenantQuerySet
+from accounts.models.daily_stats import DailyCountedRow
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click
 from tracking.models.programs import Program
 
 
-class Status(models.TextChoices):
-    """Where a customer stands."""
+class CustomerStatus(models.TextChoices):
+    """The status of a customer."""
 
     NEW = "new"
     TRIAL = "trial"
@@ -24,21 +25,22 @@ class Status(models.TextChoices):
     CANCELED = "canceled"
 
 
-INITIAL = (Status.NEW.value, Status.TRIAL.value, Status.LEAD.value)
+INITIAL_CUSTOMER_STATUSES = (
+    CustomerStatus.NEW.value,
+    CustomerStatus.TRIAL.value,
+    CustomerStatus.LEAD.value,
+)
 
 
-class CustomerQuerySet(OwnedQuerySet["Customer"]):
+class CustomerQuerySet(TenantQuerySet["Customer"]):
     """Customers of one account."""
 
-    def present(self) -> Self:
-        """Those that were not removed."""
-        return self.filter(removed_at=None)
+    def not_deleted(self) -> Self:
+        """Customers that are not deleted."""
+        return self.filter(deleted_at=None)
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
-
-    def as_shown(self) -> models.QuerySet[Customer, Any]:
-        """The columns that a customer's shape reads."""
+    def for_representation(self) -> models.QuerySet[Customer, Any]:
+        """The columns that a customer's representation reads."""
         return self.values(
             "public_id",
             "customer_id",
@@ -59,17 +61,14 @@ class CustomerQuerySet(OwnedQuerySet["Customer"]):
         )
 
 
-class Customer(Owned):
+class Customer(DailyCountedRow):
     """A customer of the account's shop; `customer_id` is the shop's own id.
 
-    Removed, it is a tombstone: the `cu_` id is never used again, the shop's is
-    forgotten and may be.
+    A deleted customer keeps its row and `public_id`. Its `customer_id` is erased and
+    may be used again.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="customers", db_index=False
-    )
-    public_id = models.CharField(max_length=32)
+    public_id = models.CharField("ID", max_length=32)
     customer_id = models.CharField(max_length=255)
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="customers", db_index=False
@@ -80,25 +79,26 @@ class Customer(Owned):
     click = models.ForeignKey(
         Click, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    status = models.CharField(max_length=16, choices=Status)
-    first_status = models.CharField(max_length=16, choices=Status)
+    status = models.CharField(max_length=16, choices=CustomerStatus)
+    initial_status = models.CharField(max_length=16, choices=CustomerStatus)
     meta_data = models.JSONField(default=dict)
     warnings = models.JSONField(null=True)
     user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - unknown
     ip = models.GenericIPAddressField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
-    removed_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)
 
     objects = CustomerQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "customers"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "public_id"], name="one_customer_per_id"
             ),
             models.UniqueConstraint(
                 fields=["account", "customer_id"],
-                condition=Q(removed_at=None),
+                condition=Q(deleted_at=None),
                 name="one_customer_per_customer_id",
             ),
         ]

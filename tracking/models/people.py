@@ -1,4 +1,4 @@
-"""Person: what affiliates and prospects tell of themselves."""
+"""Person: the fields that affiliates and prospects share."""
 
 from __future__ import annotations
 
@@ -7,45 +7,44 @@ from typing import Self
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import Owned, OwnedQuerySet, Row
+from accounts.models.accounts import TenantModel, TenantQuerySet, TenantRow
 
-ADDRESS = ("address", "address_two", "postal_code", "city", "state", "country")
-PERSON = (
+ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state", "country")
+PERSON_COLUMNS = (
     "firstname",
     "lastname",
     "email",
     "company_name",
     "company_description",
-    *ADDRESS,
+    *ADDRESS_COLUMNS,
     "created_at",
     "promoted_at",
     "promotion_method",
 )
 
 
-class PersonQuerySet(OwnedQuerySet[Row]):
+class PersonQuerySet(TenantQuerySet[TenantRow]):
     """People of one account."""
 
-    def present(self) -> Self:
-        """Those that were not removed."""
-        return self.filter(removed_at=None)
+    def not_deleted(self) -> Self:
+        """People that are not deleted."""
+        return self.filter(deleted_at=None)
 
     def with_email(self, email: str) -> Self:
-        """E-mail addresses compare in any case."""
+        """People with this e-mail address, case-insensitively."""
         return self.filter(email_folded=email.casefold())
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
 
+class Person(TenantModel):
+    """Name, e-mail address, company and address.
 
-class Person(Owned):
-    """Name, e-mail address, company and address. `promoted_at` is set on a prospect
-    that became an affiliate, and on that affiliate."""
+    `promoted_at` is set on a promoted prospect and on the affiliate created from it.
+    """
 
     firstname = models.CharField(max_length=255)
     lastname = models.CharField(max_length=255)
-    email = models.CharField(max_length=254, null=True)  # noqa: DJ001 - none was given
-    # Folded here, since the databases fold differently beyond ASCII.
+    email = models.CharField(max_length=254, null=True)  # noqa: DJ001 - not given
+    # Case-folded in Python: the databases differ outside ASCII.
     email_folded = models.CharField(max_length=762, null=True)  # noqa: DJ001
     company_name = models.CharField(max_length=255, null=True)  # noqa: DJ001
     company_description = models.CharField(max_length=1000, null=True)  # noqa: DJ001
@@ -58,7 +57,7 @@ class Person(Owned):
     meta_data = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=timezone.now)
     promoted_at = models.DateTimeField(null=True)
-    removed_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)
 
     class Meta:
         abstract = True

@@ -1,15 +1,15 @@
-"""Program: the rules under which affiliates earn."""
+"""Program: the rules by which affiliates earn commissions."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.models.accounts import TenantModel, TenantQuerySet
 
-RULES = (
+PROGRAM_COLUMNS = (
     "slug",
     "title",
     "currency",
@@ -21,25 +21,19 @@ RULES = (
 )
 
 
-class ProgramQuerySet(OwnedQuerySet["Program"]):
+class ProgramQuerySet(TenantQuerySet["Program"]):
     """Programs of one account."""
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "-id")
-
-    def as_shown(self) -> models.QuerySet[Program, Any]:
-        """The columns that a program's shape reads."""
-        shown: models.QuerySet[Program, Any] = self.values(*RULES)
-        return shown
+    def for_representation(self) -> models.QuerySet[Program, Any]:
+        """The columns that a program's representation reads."""
+        rows: models.QuerySet[Program, Any] = self.values(*PROGRAM_COLUMNS)
+        return rows
 
 
-class Program(Owned):
-    """A program of an account; `group_label` is what `program_group` asks for."""
+class Program(TenantModel):
+    """A program of an account; `group_label` is matched against `program_group`."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="programs", db_index=False
-    )
-    slug = models.CharField(max_length=64)
+    slug = models.CharField("ID", max_length=64)
     title = models.CharField(max_length=255)
     currency = models.CharField(max_length=3)
     cookie_time = models.PositiveSmallIntegerField(default=45)  # days
@@ -47,7 +41,7 @@ class Program(Owned):
     group_label = models.CharField(max_length=255, blank=True)
     auto_approve_affiliates = models.BooleanField(default=False)
     auto_approve_commissions = models.BooleanField(default=False)
-    # Whoever reads a page can tell of a sale there: by itself that approves nothing.
+    # Off by default: anyone who opens a page can report a conversion from it.
     auto_approve_browser_sales = models.BooleanField(default=False, db_default=False)
     recurring = models.BooleanField(default=True)
     recurring_cap = models.PositiveIntegerField(null=True)
@@ -58,6 +52,7 @@ class Program(Owned):
     objects = ProgramQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "programs"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "slug"], name="one_program_per_slug"

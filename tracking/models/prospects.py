@@ -1,4 +1,4 @@
-"""Prospect: somebody with a link, who becomes an affiliate with the first sale."""
+"""Prospect: a person with a referral link who may be promoted to an affiliate."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from django.db import models
 
-from accounts.models.accounts import Account, of_the_account
+from accounts.models.accounts import join_within_account
 from tracking.models.affiliates import Affiliate, AffiliateGroup
-from tracking.models.people import PERSON, Person, PersonQuerySet
+from tracking.models.people import PERSON_COLUMNS, Person, PersonQuerySet
 from tracking.models.programs import Program
 
 
 class SignupSource(models.TextChoices):
-    """By which door a prospect came in."""
+    """How a prospect was created."""
 
     API = "api"
     FORM = "form"
@@ -21,7 +21,7 @@ class SignupSource(models.TextChoices):
 
 
 class PromotionMethod(models.TextChoices):
-    """What made an affiliate of a prospect."""
+    """What promoted a prospect to an affiliate."""
 
     CUSTOMER = "customer"
     CONVERSION = "conversion"
@@ -31,15 +31,15 @@ class PromotionMethod(models.TextChoices):
 class ProspectQuerySet(PersonQuerySet["Prospect"]):
     """Prospects of one account."""
 
-    def as_shown(self) -> models.QuerySet[Prospect, Any]:
-        """The columns that a prospect's shape reads."""
-        shown: models.QuerySet[Prospect, Any] = self.annotate(
-            code=of_the_account("referral_codes"),
-            asset=of_the_account("program__assets"),
-            source=of_the_account("sources"),
+    def for_representation(self) -> models.QuerySet[Prospect, Any]:
+        """The columns that a prospect's representation reads."""
+        rows: models.QuerySet[Prospect, Any] = self.annotate(
+            code=join_within_account("referral_codes"),
+            asset=join_within_account("program__assets"),
+            source=join_within_account("sources"),
         ).values(
             "public_id",
-            *PERSON,
+            *PERSON_COLUMNS,
             "signup_source",
             "program__landing_page",
             "code__code",
@@ -48,19 +48,16 @@ class ProspectQuerySet(PersonQuerySet["Prospect"]):
             "source__id",
             "source__hex",
         )
-        return shown
+        return rows
 
 
 class Prospect(Person):
-    """Not an affiliate yet: the first customer or sale by its code makes one of it.
+    """A person that the first attributed customer or conversion makes an affiliate.
 
-    Promoted, it stays, and its code and source belong to the affiliate as well.
+    After its promotion the row stays; the affiliate shares its code and source.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="prospects", db_index=False
-    )
-    public_id = models.CharField(max_length=32)
+    public_id = models.CharField("ID", max_length=32)
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="+", db_index=False
     )
@@ -79,6 +76,7 @@ class Prospect(Person):
     objects = ProspectQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "prospects"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "public_id"], name="one_prospect_per_id"

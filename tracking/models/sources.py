@@ -1,42 +1,40 @@
-"""Coupon, Asset, Source: the other ways to point at an affiliate."""
+"""Coupons, assets and sources, which identify an affiliate in a program."""
 
 from django.db import models
 
-from accounts.ids import new_hex
-from accounts.models.accounts import Account, Owned, OwnedQuerySet
+from accounts.ids import generate_hex
+from accounts.models.accounts import TenantModel, TenantQuerySet
 from tracking.models.affiliates import Affiliate
-from tracking.models.enrolments import Enrolment
+from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 
-HEX_DIGITS = 6
+HEX_LENGTH = 6
 
 
-def six_hex_digits() -> str:
-    """What follows the number in `4-b81d20`."""
-    return new_hex(HEX_DIGITS)
+def generate_hex_suffix() -> str:
+    """Generate the part of an id after the number: `b81d20` in `4-b81d20`."""
+    return generate_hex(HEX_LENGTH)
 
 
-class Coupon(Owned):
-    """A code at the till that names one affiliate in one program; case-sensitive."""
+class Coupon(TenantModel):
+    """A checkout code of one affiliate in one program; case-sensitive."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="coupons", db_index=False
-    )
     code = models.CharField(max_length=64)
-    enrolment = models.ForeignKey(
-        Enrolment, models.PROTECT, related_name="coupons", db_index=False
+    enrollment = models.ForeignKey(
+        Enrollment, models.PROTECT, related_name="coupons", db_index=False
     )
 
-    objects = OwnedQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "coupons"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "code"], name="one_coupon_per_code"
             ),
             models.UniqueConstraint(
-                fields=["account", "enrolment"], name="one_coupon_per_enrolment"
+                fields=["account", "enrollment"], name="one_coupon_per_enrollment"
             ),
         ]
 
@@ -44,20 +42,18 @@ class Coupon(Owned):
         return self.code
 
 
-class Asset(Owned):
-    """What a link shows, a banner say; one generic asset is born with each program."""
+class Asset(TenantModel):
+    """Link material such as a banner; each program has one generic asset."""
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="assets", db_index=False
-    )
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="assets", db_index=False
     )
-    hex = models.CharField(max_length=HEX_DIGITS, default=six_hex_digits)
+    hex = models.CharField(max_length=HEX_LENGTH, default=generate_hex_suffix)
 
-    objects = OwnedQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "assets"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "program"], name="one_generic_asset_per_program"
@@ -68,24 +64,24 @@ class Asset(Owned):
         return f"{self.pk}-{self.hex}"
 
 
-class Source(Owned):
-    """Where a visitor comes from; one source is born with each affiliate, and with each
-    prospect, who keeps it."""
+class Source(TenantModel):
+    """A traffic source; each affiliate or prospect has one.
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="sources", db_index=False
-    )
+    A promoted prospect shares its source with its affiliate.
+    """
+
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="sources", db_index=False
     )
     prospect = models.ForeignKey(
         Prospect, models.PROTECT, null=True, related_name="sources", db_index=False
     )
-    hex = models.CharField(max_length=HEX_DIGITS, default=six_hex_digits)
+    hex = models.CharField(max_length=HEX_LENGTH, default=generate_hex_suffix)
 
-    objects = OwnedQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
+        default_related_name = "sources"
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "affiliate"], name="one_source_per_affiliate"
@@ -96,7 +92,7 @@ class Source(Owned):
             models.CheckConstraint(
                 condition=models.Q(affiliate__isnull=False)
                 | models.Q(prospect__isnull=False),
-                name="a_source_is_somebodys",
+                name="source_has_affiliate_or_prospect",
             ),
         ]
 

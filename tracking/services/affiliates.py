@@ -1,4 +1,4 @@
-"""Affiliates: signed up, found, changed, removed."""
+"""Affiliates: create, look up, update and delete."""
 
 import re
 import unicodedata
@@ -10,245 +10,262 @@ from typing import Any
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 
-from accounts.errors import Rejected, Several
-from accounts.ids import random_text
+from accounts.errors import ErrorList, InvalidInput
+from accounts.ids import generate_random_text
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.events import note, note_each
+from accounts.services.changes import record_change, record_changes
 from accounts.services.webhooks import disable_postbacks
-from tracking.errors import AffiliateNotFound, EmailTaken, NoSeveralValues
+from tracking.errors import AffiliateNotFound, DuplicateEmail, MultipleValuesNotAllowed
 from tracking.models.affiliates import Affiliate, FieldType
 
-LONGEST_BASE = 32
-NUMBERED_TRIES = 5
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-PASSWORD_LENGTH = 16
-# Letters that Unicode does not take apart; casefold() has made ss of the sharp s.
-WITHOUT_A_BASE = str.maketrans(
-    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001 - that very letter
+MAX_SLUG_BASE_LENGTH = 32
+MAX_NUMBERED_ATTEMPTS = 5
+SLUG_SUFFIX_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+GENERATED_PASSWORD_LENGTH = 16
+# Letters without a Unicode decomposition; casefold() already turns ß into ss.
+TRANSLITERATIONS = str.maketrans(
+    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001 - intended letter
 )
 
-Answers = Mapping[str, str | Sequence[str] | None]  # custom field → value
+CustomFieldValues = Mapping[str, str | Sequence[str] | None]  # by id or title
 
 
 @dataclass(frozen=True)
-class Secret:
-    """A password's hash, and the password itself where it was made here."""
+class AffiliatePassword:
+    """The hash of a password, and the password itself if it was generated."""
 
     hashed: str
-    made: str | None = field(default=None, repr=False)
+    generated: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
-class Application:
-    """Who wants to be an affiliate; None: not given."""
+class PersonData:
+    """The data of a new affiliate or prospect; None: not given."""
 
     firstname: str
     lastname: str
     email: str | None = None
     company: dict[str, str | None] = field(default_factory=dict)  # columns
     address: dict[str, str | None] = field(default_factory=dict)  # columns
-    custom_fields: Answers = field(default_factory=dict)
+    custom_fields: CustomFieldValues = field(default_factory=dict)
     meta_data: dict[str, str] = field(default_factory=dict)
 
 
-def new_secret(password: str | None = None) -> Secret:
-    """Hash a password, or make one.
+def create_password(password: str | None = None) -> AffiliatePassword:
+    """Hash the password, or a generated one if there is none.
 
-    Call it before any transaction opens: it is slow on purpose.
+    Hashing is slow by design, so call it outside of transactions.
     """
-    made = None if password else random_text(PASSWORD_LENGTH)
-    return Secret(hashed=make_password(password or made), made=made)
+    generated = None if password else generate_random_text(GENERATED_PASSWORD_LENGTH)
+    return AffiliatePassword(
+        hashed=make_password(password or generated), generated=generated
+    )
 
 
-def sign_up(
-    account: Account, *, application: Application, secret: Secret, at: datetime
+def create_affiliate(
+    account: Account, *, data: PersonData, password: AffiliatePassword, at: datetime
 ) -> Affiliate:
-    """Make an affiliate with its source; it is in no program yet."""
+    """Create an affiliate and its source, without any enrollment."""
     try:
         with transaction.atomic():
-            fields = without_blanks(answered(account, application.custom_fields))
-            affiliate = write_affiliate(
+            custom_fields = drop_blank_values(
+                resolve_custom_field_values(account, data.custom_fields)
+            )
+            affiliate = insert_affiliate(
                 account,
-                replace(application, custom_fields=fields),
-                password=secret.hashed,
+                replace(data, custom_fields=custom_fields),
+                password_hash=password.hashed,
                 at=at,
             )
             account.sources.create(affiliate=affiliate)
     except IntegrityError:
-        refuse_taken_email(account, application.email)
+        ensure_email_available(account, data.email)
         raise
     return affiliate
 
 
-def change_affiliate(
+def update_affiliate(
     account: Account, *, affiliate_id: str, changes: Mapping[str, Any], at: datetime
 ) -> Affiliate:
-    """Set the columns that are named; of `custom_fields` the keys that are, None
-    clears one."""
+    """Set the columns in `changes`; `custom_fields` is merged, None clears a value."""
     email = changes.get("email")
     try:
         with transaction.atomic():
-            affiliate = affiliate_named(account, affiliate_id, lock=True)
+            affiliate = get_affiliate(account, affiliate_id, lock=True)
             values = {
                 name: value
-                for name, value in _columns(affiliate, changes).items()
+                for name, value in _get_column_values(affiliate, changes).items()
                 if getattr(affiliate, name) != value
             }
             if values:
-                affiliate.change(**values)
+                affiliate.update_row(**values)
                 fields = sorted(values)
-                note(account, "affiliate.updated", affiliate, at=at, fields=fields)
+                record_change(
+                    account, "affiliate.updated", affiliate, at=at, fields=fields
+                )
     except IntegrityError:
-        refuse_taken_email(account, email, but=affiliate_named(account, affiliate_id))
+        ensure_email_available(
+            account, email, exclude=get_affiliate(account, affiliate_id)
+        )
         raise
     return affiliate
 
 
-def remove_affiliate(account: Account, *, affiliate_id: str, at: datetime) -> None:
-    """Mark an affiliate as removed: it earns no more, what it earned stays.
+def delete_affiliate(account: Account, *, affiliate_id: str, at: datetime) -> None:
+    """Mark an affiliate as deleted: it earns no more, its commissions stay.
 
-    Its e-mail address is free again, its children have no parent.
+    Its e-mail address may be used again and its children lose their parent.
     """
     with transaction.atomic():
-        lock_family(account)
-        affiliate = affiliate_named(account, affiliate_id, lock=True)
-        note(account, "affiliate.deleted", affiliate, at=at)  # as it was last
-        affiliate.change(removed_at=at)
-        children = list(account.affiliates.present().filter(parent=affiliate))
+        lock_hierarchy(account)
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        record_change(account, "affiliate.deleted", affiliate, at=at)
+        affiliate.update_row(deleted_at=at)
+        children = list(account.affiliates.not_deleted().filter(parent=affiliate))
         account.affiliates.filter(parent=affiliate).update(parent=None)
-        note_each(account, "affiliate.updated", children, at=at, parent=None)
+        record_changes(account, "affiliate.updated", children, at=at, parent=None)
         disable_postbacks(account, affiliate=affiliate.slug, at=at)
 
 
-def lock_family(account: Account) -> None:
-    """Change who is whose parent one at a time in an account: two moves at once could
-    close a circle, or leave a child with a parent that is gone."""
+def lock_hierarchy(account: Account) -> None:
+    """Serialize changes of parents in an account until the transaction ends.
+
+    Concurrent changes could create a cycle, or leave a child with a deleted parent.
+    """
     Account.objects.select_for_update(no_key=True).get(pk=account.pk)
 
 
-def affiliate_named(account: Account, slug: str, *, lock: bool = False) -> Affiliate:
-    """The account's present affiliate with this id."""
-    rows = account.affiliates.present().filter(slug=slug)
-    affiliate = (rows.select_for_update(no_key=True) if lock else rows).first()
-    if affiliate is None:
-        raise AffiliateNotFound
-    return affiliate
+def get_affiliate(account: Account, slug: str, *, lock: bool = False) -> Affiliate:
+    """Get the affiliate with this id; raise `AffiliateNotFound` if it is deleted."""
+    rows = account.affiliates.not_deleted()
+    return get_or_raise(rows, AffiliateNotFound, lock=lock, slug=slug)
 
 
-def known_affiliates(account: Account, slugs: Collection[str]) -> set[str]:
-    """Those of the ids that are somebody's, removed affiliates' too."""
+def list_known_slugs(account: Account, slugs: Collection[str]) -> dict[str, int]:
+    """Map known ids to primary keys, including those of deleted affiliates."""
     rows = account.affiliates.filter(slug__in=slugs)
-    return set(rows.values_list("slug", flat=True))
+    return dict(rows.values_list("slug", "pk"))
 
 
-def refuse_taken_email(
-    account: Account, email: str | None, *, but: Affiliate | None = None
+def ensure_email_available(
+    account: Account, email: str | None, *, exclude: Affiliate | None = None
 ) -> None:
-    """Stop here if another present affiliate has this address."""
-    others = account.affiliates.present()
-    if but is not None:
-        others = others.exclude(pk=but.pk)
+    """Raise `DuplicateEmail` if another affiliate, not deleted, has this address."""
+    others = account.affiliates.not_deleted()
+    if exclude is not None:
+        others = others.exclude(pk=exclude.pk)
     if email and others.with_email(email).exists():
-        raise EmailTaken
+        raise DuplicateEmail
 
 
-def write_affiliate(
+def insert_affiliate(
     account: Account,
-    application: Application,
+    data: PersonData,
     *,
-    password: str,
+    password_hash: str,
     at: datetime,
     **values: Any,
 ) -> Affiliate:
-    """Insert an affiliate under a slug of its own, within the caller's transaction."""
+    """Insert an affiliate with a unique slug, within the caller's transaction."""
     affiliate = Affiliate(
         account=account,
-        firstname=application.firstname,
-        lastname=application.lastname,
-        email=application.email,
-        email_folded=application.email.casefold() if application.email else None,
-        password=password,
-        custom_fields=application.custom_fields,
-        meta_data=application.meta_data,
+        firstname=data.firstname,
+        lastname=data.lastname,
+        email=data.email,
+        email_folded=data.email.casefold() if data.email else None,
+        password=password_hash,
+        custom_fields=data.custom_fields,
+        meta_data=data.meta_data,
         created_at=at,
-        **application.company,
-        **application.address,
+        **data.company,
+        **data.address,
         **values,
     )
     _insert_with_slug(account, affiliate)
-    note(account, "affiliate.created", affiliate, at=at)
+    record_change(account, "affiliate.created", affiliate, at=at)
     return affiliate
 
 
-def answered(account: Account, sent: Answers) -> dict[str, Any]:
-    """The custom fields that were sent, under their ids; unknown ones are left.
+def resolve_custom_field_values(
+    account: Account, values: CustomFieldValues
+) -> dict[str, Any]:
+    """Map values sent by a field's id or title to ids; unknown fields are ignored.
 
-    A field goes by its id or its title. A multiple choice takes a list, the others
-    one text.
+    A single text for a multi-select field becomes a list. Raises
+    `MultipleValuesNotAllowed` for a list sent to any other field.
     """
-    if not sent:
+    if not values:
         return {}
     definitions = list(account.field_definitions.order_by("id"))
-    by_title = {it.title: it for it in reversed(definitions)}
-    by_id = {it.slug: it for it in definitions}
-    kept: dict[str, Any] = {}
-    odd: list[Rejected] = []
-    # Titles first: what is sent under an id counts, and is never a title.
-    for key in sorted(sent, key=lambda it: it in by_id):
+    by_title = {definition.title: definition for definition in reversed(definitions)}
+    by_id = {definition.slug: definition for definition in definitions}
+    resolved: dict[str, Any] = {}
+    errors: list[InvalidInput] = []
+    # Ids come last and so override titles of the same field.
+    for key in sorted(values, key=lambda key: key in by_id):
         definition = by_id.get(key) or by_title.get(key)
         if definition is None:
             continue
-        value, several = sent[key], definition.type == FieldType.MULTISELECT
-        if not several and isinstance(value, list):
-            odd.append(NoSeveralValues(path=f"custom_fields[{key}]"))
-        alone = several and isinstance(value, str)
-        kept[definition.slug] = [value] if alone else value
-    if odd:
-        raise Several(odd)
-    return kept
+        value, is_multiple = values[key], definition.type == FieldType.MULTISELECT
+        if not is_multiple and isinstance(value, list):
+            errors.append(MultipleValuesNotAllowed(path=f"custom_fields[{key}]"))
+        is_single_text = is_multiple and isinstance(value, str)
+        resolved[definition.slug] = [value] if is_single_text else value
+    if errors:
+        raise ErrorList(errors)
+    return resolved
 
 
-def without_blanks(custom_fields: Answers) -> dict[str, Any]:
-    """Custom fields that have a value."""
+def drop_blank_values(custom_fields: CustomFieldValues) -> dict[str, Any]:
+    """Keep the custom fields that have a value."""
     return {key: value for key, value in custom_fields.items() if value is not None}
 
 
-def slug_base(firstname: str, lastname: str) -> str:
-    """Letters and digits of the name in lower-case ASCII, 32 at most."""
-    plain = (firstname + lastname).casefold().translate(WITHOUT_A_BASE)
+def create_slug_base(firstname: str, lastname: str) -> str:
+    """The letters and digits of the name in lower-case ASCII, at most 32."""
+    plain = (firstname + lastname).casefold().translate(TRANSLITERATIONS)
     decomposed = unicodedata.normalize("NFKD", plain)
     base = re.sub(r"[^a-z0-9]", "", decomposed.encode("ascii", "ignore").decode())
-    return base[:LONGEST_BASE] or "affiliate"
+    return base[:MAX_SLUG_BASE_LENGTH] or "affiliate"
 
 
-def _columns(affiliate: Affiliate, changes: Mapping[str, Any]) -> dict[str, Any]:
+def _get_column_values(
+    affiliate: Affiliate, changes: Mapping[str, Any]
+) -> dict[str, Any]:
     values = dict(changes)
     if "email" in values:
         values["email_folded"] = values["email"].casefold()
     if "custom_fields" in values:
-        sent = answered(affiliate.account, values["custom_fields"])
-        values["custom_fields"] = without_blanks({**affiliate.custom_fields, **sent})
+        changed = resolve_custom_field_values(
+            affiliate.account, values["custom_fields"]
+        )
+        values["custom_fields"] = drop_blank_values(
+            {**affiliate.custom_fields, **changed}
+        )
     return values
 
 
 def _insert_with_slug(account: Account, affiliate: Affiliate) -> None:
-    """The bare name, else the next number five times, else four random letters."""
-    base = slug_base(affiliate.firstname, affiliate.lastname)
+    """Try the bare name, then up to five numbered slugs, then random letters."""
+    base = create_slug_base(affiliate.firstname, affiliate.lastname)
     affiliate.slug = base
-    tries = 0
-    while not account.affiliates.insert_unless_taken(affiliate, on=("account", "slug")):
-        tries += 1
-        ending = (
-            str(_next_number(account, base))
-            if tries <= NUMBERED_TRIES
-            else random_text(4, LETTERS)
+    attempts = 0
+    while not account.affiliates.insert_or_ignore(
+        affiliate, unique_fields=("account", "slug")
+    ):
+        attempts += 1
+        suffix = (
+            str(_get_next_slug_number(account, base))
+            if attempts <= MAX_NUMBERED_ATTEMPTS
+            else generate_random_text(4, SLUG_SUFFIX_ALPHABET)
         )
-        affiliate.slug = f"{base}{ending}"
+        affiliate.slug = f"{base}{suffix}"
 
 
-def _next_number(account: Account, base: str) -> int:
-    taken = account.affiliates.filter(slug__startswith=base).values_list(
+def _get_next_slug_number(account: Account, base: str) -> int:
+    slugs = account.affiliates.filter(slug__startswith=base).values_list(
         "slug", flat=True
     )
-    endings = [slug.removeprefix(base) for slug in taken]
-    return max((int(it) for it in endings if it.isdigit()), default=1) + 1
+    suffixes = [slug.removeprefix(base) for slug in slugs]
+    return max((int(suffix) for suffix in suffixes if suffix.isdigit()), default=1) + 1

@@ -1,68 +1,68 @@
-"""Attempts: a known sale and a hasty retry are refused before anything is read."""
+"""Conversion attempts: reject duplicates and early retries before other checks."""
 
 from datetime import timedelta
 
 from django.db.models import Exists, Subquery
 
-from accounts.engines import database_now
+from accounts.db_compat import get_database_time
 from accounts.models.accounts import Account
-from tracking.errors import DuplicateConversion, TooManyAttempts
+from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.conversions import ConversionAttempt
 
-RETRY_PAUSE = timedelta(seconds=10)
+MIN_RETRY_INTERVAL = timedelta(seconds=10)
 
 
-def admit(account: Account, *, source: str, external_id: str) -> bool:
-    """Refuse a duplicate, then a retry within ten seconds of a failure.
+def ensure_attempt_allowed(account: Account, *, origin: str, external_id: str) -> bool:
+    """Raise for a duplicate or for a retry within ten seconds of a failure.
 
-    Says whether an older failure is remembered, to be forgotten on success.
+    Returns whether an older failure is recorded, which is to be deleted on success.
+    See docs/api-contract.md, section 2.2.5.
     """
-    conversions = account.conversions.present().filter(external_id=external_id)
+    conversions = account.conversions.not_deleted().filter(external_id=external_id)
     attempts = account.conversion_attempts.filter(
-        source=source, external_id=external_id
+        origin=origin, external_id=external_id
     )
-    known, failed_at = (
+    is_duplicate, failed_at = (
         Account.objects.filter(pk=account.pk)
         .values_list(Exists(conversions), Subquery(attempts.values("failed_at")[:1]))
         .get()
     )
-    if known:
+    if is_duplicate:
         raise DuplicateConversion(external_id=external_id)
-    if failed_at is not None and database_now() - failed_at < RETRY_PAUSE:
-        raise TooManyAttempts(external_id=external_id)
+    if failed_at is not None and get_database_time() - failed_at < MIN_RETRY_INTERVAL:
+        raise TooManyConversionAttempts(external_id=external_id)
     return failed_at is not None
 
 
-def refuse_known(account: Account, external_id: str | None) -> None:
-    """Stop here if the account has a conversion with this id."""
-    if account.conversions.present().filter(external_id=external_id).exists():
+def ensure_external_id_available(account: Account, external_id: str | None) -> None:
+    """Raise `DuplicateConversion` if the account has a conversion with this id."""
+    if account.conversions.not_deleted().filter(external_id=external_id).exists():
         raise DuplicateConversion(external_id=external_id)
 
 
-def remember_failure(
-    account: Account, *, source: str, external_id: str, message: str
+def record_failed_attempt(
+    account: Account, *, origin: str, external_id: str, message: str
 ) -> None:
-    """Make retries of this sale wait ten seconds.
+    """Block retries of this conversion for ten seconds.
 
-    Call it after the rollback: the memory of a failed attempt has to outlive
-    everything that the attempt wrote.
+    Call it after the rollback of the failed attempt, so that the record persists.
     """
     account.conversion_attempts.bulk_create(
         [
             ConversionAttempt(
                 account=account,
-                source=source,
+                origin=origin,
                 external_id=external_id,
-                failed_at=database_now(),
+                failed_at=get_database_time(),
                 message=message,
             )
         ],
         update_conflicts=True,
-        unique_fields=["account", "source", "external_id"],
+        unique_fields=["account", "origin", "external_id"],
         update_fields=["failed_at", "message"],
     )
 
 
-def forget(account: Account, *, source: str, external_id: str) -> None:
-    """The sale succeeded: there is nothing to wait for."""
-    account.conversion_attempts.filter(source=source, external_id=external_id).delete()
+def delete_failed_attempt(account: Account, *, origin: str, external_id: str) -> None:
+    """Delete the recorded failure after a success."""
+    account.conversion_attempts.filter(origin=origin, external_id=external_id).delete()

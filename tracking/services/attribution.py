@@ -1,4 +1,4 @@
-"""Attribution: every clue looked up, one verdict, and the reasons kept."""
+"""Attribution: look up all tracking parameters, select a winner, store the record."""
 
 import json
 from dataclasses import dataclass, replace
@@ -6,142 +6,156 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from accounts.models.accounts import Account
-from tracking import attribution
-from tracking.attribution import CLICK_ID, ENGINE, Clues, Order, Verdict, decide
+from tracking.attribution import (
+    CLICK_ID,
+    CUSTOMER,
+    ENGINE,
+    AttributionResult,
+    CandidateOrder,
+    TrackingParameters,
+    replay_attribution,
+    select_winner,
+    serialize_inputs,
+    serialize_outcome,
+)
 from tracking.models.affiliates import Affiliate
+from tracking.models.attribution_records import AttributionRecord
 from tracking.models.clicks import Click
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
-from tracking.models.decisions import Decision
-from tracking.models.enrolments import Enrolment
+from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
-from tracking.services.pointers import Found, find_all
+from tracking.services.candidates import ResolvedCandidate, resolve_candidates
 
-Thing = TypeVar("Thing")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A verdict, what it was made of, and the rows that it speaks of."""
+class Attribution:
+    """An attribution's result, its serialized inputs and the rows of its candidates."""
 
-    verdict: Verdict
+    result: AttributionResult
     inputs: dict[str, Any]
-    found: dict[str, Found]
+    candidates: dict[str, ResolvedCandidate]
 
     @property
     def program(self) -> Program:
-        return _there(self._deciding.program)
+        return _require(self._winner.program)
 
     @property
     def affiliate(self) -> Affiliate:
-        return _there(self._deciding.affiliate)
+        return _require(self._winner.affiliate)
 
     @property
-    def enrolment(self) -> Enrolment | None:
-        """The affiliate's place in the program; a known customer's is not looked up,
-        and a prospect has none yet."""
-        return self._deciding.enrolment
+    def enrollment(self) -> Enrollment | None:
+        """The affiliate's enrollment; None for a known customer or a prospect."""
+        return self._winner.enrollment
 
     @property
     def prospect(self) -> Prospect | None:
-        """Whom the deciding clue points at, if that is no affiliate yet."""
-        return self._deciding.prospect
+        """The prospect of the winner, if it is not an affiliate yet."""
+        return self._winner.prospect
 
     @property
-    def group(self) -> int | None:
-        """The group of whoever earns, a prospect's too."""
-        earner = self.prospect or self.affiliate
-        return earner.group_id
+    def group_id(self) -> int | None:
+        """The affiliate group of the winner."""
+        person = self.prospect or self.affiliate
+        return person.group_id
 
-    def earned_by(self, enrolment: Enrolment) -> "Finding":
-        """The same finding, its prospect an affiliate by now."""
-        found = replace(
-            self._deciding,
-            affiliate=enrolment.affiliate,
-            enrolment=enrolment,
+    def with_enrollment(self, enrollment: Enrollment) -> "Attribution":
+        """The same attribution after its prospect was promoted to this enrollment."""
+        winner = replace(
+            self._winner,
+            affiliate=enrollment.affiliate,
+            enrollment=enrollment,
             prospect=None,
         )
-        return replace(self, found={**self.found, self.deciding_clue: found})
+        return replace(
+            self, candidates={**self.candidates, self.winning_parameter: winner}
+        )
 
     @property
     def customer(self) -> Customer | None:
-        """The customer that is known already, if one is."""
-        known = self.found.get(attribution.CUSTOMER)
-        return known.customer if known else None
+        """The existing customer, if the customer id is known."""
+        candidate = self.candidates.get(CUSTOMER)
+        return candidate.customer if candidate else None
 
     @property
-    def deciding_clue(self) -> str:
-        """The name of the clue that decided."""
-        return _there(self.verdict.deciding).clue
+    def winning_parameter(self) -> str:
+        """The tracking parameter of the winner."""
+        return _require(self.result.winner).parameter
 
     @property
-    def deciding_click(self) -> Click | None:
-        """The click that decided, if it was one."""
-        return self._deciding.click
+    def winning_click(self) -> Click | None:
+        """The click of the winner, if it has one."""
+        return self._winner.click
 
     @property
     def click(self) -> Click | None:
-        """The deciding click, else one named beside it, else the customer's own."""
-        named = self.found.get(CLICK_ID)
-        for click in (self.deciding_click, named.click if named else None):
+        """The winner's click, else that of the click id, else the customer's."""
+        candidate = self.candidates.get(CLICK_ID)
+        for click in (self.winning_click, candidate.click if candidate else None):
             if click is not None:
                 return click
         return self.customer.click if self.customer else None
 
     @property
-    def _deciding(self) -> Found:
-        return self.found[self.deciding_clue]
+    def _winner(self) -> ResolvedCandidate:
+        return self.candidates[self.winning_parameter]
 
 
-def weigh(
+def attribute(
     account: Account,
     *,
-    clues: Clues,
-    order: Order,
+    parameters: TrackingParameters,
+    order: CandidateOrder,
     at: datetime,
     ignore_cookie_age: bool,
-) -> Finding:
-    """Look every clue up and decide; raises nothing, the story asks the verdict."""
-    found = find_all(account, clues)
-    pointers = [it.pointer for it in found]
-    how: Any = {"order": order, "at": at, "ignore_cookie_age": ignore_cookie_age}
-    return Finding(
-        verdict=decide(pointers, **how),
-        inputs=attribution.frozen_inputs(pointers, **how),
-        found={it.pointer.clue: it for it in found},
+) -> Attribution:
+    """Look up all tracking parameters and select the winner.
+
+    Ineligible winners do not raise here: callers use the checks of the result.
+    """
+    resolved = resolve_candidates(account, parameters)
+    candidates = [each.candidate for each in resolved]
+    options: Any = {"order": order, "at": at, "ignore_cookie_age": ignore_cookie_age}
+    return Attribution(
+        result=select_winner(candidates, **options),
+        inputs=serialize_inputs(candidates, **options),
+        candidates={each.candidate.parameter: each for each in resolved},
     )
 
 
-def keep_decision(
-    account: Account, finding: Finding, *, about: Customer | Conversion
-) -> Decision:
-    """Write down why this customer or this conversion is whose it is."""
-    decision = Decision(
+def create_attribution_record(
+    account: Account, attribution: Attribution, *, subject: Customer | Conversion
+) -> AttributionRecord:
+    """Store the attribution of a customer or a conversion."""
+    record = AttributionRecord(
         account=account,
-        customer=about if isinstance(about, Customer) else None,
-        conversion=about if isinstance(about, Conversion) else None,
+        customer=subject if isinstance(subject, Customer) else None,
+        conversion=subject if isinstance(subject, Conversion) else None,
         engine=ENGINE,
-        inputs=canonical(finding.inputs),
-        outcome=canonical(attribution.frozen_outcome(finding.verdict)),
+        inputs=serialize_canonical_json(attribution.inputs),
+        outcome=serialize_canonical_json(serialize_outcome(attribution.result)),
     )
-    account.decisions.bulk_create([decision])
-    return decision
+    account.attribution_records.bulk_create([record])
+    return record
 
 
-def verify(decision: Decision) -> bool:
-    """Decide again from the kept inputs: is it the same to the byte?"""
-    again = attribution.thawed(json.loads(decision.inputs))
-    return canonical(attribution.frozen_outcome(again)) == decision.outcome
+def verify_attribution_record(record: AttributionRecord) -> bool:
+    """Replay the stored inputs; return whether the outcome is the same to the byte."""
+    result = replay_attribution(json.loads(record.inputs))
+    return serialize_canonical_json(serialize_outcome(result)) == record.outcome
 
 
-def canonical(data: dict[str, Any]) -> str:
-    """JSON with one spelling: sorted keys, no spaces."""
+def serialize_canonical_json(data: dict[str, Any]) -> str:
+    """Serialize to canonical JSON: sorted keys, no spaces."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _there(thing: Thing | None) -> Thing:
-    """What a verdict without a fault always has."""
-    if thing is None:
-        raise LookupError("the verdict names nobody: ask require_earner() first")
-    return thing
+def _require(value: T | None) -> T:
+    """Return a value that every eligible winner has."""
+    if value is None:
+        raise LookupError("no eligible winner: call ensure_affiliate_eligible() first")
+    return value

@@ -1,4 +1,4 @@
-"""Clicks: recorded, one insert each."""
+"""Clicks: record visits, optionally deduplicated."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -10,22 +10,22 @@ from django.db import transaction
 from django.utils.crypto import salted_hmac
 
 from accounts.models.accounts import Account
-from tracking.attribution import ASSET_ID, REFERRAL_CODE, Clues
-from tracking.errors import NoClue
+from tracking.attribution import ASSET_AND_SOURCE, REFERRAL_CODE, TrackingParameters
+from tracking.errors import MissingTrackingParameter
 from tracking.models.clicks import Click
 from tracking.models.prospects import Prospect
-from tracking.services.attribution import weigh
-from tracking.services.looking import LookAgain, looking_again
+from tracking.services.attribution import attribute
+from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
-LONGEST_ADDRESS = 2048
-FOLD = 60  # seconds
+MAX_VISIT_URL_LENGTH = 2048
+DEDUP_WINDOW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A visit through a link, as the caller tells it."""
+    """A visit through a link, as reported by the caller."""
 
-    clues: Clues
+    parameters: TrackingParameters
     referrer: str | None = None
     landing_page: str | None = None
     user_agent: str | None = None
@@ -33,99 +33,106 @@ class Visit:
     meta_data: dict[str, str] = field(default_factory=dict)
 
 
-@looking_again
+@retry_on_conflict
 def record_click(
-    account: Account, *, visit: Visit, at: datetime, folds: bool = False
+    account: Account, *, visit: Visit, at: datetime, deduplicate: bool = False
 ) -> Click:
-    """Record a visit. Every call makes a new click, unless it `folds`: the same link
-    from the same address and user agent within a minute is one."""
-    finding = weigh(
+    """Record a visit as a click.
+
+    With `deduplicate`, visits through the same link from the same address and user
+    agent within `DEDUP_WINDOW` are one click.
+    """
+    attribution = attribute(
         account,
-        clues=visit.clues,
-        order=(REFERRAL_CODE, ASSET_ID),
+        parameters=visit.parameters,
+        order=(REFERRAL_CODE, ASSET_AND_SOURCE),
         at=at,
         ignore_cookie_age=True,
     )
-    if finding.verdict.deciding is None or finding.verdict.deciding.blank:
-        raise NoClue
-    finding.verdict.require_earner()
-    prospect = finding.prospect
+    winner = attribution.result.winner
+    if winner is None or winner.blank_parameter:
+        raise MissingTrackingParameter
+    attribution.result.ensure_affiliate_eligible()
+    prospect = attribution.prospect
     values: dict[str, Any] = {
-        "enrolment": finding.enrolment,
+        "enrollment": attribution.enrollment,
         "prospect": prospect,
-        "program": finding.program,
-        "affiliate": None if prospect else finding.affiliate,
-        "referrer": web_address(visit.referrer),
-        "landing_page": web_address(visit.landing_page),
+        "program": attribution.program,
+        "affiliate": None if prospect else attribution.affiliate,
+        "referrer": normalize_url(visit.referrer),
+        "landing_page": normalize_url(visit.landing_page),
         "user_agent": visit.user_agent,
-        "ip": first_address(visit.ip),
+        "ip": parse_client_ip(visit.ip),
         "meta_data": visit.meta_data,
         "created_at": at,
     }
-    if prospect is None and not folds:
+    if prospect is None and not deduplicate:
         return account.clicks.create(**values)
     with transaction.atomic():
         if prospect is not None:
-            _refuse_promoted(account, prospect)
-        if folds:
-            link = finding.verdict.deciding
-            return _folded(account, f"{link.clue} {link.value}", visit, values, at)
+            _ensure_not_promoted(account, prospect)
+        if deduplicate:
+            link = f"{winner.parameter} {winner.value}"
+            return _get_or_create_click(account, link, visit, values, at)
         return account.clicks.create(**values)
 
 
-def _folded(
+def _get_or_create_click(
     account: Account, link: str, visit: Visit, values: dict[str, Any], at: datetime
 ) -> Click:
-    """The click of this visit a moment ago, else a new one."""
-    minute = int(at.timestamp()) // FOLD
+    """Get the click of the same visit within the window, else create one."""
+    window = int(at.timestamp() // DEDUP_WINDOW.total_seconds())
     visitor = (values["ip"] or "", visit.user_agent or "")
-    now, before = (
-        _fold(link, *visitor, str(number)) for number in (minute, minute - 1)
+    key, previous_key = (
+        _calculate_dedup_key(link, *visitor, str(number))
+        for number in (window, window - 1)
     )
-    same = account.clicks.filter(
-        fold__in=(now, before), created_at__gt=at - timedelta(seconds=FOLD)
+    duplicates = account.clicks.filter(
+        dedup_key__in=(key, previous_key), created_at__gt=at - DEDUP_WINDOW
     )
-    click = Click(account=account, fold=now, **values)
+    click = Click(account=account, dedup_key=key, **values)
     return (
-        same.first()
+        duplicates.first()
         or (
-            account.clicks.insert_unless_taken(
-                click, on=("account", "fold"), among="fold IS NOT NULL"
+            account.clicks.insert_or_ignore(
+                click,
+                unique_fields=("account", "dedup_key"),
+                condition_sql="dedup_key IS NOT NULL",
             )
             and click
         )
-        or account.clicks.get(fold=now)
+        or account.clicks.get(dedup_key=key)
     )
 
 
-def _fold(*told: str) -> str:
-    """One word for: this link, this address, this user agent, this minute."""
-    salt, text = "tracking.clicks.fold", "\n".join(told)
+def _calculate_dedup_key(*parts: str) -> str:
+    """A keyed hash of link, address, user agent and number of the window."""
+    salt, text = "tracking.clicks.dedup_key", "\n".join(parts)
     return salted_hmac(salt, text, algorithm="sha256").hexdigest()
 
 
-def _refuse_promoted(account: Account, prospect: Prospect) -> None:
-    """Until the click is there, nobody promotes the prospect, which takes it along."""
-    waiting = account.prospects.select_for_update(no_key=True)
-    if not waiting.filter(pk=prospect.pk, promoted_at=None).exists():
-        raise LookAgain
+def _ensure_not_promoted(account: Account, prospect: Prospect) -> None:
+    """Lock the prospect, so that a promotion cannot miss the click to be inserted."""
+    prospects = account.prospects.select_for_update(no_key=True)
+    if not prospects.filter(pk=prospect.pk, promoted_at=None).exists():
+        raise ConcurrentUpdate
 
 
-def web_address(text: str | None) -> str | None:
-    """An absolute http(s) address, cut at 2,048 characters; an odd one is nothing."""
+def normalize_url(text: str | None) -> str | None:
+    """Truncate an absolute http(s) URL to 2,048 characters; None if it is invalid."""
     if not text:
         return None
-    cut = text[:LONGEST_ADDRESS]
+    url = text[:MAX_VISIT_URL_LENGTH]
     try:
-        parts = urlsplit(cut)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         return None
-    return cut if usable else None
+    return url if is_valid else None
 
 
-def first_address(text: str | None) -> str | None:
-    """The first valid IP address of a forwarded-for list."""
+def parse_client_ip(text: str | None) -> str | None:
+    """The first valid IP address of a comma-separated list; None if there is none."""
     for part in (text or "").split(","):
         try:
             return str(ipaddress.ip_address(part.strip()))

@@ -1,4 +1,4 @@
-"""Conversions, written by the stories of payouts alone: each one earns something."""
+"""Conversions: rows only. `payouts.services` calls this and adds the commissions."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -6,22 +6,23 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from accounts.exact_json import plain
+from accounts.exact_json import format_decimal
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.events import note
-from tracking.attribution import SOURCE_NAMES
+from accounts.services.changes import record_change
+from tracking.attribution import TRACKING_SOURCE_NAMES
 from tracking.errors import ConversionNotFound, DuplicateConversion
 from tracking.models.conversions import Conversion
-from tracking.services.attribution import Finding, keep_decision
-from tracking.services.clicks import first_address
-from tracking.services.customers import PRESENT, buyer
-from tracking.services.warnings import warnings_about
+from tracking.services.attribution import Attribution, create_attribution_record
+from tracking.services.clicks import parse_client_ip
+from tracking.services.customers import NOT_DELETED_SQL, get_or_create_customer
+from tracking.services.warnings import find_warnings
 
 
-def create_conversion(
+def insert_conversion(
     account: Account,
     *,
-    finding: Finding,
+    attribution: Attribution,
     external_id: str | None,
     customer_id: str | None,
     amount: Decimal,
@@ -31,56 +32,61 @@ def create_conversion(
     ip: str | None,
     at: datetime,
 ) -> Conversion:
-    """Write a sale, its customer and the decision whose it is."""
-    customer = buyer(account, finding, customer_id=customer_id, at=at)
-    clue = finding.deciding_clue
+    """Insert a conversion, its customer and its attribution record.
+
+    Raises `DuplicateConversion`.
+    """
+    customer = get_or_create_customer(
+        account, attribution, customer_id=customer_id, at=at
+    )
+    parameter = attribution.winning_parameter
     conversion = Conversion(
         account=account,
         external_id=external_id,
-        program=finding.program,
-        affiliate=finding.affiliate,
+        program=attribution.program,
+        affiliate=attribution.affiliate,
         customer=customer,
-        click=finding.click,
+        click=attribution.click,
         amount=amount,
         currency=currency,
-        tracking_source=SOURCE_NAMES.get(clue, clue),
+        tracking_source=TRACKING_SOURCE_NAMES.get(parameter, parameter),
         meta_data=meta_data,
-        warnings=warnings_about(finding.affiliate, customer_id=customer_id),
+        warnings=find_warnings(attribution.affiliate, customer_id=customer_id),
         user_agent=user_agent,
-        ip=first_address(ip),
+        ip=parse_client_ip(ip),
         created_at=at,
     )
-    # The constraint decides: the second of two at once waits here for the first.
-    if not account.conversions.insert_unless_taken(
-        conversion, on=("account", "external_id"), among=PRESENT
+    # The constraint detects duplicates: a concurrent insert waits here for the first.
+    if not account.conversions.insert_or_ignore(
+        conversion,
+        unique_fields=("account", "external_id"),
+        condition_sql=NOT_DELETED_SQL,
     ):
         raise DuplicateConversion(external_id=external_id)
-    keep_decision(account, finding, about=conversion)
+    create_attribution_record(account, attribution, subject=conversion)
     return conversion
 
 
-def conversion_numbered(
-    account: Account, number: int, *, lock: bool = False
+def get_conversion(
+    account: Account, conversion_id: int, *, lock: bool = False
 ) -> Conversion:
-    """The account's present conversion with this number, its rules beside it.
+    """Get a conversion with its program and affiliate.
 
-    `lock`: nobody else revises it until the transaction ends.
+    `lock` blocks concurrent updates until the transaction ends. Raises
+    `ConversionNotFound`, also if it is deleted.
     """
-    rows = account.conversions.present().select_related("program", "affiliate")
-    if lock:
-        rows = rows.select_for_update(no_key=True, of=("self",))
-    conversion = rows.filter(pk=number).first()
-    if conversion is None:
-        raise ConversionNotFound
-    return conversion
+    rows = account.conversions.not_deleted().select_related("program", "affiliate")
+    return get_or_raise(rows, ConversionNotFound, lock=lock, pk=conversion_id)
 
 
 @contextmanager
-def changed(
+def apply_conversion_changes(
     conversion: Conversion, changes: Mapping[str, Any], *, at: datetime
 ) -> Iterator[None]:
-    """Write what is another value now; once what follows from it is done as well, the
-    diary's line. Whoever calls has locked the sale."""
+    """Update the values that differ; log the change when the block is done.
+
+    The block updates what depends on the conversion. The caller has locked the row.
+    """
     values = {
         name: value
         for name, value in changes.items()
@@ -89,18 +95,24 @@ def changed(
     if not values:
         yield
         return
-    facts: dict[str, Any] = {"fields": sorted(values)}
+    details: dict[str, Any] = {"fields": sorted(values)}
     if "amount" in values:
-        facts["amount"] = [plain(conversion.amount), plain(values["amount"])]
-    conversion.change(**values)
+        details["amount"] = [
+            format_decimal(conversion.amount),
+            format_decimal(values["amount"]),
+        ]
+    conversion.update_row(**values)
     yield
-    note(conversion.account, "conversion.updated", conversion, at=at, **facts)
+    record_change(
+        conversion.account, "conversion.updated", conversion, at=at, **details
+    )
 
 
-def remove(conversion: Conversion, *, at: datetime) -> None:
-    """Mark a sale as removed; its `external_id` is free, its visitor forgotten.
+def soft_delete_conversion(conversion: Conversion, *, at: datetime) -> None:
+    """Mark a conversion as deleted and erase its visitor data.
 
-    Whoever calls has locked the sale, and takes its commissions back afterwards.
+    Its `external_id` may be used again. The caller has locked the row and deletes the
+    commissions afterwards.
     """
-    note(conversion.account, "conversion.deleted", conversion, at=at)  # as it was last
-    conversion.change(removed_at=at, meta_data={}, user_agent=None, ip=None)
+    record_change(conversion.account, "conversion.deleted", conversion, at=at)
+    conversion.update_row(deleted_at=at, meta_data={}, user_agent=None, ip=None)

@@ -1,4 +1,4 @@
-"""Customers: registered, made by a sale, renamed, canceled, removed."""
+"""Customers: create, update, cancel and delete."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,114 +6,124 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accounts.ids import new_id
+from accounts.ids import generate_public_id
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.events import note
-from tracking.attribution import REGISTERING, Clues, Order
+from accounts.services.changes import record_change
+from tracking.attribution import REST_CUSTOMER_ORDER, CandidateOrder, TrackingParameters
 from tracking.errors import (
     CustomerNotFound,
     DuplicateCustomer,
     InvalidCustomerStatus,
-    InvalidStatus,
-    StatusIsKept,
+    InvalidCustomerStatusTransition,
+    InvalidInitialCustomerStatus,
 )
-from tracking.models.customers import INITIAL, Customer, Status
+from tracking.models.customers import (
+    INITIAL_CUSTOMER_STATUSES,
+    Customer,
+    CustomerStatus,
+)
 from tracking.models.prospects import PromotionMethod
-from tracking.services.attribution import Finding, keep_decision, weigh
-from tracking.services.clicks import first_address
-from tracking.services.looking import LookAgain, looking_again
-from tracking.services.prospects import promoted
-from tracking.services.warnings import warnings_about
+from tracking.services.attribution import (
+    Attribution,
+    attribute,
+    create_attribution_record,
+)
+from tracking.services.clicks import parse_client_ip
+from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
+from tracking.services.prospects import promote_winning_prospect
+from tracking.services.warnings import find_warnings
 
-PRESENT = "removed_at IS NULL"
+NOT_DELETED_SQL = "deleted_at IS NULL"
 
 
 @dataclass(frozen=True)
-class Registration:
-    """A customer of the caller's, and who brought it."""
+class CustomerData:
+    """A new customer, with the tracking parameters that attribute it."""
 
     customer_id: str
-    clues: Clues
-    status: str = Status.NEW
+    parameters: TrackingParameters
+    status: str = CustomerStatus.NEW
     meta_data: dict[str, str] = field(default_factory=dict)
     user_agent: str | None = None
     ip: str | None = None
     ignore_cookie_age: bool = False
-    order: Order = REGISTERING
+    order: CandidateOrder = REST_CUSTOMER_ORDER
 
 
-@looking_again
-def register(account: Account, *, registration: Registration, at: datetime) -> Customer:
-    """Make a customer that belongs to whom the clues name, for ever."""
+@retry_on_conflict
+def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Customer:
+    """Create a customer, attributed permanently to the affiliate of the parameters."""
     with transaction.atomic():
-        finding = weigh(
+        attribution = attribute(
             account,
-            clues=registration.clues,
-            order=registration.order,
+            parameters=data.parameters,
+            order=data.order,
             at=at,
-            ignore_cookie_age=registration.ignore_cookie_age,
+            ignore_cookie_age=data.ignore_cookie_age,
         )
-        finding.verdict.require_clue()
-        if registration.status not in INITIAL:
-            raise InvalidStatus(status=registration.status)
-        if finding.verdict.fault:
-            refuse_duplicate(account, registration.customer_id)
-        finding.verdict.require_earner()
-        finding.verdict.require_fresh_click()
-        finding = promoted(account, finding, by=PromotionMethod.CUSTOMER, at=at)
-        customer = _customer(
+        attribution.result.ensure_parameter_sent()
+        if data.status not in INITIAL_CUSTOMER_STATUSES:
+            raise InvalidInitialCustomerStatus(status=data.status)
+        if attribution.result.rejection_reason:
+            ensure_customer_id_available(account, data.customer_id)
+        attribution.result.ensure_affiliate_eligible()
+        attribution.result.ensure_cookie_valid()
+        attribution = promote_winning_prospect(
+            account, attribution, method=PromotionMethod.CUSTOMER, at=at
+        )
+        customer = _build_customer(
             account,
-            finding,
-            customer_id=registration.customer_id,
-            status=registration.status,
-            first_status=registration.status,
-            click=finding.deciding_click,
-            meta_data=registration.meta_data,
-            user_agent=registration.user_agent,
-            ip=first_address(registration.ip),
+            attribution,
+            customer_id=data.customer_id,
+            status=data.status,
+            initial_status=data.status,
+            click=attribution.winning_click,
+            meta_data=data.meta_data,
+            user_agent=data.user_agent,
+            ip=parse_client_ip(data.ip),
             created_at=at,
         )
-        if not _insert(account, customer):
-            raise DuplicateCustomer(customer_id=registration.customer_id)
-        keep_decision(account, finding, about=customer)
-        note(account, "customer.created", customer, at=at)
+        if not _insert_customer(account, customer):
+            raise DuplicateCustomer(customer_id=data.customer_id)
+        create_attribution_record(account, attribution, subject=customer)
+        record_change(account, "customer.created", customer, at=at)
     return customer
 
 
-def buyer(
-    account: Account, finding: Finding, *, customer_id: str | None, at: datetime
+def get_or_create_customer(
+    account: Account, attribution: Attribution, *, customer_id: str | None, at: datetime
 ) -> Customer | None:
-    """The customer of a sale: known, or made by it; paying from now on.
+    """Get or create the customer of a conversion and set its status to paying.
 
-    Of two sales of one new customer at once the second is told to look again: the
-    customer then belongs to whom the first one named.
+    Raises `ConcurrentUpdate` if the customer was created or deleted concurrently: the
+    retry attributes the conversion to the customer's affiliate.
     """
     if customer_id is None:
         return None
-    customer = finding.customer
+    customer = attribution.customer
     if customer is None:
-        customer = _customer(
+        customer = _build_customer(
             account,
-            finding,
+            attribution,
             customer_id=customer_id,
-            status=Status.PAYING,
-            first_status=Status.NEW,
-            click=finding.deciding_click,
+            status=CustomerStatus.PAYING,
+            initial_status=CustomerStatus.NEW,
+            click=attribution.winning_click,
             created_at=at,
         )
-        if not _insert(account, customer):
-            raise LookAgain
-        note(account, "customer.created", customer, at=at)
+        if not _insert_customer(account, customer):
+            raise ConcurrentUpdate
+        record_change(account, "customer.created", customer, at=at)
         return customer
-    # Locked: who is forgotten at this moment leaves no trace on a later sale.
-    locked = _locked(account, customer.public_id)
-    if locked is None:
-        raise LookAgain
-    _set_status(account, locked, Status.PAYING, at)
+    # The lock keeps a concurrent deletion from leaving visitor data on the conversion.
+    rows = account.customers.not_deleted()
+    locked = get_or_raise(rows, ConcurrentUpdate, lock=True, pk=customer.pk)
+    _set_status(account, locked, CustomerStatus.PAYING, at)
     return locked
 
 
-def rename(
+def update_customer(
     account: Account,
     *,
     customer: Customer,
@@ -121,7 +131,7 @@ def rename(
     meta_data: dict[str, str] | None,
     at: datetime,
 ) -> Customer:
-    """Change the caller's id or replace the meta data; None: not sent."""
+    """Set the caller's id or replace the meta data; None leaves a value unchanged."""
     values: dict[str, Any] = {}
     if customer_id is not None and customer_id != customer.customer_id:
         values["customer_id"] = customer_id
@@ -131,27 +141,29 @@ def rename(
         return customer
     try:
         with transaction.atomic():
-            if not customer.change(expecting={"removed_at": None}, **values):
-                raise CustomerNotFound  # removed at this moment
-            note(account, "customer.updated", customer, at=at, fields=sorted(values))
+            if not customer.update_row(expected={"deleted_at": None}, **values):
+                raise CustomerNotFound  # deleted concurrently
+            record_change(
+                account, "customer.updated", customer, at=at, fields=sorted(values)
+            )
     except IntegrityError:
         if customer_id is not None:
-            refuse_duplicate(account, customer_id)
+            ensure_customer_id_available(account, customer_id)
         raise
     return customer
 
 
-def cancel(account: Account, *, public_id: str, at: datetime) -> Customer:
-    """Mark a customer canceled; repeating it gives the same."""
-    return _move(account, public_id, to_canceled=True, at=at)
+def cancel_customer(account: Account, *, public_id: str, at: datetime) -> Customer:
+    """Set the status to canceled; idempotent."""
+    return _set_canceled(account, public_id, is_canceled=True, at=at)
 
 
-def restore(account: Account, *, public_id: str, at: datetime) -> Customer:
-    """Un-cancel: paying if there is a sale, else the status it began with."""
-    return _move(account, public_id, to_canceled=False, at=at)
+def uncancel_customer(account: Account, *, public_id: str, at: datetime) -> Customer:
+    """Restore the status: paying if there is a conversion, else the initial one."""
+    return _set_canceled(account, public_id, is_canceled=False, at=at)
 
 
-def follow_up_customer(
+def update_customer_from_postback(
     account: Account,
     *,
     customer: Customer,
@@ -159,117 +171,129 @@ def follow_up_customer(
     meta_data: dict[str, str] | None,
     at: datetime,
 ) -> Customer:
-    """What a shop tells of its customer later: canceled or not, other meta data."""
-    if status is not None and status not in Status.values:
+    """Set the status or replace the meta data (docs/api-contract.md, section 4).
+
+    Raises `InvalidCustomerStatus` and `InvalidCustomerStatusTransition`.
+    """
+    if status is not None and status not in CustomerStatus.values:
         raise InvalidCustomerStatus(status=status)
     with transaction.atomic():
-        locked = _locked(account, customer.public_id)
-        if locked is None:
-            raise CustomerNotFound
+        locked = get_customer(account, customer.public_id, lock=True)
         if status is not None:
-            _set_status(account, locked, _followed(account, locked, status), at)
+            _set_status(
+                account, locked, _get_requested_status(account, locked, status), at
+            )
         if meta_data is not None and meta_data != locked.meta_data:
-            locked.change(meta_data=meta_data)
-            note(account, "customer.updated", locked, at=at, fields=["meta_data"])
+            locked.update_row(meta_data=meta_data)
+            record_change(
+                account, "customer.updated", locked, at=at, fields=["meta_data"]
+            )
     return locked
 
 
-def customer_known_as(account: Account, customer_id: str) -> Customer:
-    """The account's present customer with this id of the caller's."""
-    customer = account.customers.present().filter(customer_id=customer_id).first()
-    if customer is None:
-        raise CustomerNotFound
-    return customer
+def get_customer_by_customer_id(account: Account, customer_id: str) -> Customer:
+    """Get the customer with this id of the caller; raise `CustomerNotFound`."""
+    rows = account.customers.not_deleted()
+    return get_or_raise(rows, CustomerNotFound, customer_id=customer_id)
 
 
-def remove(account: Account, *, public_id: str, at: datetime) -> None:
-    """Forget a customer; its sales stay, its `customer_id` may be used again."""
+def delete_customer(account: Account, *, public_id: str, at: datetime) -> None:
+    """Mark a customer as deleted and erase its data.
+
+    Its conversions stay without visitor data. Its `customer_id` may be used again.
+    """
     with transaction.atomic():
-        customer = _locked(account, public_id)
-        if customer is None:
-            raise CustomerNotFound
-        note(account, "customer.deleted", customer, at=at)  # as it was last
-        customer.change(
-            removed_at=at, customer_id="", meta_data={}, user_agent=None, ip=None
+        customer = get_customer(account, public_id, lock=True)
+        record_change(account, "customer.deleted", customer, at=at)
+        customer.update_row(
+            deleted_at=at, customer_id="", meta_data={}, user_agent=None, ip=None
         )
-        sales = account.conversions.filter(customer=customer)
-        list(sales.select_for_update(no_key=True).order_by("id").values_list("id"))
-        sales.update(user_agent=None, ip=None)
+        conversions = account.conversions.filter(customer=customer)
+        # Locked in the order of their ids, to avoid deadlocks.
+        list(conversions.select_for_update(no_key=True).order_by("id").values("id"))
+        conversions.update(user_agent=None, ip=None)
 
 
-def customer_named(account: Account, public_id: str) -> Customer:
-    """The account's present customer with this `cu_` id."""
-    customer = account.customers.present().filter(public_id=public_id).first()
-    if customer is None:
-        raise CustomerNotFound
-    return customer
+def get_customer(account: Account, public_id: str, *, lock: bool = False) -> Customer:
+    """Get the customer with this `cu_` id; raise `CustomerNotFound` if deleted."""
+    rows = account.customers.not_deleted()
+    return get_or_raise(rows, CustomerNotFound, lock=lock, public_id=public_id)
 
 
-def refuse_duplicate(account: Account, customer_id: str) -> None:
-    """Stop here if the account has a customer with this id."""
-    if account.customers.present().filter(customer_id=customer_id).exists():
+def ensure_customer_id_available(account: Account, customer_id: str) -> None:
+    """Raise `DuplicateCustomer` if the account has a customer with this id."""
+    if account.customers.not_deleted().filter(customer_id=customer_id).exists():
         raise DuplicateCustomer(customer_id=customer_id)
 
 
-def _customer(account: Account, finding: Finding, **values: object) -> Customer:
+def _build_customer(
+    account: Account, attribution: Attribution, **values: object
+) -> Customer:
     return Customer(
         account=account,
-        public_id=new_id("cu"),
-        program=finding.program,
-        affiliate=finding.affiliate,
-        warnings=warnings_about(
-            finding.affiliate, customer_id=str(values["customer_id"])
+        public_id=generate_public_id("cu"),
+        program=attribution.program,
+        affiliate=attribution.affiliate,
+        warnings=find_warnings(
+            attribution.affiliate, customer_id=str(values["customer_id"])
         ),
         **values,
     )
 
 
-def _insert(account: Account, customer: Customer) -> bool:
-    return account.customers.insert_unless_taken(
-        customer, on=("account", "customer_id"), among=PRESENT
+def _insert_customer(account: Account, customer: Customer) -> bool:
+    return account.customers.insert_or_ignore(
+        customer,
+        unique_fields=("account", "customer_id"),
+        condition_sql=NOT_DELETED_SQL,
     )
 
 
-def _move(
-    account: Account, public_id: str, *, to_canceled: bool, at: datetime
+def _set_canceled(
+    account: Account, public_id: str, *, is_canceled: bool, at: datetime
 ) -> Customer:
     with transaction.atomic():
-        customer = _locked(account, public_id)
-        if customer is None:
-            raise CustomerNotFound
-        status = Status.CANCELED.value if to_canceled else _restored(account, customer)
+        customer = get_customer(account, public_id, lock=True)
+        status = (
+            CustomerStatus.CANCELED.value
+            if is_canceled
+            else _get_uncanceled_status(account, customer)
+        )
         _set_status(account, customer, status, at)
     return customer
-
-
-def _locked(account: Account, public_id: str) -> Customer | None:
-    rows = account.customers.present().select_for_update(no_key=True)
-    return rows.filter(public_id=public_id).first()
 
 
 def _set_status(
     account: Account, customer: Customer, status: str, at: datetime
 ) -> None:
-    """Write a status, and the diary's line, where it is another one."""
-    was = customer.status
-    if was != status:
-        customer.change(status=status)
-        note(account, "customer.updated", customer, at=at, status=[was, str(status)])
+    """Update the status and log the change, if it differs."""
+    previous = customer.status
+    if previous != status:
+        customer.update_row(status=status)
+        change = [previous, str(status)]
+        record_change(account, "customer.updated", customer, at=at, status=change)
 
 
-def _followed(account: Account, customer: Customer, status: str) -> str:
-    """Where a customer goes that is told to have this status; contract 4."""
-    if status == Status.CANCELED:
+def _get_requested_status(account: Account, customer: Customer, status: str) -> str:
+    """The status that results from a request for `status`.
+
+    See docs/api-contract.md, section 4.
+    """
+    if status == CustomerStatus.CANCELED:
         return status
-    if customer.status == Status.CANCELED:
-        return _restored(account, customer)
+    if customer.status == CustomerStatus.CANCELED:
+        return _get_uncanceled_status(account, customer)
     if customer.status != status:
-        raise StatusIsKept(was=customer.status, status=status)
+        raise InvalidCustomerStatusTransition(
+            current_status=customer.status, status=status
+        )
     return status
 
 
-def _restored(account: Account, customer: Customer) -> str:
-    if customer.status != Status.CANCELED:
+def _get_uncanceled_status(account: Account, customer: Customer) -> str:
+    if customer.status != CustomerStatus.CANCELED:
         return customer.status
-    bought = account.conversions.present().filter(customer=customer).exists()
-    return Status.PAYING.value if bought else customer.first_status
+    conversions = account.conversions.not_deleted().filter(customer=customer)
+    if conversions.exists():
+        return CustomerStatus.PAYING.value
+    return customer.initial_status

@@ -1,6 +1,6 @@
-"""Meta data of a customer: replaced whole, or one key at a time under the row's lock.
+"""Meta data of any model that has it: replace all of it or change one key.
 
-Written once for every kind of row that carries it.
+Each function locks the row that `rows` selects and raises `not_found_error` without it.
 """
 
 from collections.abc import Callable
@@ -9,78 +9,85 @@ from typing import Any
 
 from django.db import models, transaction
 
-from accounts.models.accounts import Account, Owned
-from accounts.services.events import note
-from tracking.errors import MetaDataKeyNotFound, OddKey, TooManyKeys
-from tracking.meta_data import MOST_KEYS, MetaDataFlaw, checked_key
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.changes import record_change
+from tracking.errors import InvalidMetaDataKey, MetaDataKeyNotFound, TooManyMetaDataKeys
+from tracking.meta_data import MAX_KEYS, MetaDataFieldError, validate_key
 
 Rows = models.QuerySet[Any]
 MetaData = dict[str, str]
 
 
-def replace(
+def replace_meta_data(
     account: Account,
     rows: Rows,
-    missing: type[Exception],
+    not_found_error: type[Exception],
     *,
     data: MetaData,
     at: datetime,
 ) -> MetaData:
-    """Forget all keys, keep these."""
-    return _rewrite(account, rows, missing, lambda kept: data, at)
+    """Replace all keys."""
+    return _update_meta_data(account, rows, not_found_error, lambda current: data, at)
 
 
-def set_key(
+def set_meta_data_key(
     account: Account,
     rows: Rows,
-    missing: type[Exception],
+    not_found_error: type[Exception],
     *,
     key: str,
     value: str,
     at: datetime,
 ) -> MetaData:
-    """Create or overwrite one key; an odd one is refused, and an eleventh."""
+    """Create or overwrite one key.
+
+    Raises `InvalidMetaDataKey` and `TooManyMetaDataKeys`.
+    """
     try:
-        checked_key(key)
-    except MetaDataFlaw as flaw:
-        raise OddKey(flaw.text, flaw.template) from None
+        validate_key(key)
+    except MetaDataFieldError as error:
+        raise InvalidMetaDataKey(error.text, error.template) from None
 
-    def with_key(kept: MetaData) -> MetaData:
-        if key not in kept and len(kept) >= MOST_KEYS:
-            raise TooManyKeys(limit=MOST_KEYS)
-        return {**kept, key: value}
+    def add_key(current: MetaData) -> MetaData:
+        if key not in current and len(current) >= MAX_KEYS:
+            raise TooManyMetaDataKeys(limit=MAX_KEYS)
+        return {**current, key: value}
 
-    return _rewrite(account, rows, missing, with_key, at)
-
-
-def forget_key(
-    account: Account, rows: Rows, missing: type[Exception], *, key: str, at: datetime
-) -> MetaData:
-    """Remove one key."""
-
-    def without(kept: MetaData) -> MetaData:
-        if key not in kept:
-            raise MetaDataKeyNotFound
-        return {name: value for name, value in kept.items() if name != key}
-
-    return _rewrite(account, rows, missing, without, at)
+    return _update_meta_data(account, rows, not_found_error, add_key, at)
 
 
-def _rewrite(
+def delete_meta_data_key(
     account: Account,
     rows: Rows,
-    missing: type[Exception],
-    rule: Callable[[MetaData], MetaData],
+    not_found_error: type[Exception],
+    *,
+    key: str,
+    at: datetime,
+) -> MetaData:
+    """Remove one key; raise `MetaDataKeyNotFound`."""
+
+    def remove_key(current: MetaData) -> MetaData:
+        if key not in current:
+            raise MetaDataKeyNotFound
+        return {name: value for name, value in current.items() if name != key}
+
+    return _update_meta_data(account, rows, not_found_error, remove_key, at)
+
+
+def _update_meta_data(
+    account: Account,
+    rows: Rows,
+    not_found_error: type[Exception],
+    transform: Callable[[MetaData], MetaData],
     at: datetime,
 ) -> MetaData:
     with transaction.atomic():
-        row: Owned | None = rows.select_for_update(no_key=True).first()
-        if row is None:
-            raise missing
-        kept: MetaData = row.meta_data  # type: ignore[attr-defined]
-        data = rule(kept)
-        if data != kept:
-            row.change(meta_data=data)
+        row = get_or_raise(rows, not_found_error, lock=True)
+        current: MetaData = row.meta_data
+        data = transform(current)
+        if data != current:
+            row.update_row(meta_data=data)
             kind = f"{row._meta.model_name}.updated"
-            note(account, kind, row, at=at, fields=["meta_data"])
+            record_change(account, kind, row, at=at, fields=["meta_data"])
     return data

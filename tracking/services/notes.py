@@ -1,29 +1,33 @@
-"""Notes about an affiliate: written, changed, torn up."""
+"""Notes about an affiliate: create, update and delete."""
 
 from datetime import datetime
 
 from django.db import transaction
 
-from accounts.ids import new_id
+from accounts.ids import generate_public_id
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.events import note as note_in_diary
+from accounts.services.audit_log import log_event
 from tracking.errors import NoteNotFound
 from tracking.models.affiliates import Affiliate, Note
 
 
-def write_note(
+def create_note(
     account: Account, *, affiliate: Affiliate, text: str, at: datetime
 ) -> Note:
-    """Keep a note."""
+    """Create a note."""
     with transaction.atomic():
         note = account.notes.create(
-            public_id=new_id("no"), affiliate=affiliate, note=text, created_at=at
+            public_id=generate_public_id("no"),
+            affiliate=affiliate,
+            note=text,
+            created_at=at,
         )
-        note_in_diary(account, "note.written", note, at=at)
+        log_event(account, "note.created", note, at=at)
     return note
 
 
-def change_note(
+def update_note(
     account: Account,
     *,
     affiliate: Affiliate,
@@ -31,31 +35,29 @@ def change_note(
     text: str | None,
     at: datetime,
 ) -> Note:
-    """Give a note another text; None: it stays as it is."""
+    """Set the text of a note; None leaves it unchanged."""
     with transaction.atomic():
-        note = note_named(account, affiliate, note_id)
+        note = get_note(account, affiliate, note_id)
         if text is not None and text != note.note:
-            if not note.change(note=text):
-                raise NoteNotFound  # torn up at this moment
-            note_in_diary(account, "note.changed", note, at=at)
+            if not note.update_row(note=text):
+                raise NoteNotFound  # deleted concurrently
+            log_event(account, "note.updated", note, at=at)
     return note
 
 
-def tear_up(
+def delete_note(
     account: Account, *, affiliate: Affiliate, note_id: str, at: datetime
 ) -> None:
-    """Remove a note for good."""
+    """Delete a note permanently."""
     with transaction.atomic():
-        note = note_named(account, affiliate, note_id)
-        gone, _ = account.notes.filter(pk=note.pk).delete()
-        if not gone:
+        note = get_note(account, affiliate, note_id)
+        deleted_count, _ = account.notes.filter(pk=note.pk).delete()
+        if not deleted_count:
             raise NoteNotFound
-        note_in_diary(account, "note.torn_up", note, at=at)
+        log_event(account, "note.deleted", note, at=at)
 
 
-def note_named(account: Account, affiliate: Affiliate, public_id: str) -> Note:
-    """The note of this affiliate with this id."""
-    note = account.notes.filter(affiliate=affiliate, public_id=public_id).first()
-    if note is None:
-        raise NoteNotFound
-    return note
+def get_note(account: Account, affiliate: Affiliate, public_id: str) -> Note:
+    """Get the affiliate's note with this id; raise `NoteNotFound`."""
+    notes = account.notes.filter(affiliate=affiliate)
+    return get_or_raise(notes, NoteNotFound, public_id=public_id)

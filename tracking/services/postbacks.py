@@ -1,4 +1,4 @@
-"""Affiliates' own postbacks: what they want to be told of what they brought."""
+"""Affiliates' own postbacks, which report their conversions and customers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,11 +7,11 @@ from django.db import transaction
 
 from accounts.models.accounts import Account
 from accounts.models.webhooks import WebhookEndpoint
-from accounts.services.webhooks import add_postback
-from tracking.services.affiliates import affiliate_named
+from accounts.services.webhooks import create_postback_endpoint
+from tracking.services.affiliates import get_affiliate
 
 
-def call_for(
+def create_postback(
     account: Account,
     *,
     affiliate_id: str,
@@ -20,10 +20,10 @@ def call_for(
     events: Sequence[str],
     at: datetime,
 ) -> WebhookEndpoint:
-    """Call this URL from now on when something of the affiliate's happens."""
+    """Create a postback that calls `url` on these events of the affiliate."""
     with transaction.atomic():
-        affiliate = affiliate_named(account, affiliate_id, lock=True)
-        return add_postback(
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        return create_postback_endpoint(
             account,
             affiliate=affiliate.slug,
             url=url,

@@ -1,48 +1,48 @@
-"""Programs: found, archived, brought back."""
+"""Programs: look up, archive and unarchive."""
 
 from datetime import datetime
 
 from django.db import transaction
 
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.events import note
-from tracking.errors import ProgramIsLocked, ProgramNotFound
+from accounts.services.audit_log import log_event
+from tracking.errors import ArchivedProgramReadOnly, ProgramNotFound
 from tracking.models.programs import Program
 
 
-def program_named(account: Account, slug: str) -> Program:
-    """The account's program with this slug."""
-    program = account.programs.filter(slug=slug).first()
-    if program is None:
-        raise ProgramNotFound
-    return program
+def get_program(account: Account, slug: str) -> Program:
+    """Get the program with this slug; raise `ProgramNotFound`."""
+    return get_or_raise(account.programs, ProgramNotFound, slug=slug)
 
 
-def oldest_open(account: Account) -> Program | None:
-    """The account's oldest program that is not archived; None: there is none."""
+def find_oldest_active_program(account: Account) -> Program | None:
+    """Find the oldest program that is not archived."""
     programs = account.programs.filter(archived_at=None)
     return programs.order_by("created_at", "id").first()
 
 
-def archive(account: Account, *, slug: str, at: datetime) -> Program:
-    """Take no more conversions; an archived program stays as it is."""
-    program = program_named(account, slug)
+def archive_program(account: Account, *, slug: str, at: datetime) -> Program:
+    """Archive a program, which then accepts no conversions; idempotent."""
+    program = get_program(account, slug)
     with transaction.atomic():
-        if program.change(expecting={"archived_at": None}, archived_at=at):
-            note(account, "program.archived", program, at=at)
+        if program.update_row(expected={"archived_at": None}, archived_at=at):
+            log_event(account, "program.archived", program, at=at)
     return program
 
 
-def unarchive(account: Account, *, slug: str, at: datetime) -> Program:
-    """Take conversions again."""
-    program = program_named(account, slug)
+def unarchive_program(account: Account, *, slug: str, at: datetime) -> Program:
+    """Unarchive a program, which then accepts conversions again; idempotent."""
+    program = get_program(account, slug)
     with transaction.atomic():
-        if program.change(expecting={"archived_at__isnull": False}, archived_at=None):
-            note(account, "program.unarchived", program, at=at)
+        if program.update_row(
+            expected={"archived_at__isnull": False}, archived_at=None
+        ):
+            log_event(account, "program.unarchived", program, at=at)
     return program
 
 
-def refuse_archived(program: Program) -> None:
-    """Stop here if the program is archived: it cannot be modified."""
+def ensure_not_archived(program: Program) -> None:
+    """Raise `ArchivedProgramReadOnly` if the program is archived."""
     if program.archived_at is not None:
-        raise ProgramIsLocked
+        raise ArchivedProgramReadOnly

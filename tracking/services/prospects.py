@@ -1,4 +1,4 @@
-"""Prospects: invited, made affiliates by what they bring, removed."""
+"""Prospects: create, promote to affiliates and delete."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -6,48 +6,51 @@ from datetime import datetime
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 
-from accounts.errors import Rejected, Several
-from accounts.ids import new_id
+from accounts.errors import ErrorList, InvalidInput
+from accounts.ids import generate_public_id
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.days import mark_days
-from accounts.services.events import note
-from tracking.errors import ProspectNotFound, UnknownGroup, UnknownProgram
+from accounts.services.changes import record_change
+from accounts.services.daily_stats import mark_days_stale
+from tracking.errors import ProspectNotFound, UnknownReference
 from tracking.models.affiliates import Affiliate, AffiliateGroup
-from tracking.models.enrolments import Enrolment
-from tracking.models.people import ADDRESS
+from tracking.models.enrollments import Enrollment
+from tracking.models.people import ADDRESS_COLUMNS
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect, SignupSource
 from tracking.services.affiliates import (
-    Application,
-    answered,
-    without_blanks,
-    write_affiliate,
+    PersonData,
+    drop_blank_values,
+    insert_affiliate,
+    resolve_custom_field_values,
 )
-from tracking.services.attribution import Finding
-from tracking.services.enrolments import give_code
-from tracking.services.looking import LookAgain
-from tracking.services.placement import group_sent
-from tracking.services.programs import oldest_open, refuse_archived
+from tracking.services.attribution import Attribution
+from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.enrollments import create_referral_code
+from tracking.services.hierarchy import get_referenced_group
+from tracking.services.programs import ensure_not_archived, find_oldest_active_program
 
 
 @dataclass(frozen=True)
-class Invitation:
-    """Who might become an affiliate, of which program, in which group."""
+class ProspectData:
+    """A new prospect, with its program and affiliate group."""
 
-    person: Application
-    program_id: str | None = None  # None: the oldest that takes sales
+    person: PersonData
+    program_id: str | None = None  # None: the oldest active one
     group_id: str | None = None
 
 
-def invite(account: Account, *, invitation: Invitation, at: datetime) -> Prospect:
-    """Make a prospect with a referral link that is ready to use."""
-    person = invitation.person
+def create_prospect(account: Account, *, data: ProspectData, at: datetime) -> Prospect:
+    """Create a prospect with a source and a referral code."""
+    person = data.person
     with transaction.atomic():
-        program, group = _places_sent(account, invitation)
-        custom_fields = without_blanks(answered(account, person.custom_fields))
-        refuse_archived(program)
+        program, group = _get_program_and_group(account, data)
+        custom_fields = drop_blank_values(
+            resolve_custom_field_values(account, person.custom_fields)
+        )
+        ensure_not_archived(program)
         prospect = account.prospects.create(
-            public_id=new_id("ap"),
+            public_id=generate_public_id("ap"),
             program=program,
             group=group,
             firstname=person.firstname,
@@ -62,70 +65,75 @@ def invite(account: Account, *, invitation: Invitation, at: datetime) -> Prospec
             **person.address,
         )
         account.sources.create(prospect=prospect)
-        give_code(account, prospect=prospect)
-        note(account, "affiliate_prospect.created", prospect, at=at)
+        create_referral_code(account, prospect=prospect)
+        record_change(account, "affiliate_prospect.created", prospect, at=at)
     return prospect
 
 
-def promoted(account: Account, finding: Finding, *, by: str, at: datetime) -> Finding:
-    """The finding with an affiliate: a prospect that it names becomes one by this."""
-    prospect = finding.prospect
+def promote_winning_prospect(
+    account: Account, attribution: Attribution, *, method: str, at: datetime
+) -> Attribution:
+    """Promote the winner if it is a prospect; return the updated attribution."""
+    prospect = attribution.prospect
     if prospect is None:
-        return finding
-    return finding.earned_by(promote(account, prospect=prospect, by=by, at=at))
+        return attribution
+    return attribution.with_enrollment(
+        promote_prospect(account, prospect=prospect, method=method, at=at)
+    )
 
 
-def promote(
-    account: Account, *, prospect: Prospect, by: str, at: datetime
-) -> Enrolment:
-    """Make an affiliate of a prospect, approved in its program, code and source kept.
+def promote_prospect(
+    account: Account, *, prospect: Prospect, method: str, at: datetime
+) -> Enrollment:
+    """Create an affiliate from a prospect, approved in its program.
 
-    Within the caller's transaction. Whoever comes second looks again.
+    It takes over the prospect's code, source and clicks. Call it within a transaction.
+    Raises `ConcurrentUpdate` if the prospect was promoted or deleted concurrently.
     """
-    if not prospect.change(
-        expecting={"promoted_at": None, "removed_at": None},
+    if not prospect.update_row(
+        expected={"promoted_at": None, "deleted_at": None},
         promoted_at=at,
-        promotion_method=by,
+        promotion_method=method,
     ):
-        raise LookAgain
-    affiliate = _become_affiliate(account, prospect, at)
-    prospect.change(affiliate=affiliate)
-    enrolment = account.enrolments.create(
+        raise ConcurrentUpdate
+    affiliate = _create_affiliate(account, prospect, at)
+    prospect.update_row(affiliate=affiliate)
+    enrollment = account.enrollments.create(
         program=prospect.program, affiliate=affiliate, approved=True, applied_at=at
     )
-    account.referral_codes.filter(prospect=prospect).update(enrolment=enrolment)
+    account.referral_codes.filter(prospect=prospect).update(enrollment=enrollment)
     account.sources.filter(prospect=prospect).update(affiliate=affiliate)
     clicks = account.clicks.filter(prospect=prospect)
-    moments = clicks.values_list("created_at", flat=True)
-    mark_days(account, {moment.date() for moment in moments.iterator()}, at=at)
-    clicks.update(affiliate=affiliate, enrolment=enrolment)
-    note(
+    times = clicks.values_list("created_at", flat=True)
+    mark_days_stale(account, {time.date() for time in times.iterator()}, at)
+    clicks.update(affiliate=affiliate, enrollment=enrollment)
+    record_change(
         account,
         "affiliate.added_to_program",
         affiliate,
         at=at,
-        telling=enrolment,
+        payload_row=enrollment,
         program=prospect.program.slug,
         approved=True,
     )
-    note(account, "affiliate_prospect.promoted", prospect, at=at, by=str(by))
-    return enrolment
+    record_change(
+        account, "affiliate_prospect.promoted", prospect, at=at, method=str(method)
+    )
+    return enrollment
 
 
-def remove_prospect(account: Account, *, public_id: str, at: datetime) -> None:
-    """Take a prospect back; promoted, its affiliate and code stay."""
+def delete_prospect(account: Account, *, public_id: str, at: datetime) -> None:
+    """Mark a prospect as deleted; after a promotion its affiliate and code stay."""
     with transaction.atomic():
-        rows = account.prospects.present().select_for_update(no_key=True)
-        prospect = rows.filter(public_id=public_id).first()
-        if prospect is None:
-            raise ProspectNotFound
-        note(account, "affiliate_prospect.deleted", prospect, at=at)  # as it was last
-        prospect.change(removed_at=at)
+        rows = account.prospects.not_deleted()
+        prospect = get_or_raise(rows, ProspectNotFound, lock=True, public_id=public_id)
+        record_change(account, "affiliate_prospect.deleted", prospect, at=at)
+        prospect.update_row(deleted_at=at)
 
 
-def _become_affiliate(account: Account, prospect: Prospect, at: datetime) -> Affiliate:
-    """With the prospect's e-mail address, unless another affiliate has it."""
-    person = Application(
+def _create_affiliate(account: Account, prospect: Prospect, at: datetime) -> Affiliate:
+    """Create the affiliate, without e-mail address if another affiliate has it."""
+    person = PersonData(
         firstname=prospect.firstname,
         lastname=prospect.lastname,
         email=prospect.email,
@@ -133,17 +141,17 @@ def _become_affiliate(account: Account, prospect: Prospect, at: datetime) -> Aff
             "company_name": prospect.company_name,
             "company_description": prospect.company_description,
         },
-        address={column: getattr(prospect, column) for column in ADDRESS},
+        address={column: getattr(prospect, column) for column in ADDRESS_COLUMNS},
         custom_fields=prospect.custom_fields,
         meta_data=prospect.meta_data,
     )
     for email in (prospect.email, None):
         try:
-            with transaction.atomic():  # the address may be taken at this moment
-                return write_affiliate(
+            with transaction.atomic():  # rolls back on a duplicate address
+                return insert_affiliate(
                     account,
                     replace(person, email=email),
-                    password=make_password(None),  # none yet, so nothing to hash
+                    password_hash=make_password(None),  # no usable password
                     group=prospect.group,
                     promoted_at=prospect.promoted_at,
                     promotion_method=prospect.promotion_method,
@@ -152,36 +160,36 @@ def _become_affiliate(account: Account, prospect: Prospect, at: datetime) -> Aff
         except IntegrityError:
             if email is None:
                 raise
-    raise LookAgain
+    raise ConcurrentUpdate
 
 
-def _places_sent(
-    account: Account, invitation: Invitation
+def _get_program_and_group(
+    account: Account, data: ProspectData
 ) -> tuple[Program, AffiliateGroup | None]:
-    """The program and the group of a prospect, or all that is unknown of them."""
-    program, group, odd = None, None, list[Rejected]()
+    """Get the program and the group of a prospect, or raise all unknown references."""
+    program, group, errors = None, None, list[InvalidInput]()
     try:
-        program = program_sent(account, invitation.program_id)
-    except UnknownProgram as refusal:
-        odd.append(refusal)
+        program = get_referenced_program(account, data.program_id)
+    except UnknownReference as error:
+        errors.append(error)
     try:
-        if invitation.group_id is not None:
+        if data.group_id is not None:
             path = "affiliate_group_id"
-            group = group_sent(account, invitation.group_id, path=path)
-    except UnknownGroup as refusal:
-        odd.append(refusal)
-    if program is None or odd:
-        raise odd[0] if len(odd) == 1 else Several(odd)
+            group = get_referenced_group(account, data.group_id, path=path)
+    except UnknownReference as error:
+        errors.append(error)
+    if program is None or errors:
+        raise errors[0] if len(errors) == 1 else ErrorList(errors)
     return program, group
 
 
-def program_sent(account: Account, slug: str | None) -> Program:
-    """The program of this id, else the one to which newcomers go."""
+def get_referenced_program(account: Account, slug: str | None) -> Program:
+    """Get the program with this id, by default the oldest active one."""
     program = (
-        oldest_open(account)
+        find_oldest_active_program(account)
         if slug is None
         else account.programs.filter(slug=slug).first()
     )
     if program is None:
-        raise UnknownProgram
+        raise UnknownReference(what="program", path="program_id")
     return program

@@ -1,4 +1,4 @@
-"""Visitors: what a browser is told of itself, and what it tells later."""
+"""Visitors: tracking ids that identify browsers, and coupons they report."""
 
 import secrets
 from collections.abc import Sequence
@@ -12,40 +12,40 @@ from tracking.models.clicks import Click
 from tracking.services.clicks import Visit, record_click
 
 
-def new_tracking_id() -> str:
-    """Random, so that nobody guesses another one's."""
+def generate_tracking_id() -> str:
+    """Generate an unguessable tracking id."""
     return secrets.token_hex(16)
 
 
 def record_visit(
-    account: Account, *, visit: Visit, former: str | None, at: datetime
+    account: Account, *, visit: Visit, previous_tracking_id: str | None, at: datetime
 ) -> str:
-    """A new tracking id for a visit through a link.
+    """Record the click of a visit and return a new tracking id for it.
 
-    Where the link points at nobody, it stands for the click of the `former` id; where
-    that is unknown as well it stands for nothing, and nothing is stored.
+    If the link is invalid, the new id refers to the click of the previous tracking id.
+    If that is unknown too, nothing is stored.
     """
-    tracking_id = new_tracking_id()
+    tracking_id = generate_tracking_id()
     with transaction.atomic():
-        click = _click_of(account, visit, former, at)
+        click = _find_or_record_click(account, visit, previous_tracking_id, at)
         if click is not None:
             account.visitors.create(tracking_id=tracking_id, click=click, created_at=at)
     return tracking_id
 
 
-def first_known_coupon(account: Account, coupons: Sequence[str]) -> str | None:
-    """The first of these that is a coupon of the account."""
+def find_first_coupon(account: Account, coupons: Sequence[str]) -> str | None:
+    """Find the first text that is a coupon of the account."""
     rows = account.coupons.filter(code__in=coupons)
     known = set(rows.values_list("code", flat=True))
     return next((code for code in coupons if code in known), None)
 
 
-def _click_of(
-    account: Account, visit: Visit, former: str | None, at: datetime
+def _find_or_record_click(
+    account: Account, visit: Visit, previous_tracking_id: str | None, at: datetime
 ) -> Click | None:
     try:
-        return record_click(account, visit=visit, at=at, folds=True)
+        return record_click(account, visit=visit, at=at, deduplicate=True)
     except DomainError:
-        known = account.visitors.filter(tracking_id=former).select_related("click")
-        visitor = known.first()
+        visitors = account.visitors.filter(tracking_id=previous_tracking_id)
+        visitor = visitors.select_related("click").first()
         return visitor.click if visitor else None

@@ -3,12 +3,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.commands import TellingCommand
-from accounts.services.accounts import open_account
+from accounts.commands import JsonCommand
+from accounts.services.accounts import create_account
 
 
-class Command(TellingCommand):
-    help = "Open an account (a tenant) on a plan."
+class Command(JsonCommand):
+    help = "Create an account (a tenant) on a plan."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -23,11 +23,11 @@ class Command(TellingCommand):
         parser.add_argument(
             "--pending-as-null",
             action="store_true",
-            help="commissions that await a decision show approved: null",
+            help="pending commissions have approved: null",
         )
 
-    def work(self, *, at: datetime, **options: Any) -> None:
-        account = open_account(
+    def run(self, *, at: datetime, **options: Any) -> None:
+        account = create_account(
             slug=options["account"],
             name=options["name"],
             plan=options["plan"],
@@ -35,7 +35,7 @@ class Command(TellingCommand):
             pending_as_null=options["pending_as_null"],
             at=at,
         )
-        self.tell(
+        self.write_result(
             account.slug,
             account=account.slug,
             name=account.name,

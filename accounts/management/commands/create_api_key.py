@@ -5,16 +5,16 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.models.keys import Role
-from accounts.services.keys import issue
+from accounts.models.api_keys import Role
+from accounts.services.api_keys import create_api_key
 
 
 class Command(AccountCommand):
-    help = "Make an API key. It is shown this once and stored hashed."
+    help = "Create an API key. It is shown only once and stored hashed."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--name", default="", help="a label, to know it again")
+        parser.add_argument("--name", default="", help="label")
         role = parser.add_mutually_exclusive_group()
         role.add_argument("--role", choices=Role.values, default=Role.OWNER.value)
         role.add_argument(
@@ -25,7 +25,7 @@ class Command(AccountCommand):
             help="the same as --role viewer",
         )
 
-    def act(
+    def run_for_account(
         self,
         account: Account,
         *,
@@ -34,5 +34,7 @@ class Command(AccountCommand):
         role: str = Role.OWNER,
         **options: Any,
     ) -> None:
-        key, text = issue(account, name=name, role=role, at=at)
-        self.tell(text, key=text, prefix=key.prefix, name=key.name, role=key.role)
+        key, text = create_api_key(account, name=name, role=role, at=at)
+        self.write_result(
+            text, key=text, prefix=key.prefix, name=key.name, role=key.role
+        )

@@ -4,14 +4,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.commands import TellingCommand
-from accounts.models.keys import Role
-from accounts.services.accounts import account_named
-from accounts.services.staff import invite_staff
+from accounts.commands import JsonCommand
+from accounts.models.api_keys import Role
+from accounts.services.accounts import get_account
+from accounts.services.staff import create_staff_user
 
 
-class Command(TellingCommand):
-    help = "Make a back-office sign-in that sees one account alone."
+class Command(JsonCommand):
+    help = "Create a back-office user with access to one account."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -21,10 +21,11 @@ class Command(TellingCommand):
         parser.add_argument(
             "--password-stdin",
             action="store_true",
-            help="read the password, one line; without, one is made and printed",
+            help="read the password from standard input (one line); without it, a"
+            " password is generated and printed",
         )
 
-    def work(
+    def run(
         self,
         *,
         at: datetime,
@@ -35,13 +36,13 @@ class Command(TellingCommand):
         **options: Any,
     ) -> None:
         password = sys.stdin.readline().rstrip("\n") if password_stdin else None
-        user, made = invite_staff(
-            account_named(account), email=email, role=role, password=password, at=at
+        user, generated = create_staff_user(
+            get_account(account), email=email, role=role, password=password, at=at
         )
-        self.tell(
-            "\n".join(it for it in (user.email, made) if it),
+        self.write_result(
+            "\n".join(filter(None, [user.email, generated])),
             email=user.email,
             account=account,
             role=user.role,
-            password=made,
+            password=generated,
         )

@@ -6,11 +6,14 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.webhooks import add_webhook
+from accounts.services.webhooks import create_webhook
 
 
 class Command(AccountCommand):
-    help = "Tell a URL of changes, signed. Prints its id, and this once its secret."
+    help = (
+        "Create a webhook that sends signed events to a URL."
+        " Prints its ID and, only once, its secret."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -21,10 +24,10 @@ class Command(AccountCommand):
             default=[],
             dest="events",
             metavar="NAME",
-            help="of this event alone, like conversion.created; may be repeated",
+            help="only this event, e.g. conversion.created (repeatable)",
         )
 
-    def act(
+    def run_for_account(
         self,
         account: Account,
         *,
@@ -33,8 +36,8 @@ class Command(AccountCommand):
         events: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        webhook = add_webhook(account, url=url, events=events, at=at)
-        self.tell(
+        webhook = create_webhook(account, url=url, events=events, at=at)
+        self.write_result(
             f"{webhook}\n{webhook.secret}",
             webhook=webhook.public_id,
             url=webhook.url,

@@ -5,19 +5,22 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.webhooks import disable, webhook_named
+from accounts.services.webhooks import disable_webhook, get_webhook
 
 
 class Command(AccountCommand):
-    help = "Tell a webhook nothing more: what waits waits, what comes is not kept."
+    help = (
+        "Disable a webhook: pending deliveries wait,"
+        " new events are not recorded for it."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("webhook", metavar="WEBHOOK", help="its id, we_…")
+        parser.add_argument("webhook", metavar="WEBHOOK", help="the webhook ID, we_…")
 
-    def act(
+    def run_for_account(
         self, account: Account, *, at: datetime, webhook: str = "", **options: Any
     ) -> None:
-        endpoint = webhook_named(account, webhook)
-        disable(endpoint, at=at)
-        self.tell(None, webhook=webhook, disabled_at=endpoint.disabled_at)
+        endpoint = get_webhook(account, webhook)
+        disable_webhook(endpoint, at=at)
+        self.write_result(None, webhook=webhook, disabled_at=endpoint.disabled_at)

@@ -5,18 +5,18 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.webhooks import enable
+from accounts.services.webhooks import enable_webhook
 
 
 class Command(AccountCommand):
-    help = "Tell a webhook again what happens, and what waited for it."
+    help = "Enable a webhook and send its pending deliveries."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("webhook", metavar="WEBHOOK", help="its id, we_…")
+        parser.add_argument("webhook", metavar="WEBHOOK", help="the webhook ID, we_…")
 
-    def act(
+    def run_for_account(
         self, account: Account, *, at: datetime, webhook: str = "", **options: Any
     ) -> None:
-        endpoint = enable(account, webhook=webhook, at=at)
-        self.tell(None, webhook=webhook, disabled_at=endpoint.disabled_at)
+        endpoint = enable_webhook(account, webhook=webhook, at=at)
+        self.write_result(None, webhook=webhook, disabled_at=endpoint.disabled_at)

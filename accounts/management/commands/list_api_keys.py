@@ -11,8 +11,10 @@ TITLES = ("Prefix", "Label", "Role", "Created", "Last used", "Revoked")
 class Command(AccountCommand):
     help = "List the account's API keys, newest first."
 
-    def act(self, account: Account, *, at: datetime, **options: Any) -> None:
+    def run_for_account(
+        self, account: Account, *, at: datetime, **options: Any
+    ) -> None:
         keys = account.api_keys.order_by("-created_at", "-id").values(*COLUMNS)
-        self.tell_table(
+        self.write_table(
             TITLES, [tuple(key.values()) for key in keys], api_keys=list(keys)
         )

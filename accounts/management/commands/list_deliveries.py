@@ -5,36 +5,41 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.deliveries import log_of
+from accounts.services.deliveries import list_deliveries
 
 TITLES = (
-    "Number",
-    "Id",
+    "ID",
+    "Message ID",
     "Event",
     "Subject",
-    "Made",
-    "Tries",
-    "Last try",
+    "Created",
+    "Attempts",
+    "Last attempt",
     "Status",
-    "Trouble",
+    "Error",
     "Delivered",
-    "Next try",
+    "Next attempt",
 )
+JSON_KEYS = {  # of renamed columns
+    "message_id": "webhook_id",
+    "error": "trouble",
+    "response_body": "answer",
+}
 
 
 class Command(AccountCommand):
-    help = "List what a webhook was told or is to be told, the newest 100 first."
+    help = "List the 100 newest deliveries of a webhook, newest first."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("webhook", metavar="WEBHOOK", help="its id, we_…")
+        parser.add_argument("webhook", metavar="WEBHOOK", help="the webhook ID, we_…")
         parser.add_argument(
             "--failed",
             action="store_true",
-            help="only those whose last try failed",
+            help="only deliveries whose last attempt failed",
         )
 
-    def act(
+    def run_for_account(
         self,
         account: Account,
         *,
@@ -43,9 +48,13 @@ class Command(AccountCommand):
         failed: bool = False,
         **options: Any,
     ) -> None:
-        rows = log_of(account, webhook=webhook, failed=failed)
-        told = [
-            tuple(value for name, value in row.items() if name != "answer")
-            for row in rows
+        deliveries = list_deliveries(account, webhook=webhook, only_failed=failed)
+        rows = [
+            tuple(value for name, value in row.items() if name != "response_body")
+            for row in deliveries
         ]
-        self.tell_table(TITLES, told, deliveries=rows)
+        output = [
+            {JSON_KEYS.get(name, name): value for name, value in row.items()}
+            for row in deliveries
+        ]
+        self.write_table(TITLES, rows, deliveries=output)

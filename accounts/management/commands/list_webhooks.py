@@ -16,34 +16,38 @@ COLUMNS = (
     "disabled_because",
 )
 TITLES = (
-    "Id",
+    "ID",
     "URL",
     "Events",
     "Affiliate",
     "Created",
     "Failing since",
     "Disabled",
-    "Because",
+    "Reason",
 )
 
 
 class Command(AccountCommand):
     help = "List the account's webhooks and its affiliates' postbacks, oldest first."
 
-    def act(self, account: Account, *, at: datetime, **options: Any) -> None:
+    def run_for_account(
+        self, account: Account, *, at: datetime, **options: Any
+    ) -> None:
         webhooks = list(account.webhook_endpoints.order_by("id").values(*COLUMNS))
         rows = [
             (
-                it["public_id"],
-                it["url"],
-                ", ".join(it["events"]) or "all",
-                it["affiliate"] or None,
-                it["created_at"],
-                it["failing_since"],
-                it["disabled_at"],
-                it["disabled_because"] or None,
+                webhook["public_id"],
+                webhook["url"],
+                ", ".join(webhook["events"]) or "all",
+                webhook["affiliate"] or None,
+                webhook["created_at"],
+                webhook["failing_since"],
+                webhook["disabled_at"],
+                webhook["disabled_because"] or None,
             )
-            for it in webhooks
+            for webhook in webhooks
         ]
-        told = [{"webhook": it.pop("public_id"), **it} for it in webhooks]
-        self.tell_table(TITLES, rows, webhooks=told)
+        output = [
+            {"webhook": webhook.pop("public_id"), **webhook} for webhook in webhooks
+        ]
+        self.write_table(TITLES, rows, webhooks=output)

@@ -3,12 +3,14 @@ from typing import Any
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.accounts import lock
+from accounts.services.accounts import lock_account
 
 
 class Command(AccountCommand):
-    help = "Lock an account: tracking is refused until it is unlocked."
+    help = "Lock an account: tracking requests are rejected until it is unlocked."
 
-    def act(self, account: Account, *, at: datetime, **options: Any) -> None:
-        lock(account, at=at)
-        self.tell(None, account=account.slug, locked=True)
+    def run_for_account(
+        self, account: Account, *, at: datetime, **options: Any
+    ) -> None:
+        lock_account(account, at=at)
+        self.write_result(None, account=account.slug, locked=True)

@@ -5,11 +5,11 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.keys import revoke
+from accounts.services.api_keys import revoke_api_key
 
 
 class Command(AccountCommand):
-    help = "Revoke an API key: it answers 401 from the next request on."
+    help = "Revoke an API key: later requests with it return 401."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -17,8 +17,8 @@ class Command(AccountCommand):
             "prefix", metavar="PREFIX", help="the key's first 12 characters"
         )
 
-    def act(
+    def run_for_account(
         self, account: Account, *, at: datetime, prefix: str = "", **options: Any
     ) -> None:
-        key = revoke(account, prefix=prefix, at=at)
-        self.tell(None, prefix=key.prefix, revoked_at=key.revoked_at)
+        key = revoke_api_key(account, prefix=prefix, at=at)
+        self.write_result(None, prefix=key.prefix, revoked_at=key.revoked_at)

@@ -9,17 +9,17 @@ from accounts.services.webhooks import rotate_secret
 
 
 class Command(AccountCommand):
-    help = "Give a webhook another secret; for 24 h the old one signs as well."
+    help = "Rotate the secret of a webhook; the old secret stays valid for 24 hours."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("webhook", metavar="WEBHOOK", help="its id, we_…")
+        parser.add_argument("webhook", metavar="WEBHOOK", help="the webhook ID, we_…")
 
-    def act(
+    def run_for_account(
         self, account: Account, *, at: datetime, webhook: str = "", **options: Any
     ) -> None:
         endpoint = rotate_secret(account, webhook=webhook, at=at)
-        self.tell(
+        self.write_result(
             endpoint.secret,
             webhook=webhook,
             secret=endpoint.secret,

@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.accounts import move_to_plan
+from accounts.services.accounts import set_plan
 
 
 class Command(AccountCommand):
@@ -15,8 +15,8 @@ class Command(AccountCommand):
         super().add_arguments(parser)
         parser.add_argument("plan", metavar="PLAN", help="basic, pro or enterprise")
 
-    def act(
+    def run_for_account(
         self, account: Account, *, at: datetime, plan: str = "", **options: Any
     ) -> None:
-        move_to_plan(account, plan=plan, at=at)
-        self.tell(None, account=account.slug, plan=account.plan.name)
+        set_plan(account, plan=plan, at=at)
+        self.write_result(None, account=account.slug, plan=account.plan.name)

@@ -3,12 +3,14 @@ from typing import Any
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.accounts import unlock
+from accounts.services.accounts import unlock_account
 
 
 class Command(AccountCommand):
-    help = "Unlock an account: tracking is accepted again."
+    help = "Unlock an account: tracking requests are accepted again."
 
-    def act(self, account: Account, *, at: datetime, **options: Any) -> None:
-        unlock(account, at=at)
-        self.tell(None, account=account.slug, locked=False)
+    def run_for_account(
+        self, account: Account, *, at: datetime, **options: Any
+    ) -> None:
+        unlock_account(account, at=at)
+        self.write_result(None, account=account.slug, locked=False)

@@ -1,144 +1,151 @@
 """Affiliates: `/affiliates/`, and the account's custom fields."""
 
-from accounts.ids import numbered
-from accounts.services.usage import Rate
-from affiliate_site.api.fields import Text
-from affiliate_site.api.filters import Address, ListFilter, Words
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.people import (
-    DetailsInput,
-    NameInput,
-    PersonChange,
-    application_of,
-    changes_of,
+from accounts.ids import parse_numbered_id
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import TextField
+from affiliate_site.api.filters import BaseFilterSet, EmailFilter, TextFilter
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.person_serializers import (
+    AffiliateUpdateSerializer,
+    PersonDetailsInputSerializer,
+    PersonNameInputSerializer,
+    build_affiliate_changes,
+    build_person_data,
 )
-from affiliate_site.api.shapes.people import (
-    AffiliateShape,
-    CustomFieldShape,
-    NewAffiliateShape,
-    affiliate_shape,
-    custom_field_shape,
-    new_affiliate_shape,
+from affiliate_site.api.representations.affiliates import (
+    AffiliateSerializer,
+    CreatedAffiliateSerializer,
+    CustomFieldSerializer,
+    represent_affiliate,
+    represent_created_affiliate,
+    represent_custom_field,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import (
-    affiliate_named,
-    change_affiliate,
-    new_secret,
-    remove_affiliate,
-    sign_up,
+    create_affiliate,
+    create_password,
+    delete_affiliate,
+    get_affiliate,
+    update_affiliate,
 )
 
 
-class PasswordInput(Input):
-    """A password; without one, one is made."""
+class PasswordInputSerializer(InputSerializer):
+    """A password; one is generated if it is not sent."""
 
-    password = Text(required=False, min_length=8, max_length=128)
-
-
-class AffiliateInput(NameInput, PasswordInput, DetailsInput):
-    """Who wants to be an affiliate."""
+    password = TextField(required=False, min_length=8, max_length=128)
 
 
-class AffiliateFilter(ListFilter):
-    """All of them narrow together."""
+class AffiliateInputSerializer(
+    PersonNameInputSerializer, PasswordInputSerializer, PersonDetailsInputSerializer
+):
+    """A new affiliate."""
+
+
+class AffiliateFilterSet(BaseFilterSet):
+    """Filters of affiliates."""
 
     aliases = {"parentId": "parent_id"}
 
-    click_id = Words(method="by_click")
-    source_id = Words(method="by_source")
-    email = Address(method="by_email")
-    referral_code = Words(method="by_code")
-    parent_id = Words(field_name="parent__slug")
-    affiliate_group_id = Words(field_name="group__public_id")
+    click_id = TextFilter(method="filter_by_click")
+    source_id = TextFilter(method="filter_by_source")
+    email = EmailFilter(method="filter_by_email")
+    referral_code = TextFilter(method="filter_by_referral_code")
+    parent_id = TextFilter(field_name="parent__slug")
+    affiliate_group_id = TextFilter(field_name="group__public_id")
 
-    def by_click(self, rows, name, value):
+    def filter_by_click(self, rows, name, value):
         clicks = self.account.clicks
-        return rows.filter(pk__in=clicks.with_id(value).values("affiliate"))
+        return rows.filter(pk__in=clicks.with_public_id(value).values("affiliate"))
 
-    def by_source(self, rows, name, value):
-        number, hex_digits = numbered(value) or (0, "")
-        sources = self.account.sources.filter(pk=number, hex=hex_digits)
+    def filter_by_source(self, rows, name, value):
+        source_pk, hex_digits = parse_numbered_id(value) or (0, "")
+        sources = self.account.sources.filter(pk=source_pk, hex=hex_digits)
         return rows.filter(pk__in=sources.values("affiliate"))
 
-    def by_code(self, rows, name, value):
+    def filter_by_referral_code(self, rows, name, value):
         codes = self.account.referral_codes.filter(code=value)
-        return rows.filter(pk__in=codes.values("enrolment__affiliate"))
+        return rows.filter(pk__in=codes.values("enrollment__affiliate"))
 
-    def by_email(self, rows, name, value):
+    def filter_by_email(self, rows, name, value):
         return rows.with_email(value)
 
 
 class AffiliateViewSet(TenantViewSet):
-    """Spec: Affiliates."""
+    """Affiliates (docs/api-contract.md, section 2.4)."""
 
-    thing = Affiliate
-    rates = Rate(1500, minutes=5)
-    reads = {"create": AffiliateInput, "partial_update": PersonChange}
-    filters = {"list": AffiliateFilter, "list_custom_fields": ListFilter}
-    answers = {
-        "list": AffiliateShape(many=True),
-        "create": NewAffiliateShape,
-        "retrieve": AffiliateShape,
-        "partial_update": AffiliateShape,
-        "destroy": None,
-        "list_custom_fields": CustomFieldShape(many=True),
+    permission_model = Affiliate
+    throttle_rate = RateLimit(1500, minutes=5)
+    serializer_classes = {
+        "create": AffiliateInputSerializer,
+        "partial_update": AffiliateUpdateSerializer,
+    }
+    filterset_class = AffiliateFilterSet
+    response_serializer_class = AffiliateSerializer
+    response_serializers = {
+        "create": CreatedAffiliateSerializer,
+        "list_custom_fields": CustomFieldSerializer(many=True),
     }
 
-    def prepare(self):
-        """A password is hashed before any transaction opens."""
+    def prepare_request(self):
+        """Hash the password too, which is slow, before any transaction."""
+        super().prepare_request()
         if self.action == "create":
-            self.said = self.read()
-            self.secret = new_secret(self.said.get("password"))
+            self.validated_body = self.validate_body()
+            self.password = create_password(self.validated_body.get("password"))
 
-    def to_keep(self, data):
-        """A replay shows no password."""
+    def get_replay_data(self, data):
+        """Return the response without its password."""
         return data | {"password": None}
 
     def list(self, request):
-        """The account's affiliates, newest first."""
-        return self.page(
-            affiliate_shape, self.account.affiliates.present().newest_first()
+        """List affiliates, newest first."""
+        return self.list_page(
+            represent_affiliate, self.account.affiliates.not_deleted().newest_first()
         )
 
     def create(self, request):
-        """Sign an affiliate up; it is in no program until it is added to one."""
-        affiliate = sign_up(
+        """Create an affiliate; it is in no program until it is added to one."""
+        affiliate = create_affiliate(
             self.account,
-            application=application_of(self.said),
-            secret=self.secret,
+            data=build_person_data(self.validated_body),
+            password=self.password,
             at=self.at,
         )
         rows = self.account.affiliates.filter(pk=affiliate.pk)
-        row = self.found(rows, AffiliateNotFound)
-        return self.answer(new_affiliate_shape(row, self.secret.made))
+        row = self.get_row(rows, AffiliateNotFound)
+        return self.render_response(
+            represent_created_affiliate(row, self.password.generated)
+        )
 
     def retrieve(self, request, affiliate_id):
-        """One affiliate."""
-        return self.shown(affiliate_id)
+        """Retrieve an affiliate."""
+        return self.render_affiliate(affiliate_id)
 
     def partial_update(self, request, affiliate_id):
-        """Change what is sent of an affiliate; company and address as a whole."""
-        affiliate_named(self.account, affiliate_id)
-        changes = changes_of(self.read())
-        change_affiliate(
+        """Update an affiliate; company and address are replaced as a whole."""
+        get_affiliate(self.account, affiliate_id)
+        changes = build_affiliate_changes(self.validate_body())
+        update_affiliate(
             self.account, affiliate_id=affiliate_id, changes=changes, at=self.at
         )
-        return self.shown(affiliate_id)
+        return self.render_affiliate(affiliate_id)
 
     def destroy(self, request, affiliate_id):
-        """Remove an affiliate: it earns no more, what it earned stays."""
-        remove_affiliate(self.account, affiliate_id=affiliate_id, at=self.at)
-        return self.nothing()
+        """Delete an affiliate; its commissions and balances remain."""
+        delete_affiliate(self.account, affiliate_id=affiliate_id, at=self.at)
+        return self.render_no_content()
 
     def list_custom_fields(self, request):
-        """What the account asks its affiliates besides, in the order of definition."""
-        return self.page(
-            custom_field_shape, self.account.field_definitions.as_defined()
+        """List the custom fields of affiliates, in the order of definition."""
+        return self.list_page(
+            represent_custom_field, self.account.field_definitions.in_definition_order()
         )
 
-    def shown(self, affiliate_id):
-        rows = self.account.affiliates.present().filter(slug=affiliate_id)
-        return self.answer(affiliate_shape(self.found(rows, AffiliateNotFound)))
+    def render_affiliate(self, affiliate_id):
+        rows = self.account.affiliates.not_deleted().filter(slug=affiliate_id)
+        return self.render_response(
+            represent_affiliate(self.get_row(rows, AffiliateNotFound))
+        )

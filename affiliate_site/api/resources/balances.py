@@ -1,43 +1,50 @@
-"""Balances: of all affiliates, and of one."""
+"""Balances of all affiliates and of one affiliate."""
 
 from rest_framework import serializers
 
-from accounts.services.usage import Rate
-from affiliate_site.api.fields import Amount
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import ExactAmountField
 from affiliate_site.api.viewsets import TenantViewSet
-from payouts.services.ledger import balances_of
+from payouts.services.ledger import get_payable_balances_by_slug
 from tracking.models.affiliates import Affiliate
-from tracking.services.affiliates import affiliate_named
+from tracking.services.affiliates import get_affiliate
 
-BY_CURRENCY = {"type": "object", "additionalProperties": {"type": "number"}}
+BALANCES_SCHEMA = {"type": "object", "additionalProperties": {"type": "number"}}
 
 
-class BalancesShape(serializers.Serializer):
-    """What one affiliate is owed, per currency."""
+class AffiliateBalancesSerializer(serializers.Serializer):
+    """The balances of an affiliate by currency."""
 
     affiliate_id = serializers.CharField()
-    balances = serializers.DictField(child=Amount())
+    balances = serializers.DictField(child=ExactAmountField())
 
 
-def balances_shape(affiliate_id: str, balances: dict) -> dict:
-    """An affiliate's id, and currency → amount."""
+def represent_affiliate_balances(affiliate_id: str, balances: dict) -> dict:
+    """Represent the balances of an affiliate."""
     return {"affiliate_id": affiliate_id, "balances": balances}
 
 
 class BalanceViewSet(TenantViewSet):
-    """Spec: balances. The one list that is whole."""
+    """Balances (docs/api-contract.md, section 2.9); the list is not paginated."""
 
-    thing = Affiliate
-    rates = {"list": Rate(10, minutes=1), "retrieve": Rate(1500, minutes=5)}
-    answers = {"list": BalancesShape(many=True), "retrieve": BY_CURRENCY}
+    permission_model = Affiliate
+    throttle_rate = {
+        "list": RateLimit(10, minutes=1),
+        "retrieve": RateLimit(1500, minutes=5),
+    }
+    filterset_class = pagination_class = None
+    response_serializer_class = AffiliateBalancesSerializer
+    response_serializers = {"retrieve": BALANCES_SCHEMA}
 
     def list(self, request):
-        """Every affiliate with a balance other than 0, removed ones included."""
-        owed = balances_of(self.account)
-        return self.answer([balances_shape(slug, owed[slug]) for slug in owed])
+        """List affiliates with a balance other than 0, including deleted ones."""
+        balances = get_payable_balances_by_slug(self.account)
+        return self.render_response(
+            [represent_affiliate_balances(*item) for item in balances.items()]
+        )
 
     def retrieve(self, request, affiliate_id):
-        """What one affiliate is owed: currency → amount; noughts are left out."""
-        affiliate = affiliate_named(self.account, affiliate_id)
-        owed = balances_of(self.account, affiliate.pk)
-        return self.answer(owed.get(affiliate.slug, {}))
+        """Retrieve the balances of an affiliate by currency, without zero balances."""
+        affiliate = get_affiliate(self.account, affiliate_id)
+        balances = get_payable_balances_by_slug(self.account, affiliate.pk)
+        return self.render_response(balances.get(affiliate.slug, {}))

@@ -1,22 +1,27 @@
 """Clicks: `/clicks/`."""
 
-from accounts.services.usage import Rate
-from affiliate_site.api.clues import (
-    Clue,
-    Hearsay,
-    UserAgent,
-    clues_of,
-    demand,
-    is_missing,
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.filters import (
+    BaseFilterSet,
+    DateFromFilter,
+    DateToFilter,
+    TextFilter,
 )
-from affiliate_site.api.filters import From, ListFilter, Until, Words
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.maps import MetaData
-from affiliate_site.api.shapes.visitors import (
-    ClickIdShape,
-    ClickShape,
-    click_id_shape,
-    click_shape,
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.map_fields import MetaDataField
+from affiliate_site.api.representations.tracking import (
+    ClickSerializer,
+    CreatedClickSerializer,
+    represent_click,
+    represent_created_click,
+)
+from affiliate_site.api.tracking_fields import (
+    LenientTextField,
+    TrackingParameterField,
+    UserAgentField,
+    build_tracking_parameters,
+    is_missing,
+    require_parameters,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import ClickNotFound
@@ -24,26 +29,26 @@ from tracking.models.clicks import Click
 from tracking.services.clicks import Visit, record_click
 
 
-class ClickInput(Input):
-    """A visit through a link."""
+class ClickInputSerializer(InputSerializer):
+    """A visit by a referral link."""
 
-    referral_code = Clue()
-    asset_id = Clue()
-    source_id = Clue()
-    referrer = Hearsay()
-    landing_page = Hearsay()
-    user_agent = UserAgent()
-    ip = Hearsay()
-    meta_data = MetaData(required=False)
+    referral_code = TrackingParameterField()
+    asset_id = TrackingParameterField()
+    source_id = TrackingParameterField()
+    referrer = LenientTextField()
+    landing_page = LenientTextField()
+    user_agent = UserAgentField()
+    ip = LenientTextField()
+    meta_data = MetaDataField(required=False)
 
 
-class ClickFilter(ListFilter):
-    """`meta_data[key]` alone: has this key; with `meta_data[value]`: equals."""
+class ClickFilterSet(BaseFilterSet):
+    """Filters of clicks; `meta_data[key]` alone selects clicks that have the key."""
 
-    program_id = Words(field_name="program__slug")
-    affiliate_id = Words(field_name="affiliate__slug")
-    date_from = From(field_name="created_at")
-    date_to = Until(field_name="created_at")
+    program_id = TextFilter(field_name="program__slug")
+    affiliate_id = TextFilter(field_name="affiliate__slug")
+    date_from = DateFromFilter(field_name="created_at")
+    date_to = DateToFilter(field_name="created_at")
 
     def filter_queryset(self, rows):
         rows = super().filter_queryset(rows)
@@ -53,50 +58,54 @@ class ClickFilter(ListFilter):
 
 
 for name in ("meta_data[key]", "meta_data[value]"):
-    ClickFilter.base_filters[name] = Words(method=lambda rows, name, value: rows)
+    ClickFilterSet.base_filters[name] = TextFilter(
+        method=lambda rows, name, value: rows
+    )
 
 
 class ClickViewSet(TenantViewSet):
-    """Spec: Clicks."""
+    """Clicks (docs/api-contract.md, section 2.8)."""
 
-    thing = Click
-    rates = {"list": Rate(900, minutes=1), "retrieve": Rate(100, minutes=1)}
-    features = {"list": "clicks", "retrieve": "clicks"}
-    tracks = ("create",)
-    reads = {"create": ClickInput}
-    filters = {"list": ClickFilter}
-    answers = {
-        "list": ClickShape(many=True),
-        "create": ClickIdShape,
-        "retrieve": ClickShape,
+    permission_model = Click
+    throttle_rate = {
+        "list": RateLimit(900, minutes=1),
+        "retrieve": RateLimit(100, minutes=1),
     }
+    plan_features = {"list": "clicks", "retrieve": "clicks"}
+    tracking_actions = ("create",)
+    serializer_classes = {"create": ClickInputSerializer}
+    filterset_class = ClickFilterSet
+    response_serializer_class = ClickSerializer
+    response_serializers = {"create": CreatedClickSerializer}
 
     def list(self, request):
-        """The account's clicks, newest first."""
-        return self.page(click_shape, self.account.clicks.newest_first())
+        """List clicks, newest first."""
+        return self.list_page(represent_click, self.account.clicks.newest_first())
 
     def create(self, request):
-        """Record a visit; every call makes a new click."""
+        """Create a click; every call creates a new one."""
         if is_missing(self.body.get("referral_code")):
-            demand(self.body, "asset_id", "source_id")
-        click = record_click(self.account, visit=visit_of(self.read()), at=self.at)
-        return self.answer(click_id_shape(click))
+            require_parameters(self.body, "asset_id", "source_id")
+        click = record_click(
+            self.account, visit=build_visit(self.validate_body()), at=self.at
+        )
+        return self.render_response(represent_created_click(click))
 
     def retrieve(self, request, click_id):
-        """One click."""
-        rows = self.account.clicks.with_id(click_id)
-        return self.answer(click_shape(self.found(rows, ClickNotFound)))
+        """Retrieve a click."""
+        rows = self.account.clicks.with_public_id(click_id)
+        return self.render_response(represent_click(self.get_row(rows, ClickNotFound)))
 
 
-def visit_of(said: dict) -> Visit:
-    """What was read, as the service takes it; a blank code counts as not sent."""
-    if is_missing(said.get("referral_code")):
-        said.pop("referral_code", None)
+def build_visit(data: dict) -> Visit:
+    """Build the service's input; a blank referral code counts as not sent."""
+    if is_missing(data.get("referral_code")):
+        data.pop("referral_code", None)
     return Visit(
-        clues=clues_of(said),
-        referrer=said.get("referrer"),
-        landing_page=said.get("landing_page"),
-        user_agent=said.get("user_agent"),
-        ip=said.get("ip"),
-        meta_data=said.get("meta_data", {}),
+        parameters=build_tracking_parameters(data),
+        referrer=data.get("referrer"),
+        landing_page=data.get("landing_page"),
+        user_agent=data.get("user_agent"),
+        ip=data.get("ip"),
+        meta_data=data.get("meta_data", {}),
     )

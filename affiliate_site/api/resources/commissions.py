@@ -2,36 +2,57 @@
 
 from functools import partial
 
-from accounts.services.usage import Rate
-from affiliate_site.api.fields import Flag, KnownAmount, Text, row_number
-from affiliate_site.api.filters import Choice, ListFilter, Switch, Words
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.shapes.sales import CommissionShape, commission_shape
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import (
+    CurrencyAmountField,
+    StrictBooleanField,
+    TextField,
+    parse_integer_id,
+)
+from affiliate_site.api.filters import (
+    BaseFilterSet,
+    BooleanFilter,
+    ChoiceFilter,
+    TextFilter,
+)
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.representations.conversions import (
+    CommissionSerializer,
+    represent_commission,
+)
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import CommissionNotFound
-from payouts.models.commissions import Commission, Status
-from payouts.services.commissions import approve, commission_numbered, disapprove
-from payouts.services.revising import change_commission
+from payouts.models.commissions import Commission, CommissionStatus
+from payouts.services.commissions import (
+    approve_commission,
+    disapprove_commission,
+    get_commission,
+)
+from payouts.services.conversion_updates import update_commission
 
-STATUS_OF = {True: Status.APPROVED, False: Status.DISAPPROVED, None: Status.PENDING}
+STATUS_BY_APPROVAL = {
+    True: CommissionStatus.APPROVED,
+    False: CommissionStatus.DISAPPROVED,
+    None: CommissionStatus.PENDING,
+}
 
 
-class CommissionChange(Input):
-    """What may change about a commission; `approved: null` puts it back to pending."""
+class CommissionUpdateSerializer(InputSerializer):
+    """Changes of a commission; `approved: null` makes it pending."""
 
-    amount = KnownAmount(required=False)
-    conversion_sub_amount = KnownAmount(required=False)
-    comment = Text(required=False, allow_null=True, max_length=1000)
-    approved = Flag(required=False, allow_null=True)
+    amount = CurrencyAmountField(required=False)
+    conversion_sub_amount = CurrencyAmountField(required=False)
+    comment = TextField(required=False, allow_null=True, max_length=1000)
+    approved = StrictBooleanField(required=False, allow_null=True)
 
 
-class CommissionFilter(ListFilter):
-    """`approved` is read when `status` is absent."""
+class CommissionFilterSet(BaseFilterSet):
+    """Filters of commissions; `approved` is ignored if `status` is sent."""
 
-    affiliate_id = Words(field_name="affiliate__slug")
-    status = Choice(choices=Status.values, field_name="status")
-    paid = Switch(method="by_payment")
-    approved = Switch(method="by_approval")
+    affiliate_id = TextFilter(field_name="affiliate__slug")
+    status = ChoiceFilter(choices=CommissionStatus.values, field_name="status")
+    paid = BooleanFilter(method="filter_by_paid")
+    approved = BooleanFilter(method="filter_by_approval")
 
     def __init__(self, data, **kwargs):
         if data.get("status"):
@@ -39,80 +60,74 @@ class CommissionFilter(ListFilter):
             data.pop("approved", None)
         super().__init__(data, **kwargs)
 
-    def by_payment(self, rows, name, value):
+    def filter_by_paid(self, rows, name, value):
         return rows.filter(payment__isnull=not value)
 
-    def by_approval(self, rows, name, value):
-        return rows.filter(status=Status.APPROVED if value else Status.DISAPPROVED)
+    def filter_by_approval(self, rows, name, value):
+        return rows.filter(
+            status=CommissionStatus.APPROVED if value else CommissionStatus.DISAPPROVED
+        )
 
 
 class CommissionViewSet(TenantViewSet):
-    """Contract 2.3."""
+    """Commissions (docs/api-contract.md, section 2.3)."""
 
-    thing = Commission
-    rates = {"list": Rate(1500, minutes=5)}
-    reads = {"partial_update": CommissionChange}
-    filters = {"list": CommissionFilter}
-    conflicts = ("partial_update", "approve", "disapprove")
-    answers = {
-        "list": CommissionShape(many=True),
-        "retrieve": CommissionShape,
-        "partial_update": CommissionShape,
-        "approve": CommissionShape,
-        "disapprove": CommissionShape,
-    }
+    permission_model = Commission
+    throttle_rate = {"list": RateLimit(1500, minutes=5)}
+    serializer_classes = {"partial_update": CommissionUpdateSerializer}
+    filterset_class = CommissionFilterSet
+    conflict_actions = ("partial_update", "approve", "disapprove")
+    response_serializer_class = CommissionSerializer
 
     def list(self, request):
-        """The account's commissions, newest first."""
-        rows = self.account.commissions.present()
-        return self.page(self.shape, rows.newest_first())
+        """List commissions, newest first."""
+        rows = self.account.commissions.not_deleted()
+        return self.list_page(self.represent, rows.newest_first())
 
     def retrieve(self, request, commission_id):
-        """One commission."""
-        return self.shown(row_number(commission_id))
+        """Retrieve a commission."""
+        return self.render_commission(parse_integer_id(commission_id))
 
     def partial_update(self, request, commission_id):
-        """Change amounts, comment or approval of a commission, all or nothing."""
-        number = row_number(commission_id)
-        currency = commission_numbered(self.account, number).currency
-        changes = changes_of(self.read(currency=currency))
-        change_commission(
-            self.account, commission_id=number, changes=changes, at=self.at
-        )
-        return self.shown(number)
+        """Update amounts, comment or approval of a commission."""
+        pk = parse_integer_id(commission_id)
+        currency = get_commission(self.account, pk).currency
+        changes = build_commission_changes(self.validate_body(currency=currency))
+        update_commission(self.account, commission_id=pk, changes=changes, at=self.at)
+        return self.render_commission(pk)
 
     def approve(self, request, commission_id):
-        """Approve a commission and owe its amount to the affiliate."""
-        number = row_number(commission_id)
-        done = approve(self.account, commission_id=number, at=self.at)
-        return self.shown(number, done)
+        """Approve a commission; its amount becomes payable."""
+        pk = parse_integer_id(commission_id)
+        commission = approve_commission(self.account, commission_id=pk, at=self.at)
+        return self.render_commission(pk, commission)
 
     def disapprove(self, request, commission_id):
-        """Owe a commission's amount no more."""
-        number = row_number(commission_id)
-        done = disapprove(self.account, commission_id=number, at=self.at)
-        return self.shown(number, done)
+        """Disapprove a commission; its amount is no longer payable."""
+        pk = parse_integer_id(commission_id)
+        commission = disapprove_commission(self.account, commission_id=pk, at=self.at)
+        return self.render_commission(pk, commission)
 
     @property
-    def shape(self):
-        return partial(commission_shape, account=self.account)
+    def represent(self):
+        return partial(represent_commission, account=self.account)
 
-    def shown(self, number, decided=None):
-        rows = self.account.commissions.present().filter(pk=number)
-        done = (
-            {"status": decided.status, "finalized_at": decided.finalized_at}
-            if decided
+    def render_commission(self, pk, changed=None):
+        rows = self.account.commissions.not_deleted().filter(pk=pk)
+        changes = (
+            {"status": changed.status, "finalized_at": changed.finalized_at}
+            if changed
             else {}
         )
-        row = self.found(rows, CommissionNotFound, **done)
-        return self.answer(self.shape(row))
+        row = self.get_row(rows, CommissionNotFound, **changes)
+        return self.render_response(self.represent(row))
 
 
-def changes_of(said: dict) -> dict:
-    """What was read, as the service takes it."""
-    changes = dict(said)
+def build_commission_changes(data: dict) -> dict:
+    """Map validated changes to columns."""
+    changes = dict(data)
     if "approved" in changes:
-        changes["status"] = STATUS_OF[changes.pop("approved")]
+        changes["status"] = STATUS_BY_APPROVAL[changes.pop("approved")]
     if "conversion_sub_amount" in changes:
         changes["sub_amount"] = changes.pop("conversion_sub_amount")
     return changes

@@ -1,200 +1,227 @@
-"""Conversions: `/conversions/`, and the commissions added to one."""
+"""Conversions: `/conversions/` and the commissions added to one."""
 
-from accounts.services.usage import Rate
-from affiliate_site.api.attempts import Attempts
-from affiliate_site.api.clues import (
-    TrackingQuery,
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.conversion_attempts import ConversionAttemptMixin
+from affiliate_site.api.conversion_serializers import (
+    MAX_LINE_ITEMS,
+    ConversionInputSerializer,
+    build_conversion_data,
 )
 from affiliate_site.api.fields import (
-    KnownAmount,
-    Lookup,
-    QueryFlag,
-    Text,
+    CurrencyAmountField,
+    QueryBooleanField,
+    TextField,
+    TrimmedTextField,
     is_blank,
-    row_number,
+    parse_integer_id,
 )
-from affiliate_site.api.filters import From, ListFilter, Switch, Until, Words
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.maps import MetaData
-from affiliate_site.api.sales import MOST_PARTS, SaleInput, sale_of
-from affiliate_site.api.shapes.sales import (
-    CommissionShape,
-    ConversionShape,
-    commission_shape,
-    conversion_shapes,
+from affiliate_site.api.filters import (
+    BaseFilterSet,
+    BooleanFilter,
+    DateFromFilter,
+    DateToFilter,
+    TextFilter,
 )
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.map_fields import MetaDataField
+from affiliate_site.api.representations.conversions import (
+    CommissionSerializer,
+    ConversionSerializer,
+    represent_commission,
+    represent_conversions,
+)
+from affiliate_site.api.tracking_fields import TrackingQuerySerializer
 from affiliate_site.api.viewsets import TenantViewSet
-from payouts.models.commissions import Commission, Status
-from payouts.services.rates import Item
-from payouts.services.recording import record_conversion
-from payouts.services.revising import (
+from payouts.models.commissions import Commission, CommissionStatus
+from payouts.services.calculation_input import LineItemData
+from payouts.services.conversion_creation import create_conversion
+from payouts.services.conversion_updates import (
     add_commissions,
-    change_conversion,
-    currency_of,
-    remove_conversion,
+    delete_conversion,
+    get_conversion_currency,
+    update_conversion,
 )
 from tracking.errors import ConversionNotFound
-from tracking.models.conversions import Conversion, Origin
+from tracking.models.conversions import Conversion, ConversionOrigin
 
 
-class ConversionChange(Input):
-    """What may change about a sale; a blank `external_id` counts as not sent."""
+class ConversionUpdateSerializer(InputSerializer):
+    """Changes of a conversion; a blank `external_id` counts as not sent."""
 
-    amount = KnownAmount(required=False)
-    external_id = Text(required=False)
-    meta_data = MetaData(required=False)
-
-
-class ChangeQuery(Input):
-    """Do the commissions follow the amount?"""
-
-    recalculate_commissions = QueryFlag(required=False)
+    amount = CurrencyAmountField(required=False)
+    external_id = TextField(required=False)
+    meta_data = MetaDataField(required=False)
 
 
-class AddedInput(Input):
-    """One more commission for a sale."""
+class ConversionUpdateQuerySerializer(InputSerializer):
+    """The query parameters of an update."""
 
-    conversion_sub_amount = KnownAmount()
-    commission_type = Lookup(required=False)
-    comment = Text(required=False, max_length=1000)
+    recalculate_commissions = QueryBooleanField(required=False)
 
 
-class ConversionFilter(ListFilter):
-    """All of them narrow together."""
+class CommissionInputSerializer(InputSerializer):
+    """An additional commission of a conversion."""
 
-    program_id = Words(field_name="program__slug")
-    external_id = Words(field_name="external_id")
-    affiliate_id = Words(field_name="affiliate__slug")
-    customer_id = Words(method="by_customer")
-    pending = Switch(method="by_pending")
-    date_from = From(field_name="created_at")
-    date_to = Until(field_name="created_at")
+    max_items = MAX_LINE_ITEMS
 
-    def by_customer(self, rows, name, value):
-        return rows.filter(customer__customer_id=value, customer__removed_at=None)
+    conversion_sub_amount = CurrencyAmountField()
+    commission_type = TrimmedTextField(required=False)
+    comment = TextField(required=False, max_length=1000)
 
-    def by_pending(self, rows, name, value):
+
+class ConversionFilterSet(BaseFilterSet):
+    """Filters of conversions."""
+
+    program_id = TextFilter(field_name="program__slug")
+    external_id = TextFilter(field_name="external_id")
+    affiliate_id = TextFilter(field_name="affiliate__slug")
+    customer_id = TextFilter(method="filter_by_customer")
+    pending = BooleanFilter(method="filter_by_pending")
+    date_from = DateFromFilter(field_name="created_at")
+    date_to = DateToFilter(field_name="created_at")
+
+    def filter_by_customer(self, rows, name, value):
+        return rows.filter(customer__customer_id=value, customer__deleted_at=None)
+
+    def filter_by_pending(self, rows, name, value):
         if not value:
             return rows
-        waiting = self.account.commissions.present().filter(
-            status=Status.PENDING, conversion__isnull=False
+        pending = self.account.commissions.not_deleted().filter(
+            status=CommissionStatus.PENDING, conversion__isnull=False
         )
-        return rows.filter(pk__in=waiting.values("conversion"))
+        return rows.filter(pk__in=pending.values("conversion"))
 
 
-class ConversionViewSet(Attempts, TenantViewSet):
-    """Spec: Conversions."""
+class BaseConversionViewSet(ConversionAttemptMixin, TenantViewSet):
+    """Base class of the conversion view sets of the API and of postbacks."""
 
-    thing = Conversion
-    source = Origin.API
-    rates = {"list": Rate(900, minutes=1), "retrieve": Rate(1500, minutes=5)}
-    tracks: tuple = ("create",)
-    reads = {"create": SaleInput, "partial_update": ConversionChange}
-    query = {"create": TrackingQuery, "partial_update": ChangeQuery}
-    filters = {"list": ConversionFilter}
-    conflicts: tuple = ("destroy",)
-    answers = {
-        "list": ConversionShape(many=True),
-        "create": ConversionShape,
-        "retrieve": ConversionShape,
-        "partial_update": ConversionShape,
-        "destroy": None,
+    permission_model = Conversion
+    response_serializer_class = ConversionSerializer
+
+    def render_conversion(self, pk):
+        rows = self.account.conversions.not_deleted().filter(pk=pk)
+        row = self.get_row(rows, ConversionNotFound)
+        return self.render_response(self.represent_all([row])[0])
+
+    def represent_all(self, rows):
+        return represent_conversions(rows, self.account)
+
+
+class ConversionViewSet(BaseConversionViewSet):
+    """Conversions (docs/api-contract.md, section 2.2)."""
+
+    origin = ConversionOrigin.API
+    throttle_rate = {
+        "list": RateLimit(900, minutes=1),
+        "retrieve": RateLimit(1500, minutes=5),
     }
+    tracking_actions = ("create",)
+    serializer_classes = {
+        "create": ConversionInputSerializer,
+        "partial_update": ConversionUpdateSerializer,
+    }
+    query_serializer_classes = {
+        "create": TrackingQuerySerializer,
+        "partial_update": ConversionUpdateQuerySerializer,
+    }
+    filterset_class = ConversionFilterSet
+    conflict_actions = ("destroy",)
 
     def list(self, request):
-        """The account's conversions, newest first."""
-        return self.page_of_all(
-            self.shapes, self.account.conversions.present().newest_first()
+        """List conversions, newest first."""
+        return self.list_page_of_rows(
+            self.represent_all, self.account.conversions.not_deleted().newest_first()
         )
 
     def create(self, request):
-        """Record a sale and everything that follows from it, or nothing at all."""
-        external_id = self.admit_sale()
-        said, asked = self.read_with_query()
-        conversion = record_conversion(
-            self.account, sale=sale_of(said, asked, external_id), at=self.at
-        )
-        self.forget_failure()
-        return self.shown(conversion.pk)
-
-    def retrieve(self, request, conversion_id):
-        """One conversion."""
-        return self.shown(row_number(conversion_id))
-
-    def partial_update(self, request, conversion_id):
-        """Change a sale; its commissions follow the amount where that is asked for."""
-        number = row_number(conversion_id)
-        currency = currency_of(self.account, number)
-        said, asked = self.read_with_query(currency=currency)
-        change_conversion(
+        """Create a conversion with its commissions."""
+        attempt = self.start_attempt()
+        body, query = self.validate_body_and_query()
+        conversion = create_conversion(
             self.account,
-            conversion_id=number,
-            changes=changes_of(said),
-            recalculate=asked.get("recalculate_commissions", False),
+            data=build_conversion_data(body, query, attempt.external_id),
             at=self.at,
         )
-        return self.shown(number)
+        attempt.succeed()
+        return self.render_conversion(conversion.pk)
+
+    def retrieve(self, request, conversion_id):
+        """Retrieve a conversion."""
+        return self.render_conversion(parse_integer_id(conversion_id))
+
+    def partial_update(self, request, conversion_id):
+        """Update a conversion; commissions are recalculated on request."""
+        pk = parse_integer_id(conversion_id)
+        currency = get_conversion_currency(self.account, pk)
+        body, query = self.validate_body_and_query(currency=currency)
+        update_conversion(
+            self.account,
+            conversion_id=pk,
+            changes=build_conversion_changes(body),
+            should_recalculate=query.get("recalculate_commissions", False),
+            at=self.at,
+        )
+        return self.render_conversion(pk)
 
     def destroy(self, request, conversion_id):
-        """Take a sale and its commissions back for good."""
-        number = row_number(conversion_id)
-        remove_conversion(self.account, conversion_id=number, at=self.at)
-        return self.nothing()
-
-    def shown(self, number):
-        rows = self.account.conversions.present().filter(pk=number)
-        row = self.found(rows, ConversionNotFound)
-        return self.answer(self.shapes([row])[0])
-
-    def shapes(self, rows):
-        return conversion_shapes(rows, self.account)
+        """Delete a conversion and its commissions."""
+        pk = parse_integer_id(conversion_id)
+        delete_conversion(self.account, conversion_id=pk, at=self.at)
+        return self.render_no_content()
 
 
 class AddedCommissionViewSet(TenantViewSet):
-    """Contract 2.2.8."""
+    """Additional commissions (docs/api-contract.md, section 2.2.8)."""
 
-    thing = Commission
-    reads = {"create": AddedInput}
-    arrays = {"create": MOST_PARTS}
-    conflicts = ("create",)
-    answers = {"create": CommissionShape(many=True)}
+    permission_model = Commission
+    serializer_classes = {"create": CommissionInputSerializer}
+    conflict_actions = ("create",)
+    response_serializer_class = CommissionSerializer
+    response_serializers = {"create": CommissionSerializer(many=True)}
 
     def create(self, request, conversion_id):
-        """Book extra rewards for a sale; its own amount stays."""
-        number = row_number(conversion_id)
-        currency = currency_of(self.account, number)
-        said = self.read_each(currency=currency)
-        made = add_commissions(
+        """Add commissions to a conversion; its amount does not change."""
+        pk = parse_integer_id(conversion_id)
+        currency = get_conversion_currency(self.account, pk)
+        items = self.validate_body_items(currency=currency)
+        added = add_commissions(
             self.account,
-            conversion_id=number,
-            items=added_items(said, of_array=isinstance(self.body, list)),
+            conversion_id=pk,
+            line_items=build_added_line_items(
+                items, is_array=isinstance(self.body, list)
+            ),
             at=self.at,
         )
-        rows = self.account.commissions.filter(pk__in=[it.pk for it in made])
-        shown = rows.order_by("id").as_shown()
-        return self.answer([commission_shape(row, self.account) for row in shown])
+        pks = [commission.pk for commission in added]
+        rows = self.account.commissions.filter(pk__in=pks).order_by("id")
+        return self.render_response(
+            [
+                represent_commission(row, self.account)
+                for row in rows.for_representation()
+            ]
+        )
 
 
-def changes_of(said: dict) -> dict:
-    """What was read, as the service takes it."""
-    external_id = said.get("external_id")
+def build_conversion_changes(data: dict) -> dict:
+    """Return the changed values; a blank `external_id` is left out."""
+    external_id = data.get("external_id")
     return {
         name: value
-        for name, value in said.items()
+        for name, value in data.items()
         if name != "external_id" or not is_blank(external_id)
     }
 
 
-def added_items(said: list[dict], *, of_array: bool) -> list[Item]:
-    """What was read, as the service takes it."""
+def build_added_line_items(items: list[dict], *, is_array: bool) -> list[LineItemData]:
+    """Build the service's input from validated data."""
     return [
-        Item(
-            part["conversion_sub_amount"],
-            part.get("commission_type"),
-            part.get("comment"),
-            amount_path=f"{place}conversion_sub_amount",
-            type_path=f"{place}commission_type",
+        LineItemData(
+            item["conversion_sub_amount"],
+            item.get("commission_type"),
+            item.get("comment"),
+            amount_path=f"{prefix}conversion_sub_amount",
+            type_path=f"{prefix}commission_type",
         )
-        for number, part in enumerate(said)
-        for place in (f"[{number}]." if of_array else "",)
+        for index, item in enumerate(items)
+        for prefix in (f"[{index}]." if is_array else "",)
     ]

@@ -1,153 +1,168 @@
 """Customers: `/customers/`."""
 
-from accounts.services.usage import Rate
-from affiliate_site.api.clues import (
-    ALIASES,
-    Clue,
-    Hearsay,
-    TrackingQuery,
-    UserAgent,
-    clues_of,
-    demand,
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import TextField, TrimmedTextField
+from affiliate_site.api.filters import (
+    BaseFilterSet,
+    DateFromFilter,
+    DateToFilter,
+    TextFilter,
 )
-from affiliate_site.api.fields import Lookup, Text
-from affiliate_site.api.filters import From, ListFilter, Until, Words
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.maps import MetaData
-from affiliate_site.api.shapes.visitors import CustomerShape, customer_shape
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.map_fields import MetaDataField
+from affiliate_site.api.representations.tracking import (
+    CustomerSerializer,
+    represent_customer,
+)
+from affiliate_site.api.tracking_fields import (
+    TRACKING_ALIASES,
+    LenientTextField,
+    TrackingParameterField,
+    TrackingQuerySerializer,
+    UserAgentField,
+    build_tracking_parameters,
+    require_parameters,
+)
 from affiliate_site.api.viewsets import TenantViewSet
-from tracking.attribution import REGISTERING, Order
+from tracking.attribution import REST_CUSTOMER_ORDER, CandidateOrder
 from tracking.errors import CustomerNotFound
-from tracking.models.customers import INITIAL, Customer
+from tracking.models.customers import INITIAL_CUSTOMER_STATUSES, Customer
 from tracking.services.customers import (
-    Registration,
-    cancel,
-    customer_named,
-    register,
-    remove,
-    rename,
-    restore,
+    CustomerData,
+    cancel_customer,
+    create_customer,
+    delete_customer,
+    get_customer,
+    uncancel_customer,
+    update_customer,
 )
 
 
-class CustomerInput(Input):
-    """A customer of the caller's, and who brought it."""
+class CustomerInputSerializer(InputSerializer):
+    """A new customer and its tracking parameters."""
 
-    aliases = ALIASES
+    aliases = TRACKING_ALIASES
 
-    customer_id = Text()
-    coupon = Clue()
-    referral_code = Clue()
-    click_id = Clue()
-    tracking_id = Clue()
-    asset_id = Clue()
-    source_id = Clue()
-    status = Lookup(required=False, form={"enum": list(INITIAL)})
-    meta_data = MetaData(required=False)
-    user_agent = UserAgent()
-    ip = Hearsay()
-    program_group = Clue()
-
-
-class CustomerChange(Input):
-    """What may change about a customer."""
-
-    customer_id = Text(required=False, filled=True)
-    meta_data = MetaData(required=False)
+    customer_id = TextField()
+    coupon = TrackingParameterField()
+    referral_code = TrackingParameterField()
+    click_id = TrackingParameterField()
+    tracking_id = TrackingParameterField()
+    asset_id = TrackingParameterField()
+    source_id = TrackingParameterField()
+    status = TrimmedTextField(
+        required=False, schema_extra={"enum": list(INITIAL_CUSTOMER_STATUSES)}
+    )
+    meta_data = MetaDataField(required=False)
+    user_agent = UserAgentField()
+    ip = LenientTextField()
+    program_group = TrackingParameterField()
 
 
-class CustomerFilter(ListFilter):
-    """All of them narrow together."""
+class CustomerUpdateSerializer(InputSerializer):
+    """Changes of a customer."""
 
-    program_id = Words(field_name="program__slug")
-    customer_id = Words(field_name="customer_id")
-    affiliate_id = Words(field_name="affiliate__slug")
-    date_from = From(field_name="created_at")
-    date_to = Until(field_name="created_at")
+    customer_id = TextField(required=False, reject_blank=True)
+    meta_data = MetaDataField(required=False)
 
 
-class CustomerViewSet(TenantViewSet):
-    """Spec: Customers."""
+class CustomerFilterSet(BaseFilterSet):
+    """Filters of customers."""
 
-    thing = Customer
-    rates = {"list": Rate(1500, minutes=5), "retrieve": Rate(1500, minutes=5)}
-    tracks: tuple = ("create",)
-    reads = {"create": CustomerInput, "partial_update": CustomerChange}
-    query = {"create": TrackingQuery}
-    filters = {"list": CustomerFilter}
-    answers = {
-        "list": CustomerShape(many=True),
-        "create": CustomerShape,
-        "retrieve": CustomerShape,
-        "partial_update": CustomerShape,
-        "destroy": None,
-        "restore": CustomerShape,
-        "cancel": CustomerShape,
+    program_id = TextFilter(field_name="program__slug")
+    customer_id = TextFilter(field_name="customer_id")
+    affiliate_id = TextFilter(field_name="affiliate__slug")
+    date_from = DateFromFilter(field_name="created_at")
+    date_to = DateToFilter(field_name="created_at")
+
+
+class BaseCustomerViewSet(TenantViewSet):
+    """Base class of the customer view sets of the API and of postbacks."""
+
+    permission_model = Customer
+    response_serializer_class = CustomerSerializer
+
+    def render_customer(self, customer_id):
+        rows = self.account.customers.not_deleted().filter(public_id=customer_id)
+        return self.render_response(
+            represent_customer(self.get_row(rows, CustomerNotFound))
+        )
+
+
+class CustomerViewSet(BaseCustomerViewSet):
+    """Customers (docs/api-contract.md, section 2.1)."""
+
+    throttle_rate = {
+        "list": RateLimit(1500, minutes=5),
+        "retrieve": RateLimit(1500, minutes=5),
     }
+    tracking_actions = ("create",)
+    serializer_classes = {
+        "create": CustomerInputSerializer,
+        "partial_update": CustomerUpdateSerializer,
+    }
+    query_serializer_classes = {"create": TrackingQuerySerializer}
+    filterset_class = CustomerFilterSet
 
     def list(self, request):
-        """The account's customers, newest first."""
-        return self.page(
-            customer_shape, self.account.customers.present().newest_first()
+        """List customers, newest first."""
+        return self.list_page(
+            represent_customer, self.account.customers.not_deleted().newest_first()
         )
 
     def create(self, request):
-        """Register a customer; it belongs to whom the highest clue names, for ever."""
-        demand(self.body, "customer_id")
-        said, asked = self.read_with_query()
-        customer = register(
-            self.account, registration=registration_of(said, asked), at=self.at
+        """Create a customer and attribute it to an affiliate for its lifetime."""
+        require_parameters(self.body, "customer_id")
+        body, query = self.validate_body_and_query()
+        customer = create_customer(
+            self.account, data=build_customer_data(body, query), at=self.at
         )
-        return self.shown(customer.public_id)
+        return self.render_customer(customer.public_id)
 
     def retrieve(self, request, customer_id):
-        """One customer."""
-        return self.shown(customer_id)
+        """Retrieve a customer."""
+        return self.render_customer(customer_id)
 
     def partial_update(self, request, customer_id):
-        """Change the caller's id, or replace the meta data."""
-        customer = customer_named(self.account, customer_id)
-        said = self.read()
-        rename(
+        """Update the `customer_id` of a customer or replace its meta data."""
+        customer = get_customer(self.account, customer_id)
+        body = self.validate_body()
+        update_customer(
             self.account,
             customer=customer,
-            customer_id=said.get("customer_id"),
-            meta_data=said.get("meta_data"),
+            customer_id=body.get("customer_id"),
+            meta_data=body.get("meta_data"),
             at=self.at,
         )
-        return self.shown(customer_id)
+        return self.render_customer(customer_id)
 
     def destroy(self, request, customer_id):
-        """Remove a customer for good; its conversions stay."""
-        remove(self.account, public_id=customer_id, at=self.at)
-        return self.nothing()
+        """Delete a customer; its conversions remain."""
+        delete_customer(self.account, public_id=customer_id, at=self.at)
+        return self.render_no_content()
 
     def restore(self, request, customer_id):
-        """Un-cancel a customer."""
-        restore(self.account, public_id=customer_id, at=self.at)
-        return self.shown(customer_id)
+        """Restore a canceled customer."""
+        uncancel_customer(self.account, public_id=customer_id, at=self.at)
+        return self.render_customer(customer_id)
 
     def cancel(self, request, customer_id):
-        """Mark a customer canceled; repeatable."""
-        cancel(self.account, public_id=customer_id, at=self.at)
-        return self.shown(customer_id)
-
-    def shown(self, customer_id):
-        rows = self.account.customers.present().filter(public_id=customer_id)
-        return self.answer(customer_shape(self.found(rows, CustomerNotFound)))
+        """Cancel a customer."""
+        cancel_customer(self.account, public_id=customer_id, at=self.at)
+        return self.render_customer(customer_id)
 
 
-def registration_of(
-    said: dict, asked: dict, order: Order = REGISTERING
-) -> Registration:
-    """What was read, as the service takes it."""
-    return Registration(
-        customer_id=said["customer_id"],
-        clues=clues_of(said),
-        status=said.get("status", "new"),
-        meta_data=said.get("meta_data", {}),
-        user_agent=said.get("user_agent"),
-        ip=said.get("ip"),
-        ignore_cookie_age=asked.get("override_max_cookie_time", False),
+def build_customer_data(
+    data: dict, query: dict, order: CandidateOrder = REST_CUSTOMER_ORDER
+) -> CustomerData:
+    """Build the service's input from validated data."""
+    return CustomerData(
+        customer_id=data["customer_id"],
+        parameters=build_tracking_parameters(data),
+        status=data.get("status", "new"),
+        meta_data=data.get("meta_data", {}),
+        user_agent=data.get("user_agent"),
+        ip=data.get("ip"),
+        ignore_cookie_age=query.get("override_max_cookie_time", False),
         order=order,
     )

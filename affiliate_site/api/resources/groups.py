@@ -1,67 +1,70 @@
 """Groups of affiliates: `/affiliate-groups/`."""
 
-from accounts.services.usage import Rate
-from affiliate_site.api.fields import Text
-from affiliate_site.api.filters import ListFilter
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.shapes.people import GroupShape, group_shape
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import TextField
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.representations.affiliates import (
+    AffiliateGroupSerializer,
+    represent_affiliate_group,
+)
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import GroupNotFound
 from tracking.models.affiliates import AffiliateGroup
-from tracking.services.placement import group_named, make_group, rename_group
+from tracking.services.hierarchy import create_group, get_group, update_group
 
 
-class GroupInput(Input):
-    """A group."""
-
-    aliases = {"name": "title"}
-
-    title = Text()
-
-
-class GroupChange(Input):
-    """Another title for a group."""
+class AffiliateGroupInputSerializer(InputSerializer):
+    """A new group."""
 
     aliases = {"name": "title"}
 
-    title = Text(required=False, filled=True)
+    title = TextField()
 
 
-class GroupViewSet(TenantViewSet):
-    """Contract 2.5."""
+class AffiliateGroupUpdateSerializer(InputSerializer):
+    """Changes of a group."""
 
-    thing = AffiliateGroup
-    rates = Rate(300, minutes=15)
-    reads = {"create": GroupInput, "partial_update": GroupChange}
-    filters = {"list": ListFilter}
-    answers = {
-        "list": GroupShape(many=True),
-        "create": GroupShape,
-        "retrieve": GroupShape,
-        "partial_update": GroupShape,
+    aliases = {"name": "title"}
+
+    title = TextField(required=False, reject_blank=True)
+
+
+class AffiliateGroupViewSet(TenantViewSet):
+    """Affiliate groups (docs/api-contract.md, section 2.5)."""
+
+    permission_model = AffiliateGroup
+    throttle_rate = RateLimit(300, minutes=15)
+    serializer_classes = {
+        "create": AffiliateGroupInputSerializer,
+        "partial_update": AffiliateGroupUpdateSerializer,
     }
+    response_serializer_class = AffiliateGroupSerializer
 
     def list(self, request):
-        """The account's groups, newest first."""
-        return self.page(group_shape, self.account.affiliate_groups.newest_first())
+        """List groups, newest first."""
+        return self.list_page(
+            represent_affiliate_group, self.account.affiliate_groups.newest_first()
+        )
 
     def create(self, request):
-        """Make a group; two may have the same title."""
-        title = self.read()["title"]
-        group = make_group(self.account, title=title, at=self.at)
-        return self.shown(group.public_id)
+        """Create a group; titles need not be unique."""
+        title = self.validate_body()["title"]
+        group = create_group(self.account, title=title, at=self.at)
+        return self.render_group(group.public_id)
 
     def retrieve(self, request, group_id):
-        """One group."""
-        return self.shown(group_id)
+        """Retrieve a group."""
+        return self.render_group(group_id)
 
     def partial_update(self, request, group_id):
-        """Give a group another title."""
-        group_named(self.account, group_id)
-        title = self.read().get("title")
-        rename_group(self.account, group_id=group_id, title=title, at=self.at)
-        return self.shown(group_id)
+        """Update the title of a group."""
+        get_group(self.account, group_id)
+        title = self.validate_body().get("title")
+        update_group(self.account, group_id=group_id, title=title, at=self.at)
+        return self.render_group(group_id)
 
-    def shown(self, group_id):
+    def render_group(self, group_id):
         rows = self.account.affiliate_groups.filter(public_id=group_id)
-        return self.answer(group_shape(self.found(rows, GroupNotFound)))
+        return self.render_response(
+            represent_affiliate_group(self.get_row(rows, GroupNotFound))
+        )

@@ -1,13 +1,14 @@
-"""Meta data of customers, conversions and affiliates: the same five routes."""
+"""Meta data of customers, conversions and affiliates."""
 
 from collections.abc import Callable
 
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 
-from accounts.services.usage import Rate
-from affiliate_site.api.fields import row_number
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.maps import MetaData, MetaDataValue
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import parse_integer_id
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.map_fields import MetaDataField, MetaDataValueField
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import (
     AffiliateNotFound,
@@ -18,113 +19,131 @@ from tracking.errors import (
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
-from tracking.services.meta_data import forget_key, replace, set_key
+from tracking.services.meta_data import (
+    delete_meta_data_key,
+    replace_meta_data,
+    set_meta_data_key,
+)
 
-MAP = {"type": "object", "additionalProperties": {"type": "string"}}
+META_DATA_SCHEMA = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
-class ValueShape(serializers.Serializer):
-    """The value at one key."""
+class MetaDataValueSerializer(serializers.Serializer):
+    """The value of one key."""
 
     value = serializers.CharField()
 
 
-def value_shape(value: str) -> dict:
-    """One value of a map."""
+def represent_meta_data_value(value: str) -> dict:
+    """Represent the value of one key."""
     return {"value": value}
 
 
-class ValueInput(Input):
-    """The value for one key."""
+class MetaDataValueInputSerializer(InputSerializer):
+    """The new value of one key."""
 
-    value = MetaDataValue()
+    value = MetaDataValueField()
 
 
-class MapInput(Input):
-    """The whole map, under the name that its flaws are told by."""
+class MetaDataInputSerializer(InputSerializer):
+    """A body that is the map itself; the paths of its errors begin with `meta_data`."""
 
-    meta_data = MetaData()
+    meta_data = MetaDataField()
+
+    def to_internal_value(self, data):
+        return super().to_internal_value({"meta_data": data})
 
 
 class MetaDataViewSet(TenantViewSet):
-    """Contract 2.1.5; `thing`, `rows` and `missing` alone know whose it is."""
+    """Base class of the meta data routes (docs/api-contract.md, section 2.1.5)."""
 
-    rates = Rate(300, minutes=15)
-    reads = {"replace": MAP, "set_key": ValueInput}
-    answers = {
-        "retrieve": MAP,
-        "replace": MAP,
-        "retrieve_key": ValueShape,
-        "set_key": ValueShape,
-        "forget_key": None,
+    throttle_rate = RateLimit(300, minutes=15)
+    serializer_classes = {
+        "replace": MetaDataInputSerializer,
+        "set_key": MetaDataValueInputSerializer,
     }
-    missing: type
-    rows: Callable
+    response_serializer_class = META_DATA_SCHEMA
+    response_serializers = {
+        "retrieve_key": MetaDataValueSerializer,
+        "set_key": MetaDataValueSerializer,
+        "delete_key": None,
+    }
+    not_found_error: type
+    get_rows: Callable
 
     def retrieve(self, request, row_id):
-        """All keys and values."""
-        return self.answer(self.kept(row_id))
+        """Retrieve all meta data."""
+        return self.render_response(self.get_meta_data(row_id))
 
+    @extend_schema(request={"application/json": MetaDataField.schema})
     def replace(self, request, row_id):
-        """Forget all keys, keep these."""
-        self.kept(row_id)
-        data = self.read_as(MapInput, {"meta_data": self.body})["meta_data"]
-        self.change(replace, row_id, data=data)
-        return self.answer(data)
+        """Replace all meta data."""
+        self.get_meta_data(row_id)
+        data = self.validate_body()["meta_data"]
+        self.apply_change(replace_meta_data, row_id, data=data)
+        return self.render_response(data)
 
     def retrieve_key(self, request, row_id, key):
-        """The value at one key."""
-        kept = self.kept(row_id)
-        if key not in kept:
+        """Retrieve the value of one key."""
+        meta_data = self.get_meta_data(row_id)
+        if key not in meta_data:
             raise MetaDataKeyNotFound
-        return self.answer(value_shape(kept[key]))
+        return self.render_response(represent_meta_data_value(meta_data[key]))
 
     def set_key(self, request, row_id, key):
-        """Create or overwrite one key."""
-        self.kept(row_id)
-        value = self.read()["value"]
-        self.change(set_key, row_id, key=key, value=value)
-        return self.answer(value_shape(value))
+        """Set the value of one key."""
+        self.get_meta_data(row_id)
+        value = self.validate_body()["value"]
+        self.apply_change(set_meta_data_key, row_id, key=key, value=value)
+        return self.render_response(represent_meta_data_value(value))
 
-    def forget_key(self, request, row_id, key):
-        """Remove one key."""
-        self.change(forget_key, row_id, key=key)
-        return self.nothing()
+    def delete_key(self, request, row_id, key):
+        """Delete one key."""
+        self.apply_change(delete_meta_data_key, row_id, key=key)
+        return self.render_no_content()
 
-    def kept(self, row_id) -> dict[str, str]:
-        for data in self.rows(row_id).values_list("meta_data", flat=True):
+    def get_meta_data(self, row_id) -> dict[str, str]:
+        for data in self.get_rows(row_id).values_list("meta_data", flat=True):
             return data
-        raise self.missing
+        raise self.not_found_error
 
-    def change(self, how, row_id, **what):
-        how(self.account, self.rows(row_id), self.missing, **what, at=self.at)
+    def apply_change(self, service, row_id, **arguments):
+        service(
+            self.account,
+            self.get_rows(row_id),
+            self.not_found_error,
+            **arguments,
+            at=self.at,
+        )
 
 
 class CustomerMetaDataViewSet(MetaDataViewSet):
     """The meta data of a customer."""
 
-    thing = Customer
-    missing = CustomerNotFound
+    permission_model = Customer
+    not_found_error = CustomerNotFound
 
-    def rows(self, row_id):
-        return self.account.customers.present().filter(public_id=row_id)
+    def get_rows(self, row_id):
+        return self.account.customers.not_deleted().filter(public_id=row_id)
 
 
 class ConversionMetaDataViewSet(MetaDataViewSet):
     """The meta data of a conversion."""
 
-    thing = Conversion
-    missing = ConversionNotFound
+    permission_model = Conversion
+    not_found_error = ConversionNotFound
 
-    def rows(self, row_id):
-        return self.account.conversions.present().filter(pk=row_number(row_id))
+    def get_rows(self, row_id):
+        return self.account.conversions.not_deleted().filter(
+            pk=parse_integer_id(row_id)
+        )
 
 
 class AffiliateMetaDataViewSet(MetaDataViewSet):
     """The meta data of an affiliate."""
 
-    thing = Affiliate
-    missing = AffiliateNotFound
+    permission_model = Affiliate
+    not_found_error = AffiliateNotFound
 
-    def rows(self, row_id):
-        return self.account.affiliates.present().filter(slug=row_id)
+    def get_rows(self, row_id):
+        return self.account.affiliates.not_deleted().filter(slug=row_id)

@@ -1,79 +1,74 @@
 """Notes about an affiliate: `/affiliates/{id}/notes/`."""
 
-from accounts.services.usage import Rate
-from affiliate_site.api.fields import Text
-from affiliate_site.api.filters import ListFilter
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.shapes.people import NoteShape, note_shape
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import TextField
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.representations.affiliates import NoteSerializer, represent_note
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import NoteNotFound
 from tracking.models.affiliates import Note
-from tracking.services.affiliates import affiliate_named
-from tracking.services.notes import change_note, note_named, tear_up, write_note
+from tracking.services.affiliates import get_affiliate
+from tracking.services.notes import create_note, delete_note, get_note, update_note
 
-LONGEST_NOTE = 5000
-
-
-class NoteInput(Input):
-    """A note."""
-
-    note = Text(max_length=LONGEST_NOTE)
+MAX_NOTE_LENGTH = 5000
 
 
-class NoteChange(Input):
-    """Another text for a note."""
+class NoteInputSerializer(InputSerializer):
+    """A new note."""
 
-    note = Text(required=False, filled=True, max_length=LONGEST_NOTE)
+    note = TextField(max_length=MAX_NOTE_LENGTH)
+
+
+class NoteUpdateSerializer(InputSerializer):
+    """Changes of a note."""
+
+    note = TextField(required=False, reject_blank=True, max_length=MAX_NOTE_LENGTH)
 
 
 class NoteViewSet(TenantViewSet):
-    """Contract 2.4.7."""
+    """Notes (docs/api-contract.md, section 2.4.7)."""
 
-    thing = Note
-    rates = Rate(300, minutes=15)
-    reads = {"create": NoteInput, "partial_update": NoteChange}
-    filters = {"list": ListFilter}
-    answers = {
-        "list": NoteShape(many=True),
-        "create": NoteShape,
-        "retrieve": NoteShape,
-        "partial_update": NoteShape,
-        "destroy": None,
+    permission_model = Note
+    throttle_rate = RateLimit(300, minutes=15)
+    serializer_classes = {
+        "create": NoteInputSerializer,
+        "partial_update": NoteUpdateSerializer,
     }
+    response_serializer_class = NoteSerializer
 
     def list(self, request, affiliate_id):
-        """The notes about an affiliate, newest first."""
-        affiliate = affiliate_named(self.account, affiliate_id)
+        """List the notes about an affiliate, newest first."""
+        affiliate = get_affiliate(self.account, affiliate_id)
         rows = self.account.notes.filter(affiliate=affiliate)
-        return self.page(note_shape, rows.newest_first())
+        return self.list_page(represent_note, rows.newest_first())
 
     def create(self, request, affiliate_id):
-        """Keep a note about an affiliate."""
-        affiliate = affiliate_named(self.account, affiliate_id)
-        text = self.read()["note"]
-        note = write_note(self.account, affiliate=affiliate, text=text, at=self.at)
-        return self.shown(affiliate, note.public_id)
+        """Create a note about an affiliate."""
+        affiliate = get_affiliate(self.account, affiliate_id)
+        text = self.validate_body()["note"]
+        note = create_note(self.account, affiliate=affiliate, text=text, at=self.at)
+        return self.render_note(affiliate, note.public_id)
 
     def retrieve(self, request, affiliate_id, note_id):
-        """One note."""
-        return self.shown(affiliate_named(self.account, affiliate_id), note_id)
+        """Retrieve a note."""
+        return self.render_note(get_affiliate(self.account, affiliate_id), note_id)
 
     def partial_update(self, request, affiliate_id, note_id):
-        """Give a note another text."""
-        affiliate = affiliate_named(self.account, affiliate_id)
-        note_named(self.account, affiliate, note_id)
-        text = self.read().get("note")
-        change_note(
+        """Update the text of a note."""
+        affiliate = get_affiliate(self.account, affiliate_id)
+        get_note(self.account, affiliate, note_id)
+        text = self.validate_body().get("note")
+        update_note(
             self.account, affiliate=affiliate, note_id=note_id, text=text, at=self.at
         )
-        return self.shown(affiliate, note_id)
+        return self.render_note(affiliate, note_id)
 
     def destroy(self, request, affiliate_id, note_id):
-        """Tear a note up."""
-        affiliate = affiliate_named(self.account, affiliate_id)
-        tear_up(self.account, affiliate=affiliate, note_id=note_id, at=self.at)
-        return self.nothing()
+        """Delete a note."""
+        affiliate = get_affiliate(self.account, affiliate_id)
+        delete_note(self.account, affiliate=affiliate, note_id=note_id, at=self.at)
+        return self.render_no_content()
 
-    def shown(self, affiliate, note_id):
+    def render_note(self, affiliate, note_id):
         rows = self.account.notes.filter(affiliate=affiliate, public_id=note_id)
-        return self.answer(note_shape(self.found(rows, NoteNotFound)))
+        return self.render_response(represent_note(self.get_row(rows, NoteNotFound)))

@@ -1,132 +1,154 @@
-"""Payments: `/payments/`, and those of one affiliate."""
+"""Payments: `/payments/` and the payments to one affiliate."""
 
-from accounts.services.usage import Rate
-from affiliate_site.api.errors import Flaw
+from contextlib import suppress
+
+from rest_framework.exceptions import ValidationError
+
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.errors import FieldError
 from affiliate_site.api.fields import (
-    ASCII_SPACE,
-    Amount,
-    Currency,
-    Lookup,
-    admitted,
-    currency_beside,
+    CurrencyField,
+    ExactAmountField,
+    TrimmedTextField,
+    clean_amount,
+    find_sibling_currency,
 )
-from affiliate_site.api.filters import From, ListFilter, Until, Words
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.shapes.sales import PaymentShape, payment_shape
+from affiliate_site.api.filters import (
+    BaseFilterSet,
+    DateFromFilter,
+    DateToFilter,
+    TextFilter,
+)
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.representations.conversions import (
+    PaymentSerializer,
+    represent_payment,
+)
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PaymentNotFound
 from payouts.models.payments import Payment
-from payouts.services.payments import Order, cancel_payment, pay
-from tracking.errors import UnknownAffiliate
-from tracking.money import NOUGHT
-from tracking.services.affiliates import affiliate_named, known_affiliates
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from tracking.errors import UnknownReference
+from tracking.money import ZERO
+from tracking.services.affiliates import get_affiliate, list_known_slugs
 
-MOST_ORDERS = 500
-NOT_ABOVE_NOUGHT = "This value should be greater than 0."
+MAX_PAYMENTS_PER_REQUEST = 500
+NOT_POSITIVE = "This value should be greater than 0."
 
 
-class Payee(Lookup):
-    """The id of an affiliate, removed or not; the context has those that are known."""
+class PayeeField(TrimmedTextField):
+    """The id of an affiliate, deleted or not: one of the known ids of the context."""
 
     def to_internal_value(self, data):
         affiliate_id = super().to_internal_value(data)
-        if affiliate_id not in self.context["known"]:
-            raise Flaw(UnknownAffiliate.message)
+        if affiliate_id not in self.context["known_affiliate_ids"]:
+            raise FieldError(UnknownReference(what="affiliate").text)
         return affiliate_id
 
 
-class PaidAmount(Amount):
-    """An amount above 0 once it is rounded to its currency."""
+class PaymentAmountField(ExactAmountField):
+    """An amount greater than 0 after rounding to its currency."""
 
     def to_internal_value(self, data):
-        exact = super().to_internal_value(data)
-        amount = admitted(max(exact, NOUGHT), currency_beside(self))
-        if not amount:
-            raise Flaw(NOT_ABOVE_NOUGHT)
-        return amount
+        amount = super().to_internal_value(data)
+        rounded = clean_amount(max(amount, ZERO), find_sibling_currency(self))
+        if not rounded:
+            raise FieldError(NOT_POSITIVE)
+        return rounded
 
 
-class OrderInput(Input):
-    """Whom to pay how much."""
+class PaymentInputSerializer(InputSerializer):
+    """A payment to an affiliate."""
 
-    affiliate_id = Payee()
-    amount = PaidAmount()
-    currency = Currency()
+    max_items = MAX_PAYMENTS_PER_REQUEST
+
+    affiliate_id = PayeeField()
+    amount = PaymentAmountField()
+    currency = CurrencyField()
 
 
-class PaymentFilter(ListFilter):
-    """All of them narrow together."""
+class PaymentFilterSet(BaseFilterSet):
+    """Filters of payments."""
 
-    affiliate_id = Words(field_name="affiliate__slug")
-    date_from = From(field_name="created_at")
-    date_to = Until(field_name="created_at")
+    affiliate_id = TextFilter(field_name="affiliate__slug")
+    date_from = DateFromFilter(field_name="created_at")
+    date_to = DateToFilter(field_name="created_at")
 
 
 class PaymentViewSet(TenantViewSet):
-    """Spec: Payments."""
+    """Payments (docs/api-contract.md, section 2.10)."""
 
-    thing = Payment
-    rates = {
-        "list": Rate(300, minutes=15),
-        "create": Rate(300, minutes=15),
-        "retrieve": Rate(300, minutes=15),
-        "destroy": Rate(300, minutes=15),
-        "list_of_affiliate": Rate(1500, minutes=5),
+    permission_model = Payment
+    throttle_rate = {
+        "list": RateLimit(300, minutes=15),
+        "create": RateLimit(300, minutes=15),
+        "retrieve": RateLimit(300, minutes=15),
+        "destroy": RateLimit(300, minutes=15),
+        "list_by_affiliate": RateLimit(1500, minutes=5),
     }
-    reads = {"create": OrderInput}
-    arrays = {"create": MOST_ORDERS}
-    filters = {"list": PaymentFilter, "list_of_affiliate": ListFilter}
-    answers = {
-        "list": PaymentShape(many=True),
-        "create": PaymentShape(many=True),
-        "retrieve": PaymentShape,
-        "destroy": None,
-        "list_of_affiliate": PaymentShape(many=True),
+    serializer_classes = {"create": PaymentInputSerializer}
+    filterset_class = PaymentFilterSet
+    response_serializer_class = PaymentSerializer
+    response_serializers = {
+        "create": PaymentSerializer(many=True),
+        "list_by_affiliate": PaymentSerializer(many=True),
     }
 
     def list(self, request):
-        """The account's payments, newest first; canceled ones are left out."""
-        rows = self.account.payments.standing()
-        return self.page(payment_shape, rows.newest_first())
+        """List payments except canceled ones, newest first."""
+        rows = self.account.payments.not_canceled()
+        return self.list_page(represent_payment, rows.newest_first())
 
     def create(self, request):
-        """Pay affiliates, all of them or none; any amount, whatever the balance."""
-        known = known_affiliates(self.account, payees(self.body))
-        said = self.read_each(known=known)
-        orders = orders_of(said, of_array=isinstance(self.body, list))
-        payments = pay(self.account, orders=orders, at=self.at)
-        numbers = [payment.pk for payment in payments]
-        rows = self.account.payments.filter(pk__in=numbers).order_by("id")
-        return self.answer([payment_shape(row) for row in rows.as_shown()])
+        """Create payments, all of them or none; amounts are not limited by balances."""
+        affiliates = list_known_slugs(self.account, list_payee_ids(self.body))
+        items = self.validate_body_items(known_affiliate_ids=affiliates)
+        orders = build_payment_orders(items, is_array=isinstance(self.body, list))
+        payments = create_payments(
+            self.account, orders=orders, affiliates=affiliates, at=self.at
+        )
+        pks = [payment.pk for payment in payments]
+        rows = self.account.payments.filter(pk__in=pks).order_by("id")
+        return self.render_response(
+            [represent_payment(row) for row in rows.for_representation()]
+        )
 
     def retrieve(self, request, payment_id):
-        """One payment."""
-        rows = self.account.payments.standing().filter(public_id=payment_id)
-        return self.answer(payment_shape(self.found(rows, PaymentNotFound)))
+        """Retrieve a payment."""
+        rows = self.account.payments.not_canceled().filter(public_id=payment_id)
+        return self.render_response(
+            represent_payment(self.get_row(rows, PaymentNotFound))
+        )
 
     def destroy(self, request, payment_id):
-        """Cancel a payment: its amount is owed again."""
+        """Cancel a payment; its amount becomes payable again."""
         cancel_payment(self.account, payment_id=payment_id, at=self.at)
-        return self.nothing()
+        return self.render_no_content()
 
-    def list_of_affiliate(self, request, affiliate_id):
-        """The payments to one affiliate, newest first."""
-        affiliate = affiliate_named(self.account, affiliate_id)
-        rows = self.account.payments.standing().filter(affiliate=affiliate)
-        return self.page(payment_shape, rows.newest_first())
-
-
-def payees(body) -> set[str]:
-    """Whom a body may mean to pay, whatever else is odd about it."""
-    items = body if isinstance(body, list) else [body]
-    named = [item.get("affiliate_id") for item in items if isinstance(item, dict)]
-    kinds = (str, int)
-    return {str(name).strip(ASCII_SPACE) for name in named if isinstance(name, kinds)}
+    def list_by_affiliate(self, request, affiliate_id):
+        """List the payments to an affiliate, newest first."""
+        affiliate = get_affiliate(self.account, affiliate_id)
+        rows = self.account.payments.not_canceled().filter(affiliate=affiliate)
+        return self.list_page(represent_payment, rows.newest_first())
 
 
-def orders_of(said: list[dict], *, of_array: bool) -> list[Order]:
-    """What was read, as the service takes it."""
+def list_payee_ids(body) -> set[str]:
+    """Return the valid affiliate ids of a body.
+
+    They are looked up in one query before validation, which reports unknown ids
+    together with the errors of the other fields.
+    """
+    field, ids = TrimmedTextField(), set()
+    for item in body if isinstance(body, list) else [body]:
+        with suppress(ValidationError):
+            if isinstance(item, dict) and "affiliate_id" in item:
+                ids.add(field.run_validation(item["affiliate_id"]))
+    return ids
+
+
+def build_payment_orders(items: list[dict], *, is_array: bool) -> list[PaymentOrder]:
+    """Build the service's input from validated data."""
     return [
-        Order(**order, place=f"[{number}]." if of_array else "")
-        for number, order in enumerate(said)
+        PaymentOrder(**item, path_prefix=f"[{index}]." if is_array else "")
+        for index, item in enumerate(items)
     ]

@@ -1,80 +1,86 @@
-"""How an affiliate wants to be paid: `/affiliates/{id}/payout-methods/`."""
+"""Payout methods of an affiliate: `/affiliates/{id}/payout-methods/`."""
 
-from accounts.services.usage import Rate
-from affiliate_site.api.fields import Flag
-from affiliate_site.api.filters import ListFilter
-from affiliate_site.api.inputs import Input
-from affiliate_site.api.maps import Details
-from affiliate_site.api.shapes.people import PayoutMethodShape, payout_method_shape
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import StrictBooleanField
+from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.map_fields import PayoutDetailsField
+from affiliate_site.api.representations.affiliates import (
+    PayoutMethodSerializer,
+    represent_payout_method,
+)
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PayoutMethodNotFound
 from payouts.models.payments import PayoutMethod
-from payouts.services.payout_methods import refuse_unknown_way, set_payout_method
-from tracking.services.affiliates import affiliate_named
+from payouts.services.payout_methods import (
+    set_payout_method,
+    validate_payout_method_kind,
+)
+from tracking.services.affiliates import get_affiliate
 
-NO_DETAILS = ("type", "details", "primary")
-OF_EACH_DETAIL = ("additionalProperties", "propertyNames")
+NON_DETAIL_KEYS = ("type", "details", "primary")
+DETAIL_SCHEMA_KEYS = ("additionalProperties", "propertyNames")
 
 
-class PayoutMethodInput(Input):
-    """The details themselves, or under `details`; `primary` alone leaves them be."""
+class PayoutMethodInputSerializer(InputSerializer):
+    """Details at the top level or in `details`; `primary` alone keeps them."""
 
-    details = Details(required=False)
-    primary = Flag(required=False)
+    details = PayoutDetailsField(required=False)
+    primary = StrictBooleanField(required=False)
 
     @property
     def schema(self):
-        """Whatever else stands beside `details` and `primary` is a detail itself."""
-        return {name: Details.schema[name] for name in OF_EACH_DETAIL}
+        """Allow details as additional properties."""
+        return {name: PayoutDetailsField.schema[name] for name in DETAIL_SCHEMA_KEYS}
 
-    def sent(self, data):
-        rest = {
+    def normalize_input(self, data):
+        top_level_details = {
             name: value
             for name, value in data.items()
-            if name not in NO_DETAILS and value is not None
+            if name not in NON_DETAIL_KEYS and value is not None
         }
-        said = self.named(data)
-        return said if said and not rest else {"details": rest} | said
+        values = self.resolve_aliases(data)
+        if values and not top_level_details:
+            return values
+        return {"details": top_level_details} | values
 
 
 class PayoutMethodViewSet(TenantViewSet):
-    """Contract 2.4.8."""
+    """Payout methods (docs/api-contract.md, section 2.4.8)."""
 
-    thing = PayoutMethod
-    rates = Rate(1500, minutes=5)
-    reads = {"update": PayoutMethodInput}
-    filters = {"list": ListFilter}
-    answers = {
-        "list": PayoutMethodShape(many=True),
-        "retrieve": PayoutMethodShape,
-        "update": PayoutMethodShape,
-    }
+    permission_model = PayoutMethod
+    throttle_rate = RateLimit(1500, minutes=5)
+    serializer_classes = {"update": PayoutMethodInputSerializer}
+    response_serializer_class = PayoutMethodSerializer
 
     def list(self, request, affiliate_id):
-        """The ways to be paid that are set, in the order in which they were."""
-        affiliate = affiliate_named(self.account, affiliate_id)
+        """List the payout methods of an affiliate, in the order of definition."""
+        affiliate = get_affiliate(self.account, affiliate_id)
         rows = self.account.payout_methods.filter(affiliate=affiliate)
-        return self.page(payout_method_shape, rows.as_defined())
+        return self.list_page(represent_payout_method, rows.in_definition_order())
 
     def retrieve(self, request, affiliate_id, method):
-        """One way to be paid, if it is set."""
-        return self.shown(affiliate_named(self.account, affiliate_id), method)
+        """Retrieve a payout method of an affiliate."""
+        return self.render_payout_method(
+            get_affiliate(self.account, affiliate_id), method
+        )
 
     def update(self, request, affiliate_id, method):
-        """Set a way to be paid, or replace its details; the first one is primary."""
-        affiliate = affiliate_named(self.account, affiliate_id)
-        refuse_unknown_way(method)
-        said = self.read()
+        """Set a payout method or replace its details; the first one is primary."""
+        affiliate = get_affiliate(self.account, affiliate_id)
+        validate_payout_method_kind(method)
+        body = self.validate_body()
         set_payout_method(
             self.account,
             affiliate_id=affiliate_id,
             kind=method,
-            details=said.get("details"),
-            primary=said.get("primary", False),
+            details=body.get("details"),
+            is_primary=body.get("primary", False),
             at=self.at,
         )
-        return self.shown(affiliate, method)
+        return self.render_payout_method(affiliate, method)
 
-    def shown(self, affiliate, method):
+    def render_payout_method(self, affiliate, method):
         rows = self.account.payout_methods.filter(affiliate=affiliate, kind=method)
-        return self.answer(payout_method_shape(self.found(rows, PayoutMethodNotFound)))
+        return self.render_response(
+            represent_payout_method(self.get_row(rows, PayoutMethodNotFound))
+        )

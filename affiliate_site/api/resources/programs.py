@@ -1,37 +1,42 @@
 """Programs: `/programs/`."""
 
-from accounts.ids import numbered
-from accounts.services.usage import Rate
-from affiliate_site.api.filters import ListFilter, Words
-from affiliate_site.api.shapes.programs import ProgramShape, program_shape
+from accounts.ids import parse_numbered_id
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.filters import BaseFilterSet, TextFilter
+from affiliate_site.api.representations.programs import (
+    ProgramSerializer,
+    represent_program,
+)
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import ProgramNotFound
 from tracking.models.programs import Program
 
 
-class ProgramFilter(ListFilter):
-    """The program of one asset."""
+class ProgramFilterSet(BaseFilterSet):
+    """Filters of programs."""
 
-    asset_id = Words(method="by_asset")
+    asset_id = TextFilter(method="filter_by_asset")
 
-    def by_asset(self, rows, name, value):
-        number, hex_digits = numbered(value) or (0, "")
-        return rows.filter(assets__pk=number, assets__hex=hex_digits)
+    def filter_by_asset(self, rows, name, value):
+        asset_pk, hex_digits = parse_numbered_id(value) or (0, "")
+        return rows.filter(assets__pk=asset_pk, assets__hex=hex_digits)
 
 
 class ProgramViewSet(TenantViewSet):
-    """Spec: Programs."""
+    """Programs (docs/api-contract.md, section 2.7.1)."""
 
-    thing = Program
-    rates = Rate(1500, minutes=5)
-    filters = {"list": ProgramFilter}
-    answers = {"list": ProgramShape(many=True), "retrieve": ProgramShape}
+    permission_model = Program
+    throttle_rate = RateLimit(1500, minutes=5)
+    filterset_class = ProgramFilterSet
+    response_serializer_class = ProgramSerializer
 
     def list(self, request):
-        """The account's programs, newest first, archived ones included."""
-        return self.page(program_shape, self.account.programs.newest_first())
+        """List programs, including archived ones, newest first."""
+        return self.list_page(represent_program, self.account.programs.newest_first())
 
     def retrieve(self, request, program_id):
-        """One program."""
+        """Retrieve a program."""
         rows = self.account.programs.filter(slug=program_id)
-        return self.answer(program_shape(self.found(rows, ProgramNotFound)))
+        return self.render_response(
+            represent_program(self.get_row(rows, ProgramNotFound))
+        )

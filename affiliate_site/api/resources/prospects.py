@@ -1,89 +1,92 @@
 """Prospects: `/affiliate-prospects/`."""
 
-from accounts.services.usage import Rate
-from affiliate_site.api.fields import Reference
-from affiliate_site.api.filters import Address, ListFilter, Words
-from affiliate_site.api.people import PersonInput, application_of
-from affiliate_site.api.shapes.people import ProspectShape, prospect_shape
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.fields import ReferenceField
+from affiliate_site.api.filters import BaseFilterSet, EmailFilter, TextFilter
+from affiliate_site.api.person_serializers import (
+    PersonInputSerializer,
+    build_person_data,
+)
+from affiliate_site.api.representations.affiliates import (
+    ProspectSerializer,
+    represent_prospect,
+)
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import ProspectNotFound
 from tracking.models.prospects import Prospect
-from tracking.services.placement import group_sent
+from tracking.services.hierarchy import get_referenced_group
 from tracking.services.prospects import (
-    Invitation,
-    invite,
-    program_sent,
-    remove_prospect,
+    ProspectData,
+    create_prospect,
+    delete_prospect,
+    get_referenced_program,
 )
 
 
-class ProspectInput(PersonInput):
-    """Who might become an affiliate, and of which program."""
+class ProspectInputSerializer(PersonInputSerializer):
+    """A new prospect."""
 
     aliases = {"group_id": "affiliate_group_id"}
 
-    program_id = Reference(program_sent, required=False)
-    affiliate_group_id = Reference(group_sent, required=False)
+    program_id = ReferenceField(get_referenced_program, required=False)
+    affiliate_group_id = ReferenceField(get_referenced_group, required=False)
 
 
-class ProspectFilter(ListFilter):
-    """All of them narrow together."""
+class ProspectFilterSet(BaseFilterSet):
+    """Filters of prospects."""
 
     aliases = {"affiliate_group_id": "group_id"}
 
-    email = Address(method="by_email")
-    referral_code = Words(method="by_code")
-    program_id = Words(field_name="program__slug")
-    group_id = Words(field_name="group__public_id")
+    email = EmailFilter(method="filter_by_email")
+    referral_code = TextFilter(method="filter_by_referral_code")
+    program_id = TextFilter(field_name="program__slug")
+    group_id = TextFilter(field_name="group__public_id")
 
-    def by_email(self, rows, name, value):
+    def filter_by_email(self, rows, name, value):
         return rows.with_email(value)
 
-    def by_code(self, rows, name, value):
+    def filter_by_referral_code(self, rows, name, value):
         codes = self.account.referral_codes.filter(code=value, prospect__isnull=False)
         return rows.filter(pk__in=codes.values("prospect"))
 
 
 class ProspectViewSet(TenantViewSet):
-    """Spec: Affiliate prospects."""
+    """Affiliate prospects (docs/api-contract.md, section 2.6)."""
 
-    thing = Prospect
-    rates = Rate(1500, minutes=5)
-    reads = {"create": ProspectInput}
-    filters = {"list": ProspectFilter}
-    conflicts = ("create",)
-    answers = {
-        "list": ProspectShape(many=True),
-        "create": ProspectShape,
-        "retrieve": ProspectShape,
-        "destroy": None,
-    }
+    permission_model = Prospect
+    throttle_rate = RateLimit(1500, minutes=5)
+    serializer_classes = {"create": ProspectInputSerializer}
+    filterset_class = ProspectFilterSet
+    conflict_actions = ("create",)
+    response_serializer_class = ProspectSerializer
 
     def list(self, request):
-        """The account's prospects, newest first, promoted ones included."""
-        rows = self.account.prospects.present()
-        return self.page(prospect_shape, rows.newest_first())
+        """List prospects, including promoted ones, newest first."""
+        rows = self.account.prospects.not_deleted()
+        return self.list_page(represent_prospect, rows.newest_first())
 
     def create(self, request):
-        """Make a prospect; its link is ready, its first sale makes it an affiliate."""
-        said = self.read()
-        invitation = Invitation(
-            person=application_of(said),
-            program_id=said.get("program_id"),
-            group_id=said.get("affiliate_group_id"),
+        """Create a prospect with a referral link; its first conversion promotes it."""
+        body = self.validate_body()
+        data = ProspectData(
+            person=build_person_data(body),
+            program_id=body.get("program_id"),
+            group_id=body.get("affiliate_group_id"),
         )
-        prospect = invite(self.account, invitation=invitation, at=self.at)
-        return self.shown(prospect.public_id)
+        prospect = create_prospect(self.account, data=data, at=self.at)
+        return self.render_prospect(prospect.public_id)
 
     def retrieve(self, request, prospect_id):
-        """One prospect."""
-        return self.shown(prospect_id)
+        """Retrieve a prospect."""
+        return self.render_prospect(prospect_id)
 
     def destroy(self, request, prospect_id):
-        """Take a prospect back; promoted, its affiliate and code stay."""
-        remove_prospect(self.account, public_id=prospect_id, at=self.at)
-        return self.nothing()
+        """Delete a prospect; if it was promoted, its affiliate and code remain."""
+        delete_prospect(self.account, public_id=prospect_id, at=self.at)
+        return self.render_no_content()
 
-    def shown(self, prospect_id):
-        rows = self.account.prospects.present().filter(public_id=prospect_id)
-        return self.answer(prospect_shape(self.found(rows, ProspectNotFound)))
+    def render_prospect(self, prospect_id):
+        rows = self.account.prospects.not_deleted().filter(public_id=prospect_id)
+        return self.render_response(
+            represent_prospect(self.get_row(rows, ProspectNotFound))
+        )

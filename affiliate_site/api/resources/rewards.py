@@ -1,65 +1,61 @@
-"""What a program pays: its commission types, levels and bonuses."""
+"""Commission types, levels and bonuses of a program."""
 
 from collections import defaultdict
 
-from accounts.services.usage import Rate
-from affiliate_site.api.filters import ListFilter
-from affiliate_site.api.shapes.programs import (
-    BonusShape,
-    CommissionTypeShape,
-    LevelShape,
-    bonus_shape,
-    commission_type_shape,
-    group_rate_shape,
-    level_shape,
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.representations.programs import (
+    BonusSerializer,
+    CommissionTypeSerializer,
+    LevelSerializer,
+    represent_bonus,
+    represent_commission_type,
+    represent_group_rate,
+    represent_level,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.models.programs import Program
-from tracking.services.programs import program_named
+from tracking.services.programs import get_program
 
 
 class RewardViewSet(TenantViewSet):
-    """Contract 2.7.3; each list in the order of definition."""
+    """Rewards (docs/api-contract.md, section 2.7.3), in the order of definition."""
 
-    thing = Program
-    rates = Rate(1500, minutes=5)
-    features = {"list_levels": "mlm", "list_bonuses": "bonuses"}
-    filters = {
-        "list_commission_types": ListFilter,
-        "list_levels": ListFilter,
-        "list_bonuses": ListFilter,
-    }
-    answers = {
-        "list_commission_types": CommissionTypeShape(many=True),
-        "list_levels": LevelShape(many=True),
-        "list_bonuses": BonusShape(many=True),
+    permission_model = Program
+    throttle_rate = RateLimit(1500, minutes=5)
+    plan_features = {"list_levels": "mlm", "list_bonuses": "bonuses"}
+    response_serializers = {
+        "list_commission_types": CommissionTypeSerializer(many=True),
+        "list_levels": LevelSerializer(many=True),
+        "list_bonuses": BonusSerializer(many=True),
     }
 
     def list_commission_types(self, request, program_id):
-        """The rates of a program, and what groups get in their place."""
-        program = program_named(self.account, program_id)
+        """List the commission types of a program, with the rates of groups."""
+        program = get_program(self.account, program_id)
         rows = self.account.commission_types.filter(program=program)
-        return self.page_of_all(self.with_overrides, rows.as_defined())
+        return self.list_page_of_rows(
+            self.represent_commission_types, rows.in_definition_order()
+        )
 
     def list_levels(self, request, program_id):
-        """What the parents of whoever sold earn in a program."""
-        program = program_named(self.account, program_id)
+        """List the levels of a program."""
+        program = get_program(self.account, program_id)
         rows = self.account.levels.filter(program=program)
-        return self.page(level_shape, rows.as_defined())
+        return self.list_page(represent_level, rows.in_definition_order())
 
     def list_bonuses(self, request, program_id):
-        """The goals of a program, and what reaching them earns."""
-        program = program_named(self.account, program_id)
+        """List the bonuses of a program."""
+        program = get_program(self.account, program_id)
         rows = self.account.bonuses.filter(program=program)
-        return self.page(bonus_shape, rows.as_defined())
+        return self.list_page(represent_bonus, rows.in_definition_order())
 
-    def with_overrides(self, rows):
-        """Commission types with the rates of groups, by one more statement."""
+    def represent_commission_types(self, rows):
+        """Represent commission types; one more query loads the rates of groups."""
         overrides = defaultdict(list)
         rates = self.account.group_rates.filter(
             commission_type__in=[row["id"] for row in rows]
         )
         columns = ("commission_type", "group__public_id", "kind", "value")
         for rate in rates.order_by("id").values(*columns):
-            overrides[rate["commission_type"]].append(group_rate_shape(rate))
-        return [commission_type_shape(row, overrides[row["id"]]) for row in rows]
+            overrides[rate["commission_type"]].append(represent_group_rate(rate))
+        return [represent_commission_type(row, overrides[row["id"]]) for row in rows]

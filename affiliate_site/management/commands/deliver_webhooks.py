@@ -3,64 +3,64 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError
 
-from accounts.commands import TellingCommand
-from accounts.services.deliveries import still_waiting
-from affiliate_site.webhooks.worker import Worker
+from accounts.commands import JsonCommand
+from accounts.services.deliveries import count_pending_deliveries
+from affiliate_site.webhooks.worker import DeliveryWorker
 
 
-class Command(TellingCommand):
-    help = "Send due webhooks and postbacks until told to stop. Several may run."
+class Command(JsonCommand):
+    help = "Send due webhooks and postbacks until stopped. Several workers may run."
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
         parser.add_argument(
-            "--once", action="store_true", help="send what is due now, then end"
+            "--once", action="store_true", help="send what is due now, then exit"
         )
 
-    def work(self, *, at, once, **options):
+    def run(self, *, at, once=False, **options):
         if self.as_json and not once:
             raise CommandError(
-                "--json tells a summary, and only --once has one", returncode=2
+                "--json prints a summary, which exists only with --once", returncode=2
             )
         self.counts = {"sent": 0, "failed": 0}
-        worker = Worker(tell=self.tell_delivery)
-        with stopped_by_signals(worker):
-            worker.run(until=at if once else None)
+        worker = DeliveryWorker(on_result=self.report_delivery)
+        with stop_on_signals(worker):
+            worker.run(due_before=at if once else None)
         if once:
-            counts = {**self.counts, "waiting": still_waiting()}
+            counts = {**self.counts, "waiting": count_pending_deliveries()}
             lines = [f"{name}: {count}" for name, count in counts.items()]
-            self.tell("\n".join(lines), **counts)
+            self.write_result("\n".join(lines), **counts)
 
-    def tell_delivery(self, delivery, outcome):
-        self.counts["failed" if outcome.trouble else "sent"] += 1
+    def report_delivery(self, delivery, result):
+        self.counts["failed" if result.error else "sent"] += 1
         if not self.as_json:
-            self.stdout.write(line_of(delivery, outcome))
+            self.stdout.write(format_delivery(delivery, result))
             self.stdout.flush()
 
 
-def line_of(delivery, outcome) -> str:
-    """`failed 292 evt_… customer.created to acme/we_…: answered 500, next try …`"""
-    how = outcome.trouble or f"answered {outcome.status}"
+def format_delivery(delivery, result) -> str:
+    """`failed 292 evt_… customer.created to acme/we_…: answered 500, next attempt …`"""
+    outcome = result.error or f"answered {result.status}"
     if delivery.due_at:
-        how += f", next try {delivery.due_at:%Y-%m-%d %H:%M:%S} UTC"
+        outcome += f", next attempt {delivery.due_at:%Y-%m-%d %H:%M} UTC"
     if delivery.endpoint.disabled_at:
-        how += "; the webhook is disabled now"
+        outcome += "; the webhook is now disabled"
     return (
-        f"{'failed' if outcome.trouble else 'sent'} {delivery.pk}"
-        f" {delivery.webhook_id} {delivery.event.kind}"
-        f" to {delivery.endpoint.account}/{delivery.endpoint}: {how}"
+        f"{'failed' if result.error else 'sent'} {delivery.pk}"
+        f" {delivery.message_id} {delivery.event.kind}"
+        f" to {delivery.endpoint.account}/{delivery.endpoint}: {outcome}"
     )
 
 
 @contextmanager
-def stopped_by_signals(worker):
-    """SIGTERM and SIGINT end the work politely."""
-    before = {
+def stop_on_signals(worker):
+    """Stop the worker on SIGTERM and SIGINT; restore the handlers afterwards."""
+    previous = {
         name: signal.signal(name, worker.stop)
         for name in (signal.SIGTERM, signal.SIGINT)
     }
     try:
         yield
     finally:
-        for name, handler in before.items():
+        for name, handler in previous.items():
             signal.signal(name, handler)

@@ -4,29 +4,32 @@ from django.conf import settings
 from rich.console import Console
 from rich.progress import track
 
-from accounts.commands import TellingCommand
-from affiliate_site.demo import load
+from accounts.commands import JsonCommand
+from affiliate_site.demo import load_demo
 
 
-class Command(TellingCommand):
-    help = "Load a believable demo account; loaded already: print the same again."
+class Command(JsonCommand):
+    help = "Load a realistic demo account; if it exists, print its credentials again."
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
         parser.add_argument(
             "--scale",
-            type=scale,
+            type=parse_scale,
             default=1,
             metavar="N",
-            help="multiplies affiliates, clicks and sales",
+            help="multiplies affiliates, clicks and conversions",
         )
 
-    def work(self, *, at, scale, **options):
-        bar = partial(
-            track, description="Sales", console=Console(stderr=True), transient=True
+    def run(self, *, at, scale=1, **options):
+        progress = partial(
+            track,
+            description="Conversions",
+            console=Console(stderr=True),
+            transient=True,
         )
-        demo = load(scale=scale, at=at, progress=bar)
-        self.tell(
+        demo = load_demo(scale=scale, at=at, progress=progress)
+        self.write_result(
             f"{demo.account}\n{demo.key}\n{demo.email} {demo.password}",
             account=demo.account,
             key=demo.key,
@@ -36,8 +39,8 @@ class Command(TellingCommand):
         )
 
 
-def scale(text: str) -> int:
-    """A whole number, 1 or more."""
+def parse_scale(text: str) -> int:
+    """Parse a whole number, 1 or more."""
     number = int(text)
     if number < 1:
         raise ValueError(text)

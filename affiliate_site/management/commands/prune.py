@@ -1,17 +1,17 @@
-from accounts.commands import TellingCommand
+from accounts.commands import JsonCommand
 from accounts.models.accounts import Account
-from accounts.services.days import forget_changed
-from accounts.services.upkeep import (
-    prune_deliveries,
-    prune_kept_answers,
-    prune_sign_ins,
-    prune_windows,
+from accounts.services.retention import (
+    delete_expired_deliveries,
+    delete_expired_idempotency_keys,
+    delete_expired_rate_windows,
+    delete_expired_sessions,
 )
-from tracking.services.upkeep import cut_traces, prune_attempts
+from payouts.services.statistics import refresh_stale_days
+from tracking.services.retention import anonymize_visitor_data, delete_expired_attempts
 
 
-class Command(TellingCommand):
-    help = "Forget what has done its work, in batches; cut old addresses short."
+class Command(JsonCommand):
+    help = "Delete expired records in batches and anonymize old IP addresses."
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
@@ -19,17 +19,17 @@ class Command(TellingCommand):
             "--dry-run", action="store_true", help="count the rows, change nothing"
         )
 
-    def work(self, *, at, dry_run, **options):
+    def run(self, *, at, dry_run=False, **options):
         accounts = list(Account.objects.order_by("id"))
-        how = {"at": at, "dry_run": dry_run}
+        kwargs = {"at": at, "dry_run": dry_run}
         counts = {
-            "rate_windows": prune_windows(**how),
-            "attempts": prune_attempts(accounts, **how),
-            "idempotency_keys": prune_kept_answers(accounts, **how),
-            "deliveries": prune_deliveries(accounts, **how),
-            "changed_days": forget_changed(accounts, dry_run=dry_run),
-            "sign_ins": prune_sign_ins(**how),
-            "traces": cut_traces(accounts, **how),
+            "rate_windows": delete_expired_rate_windows(**kwargs),
+            "attempts": delete_expired_attempts(accounts, **kwargs),
+            "idempotency_keys": delete_expired_idempotency_keys(accounts, **kwargs),
+            "deliveries": delete_expired_deliveries(accounts, **kwargs),
+            "changed_days": refresh_stale_days(accounts, dry_run=dry_run),
+            "sign_ins": delete_expired_sessions(**kwargs),
+            "traces": anonymize_visitor_data(accounts, **kwargs),
         }
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
-        self.tell("\n".join(lines), **counts)
+        self.write_result("\n".join(lines), **counts)

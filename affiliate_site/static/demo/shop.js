@@ -1,4 +1,4 @@
-/* What a shop's pages do, and a look at what came of it. */
+/* Calls the browser script as a shop does, and shows the recorded data. */
 
 (function (w, n) {
   w.TapfiliateObject = n;
@@ -11,7 +11,7 @@ window.tap("detect");
 document.addEventListener("DOMContentLoaded", function () {
   "use strict";
 
-  // The same customer until the page is opened in another tab; each order is a new one.
+  // One customer per browser tab; each order is new.
   var customer = sessionStorage.customer || "customer-" + Date.now();
   sessionStorage.customer = customer;
 
@@ -19,33 +19,29 @@ document.addEventListener("DOMContentLoaded", function () {
     return document.getElementById(id);
   }
 
-  function say(text) {
-    element("said").textContent = text;
-  }
-
-  function told(what) {
+  function showStatus(text) {
     return function (error) {
-      say(error ? "Not sent: " + error.message : what);
+      element("status").textContent = error ? "Not sent: " + error.message : text;
     };
   }
 
   document.querySelector("[data-customer]").textContent = customer;
 
   window.tap("getTrackingId", function (vid) {
-    element("vid").textContent = vid || "none yet: come by the link above";
+    element("vid").textContent = vid || "none yet: use the link above";
   });
 
   element("sign-up").addEventListener("click", function () {
-    window.tap("customer", customer, told("The sign-up of " + customer + " was told."));
+    window.tap("customer", customer, showStatus("Sign-up of " + customer + " sent."));
   });
 
   element("buy").addEventListener("click", function () {
     var order = "order-" + Date.now();
     var options = { customer_id: customer };
-    window.tap("conversion", order, 49.9, options, told("The sale " + order + " was told."));
+    window.tap("conversion", order, 49.9, options, showStatus("Conversion " + order + " sent."));
   });
 
-  element("watch").addEventListener("submit", function (event) {
+  element("results-form").addEventListener("submit", function (event) {
     event.preventDefault();
     ["clicks", "customers", "conversions"].forEach(function (name) {
       fetch("/1.6/" + name + "/", { headers: { "X-Api-Key": element("key").value } })
@@ -55,7 +51,7 @@ document.addEventListener("DOMContentLoaded", function () {
         .then(function (rows) {
           var newest = Array.isArray(rows) ? rows[0] || "none yet" : rows;
           element(name).textContent = JSON.stringify(newest, null, 2);
-        }, told(""));
+        }, showStatus(""));
     });
   });
 });

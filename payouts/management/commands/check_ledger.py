@@ -5,25 +5,28 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.commands import TellingCommand
-from accounts.engines import one_snapshot
+from accounts.commands import JsonCommand
+from accounts.db_compat import use_snapshot
 from accounts.models.accounts import Account
-from accounts.services.accounts import account_named, note_proof
-from payouts.services.proof import Report, prove
+from accounts.services.accounts import get_account, record_reconciliation
+from payouts.services.ledger_invariants import Discrepancy
+from payouts.services.reconciliation import ReconciliationReport, reconcile
 
 
-class Command(TellingCommand):
-    help = "Recompute every balance from the transfers and prove the books. Reads only,"
-    help += " but with --note."
+class Command(JsonCommand):
+    help = "Reconcile the ledger: recompute every balance from the transfers and check"
+    help += " every invariant. Read-only, except with --note."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--account", metavar="ACCOUNT", help="this one alone")
         parser.add_argument(
-            "--note", action="store_true", help="let the dashboards show the result"
+            "--account", metavar="ACCOUNT", help="check only this account"
+        )
+        parser.add_argument(
+            "--note", action="store_true", help="store the result for the dashboards"
         )
 
-    def work(
+    def run(
         self,
         *,
         at: datetime,
@@ -31,43 +34,50 @@ class Command(TellingCommand):
         account: str | None = None,
         **options: Any,
     ) -> None:
-        accounts = [account_named(account)] if account else list(Account.objects.all())
-        with one_snapshot():
-            report = prove(accounts, at=at)
-        for one in accounts if note else ():
-            differing = report.differing_rows(one)
-            note_proof(one, differing_rows=differing, at=at)
-        self.tell(
-            _summary(report),
-            ok=not report.failures,
+        accounts = [get_account(account)] if account else list(Account.objects.all())
+        with use_snapshot():
+            report = reconcile(accounts, at=at)
+        for checked_account in accounts if note else ():
+            count = report.count_discrepancies(checked_account)
+            record_reconciliation(checked_account, discrepancy_count=count, at=at)
+        self.write_result(
+            _render_summary(report),
+            ok=not report.discrepancies,
             checked={
-                "ledger_accounts": report.ledger_accounts,
-                "transfers": report.transfers,
-                "balances_below_zero": report.below_nought,
+                "ledger_accounts": report.ledger_account_count,
+                "transfers": report.transfer_count,
+                "balances_below_zero": report.negative_balance_count,
             },
-            failures=[asdict(failure) for failure in report.failures],
+            failures=[_serialize_discrepancy(row) for row in report.discrepancies],
             closed_days={
-                "count": report.closed_count,
-                "last_id": report.closed_last_id,
-                "sum": report.closed_sum,
+                "count": report.closed_transfer_count,
+                "last_id": report.last_closed_transfer_id,
+                "sum": report.closed_transfer_total,
             },
         )
-        if report.failures:
+        if report.discrepancies:
             self.stderr.write(
-                f"{len(report.failures)} rows differ: pay nobody before you know why."
+                f"{len(report.discrepancies)} discrepancies:"
+                " make no payments until they are explained."
             )
             sys.exit(1)
 
 
-def _summary(report: Report) -> str:
+def _serialize_discrepancy(discrepancy: Discrepancy) -> dict[str, str]:
+    values = asdict(discrepancy)
+    return {"equation": values.pop("invariant"), **values}
+
+
+def _render_summary(report: ReconciliationReport) -> str:
     lines = [
-        f"{it.equation} {it.account}: {it.row}: stored {it.stored},"
-        f" computed {it.computed}"
-        for it in report.failures
+        f"{row.invariant} {row.account}: {row.row}: stored {row.stored},"
+        f" computed {row.computed}"
+        for row in report.discrepancies
     ]
     if not lines:
         lines = [
-            f"{report.ledger_accounts} ledger accounts, {report.transfers} transfers,"
-            f" {report.below_nought} balances below zero: OK"
+            f"{report.ledger_account_count} ledger accounts,"
+            f" {report.transfer_count} transfers,"
+            f" {report.negative_balance_count} balances below zero: OK"
         ]
     return "\n".join(lines)

@@ -3,14 +3,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.commands import AccountCommand, amount
+from accounts.commands import AccountCommand, parse_amount_argument
 from accounts.models.accounts import Account
 from payouts.models.commission_types import RateKind
-from payouts.services.programs import Rules, open_program
+from payouts.services.programs import ProgramSettings, create_program
 
 
 class Command(AccountCommand):
-    help = "Make a program with its commission type `standard`."
+    help = "Create a program with its commission type `standard`."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -22,25 +22,32 @@ class Command(AccountCommand):
         )
         rate = parser.add_mutually_exclusive_group()
         rate.add_argument(
-            "--commission-percent", type=amount, metavar="P", help="default: 10"
+            "--commission-percent",
+            type=parse_amount_argument,
+            metavar="P",
+            help="default: 10",
         )
-        rate.add_argument("--commission-fixed", type=amount, metavar="A")
+        rate.add_argument("--commission-fixed", type=parse_amount_argument, metavar="A")
         parser.add_argument("--landing-page", default="", metavar="URL")
         parser.add_argument("--auto-approve-affiliates", action="store_true")
         parser.add_argument("--auto-approve-commissions", action="store_true")
 
-    def act(self, account: Account, *, at: datetime, **options: Any) -> None:
-        rules = Rules(
+    def run_for_account(
+        self, account: Account, *, at: datetime, **options: Any
+    ) -> None:
+        settings = ProgramSettings(
             title=options["title"],
             currency=options["currency"],
             cookie_time=options["cookie_time"],
             landing_page=options["landing_page"],
             auto_approve_affiliates=options["auto_approve_affiliates"],
             auto_approve_commissions=options["auto_approve_commissions"],
-            **_rate(options),
+            **_get_rate(options),
         )
-        program = open_program(account, slug=options["program"], rules=rules, at=at)
-        self.tell(
+        program = create_program(
+            account, slug=options["program"], settings=settings, at=at
+        )
+        self.write_result(
             program.slug,
             program=program.slug,
             title=program.title,
@@ -49,7 +56,7 @@ class Command(AccountCommand):
         )
 
 
-def _rate(options: dict[str, Any]) -> dict[str, Any]:
+def _get_rate(options: dict[str, Any]) -> dict[str, Any]:
     if options["commission_fixed"] is not None:
         return {"rate_kind": RateKind.FIXED, "rate": options["commission_fixed"]}
     if options["commission_percent"] is not None:

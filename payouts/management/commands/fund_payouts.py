@@ -4,23 +4,29 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.commands import AccountCommand, amount
+from accounts.commands import AccountCommand, parse_amount_argument
 from accounts.models.accounts import Account
-from payouts.services.funding import top_up
-from tracking.money import spelled
+from payouts.services.funding import top_up_payout_balance
+from tracking.money import format_amount
 
 
 class Command(AccountCommand):
-    help = "Add to the account's payout balance. Each run adds."
+    help = "Top up the account's payout balance. Every run adds the amount."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("amount", metavar="AMOUNT", type=amount, help="above 0")
+        parser.add_argument(
+            "amount", metavar="AMOUNT", type=parse_amount_argument, help="above 0"
+        )
         parser.add_argument("currency", metavar="CURRENCY", help="ISO 4217, e.g. EUR")
 
-    def act(self, account: Account, *, at: datetime, **options: Any) -> None:
+    def run_for_account(
+        self, account: Account, *, at: datetime, **options: Any
+    ) -> None:
         added: Decimal = options["amount"]
-        currency, balance = top_up(
+        currency, balance = top_up_payout_balance(
             account, amount=added, currency=options["currency"], at=at
         )
-        self.tell(spelled(balance, currency), currency=currency, balance=balance)
+        self.write_result(
+            format_amount(balance, currency), currency=currency, balance=balance
+        )

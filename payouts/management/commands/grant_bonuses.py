@@ -5,38 +5,42 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from accounts.commands import TellingCommand
-from accounts.errors import Rejected
+from accounts.commands import JsonCommand
+from accounts.errors import InvalidInput
 from accounts.models.accounts import Account
-from accounts.services.accounts import account_named
+from accounts.services.accounts import get_account
 from payouts.services.bonuses import grant_bonuses
-from tracking.money import spelled
+from tracking.money import format_amount
 
 
-class Command(TellingCommand):
-    help = "Grant the bonuses of periods that are over. A second run grants none."
+class Command(JsonCommand):
+    help = (
+        "Grant the bonuses of finished periods. Running it again grants nothing twice."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--account", metavar="ACCOUNT", help="this one alone")
+        parser.add_argument("--account", metavar="ACCOUNT", help="only this account")
 
-    def work(self, *, at: datetime, account: str | None = None, **options: Any) -> None:
-        everybody = Account.objects.select_related("plan").order_by("id")
-        accounts = [account_named(account)] if account else list(everybody)
+    def run(self, *, at: datetime, account: str | None = None, **options: Any) -> None:
+        all_accounts = Account.objects.select_related("plan").order_by("id")
+        accounts = [get_account(account)] if account else list(all_accounts)
         totals: dict[str, Decimal] = defaultdict(Decimal)
         granted = 0
-        refused = []
-        for each in accounts:
+        errors = []
+        for granting_account in accounts:
             try:
-                for commission in grant_bonuses(each, at=at):
+                for commission in grant_bonuses(granting_account, at=at):
                     granted += 1
                     totals[commission.currency] += commission.amount
-            except Rejected as refusal:
-                refused.append(f"{each.slug}: {refusal}")
+            except InvalidInput as error:
+                errors.append(f"{granting_account.slug}: {error}")
         lines = [f"{granted} bonuses"]
-        lines += [spelled(totals[it], it) for it in sorted(totals)]
-        self.tell(
+        lines += [
+            format_amount(totals[currency], currency) for currency in sorted(totals)
+        ]
+        self.write_result(
             "\n".join(lines), granted=granted, totals=dict(sorted(totals.items()))
         )
-        if refused:
-            raise CommandError(f"Not every bonus was granted: {'; '.join(refused)}")
+        if errors:
+            raise CommandError(f"Not every bonus was granted: {'; '.join(errors)}")

@@ -1,4 +1,4 @@
-"""operations.md, section 3: accounts and their keys, at the command line."""
+"""Management commands for accounts and API keys."""
 
 import re
 import uuid
@@ -7,33 +7,39 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accounts.models.accounts import Account
-from accounts.services.keys import issue, recognise
-from tests.command_line import is_refused_as_wrong, manage, refusal, run, run_json
+from accounts.services.api_keys import create_api_key, find_api_key
+from tests.command_line import (
+    is_usage_error,
+    run_command,
+    run_failing_command,
+    run_json_command,
+    run_manage_py,
+)
 from tests.conftest import NOW
 from tests.factories.accounts import AccountFactory
 
 KEY = r"aff_live_[0-9A-Za-z]{49}"
-MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
+TIMESTAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
 
 
-def everything():
-    """All accounts, keys and events: what a refused command must not touch."""
+def snapshot_all():
+    """Return all accounts, API keys and audit log entries."""
     return [
         list(Account.objects.order_by("id").values()),
         [
             list(account.api_keys.order_by("id").values())
-            + list(account.events.order_by("id").values())
+            + list(account.audit_log.order_by("id").values())
             for account in Account.objects.order_by("id")
         ],
     ]
 
 
-# Making accounts
+# Creating accounts
 
 
 @pytest.mark.django_db
 def test_prints_the_slug_of_a_new_account():
-    assert run("create_account", "acme", "--name", "Acme") == "acme\n"
+    assert run_command("create_account", "acme", "--name", "Acme") == "acme\n"
 
     account = Account.objects.get(slug="acme")
     assert (account.name, account.plan.name) == ("Acme", "pro")
@@ -41,8 +47,8 @@ def test_prints_the_slug_of_a_new_account():
 
 
 @pytest.mark.django_db
-def test_tells_a_new_account_as_json():
-    told = run_json(
+def test_prints_a_new_account_as_json():
+    output = run_json_command(
         "create_account",
         "acme",
         "--name",
@@ -53,7 +59,7 @@ def test_tells_a_new_account_as_json():
         "--pending-as-null",
     )
 
-    assert told == {
+    assert output == {
         "account": "acme",
         "name": "Acme & Søn",
         "plan": "enterprise",
@@ -64,39 +70,41 @@ def test_tells_a_new_account_as_json():
     assert (account.uses_payouts, account.pending_as_null) == (True, True)
 
 
-def test_says_that_an_account_exists(account):
-    before = everything()
+def test_rejects_a_duplicate_account(account):
+    before = snapshot_all()
 
-    reason = refusal("create_account", "harbor", "--name", "Again")
+    reason = run_failing_command("create_account", "harbor", "--name", "Again")
 
     assert "harbor" in reason
-    assert everything() == before
+    assert snapshot_all() == before
 
 
 @pytest.mark.parametrize("slug", ["Acme", "a b", "ačme", "-", "a/b", ""], ids=ascii)
 @pytest.mark.django_db
-def test_makes_no_account_of_an_odd_slug(slug):
-    refusal("create_account", "--name", "Acme", "--", slug)
+def test_creates_no_account_with_an_invalid_slug(slug):
+    run_failing_command("create_account", "--name", "Acme", "--", slug)
 
     assert not Account.objects.filter(name="Acme").exists()
 
 
 @pytest.mark.django_db
-def test_makes_no_account_on_an_unknown_plan():
-    reason = refusal("create_account", "acme", "--name", "Acme", "--plan", "gold")
+def test_creates_no_account_on_an_unknown_plan():
+    reason = run_failing_command(
+        "create_account", "acme", "--name", "Acme", "--plan", "gold"
+    )
 
     assert "gold" in reason
     assert not Account.objects.filter(slug="acme").exists()
 
 
 @pytest.mark.django_db
-def test_makes_no_account_with_a_name_that_no_column_holds():
-    refusal("create_account", "acme", "--name", "n" * 256)
+def test_creates_no_account_with_a_name_that_is_too_long():
+    run_failing_command("create_account", "acme", "--name", "n" * 256)
 
     assert not Account.objects.filter(slug="acme").exists()
 
 
-# Locking them
+# Locking accounts
 
 
 @pytest.mark.parametrize(
@@ -104,37 +112,40 @@ def test_makes_no_account_with_a_name_that_no_column_holds():
     [("lock_account", True), ("unlock_account", False)],
     ids=["lock", "unlock"],
 )
-def test_locks_and_unlocks_without_a_word(account, command, locked):
-    assert run(command, "harbor") == ""
+def test_locks_and_unlocks_without_output(account, command, locked):
+    assert run_command(command, "harbor") == ""
     account.refresh_from_db()
     assert (account.locked_at is not None) == locked
 
-    assert run_json(command, "harbor") == {"account": "harbor", "locked": locked}
+    assert run_json_command(command, "harbor") == {
+        "account": "harbor",
+        "locked": locked,
+    }
 
 
 def test_changes_nothing_when_a_locked_account_is_locked(account):
-    run("lock_account", "harbor")
-    before = everything()
+    run_command("lock_account", "harbor")
+    before = snapshot_all()
 
-    assert run("lock_account", "harbor") == ""
-    assert everything() == before
-
-
-def test_changes_nothing_when_an_open_account_is_unlocked(account):
-    before = everything()
-
-    assert run("unlock_account", "harbor") == ""
-    assert everything() == before
+    assert run_command("lock_account", "harbor") == ""
+    assert snapshot_all() == before
 
 
-# Making keys
+def test_changes_nothing_when_an_unlocked_account_is_unlocked(account):
+    before = snapshot_all()
+
+    assert run_command("unlock_account", "harbor") == ""
+    assert snapshot_all() == before
 
 
-def test_prints_a_new_key_alone(account):
-    out = run("create_api_key", "harbor")
+# Creating keys
+
+
+def test_prints_only_the_new_key(account):
+    out = run_command("create_api_key", "harbor")
 
     assert re.fullmatch(KEY + "\n", out)
-    key = recognise(out.strip())
+    key = find_api_key(out.strip())
     assert (key.account, key.role, key.name) == (account, "owner", "")
 
 
@@ -149,21 +160,23 @@ def test_prints_a_new_key_alone(account):
     ],
     ids=lambda choice: " ".join(choice) if isinstance(choice, list) else choice,
 )
-def test_tells_a_new_key_as_json(account, choice, role):
-    told = run_json("create_api_key", "harbor", "--name", "shop", *choice)
+def test_prints_a_new_key_as_json(account, choice, role):
+    output = run_json_command("create_api_key", "harbor", "--name", "shop", *choice)
 
-    assert list(told) == ["key", "prefix", "name", "role"]
-    assert told["prefix"] == told["key"][:12]
-    assert (told["name"], told["role"]) == ("shop", role)
-    assert recognise(told["key"]).role == role
-
-
-def test_makes_another_key_each_time(account):
-    assert run("create_api_key", "harbor") != run("create_api_key", "harbor")
+    assert list(output) == ["key", "prefix", "name", "role"]
+    assert output["prefix"] == output["key"][:12]
+    assert (output["name"], output["role"]) == ("shop", role)
+    assert find_api_key(output["key"]).role == role
 
 
-def test_makes_no_key_with_a_label_that_no_column_holds(account):
-    refusal("create_api_key", "harbor", "--name", "n" * 256)
+def test_creates_another_key_each_time(account):
+    assert run_command("create_api_key", "harbor") != run_command(
+        "create_api_key", "harbor"
+    )
+
+
+def test_creates_no_key_with_a_label_that_is_too_long(account):
+    run_failing_command("create_api_key", "harbor", "--name", "n" * 256)
 
     assert not account.api_keys.exists()
 
@@ -173,16 +186,18 @@ def test_makes_no_key_with_a_label_that_no_column_holds(account):
 
 @pytest.fixture
 def keys(account):
-    older, _ = issue(account, name="old shop", role="viewer", at=NOW)
-    newer, _ = issue(account, name="new shop", role="owner", at=NOW + timedelta(days=1))
-    older.change(last_used_at=NOW, revoked_at=NOW + timedelta(hours=1))
+    older, _ = create_api_key(account, name="old shop", role="viewer", at=NOW)
+    newer, _ = create_api_key(
+        account, name="new shop", role="owner", at=NOW + timedelta(days=1)
+    )
+    older.update_row(last_used_at=NOW, revoked_at=NOW + timedelta(hours=1))
     return newer, older
 
 
 def test_lists_keys_as_json_newest_first(keys):
     newer, older = keys
 
-    assert run_json("list_api_keys", "harbor") == {
+    assert run_json_command("list_api_keys", "harbor") == {
         "api_keys": [
             {
                 "prefix": newer.prefix,
@@ -204,8 +219,8 @@ def test_lists_keys_as_json_newest_first(keys):
     }
 
 
-def test_lists_keys_in_a_table_without_colour(keys):
-    titles, *rows = run("list_api_keys", "harbor").splitlines()
+def test_lists_keys_in_a_table_without_color(keys):
+    titles, *rows = run_command("list_api_keys", "harbor").splitlines()
 
     assert titles.split() == [
         "Prefix",
@@ -223,29 +238,29 @@ def test_lists_keys_in_a_table_without_colour(keys):
 
 
 @pytest.mark.parametrize("label", ["[/shop]", "[red]shop[/red]", "[0]", ":bell: shop"])
-def test_lists_a_label_as_it_is(account, label):
-    issue(account, name=label, role="viewer", at=NOW)
+def test_lists_a_label_without_markup(account, label):
+    create_api_key(account, name=label, role="viewer", at=NOW)
 
-    assert label in run("list_api_keys", "harbor")
+    assert label in run_command("list_api_keys", "harbor")
 
 
-def test_lists_no_key(account):
-    assert run_json("list_api_keys", "harbor") == {"api_keys": []}
-    assert len(run("list_api_keys", "harbor").splitlines()) == 1
+def test_lists_no_keys(account):
+    assert run_json_command("list_api_keys", "harbor") == {"api_keys": []}
+    assert len(run_command("list_api_keys", "harbor").splitlines()) == 1
 
 
 def test_lists_no_key_of_another_account(account, other_account):
-    issue(other_account, name="zz-marker", role="viewer", at=NOW)
+    create_api_key(other_account, name="zz-marker", role="viewer", at=NOW)
 
-    assert "zz-marker" not in run("list_api_keys", "harbor")
+    assert "zz-marker" not in run_command("list_api_keys", "harbor")
 
 
 def test_never_lists_a_key_itself(account):
-    _, text = issue(account, name="shop", role="viewer", at=NOW)
+    _, text = create_api_key(account, name="shop", role="viewer", at=NOW)
 
     for out in (
-        run("list_api_keys", "harbor"),
-        run("list_api_keys", "harbor", "--json"),
+        run_command("list_api_keys", "harbor"),
+        run_command("list_api_keys", "harbor", "--json"),
     ):
         assert text[12:] not in out
 
@@ -253,45 +268,47 @@ def test_never_lists_a_key_itself(account):
 # Revoking keys
 
 
-def test_revokes_a_key_without_a_word(account):
-    key, text = issue(account, name="shop", role="owner", at=NOW)
+def test_revokes_a_key_without_output(account):
+    key, text = create_api_key(account, name="shop", role="owner", at=NOW)
 
-    assert run("revoke_api_key", "harbor", key.prefix) == ""
-    assert recognise(text) is None
+    assert run_command("revoke_api_key", "harbor", key.prefix) == ""
+    assert find_api_key(text) is None
 
 
-def test_tells_a_revoked_key_as_json_the_same_again(account):
-    key, _ = issue(account, name="shop", role="owner", at=NOW)
+def test_revoking_a_key_again_prints_the_same_json(account):
+    key, _ = create_api_key(account, name="shop", role="owner", at=NOW)
 
-    first = run_json("revoke_api_key", "harbor", key.prefix)
-    before = everything()
-    again = run_json("revoke_api_key", "harbor", key.prefix)
+    first = run_json_command("revoke_api_key", "harbor", key.prefix)
+    before = snapshot_all()
+    again = run_json_command("revoke_api_key", "harbor", key.prefix)
 
     assert list(first) == ["prefix", "revoked_at"]
     assert first["prefix"] == key.prefix
-    assert re.fullmatch(MOMENT, first["revoked_at"])
-    moment = datetime.fromisoformat(first["revoked_at"])
-    assert abs(datetime.now(UTC) - moment) < timedelta(minutes=5)
+    assert re.fullmatch(TIMESTAMP, first["revoked_at"])
+    revoked_at = datetime.fromisoformat(first["revoked_at"])
+    assert abs(datetime.now(UTC) - revoked_at) < timedelta(minutes=5)
     assert again == first
-    assert everything() == before
+    assert snapshot_all() == before
 
 
 def test_does_not_revoke_a_key_of_another_account(account, other_account):
-    key, text = issue(other_account, name="shop", role="owner", at=NOW)
+    key, text = create_api_key(other_account, name="shop", role="owner", at=NOW)
 
-    refusal("revoke_api_key", "harbor", key.prefix)
+    run_failing_command("revoke_api_key", "harbor", key.prefix)
 
-    assert recognise(text) == key
-
-
-def test_does_not_know_a_prefix(account):
-    assert "aff_live_zzz" in refusal("revoke_api_key", "harbor", "aff_live_zzz")
+    assert find_api_key(text) == key
 
 
-# Rules for all
+def test_rejects_an_unknown_prefix(account):
+    assert "aff_live_zzz" in run_failing_command(
+        "revoke_api_key", "harbor", "aff_live_zzz"
+    )
 
 
-ON_AN_ACCOUNT = {
+# Rules for all commands
+
+
+ACCOUNT_COMMANDS = {
     "lock_account": ["unknown"],
     "unlock_account": ["unknown"],
     "create_api_key": ["unknown"],
@@ -300,70 +317,71 @@ ON_AN_ACCOUNT = {
 }
 
 
-@pytest.mark.parametrize("command", ON_AN_ACCOUNT)
-@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
-def test_does_not_know_an_account(account, command, form):
-    before = everything()
+@pytest.mark.parametrize("command", ACCOUNT_COMMANDS)
+@pytest.mark.parametrize("option", [[], ["--json"]], ids=["text", "json"])
+def test_rejects_an_unknown_account(account, command, option):
+    before = snapshot_all()
 
-    assert "unknown" in refusal(command, *ON_AN_ACCOUNT[command], *form)
-    assert everything() == before
+    arguments = [*ACCOUNT_COMMANDS[command], *option]
+    assert "unknown" in run_failing_command(command, *arguments)
+    assert snapshot_all() == before
 
 
-WRONG = {
+WRONG_ARGUMENTS = {
     "no account": ["lock_account"],
-    "an account too many": ["lock_account", "harbor", "beacon"],
-    "an option that is none": ["unlock_account", "harbor", "--hard"],
+    "two accounts": ["lock_account", "harbor", "beacon"],
+    "unknown option": ["unlock_account", "harbor", "--hard"],
     "no name": ["create_account", "acme"],
-    "a role that is none": ["create_api_key", "harbor", "--role", "admin"],
+    "unknown role": ["create_api_key", "harbor", "--role", "admin"],
     "two roles": ["create_api_key", "harbor", "--read-only", "--role", "manager"],
     "no prefix": ["revoke_api_key", "harbor"],
     "no account to list": ["list_api_keys"],
 }
 
 
-@pytest.mark.parametrize("command", WRONG.values(), ids=WRONG)
-def test_stops_at_wrong_arguments(account, command):
-    before = everything()
+@pytest.mark.parametrize("command", WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS)
+def test_rejects_wrong_arguments(account, command):
+    before = snapshot_all()
 
-    assert is_refused_as_wrong(*command)
-    assert everything() == before
+    assert is_usage_error(*command)
+    assert snapshot_all() == before
 
 
-def test_knows_the_command_in_the_diary(account):
-    run("lock_account", "harbor")
+def test_logs_the_command_as_actor(account):
+    run_command("lock_account", "harbor")
 
-    assert "lock_account" in account.events.get().actor
+    assert "lock_account" in account.audit_log.get().actor
 
 
 @pytest.fixture
-def slug(committed):
-    """An account of this test's own, stored for good."""
+def slug(committed_db):
+    """The slug of a committed account that only this test uses."""
     slug = f"acme-{uuid.uuid4().hex[:12]}"
     AccountFactory(slug=slug)
     return slug
 
 
-def test_works_as_a_process(slug):
-    told = manage("create_api_key", slug, "--name", "shop", "--read-only")
+def test_runs_as_a_process(slug):
+    output = run_manage_py("create_api_key", slug, "--name", "shop", "--read-only")
 
-    assert (told.code, told.err) == (0, "")
-    assert re.fullmatch(KEY + "\n", told.out)
-    assert recognise(told.out.strip()).account.slug == slug
-
-
-@pytest.mark.usefixtures("committed")
-def test_says_in_one_line_that_it_cannot_be_done():
-    told = manage("lock_account", f"nobody-{uuid.uuid4().hex}", "--json")
-
-    assert (told.code, told.out) == (1, "")
-    assert len(told.err.splitlines()) == 1
-    assert "nobody-" in told.err
-    assert "\x1b" not in told.err
+    assert (output.exit_code, output.stderr) == (0, "")
+    assert re.fullmatch(KEY + "\n", output.stdout)
+    assert find_api_key(output.stdout.strip()).account.slug == slug
 
 
-def test_exits_with_2_at_wrong_arguments(slug):
-    told = manage("create_api_key", slug, "--role", "admin")
+@pytest.mark.usefixtures("committed_db")
+def test_prints_an_error_in_one_line():
+    output = run_manage_py("lock_account", f"nobody-{uuid.uuid4().hex}", "--json")
 
-    assert (told.code, told.out) == (2, "")
-    assert "admin" in told.err
+    assert (output.exit_code, output.stdout) == (1, "")
+    assert len(output.stderr.splitlines()) == 1
+    assert "nobody-" in output.stderr
+    assert "\x1b" not in output.stderr
+
+
+def test_exits_with_2_on_wrong_arguments(slug):
+    output = run_manage_py("create_api_key", slug, "--role", "admin")
+
+    assert (output.exit_code, output.stdout) == (2, "")
+    assert "admin" in output.stderr
     assert not Account.objects.get(slug=slug).api_keys.exists()

@@ -1,66 +1,73 @@
-"""operations.md, section 3: `create_staff`."""
+"""The management command `create_staff`."""
 
 import io
 import sys
 
 import pytest
 
-from tests.command_line import is_refused_as_wrong, refusal, run, run_json
+from tests.command_line import (
+    is_usage_error,
+    run_command,
+    run_failing_command,
+    run_json_command,
+)
 
 EMAIL = "owner@example.org"
 
 
 @pytest.fixture
-def typed(monkeypatch):
-    """What stands on standard input: `typed("…")`."""
+def set_stdin(monkeypatch):
+    """Replace standard input: `set_stdin("…")`."""
     return lambda text: monkeypatch.setattr(sys, "stdin", io.StringIO(text))
 
 
-def test_prints_the_address_and_a_password_that_was_made(account):
-    told = run("create_staff", EMAIL, "--account", "harbor").splitlines()
+def test_prints_the_address_and_a_generated_password(account):
+    output = run_command("create_staff", EMAIL, "--account", "harbor").splitlines()
 
     user = account.staff.get()
-    assert told[0] == EMAIL
-    assert user.check_password(told[1])
+    assert output[0] == EMAIL
+    assert user.check_password(output[1])
     assert user.role == "owner"
 
 
-def test_reads_one_line_and_prints_the_address_alone(account, typed):
-    typed("lamps-at-sea-7\nand more\n")
+def test_reads_a_password_line_and_prints_only_the_address(account, set_stdin):
+    set_stdin("lamps-at-sea-7\nand more\n")
 
-    told = run("create_staff", EMAIL, "--account", "harbor", "--password-stdin")
+    output = run_command(
+        "create_staff", EMAIL, "--account", "harbor", "--password-stdin"
+    )
 
-    assert told == f"{EMAIL}\n"
+    assert output == f"{EMAIL}\n"
     assert account.staff.get().check_password("lamps-at-sea-7")
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_tells_it_as_json(account, typed, given):
-    typed("lamps-at-sea-7\n")
-    option = ["--password-stdin"] if given else []
+@pytest.mark.parametrize("from_stdin", [False, True])
+def test_prints_json(account, set_stdin, from_stdin):
+    set_stdin("lamps-at-sea-7\n")
+    option = ["--password-stdin"] if from_stdin else []
 
-    told = run_json(
+    output = run_json_command(
         "create_staff", EMAIL, "--account", "harbor", "--role", "viewer", *option
     )
 
-    password = told.pop("password")
-    assert told == {"email": EMAIL, "account": "harbor", "role": "viewer"}
-    assert (password is None) is given
+    password = output.pop("password")
+    assert output == {"email": EMAIL, "account": "harbor", "role": "viewer"}
+    assert (password is None) is from_stdin
 
 
-def test_says_why_there_is_no_new_sign_in(account, typed):
-    run("create_staff", EMAIL, "--account", "harbor")
+def test_prints_why_no_user_is_created(account, set_stdin):
+    run_command("create_staff", EMAIL, "--account", "harbor")
 
-    assert refusal("create_staff", EMAIL, "--account", "harbor") == (
-        f"There is a sign-in '{EMAIL}' already"
+    assert run_failing_command("create_staff", EMAIL, "--account", "harbor") == (
+        f"A user with e-mail '{EMAIL}' already exists"
     )
-    assert refusal("create_staff", "zoe@example.org", "--account", "nobody") == (
-        "There is no account 'nobody'"
-    )
-    typed("short\n")
-    assert refusal(
+    assert run_failing_command(
+        "create_staff", "zoe@example.org", "--account", "nobody"
+    ) == ("Account 'nobody' not found")
+    set_stdin("short\n")
+    assert run_failing_command(
         "create_staff", "z@example.org", "--account", "harbor", "--password-stdin"
-    ).startswith("The password must be better: This password is too short.")
-    assert is_refused_as_wrong(
+    ).startswith("The password must be stronger: This password is too short.")
+    assert is_usage_error(
         "create_staff", EMAIL, "--account", "harbor", "--role", "king"
     )

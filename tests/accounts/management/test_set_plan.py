@@ -1,41 +1,46 @@
-"""operations.md, section 3: an account moved to another plan."""
+"""The management command `set_plan`."""
 
 import pytest
 
-from tests.command_line import is_refused_as_wrong, refusal, run, run_json
-from tests.conftest import Api
-from tests.proof import everything
+from tests.command_line import (
+    is_usage_error,
+    run_command,
+    run_failing_command,
+    run_json_command,
+)
+from tests.conftest import ApiClient
+from tests.ledger_checks import snapshot_account
 
 
 def test_moves_an_account_and_prints_nothing(account, other_account):
-    assert run("set_plan", "harbor", "basic") == ""
+    assert run_command("set_plan", "harbor", "basic") == ""
 
     account.refresh_from_db()
     other_account.refresh_from_db()
     assert (account.plan.name, other_account.plan.name) == ("basic", "enterprise")
-    [event] = account.events.all()
+    [event] = account.audit_log.all()
     assert event.kind == "account.plan_changed"
 
 
-def test_tells_the_new_plan_as_json(account):
-    told = run_json("set_plan", "harbor", "pro")
+def test_prints_the_new_plan_as_json(account):
+    output = run_json_command("set_plan", "harbor", "pro")
 
-    assert told == {"account": "harbor", "plan": "pro"}
-
-
-def test_changes_nothing_on_the_plan_that_it_is_on(account):
-    before = everything(account)
-
-    assert run_json("set_plan", "harbor", "enterprise")["plan"] == "enterprise"
-    assert everything(account) == before
+    assert output == {"account": "harbor", "plan": "pro"}
 
 
-def test_counts_from_the_next_request_on(account, key_for):
-    api = Api(key_for(account))
+def test_changes_nothing_on_the_current_plan(account):
+    before = snapshot_account(account)
+
+    assert run_json_command("set_plan", "harbor", "enterprise")["plan"] == "enterprise"
+    assert snapshot_account(account) == before
+
+
+def test_applies_from_the_next_request(account, make_key):
+    api = ApiClient(make_key(account))
     statuses = []
 
     for plan in ("basic", "pro"):
-        run("set_plan", "harbor", plan)
+        run_command("set_plan", "harbor", plan)
         statuses.append(api.get("/programs/").status_code)
 
     assert statuses == [403, 200]
@@ -51,17 +56,17 @@ def test_counts_from_the_next_request_on(account, key_for):
         ("HARBOR", "basic", "HARBOR"),
     ],
 )
-def test_says_what_it_does_not_know(account, slug, plan, named):
-    before = everything(account)
+def test_rejects_unknown_accounts_and_plans(account, slug, plan, named):
+    before = snapshot_account(account)
 
-    assert named in refusal("set_plan", slug, plan)
+    assert named in run_failing_command("set_plan", slug, plan)
     account.refresh_from_db()
     assert account.plan.name == "enterprise"
-    assert everything(account) == before
+    assert snapshot_account(account) == before
 
 
 @pytest.mark.parametrize(
     "arguments", [[], ["harbor"], ["harbor", "basic", "pro"]], ids=["none", "one", "3"]
 )
-def test_stops_at_wrong_arguments(account, arguments):
-    assert is_refused_as_wrong("set_plan", *arguments)
+def test_rejects_wrong_arguments(account, arguments):
+    assert is_usage_error("set_plan", *arguments)

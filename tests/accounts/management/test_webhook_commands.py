@@ -1,85 +1,90 @@
-"""Webhooks at the command line, in the manner of operations.md, section 3."""
+"""Management commands for webhooks."""
 
 import pytest
 
-from accounts.services.events import note
-from tests.command_line import is_refused_as_wrong, refusal, run, run_json
+from accounts.services.changes import record_change
+from tests.command_line import (
+    is_usage_error,
+    run_command,
+    run_failing_command,
+    run_json_command,
+)
 from tests.conftest import NOW
 
 URL = "https://hooks.example.net/affiliate"
 
 
 @pytest.fixture(autouse=True)
-def plug(settings):
-    settings.EVENT_BODY = "tests.accounts.services.test_outbox.render"
+def render_names(settings):
+    settings.EVENT_PAYLOAD_RENDERER = "tests.accounts.services.test_outbox.render"
 
 
 @pytest.fixture
 def webhook(account):
-    return run_json("create_webhook", "harbor", URL)["webhook"]
+    return run_json_command("create_webhook", "harbor", URL)["webhook"]
 
 
-def test_prints_the_id_and_this_once_the_secret(account):
-    told = run("create_webhook", "harbor", URL)
+def test_prints_the_id_and_only_once_the_secret(account):
+    output = run_command("create_webhook", "harbor", URL)
 
-    kept = account.webhook_endpoints.get()
-    assert told == f"{kept.public_id}\n{kept.secret}\n"
-    assert "whsec_" not in run("list_webhooks", "harbor")
-    assert "whsec_" not in str(run_json("list_webhooks", "harbor"))
+    stored = account.webhook_endpoints.get()
+    assert output == f"{stored.public_id}\n{stored.secret}\n"
+    assert "whsec_" not in run_command("list_webhooks", "harbor")
+    assert "whsec_" not in str(run_json_command("list_webhooks", "harbor"))
 
 
-def test_tells_a_new_webhook_as_json(account):
-    told = run_json(
+def test_prints_a_new_webhook_as_json(account):
+    output = run_json_command(
         "create_webhook",
         *("harbor", URL, "--event", "payment.created"),
         *("--event", "conversion.created"),
     )
 
-    kept = account.webhook_endpoints.get()
-    assert told == {
-        "webhook": kept.public_id,
+    stored = account.webhook_endpoints.get()
+    assert output == {
+        "webhook": stored.public_id,
         "url": URL,
         "events": ["conversion.created", "payment.created"],
-        "secret": kept.secret,
+        "secret": stored.secret,
     }
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["nobody", URL], "There is no account 'nobody'"),
+        (["nobody", URL], "Account 'nobody' not found"),
         (
             ["harbor", "http://hooks.example.net/"],
-            "The URL cannot be called: only https on port 443 is called, or what"
-            " WEBHOOK_ALLOWED_HOSTS lists",
+            "Invalid URL: only https on port 443 and hosts in WEBHOOK_ALLOWED_HOSTS"
+            " are allowed",
         ),
         (
             ["harbor", URL, "--event", "sale"],
-            "There is no event 'sale'; the events are affiliate.created,",
+            "Unknown event 'sale'; available events: affiliate.created,",
         ),
     ],
     ids=["account", "url", "event"],
 )
-def test_says_why_there_is_no_new_webhook(account, arguments, reason):
-    assert refusal("create_webhook", *arguments).startswith(reason)
+def test_prints_why_no_webhook_is_created(account, arguments, reason):
+    assert run_failing_command("create_webhook", *arguments).startswith(reason)
     assert not account.webhook_endpoints.exists()
 
 
 def test_lists_webhooks(account, other_account, webhook):
-    run("create_webhook", other_account.slug, f"{URL}/zz-marker")
-    run("disable_webhook", "harbor", webhook)
+    run_command("create_webhook", other_account.slug, f"{URL}/zz-marker")
+    run_command("disable_webhook", "harbor", webhook)
 
-    table = run("list_webhooks", "harbor").splitlines()
-    (told,) = run_json("list_webhooks", "harbor")["webhooks"]
+    table = run_command("list_webhooks", "harbor").splitlines()
+    (output,) = run_json_command("list_webhooks", "harbor")["webhooks"]
 
-    kept = account.webhook_endpoints.get()
+    stored = account.webhook_endpoints.get()
     assert table[0].split() == [
-        *("Id", "URL", "Events", "Affiliate", "Created", "Failing", "since"),
-        *("Disabled", "Because"),
+        *("ID", "URL", "Events", "Affiliate", "Created", "Failing", "since"),
+        *("Disabled", "Reason"),
     ]
     assert table[1].split()[:4] == [webhook, URL, "all", "-"]
     assert len(table) == 2
-    assert told | {"created_at": "", "disabled_at": ""} == {
+    assert output | {"created_at": "", "disabled_at": ""} == {
         "webhook": webhook,
         "url": URL,
         "events": [],
@@ -90,63 +95,63 @@ def test_lists_webhooks(account, other_account, webhook):
         "disabled_at": "",
         "disabled_because": "by hand",
     }
-    assert kept.disabled_at is not None
+    assert stored.disabled_at is not None
 
 
-def test_disables_and_enables_again_and_again(account, webhook):
-    first = run_json("disable_webhook", "harbor", webhook)
-    assert run_json("disable_webhook", "harbor", webhook) == first
+def test_disabling_and_enabling_are_idempotent(account, webhook):
+    first = run_json_command("disable_webhook", "harbor", webhook)
+    assert run_json_command("disable_webhook", "harbor", webhook) == first
     assert first["webhook"] == webhook
     assert first["disabled_at"]
     for _ in range(2):
-        assert run("enable_webhook", "harbor", webhook) == ""
+        assert run_command("enable_webhook", "harbor", webhook) == ""
 
     assert account.webhook_endpoints.get().disabled_at is None
-    assert run_json("enable_webhook", "harbor", webhook) == {
+    assert run_json_command("enable_webhook", "harbor", webhook) == {
         "webhook": webhook,
         "disabled_at": None,
     }
 
 
-def test_prints_another_secret_alone(account, webhook):
+def test_prints_only_the_rotated_secret(account, webhook):
     old = account.webhook_endpoints.get().secret
 
-    told = run("rotate_webhook_secret", "harbor", webhook)
+    output = run_command("rotate_webhook_secret", "harbor", webhook)
 
-    kept = account.webhook_endpoints.get()
-    assert told == f"{kept.secret}\n"
-    assert (kept.old_secret, old != kept.secret) == (old, True)
-    again = run_json("rotate_webhook_secret", "harbor", webhook)
+    stored = account.webhook_endpoints.get()
+    assert output == f"{stored.secret}\n"
+    assert (stored.old_secret, old != stored.secret) == (old, True)
+    again = run_json_command("rotate_webhook_secret", "harbor", webhook)
     assert set(again) == {"webhook", "secret", "both_sign_until"}
 
 
 @pytest.mark.parametrize(
     "command", ["disable_webhook", "enable_webhook", "rotate_webhook_secret"]
 )
-def test_knows_no_webhook_of_another_account(other_account, webhook, command):
-    assert refusal(command, other_account.slug, webhook) == (
-        f"The account has no webhook '{webhook}'"
+def test_rejects_a_webhook_of_another_account(other_account, webhook, command):
+    assert run_failing_command(command, other_account.slug, webhook) == (
+        f"Webhook '{webhook}' not found"
     )
 
 
 def test_lists_and_resends_deliveries(account, webhook):
-    account.refresh_from_db()  # it listens since the command
-    note(account, "customer.created", account, at=NOW)
+    account.refresh_from_db()  # the command set `uses_webhooks`
+    record_change(account, "customer.created", account, at=NOW)
     delivery = account.deliveries.get()
-    delivery.change(delivered_at=NOW, due_at=None, attempts=1, status=204)
+    delivery.update_row(delivered_at=NOW, due_at=None, attempts=1, status=204)
 
-    table = run("list_deliveries", "harbor", webhook).splitlines()
-    (told,) = run_json("list_deliveries", "harbor", webhook)["deliveries"]
+    table = run_command("list_deliveries", "harbor", webhook).splitlines()
+    (output,) = run_json_command("list_deliveries", "harbor", webhook)["deliveries"]
 
     assert table[1].split()[:4] == [
         str(delivery.pk),
-        delivery.webhook_id,
+        delivery.message_id,
         "customer.created",
         "account:harbor",
     ]
-    assert told == {
+    assert output == {
         "id": delivery.pk,
-        "webhook_id": delivery.webhook_id,
+        "webhook_id": delivery.message_id,
         "kind": "customer.created",
         "subject": "account:harbor",
         "created_at": "2026-03-04T09:15:27+00:00",
@@ -158,19 +163,19 @@ def test_lists_and_resends_deliveries(account, webhook):
         "delivered_at": "2026-03-04T09:15:27+00:00",
         "due_at": None,
     }
-    assert run_json("list_deliveries", "harbor", webhook, "--failed") == {
+    assert run_json_command("list_deliveries", "harbor", webhook, "--failed") == {
         "deliveries": []
     }
 
-    assert run("resend_delivery", "harbor", str(delivery.pk)) == ""
+    assert run_command("resend_delivery", "harbor", str(delivery.pk)) == ""
 
     delivery.refresh_from_db()
     assert delivery.due_at
     assert delivery.attempts == 0
 
 
-def test_resends_nothing_that_there_is_not(account, webhook):
-    assert refusal("resend_delivery", "harbor", "12") == (
-        "The account has no delivery 12; they are kept for 30 days"
+def test_rejects_an_unknown_delivery(account, webhook):
+    assert run_failing_command("resend_delivery", "harbor", "12") == (
+        "Delivery 12 not found; deliveries are kept for 30 days"
     )
-    assert is_refused_as_wrong("resend_delivery", "harbor", "evt_12")
+    assert is_usage_error("resend_delivery", "harbor", "evt_12")

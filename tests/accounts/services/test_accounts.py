@@ -1,24 +1,24 @@
-"""Accounts: opened once, locked and unlocked as often as one likes."""
+"""Create, find, lock and unlock accounts."""
 
 from datetime import timedelta
 
 import pytest
 
 from accounts.errors import (
-    AccountExists,
     AccountLocked,
-    OddSlug,
-    UnknownAccount,
-    UnknownPlan,
+    AccountNotFound,
+    DuplicateAccount,
+    InvalidSlug,
+    PlanNotFound,
 )
 from accounts.models.accounts import Account, Plan
 from accounts.services.accounts import (
-    account_named,
-    lock,
-    open_account,
-    plan_named,
-    refuse_locked,
-    unlock,
+    create_account,
+    ensure_not_locked,
+    get_account,
+    get_plan,
+    lock_account,
+    unlock_account,
 )
 from tests.conftest import NOW
 
@@ -26,55 +26,55 @@ LATER = NOW + timedelta(hours=1)
 KINDS = {"account.locked", "account.unlocked"}
 
 
-def opened(slug="acme", **values):
-    choices = {
+def make_account(slug="acme", **values):
+    defaults = {
         "name": "Acme",
         "plan": "pro",
         "uses_payouts": False,
         "pending_as_null": False,
         "at": NOW,
     }
-    return open_account(slug=slug, **choices | values)
+    return create_account(slug=slug, **defaults | values)
 
 
-def locks_noted(account):
-    events = account.events.filter(kind__in=KINDS).order_by("id")
+def list_logged_locks(account):
+    events = account.audit_log.filter(kind__in=KINDS).order_by("id")
     return list(events.values_list("kind", "created_at"))
 
 
 @pytest.mark.django_db
-def test_opens_an_account_and_notes_it():
-    account = opened(uses_payouts=True, pending_as_null=True)
+def test_creates_an_account_and_logs_it():
+    account = make_account(uses_payouts=True, pending_as_null=True)
 
     stored = Account.objects.get(slug="acme")
     assert (stored.name, stored.plan.name, stored.created_at) == ("Acme", "pro", NOW)
     assert (stored.uses_payouts, stored.pending_as_null) == (True, True)
     assert stored.locked_at is None
-    assert [event.created_at for event in account.events.all()] == [NOW]
+    assert [event.created_at for event in account.audit_log.all()] == [NOW]
 
 
 @pytest.mark.parametrize("slug", ["", "Acme", "-acme", "a b", "a" * 65, "ačme"])
 @pytest.mark.django_db
-def test_refuses_a_slug_that_is_none(slug):
-    with pytest.raises(OddSlug):
-        opened(slug)
+def test_rejects_an_invalid_slug(slug):
+    with pytest.raises(InvalidSlug):
+        make_account(slug)
 
 
-def test_refuses_a_slug_that_is_taken_and_changes_nothing(account):
-    with pytest.raises(AccountExists) as refused:
-        opened(account.slug, name="Another")
+def test_rejects_a_duplicate_slug(account):
+    with pytest.raises(DuplicateAccount) as error:
+        make_account(account.slug, name="Another")
 
-    assert refused.value.text == "There is an account 'harbor' already"
+    assert error.value.text == "Account 'harbor' already exists"
     assert Account.objects.get(slug="harbor").name == account.name
-    assert not account.events.exists()
+    assert not account.audit_log.exists()
 
 
 @pytest.mark.django_db
-def test_refuses_a_plan_that_does_not_exist_and_names_those_that_do():
-    with pytest.raises(UnknownPlan) as refused:
-        opened(plan="gold")
+def test_rejects_an_unknown_plan_and_lists_the_plans():
+    with pytest.raises(PlanNotFound) as error:
+        make_account(plan="gold")
 
-    assert "basic, pro, enterprise" in refused.value.text
+    assert "basic, pro, enterprise" in error.value.text
     assert not Account.objects.filter(slug="acme").exists()
 
 
@@ -88,15 +88,15 @@ def test_refuses_a_plan_that_does_not_exist_and_names_those_that_do():
     ids=["basic", "pro", "enterprise"],
 )
 @pytest.mark.django_db
-def test_finds_the_plans_of_the_first_migration(name, features):
-    plan = plan_named(name)
+def test_plans_have_the_features_of_the_initial_migration(name, features):
+    plan = get_plan(name)
 
-    switches = {"api", "clicks", "bonuses", "mlm", "payouts"}
-    assert {switch for switch in switches if getattr(plan, switch)} == features
+    flags = {"api", "clicks", "bonuses", "mlm", "payouts"}
+    assert {flag for flag in flags if getattr(plan, flag)} == features
 
 
 @pytest.mark.django_db
-def test_finds_three_plans_and_no_other():
+def test_there_are_exactly_three_plans():
     assert set(Plan.objects.values_list("name", flat=True)) == {
         "basic",
         "pro",
@@ -104,59 +104,59 @@ def test_finds_three_plans_and_no_other():
     }
 
 
-def test_finds_an_account_by_its_slug_with_its_plan(account, statements):
-    with statements() as asked:
-        found = account_named("harbor")
+def test_finds_an_account_by_its_slug_with_its_plan(account, capture_queries):
+    with capture_queries() as queries:
+        found = get_account("harbor")
         assert found.plan.name == "enterprise"
 
     assert found == account
-    assert len(asked) == 1
+    assert len(queries) == 1
 
 
 @pytest.mark.parametrize("slug", ["unknown", "Harbor", ""])
-def test_does_not_know_another_account(account, slug):
-    with pytest.raises(UnknownAccount):
-        account_named(slug)
+def test_rejects_an_unknown_account(account, slug):
+    with pytest.raises(AccountNotFound):
+        get_account(slug)
 
 
-def test_locks_once_however_often_it_is_asked(account):
-    lock(account, at=NOW)
-    lock(account, at=LATER)
+def test_locking_is_idempotent(account):
+    lock_account(account, at=NOW)
+    lock_account(account, at=LATER)
 
     assert Account.objects.get(pk=account.pk).locked_at == NOW
-    assert locks_noted(account) == [("account.locked", NOW)]
+    assert list_logged_locks(account) == [("account.locked", NOW)]
 
 
-def test_unlocks_once_however_often_it_is_asked(account):
-    lock(account, at=NOW)
-    unlock(account, at=LATER)
-    unlock(account, at=LATER)
+def test_unlocking_is_idempotent(account):
+    lock_account(account, at=NOW)
+    unlock_account(account, at=LATER)
+    unlock_account(account, at=LATER)
 
     assert Account.objects.get(pk=account.pk).locked_at is None
-    assert locks_noted(account) == [
+    assert list_logged_locks(account) == [
         ("account.locked", NOW),
         ("account.unlocked", LATER),
     ]
 
 
-def test_notes_nothing_when_an_open_account_is_unlocked(account):
-    unlock(account, at=NOW)
+def test_logs_nothing_when_an_unlocked_account_is_unlocked(account):
+    unlock_account(account, at=NOW)
 
-    assert locks_noted(account) == []
+    assert list_logged_locks(account) == []
 
 
 def test_locks_no_other_account(account, other_account):
-    lock(account, at=NOW)
+    lock_account(account, at=NOW)
 
     assert Account.objects.get(pk=other_account.pk).locked_at is None
 
 
-def test_refuses_a_locked_account_in_the_words_of_the_spec(account):
-    with pytest.raises(AccountLocked) as refused:
-        refuse_locked(lock(account, at=NOW))
+def test_rejects_a_locked_account_with_the_specified_message(account):
+    with pytest.raises(AccountLocked) as error:
+        ensure_not_locked(lock_account(account, at=NOW))
 
-    assert refused.value.text == "Advertiser account locked"
+    assert error.value.text == "Advertiser account locked"
 
 
-def test_lets_an_open_account_pass(account):
-    refuse_locked(unlock(lock(account, at=NOW), at=LATER))
+def test_accepts_an_unlocked_account(account):
+    ensure_not_locked(unlock_account(lock_account(account, at=NOW), at=LATER))

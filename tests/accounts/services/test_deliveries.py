@@ -1,249 +1,256 @@
-"""Contract 6.3: claimed under a lease, tried again, given up, sent by hand."""
+"""docs/api-contract.md, section 6.3: claim, retry, give up and resend deliveries."""
 
 from datetime import timedelta
 
 import pytest
 
-from accounts.errors import UnknownDelivery, UnknownWebhook, WebhookDisabled
-from accounts.models.keys import Role
-from accounts.services import notices
+from accounts.errors import DeliveryNotFound, WebhookDisabled, WebhookNotFound
+from accounts.models.api_keys import Role
+from accounts.services import notifications
+from accounts.services.changes import record_change
 from accounts.services.deliveries import (
     JITTER,
-    LEASE,
-    RETRY_AFTER,
-    Outcome,
-    claim,
-    due_endpoints,
-    log_of,
-    record,
-    send_again,
-    still_waiting,
+    LEASE_DURATION,
+    RETRY_DELAYS,
+    DeliveryResult,
+    claim_deliveries,
+    count_pending_deliveries,
+    list_deliveries,
+    list_due_endpoints,
+    record_delivery_result,
+    resend_delivery,
 )
-from accounts.services.events import note
-from accounts.services.staff import invite_staff
-from accounts.services.webhooks import add_webhook, disable, enable
+from accounts.services.staff import create_staff_user
+from accounts.services.webhooks import create_webhook, disable_webhook, enable_webhook
 from tests.conftest import NOW
 
-FINE = Outcome(status=204)
-BROKEN = Outcome(status=500, answer="Oh no", trouble="answered 500")
-GONE = Outcome(status=410, trouble="answered 410")
+SUCCESS = DeliveryResult(status=204)
+FAILURE = DeliveryResult(status=500, response_body="Oh no", error="answered 500")
+GONE = DeliveryResult(status=410, error="answered 410")
 SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture(autouse=True)
-def plug(settings):
-    settings.EVENT_BODY = "tests.accounts.services.test_outbox.render"
+def render_names(settings):
+    settings.EVENT_PAYLOAD_RENDERER = "tests.accounts.services.test_outbox.render"
 
 
 @pytest.fixture
 def webhook(account):
-    return add_webhook(account, url="https://hooks.example.net/", at=NOW)
+    return create_webhook(account, url="https://hooks.example.net/", at=NOW)
 
 
 @pytest.fixture
-def happen(account, webhook):
-    """So many events, a second apart."""
+def make_events(account, webhook):
+    """Create events, one second apart, and return their deliveries."""
 
-    def happen(times=1):
-        for number in range(times):
-            note(account, "customer.created", account, at=NOW + number * SECOND)
+    def make(count=1):
+        for number in range(count):
+            record_change(
+                account, "customer.created", account, at=NOW + number * SECOND
+            )
         return list(account.deliveries.order_by("id"))
 
-    return happen
+    return make
 
 
-def claimed(webhook, *, most=10, at=NOW):
-    return claim(webhook, most=most, due=at, at=at)
+def claim_due(webhook, *, limit=10, at=NOW):
+    return claim_deliveries(webhook, limit=limit, due_before=at, at=at)
 
 
-def again(delivery):
-    return (
-        type(delivery).objects.select_related("endpoint__account").get(pk=delivery.pk)
+def reload(delivery):
+    rows = type(delivery).objects.select_related("endpoint__account")
+    return rows.get(pk=delivery.pk)
+
+
+def attempt_delivery(delivery, result, *, at=NOW):
+    """Claim a delivery when it is due and record the result."""
+    due_at = max(reload(delivery).due_at, at)
+    (claimed,) = claim_due(reload(delivery).endpoint, at=due_at)
+    record_delivery_result(claimed, result, at=due_at)
+    return reload(delivery)
+
+
+def test_claims_due_deliveries_oldest_first(webhook, make_events):
+    first, second, third = make_events(3)
+
+    assert claim_due(webhook, limit=1, at=NOW + SECOND) == [first]
+    assert claim_due(webhook, at=NOW + SECOND) == [second]
+    assert claim_due(webhook, at=NOW + SECOND) == []
+    assert list_due_endpoints(at=NOW + SECOND) == []
+    assert list_due_endpoints(at=NOW + 2 * SECOND) == [webhook]
+    assert claim_due(webhook, at=NOW + 2 * SECOND) == [third]
+
+
+def test_a_delivery_is_due_again_after_its_lease(webhook, make_events):
+    make_events()
+    (expired,) = claim_due(webhook)
+
+    later = NOW + LEASE_DURATION
+    assert claim_due(webhook, at=later - SECOND) == []
+    (claimed,) = claim_due(webhook, at=later)
+    record_delivery_result(expired, FAILURE, at=later)  # ignored: the lease is over
+    stored = reload(claimed)
+    assert (stored.attempts, stored.due_at) == (0, NOW + 2 * LEASE_DURATION)
+    record_delivery_result(claimed, SUCCESS, at=later)
+    assert reload(claimed).delivered_at == later
+
+
+def test_records_a_success(webhook, make_events):
+    make_events()
+    (delivery,) = claim_due(webhook)
+
+    record_delivery_result(
+        delivery, DeliveryResult(status=200, response_body="Thanks"), at=NOW
     )
 
-
-def fail(delivery, *, at=NOW, outcome=BROKEN):
-    """Claim it when it is due, and fail."""
-    delivery = again(delivery)
-    moment = max(delivery.due_at, at)
-    (mine,) = claimed(delivery.endpoint, at=moment)
-    record(mine, outcome, at=moment)
-    return again(delivery)
+    stored = reload(delivery)
+    assert (stored.attempts, stored.status) == (1, 200)
+    assert stored.response_body == "Thanks"
+    assert (stored.delivered_at, stored.due_at, stored.error) == (NOW, None, "")
+    assert stored.endpoint.failing_since is None
+    assert count_pending_deliveries() == 0
 
 
-def test_claims_what_is_due_the_oldest_first(webhook, happen):
-    first, second, third = happen(3)
-
-    assert claimed(webhook, most=1, at=NOW + SECOND) == [first]
-    assert claimed(webhook, at=NOW + SECOND) == [second]
-    assert claimed(webhook, at=NOW + SECOND) == []
-    assert due_endpoints(at=NOW + SECOND) == []
-    assert due_endpoints(at=NOW + 2 * SECOND) == [webhook]
-    assert claimed(webhook, at=NOW + 2 * SECOND) == [third]
-
-
-def test_lets_anybody_claim_what_was_not_recorded_in_time(webhook, happen):
-    happen()
-    (lost,) = claimed(webhook)
-
-    assert claimed(webhook, at=NOW + LEASE - SECOND) == []
-    (found,) = claimed(webhook, at=NOW + LEASE)
-    record(lost, BROKEN, at=NOW + LEASE)  # too late: it is somebody else's
-    assert (again(found).attempts, again(found).due_at) == (0, NOW + 2 * LEASE)
-    record(found, FINE, at=NOW + LEASE)
-    assert again(found).delivered_at == NOW + LEASE
-
-
-def test_writes_down_a_success(webhook, happen):
-    happen()
-    (delivery,) = claimed(webhook)
-
-    record(delivery, Outcome(status=200, answer="Thanks"), at=NOW)
-
-    kept = again(delivery)
-    assert (kept.attempts, kept.status, kept.answer) == (1, 200, "Thanks")
-    assert (kept.delivered_at, kept.due_at, kept.trouble) == (NOW, None, "")
-    assert kept.endpoint.failing_since is None
-    assert still_waiting() == 0
-
-
-def test_tries_again_later_and_later_and_then_gives_up(account, webhook, happen):
-    """5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 24 h: the contract's eight tries."""
-    (delivery,) = happen()
-    pauses = []
-    for _ in RETRY_AFTER:
-        before = again(delivery).due_at
-        delivery = fail(delivery)
-        pauses.append(delivery.due_at - before)
+def test_retries_with_growing_delays_and_then_gives_up(account, webhook, make_events):
+    """Eight attempts with delays of 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 24 h."""
+    (delivery,) = make_events()
+    delays = []
+    for _ in RETRY_DELAYS:
+        before = reload(delivery).due_at
+        delivery = attempt_delivery(delivery, FAILURE)
+        delays.append(delivery.due_at - before)
         assert not delivery.endpoint.disabled_at
 
-    for pause, named in zip(pauses, RETRY_AFTER, strict=True):
-        assert (1 - JITTER) * named <= pause <= (1 + JITTER) * named
-    assert sum(RETRY_AFTER, timedelta()) == timedelta(hours=41, minutes=35, seconds=5)
+    for delay, expected in zip(delays, RETRY_DELAYS, strict=True):
+        assert (1 - JITTER) * expected <= delay <= (1 + JITTER) * expected
+    assert sum(RETRY_DELAYS, timedelta()) == timedelta(hours=41, minutes=35, seconds=5)
 
-    delivery = fail(delivery)
+    delivery = attempt_delivery(delivery, FAILURE)
     assert (delivery.attempts, delivery.due_at) == (8, None)
-    assert (delivery.status, delivery.answer) == (500, "Oh no")
+    assert (delivery.status, delivery.response_body) == (500, "Oh no")
     endpoint = delivery.endpoint
     assert endpoint.disabled_because == "8 tries failed: answered 500"
     assert endpoint.failing_since == NOW
-    line = account.events.get(kind="webhook.disabled")
-    assert line.facts == {"because": endpoint.disabled_because}
+    entry = account.audit_log.get(kind="webhook.disabled")
+    assert entry.details == {"reason": endpoint.disabled_because}
 
 
-def test_spreads_the_retries_of_many(webhook, happen):
-    happen(5)
+def test_adds_jitter_to_retries(webhook, make_events):
+    make_events(5)
 
-    for delivery in claimed(webhook, at=NOW + 5 * SECOND):
-        record(delivery, BROKEN, at=NOW)
+    for delivery in claim_due(webhook, at=NOW + 5 * SECOND):
+        record_delivery_result(delivery, FAILURE, at=NOW)
 
-    moments = {again(it).due_at for it in webhook.account.deliveries.all()}
-    assert len(moments) == 5
+    retry_times = set(webhook.account.deliveries.values_list("due_at", flat=True))
+    assert len(retry_times) == 5
 
 
-def test_disables_at_once_a_receiver_that_is_gone(account, webhook, happen):
-    delivery, other = happen(2)
+def test_disables_an_endpoint_that_answers_410(account, webhook, make_events):
+    delivery, other = make_events(2)
 
-    delivery = fail(delivery, outcome=GONE)
+    delivery = attempt_delivery(delivery, GONE)
 
     assert (delivery.attempts, delivery.due_at) == (1, None)
-    assert delivery.endpoint.disabled_because == ("the receiver is gone: answered 410")
-    assert due_endpoints(at=NOW + LEASE) == []
-    assert again(other).due_at == NOW + SECOND  # it waits
-    assert still_waiting() == 0
-    enable(account, webhook=webhook.public_id, at=NOW)
-    assert claimed(webhook, at=NOW + LEASE) == [other]
+    assert delivery.endpoint.disabled_because == "the receiver is gone: answered 410"
+    assert list_due_endpoints(at=NOW + LEASE_DURATION) == []
+    assert reload(other).due_at == NOW + SECOND  # still pending
+    assert count_pending_deliveries() == 0
+    enable_webhook(account, webhook=webhook.public_id, at=NOW)
+    assert claim_due(webhook, at=NOW + LEASE_DURATION) == [other]
 
 
-def test_remembers_since_when_a_receiver_fails(webhook, happen):
-    first, second = happen(2)
+def test_records_since_when_an_endpoint_fails(webhook, make_events):
+    first, second = make_events(2)
 
-    fail(first)
-    fail(second)
+    attempt_delivery(first, FAILURE)
+    attempt_delivery(second, FAILURE)
 
     webhook.refresh_from_db()
     assert webhook.failing_since == NOW
 
 
-def test_forgets_that_a_receiver_failed_once_it_answers(webhook, happen):
-    (delivery,) = happen()
-    delivery = fail(delivery)
+def test_a_success_clears_the_failure_of_an_endpoint(webhook, make_events):
+    (delivery,) = make_events()
+    delivery = attempt_delivery(delivery, FAILURE)
 
-    delivery = fail(delivery, outcome=FINE)
+    delivery = attempt_delivery(delivery, SUCCESS)
 
     assert delivery.endpoint.failing_since is None
     assert delivery.delivered_at is not None
 
 
-def test_sends_again_by_hand_what_was_delivered(account, webhook, happen):
-    (delivery,) = happen()
-    fail(delivery, outcome=FINE)
+def test_resends_a_delivered_delivery(account, webhook, make_events):
+    (delivery,) = make_events()
+    attempt_delivery(delivery, SUCCESS)
 
-    send_again(account, number=delivery.pk, at=NOW + LEASE)
+    later = NOW + LEASE_DURATION
+    resend_delivery(account, delivery_id=delivery.pk, at=later)
 
-    kept = again(delivery)
-    assert (kept.due_at, kept.attempts, kept.delivered_at) == (NOW + LEASE, 0, None)
-    assert [it.webhook_id for it in claimed(webhook, at=NOW + LEASE)] == [
-        delivery.webhook_id
-    ]
+    stored = reload(delivery)
+    assert (stored.due_at, stored.attempts, stored.delivered_at) == (later, 0, None)
+    (claimed,) = claim_due(webhook, at=later)
+    assert claimed.message_id == delivery.message_id
 
 
-def test_sends_nothing_again_to_a_disabled_webhook(account, webhook, happen):
-    (delivery,) = happen()
-    disable(webhook, at=NOW)
+def test_does_not_resend_to_a_disabled_webhook(account, webhook, make_events):
+    (delivery,) = make_events()
+    disable_webhook(webhook, at=NOW)
 
-    with pytest.raises(WebhookDisabled) as refused:
-        send_again(account, number=delivery.pk, at=NOW)
+    with pytest.raises(WebhookDisabled) as error:
+        resend_delivery(account, delivery_id=delivery.pk, at=NOW)
 
-    assert str(refused.value) == (
+    assert str(error.value) == (
         f"The webhook '{webhook.public_id}' is disabled: enable it first"
     )
 
 
-def test_sends_nothing_again_of_another_account(other_account, happen):
-    (delivery,) = happen()
+def test_does_not_resend_a_delivery_of_another_account(other_account, make_events):
+    (delivery,) = make_events()
 
-    with pytest.raises(UnknownDelivery):
-        send_again(other_account, number=delivery.pk, at=NOW)
+    with pytest.raises(DeliveryNotFound):
+        resend_delivery(other_account, delivery_id=delivery.pk, at=NOW)
 
 
-def test_shows_the_log_of_a_webhook(account, other_account, webhook, happen):
-    first, second = happen(2)
-    fail(first)
+def test_lists_the_deliveries_of_a_webhook(
+    account, other_account, webhook, make_events
+):
+    first, second = make_events(2)
+    attempt_delivery(first, FAILURE)
 
-    log = log_of(account, webhook=webhook.public_id, failed=False)
+    log = list_deliveries(account, webhook=webhook.public_id, only_failed=False)
 
     assert [row["id"] for row in log] == [second.pk, first.pk]
     assert log[1] == {
         "id": first.pk,
-        "webhook_id": first.webhook_id,
+        "message_id": first.message_id,
         "kind": "customer.created",
         "subject": "account:harbor",
         "created_at": NOW,
         "attempts": 1,
         "attempted_at": NOW,
         "status": 500,
-        "trouble": "answered 500",
-        "answer": "Oh no",
+        "error": "answered 500",
+        "response_body": "Oh no",
         "delivered_at": None,
-        "due_at": again(first).due_at,
+        "due_at": reload(first).due_at,
     }
-    failed = log_of(account, webhook=webhook.public_id, failed=True)
+    failed = list_deliveries(account, webhook=webhook.public_id, only_failed=True)
     assert [row["id"] for row in failed] == [first.pk]
-    with pytest.raises(UnknownWebhook):
-        log_of(other_account, webhook=webhook.public_id, failed=False)
+    with pytest.raises(WebhookNotFound):
+        list_deliveries(other_account, webhook=webhook.public_id, only_failed=False)
 
 
-def test_tells_the_owners_that_a_webhook_is_disabled(
-    account, webhook, happen, mailoutbox, django_capture_on_commit_callbacks
+def test_notifies_the_owners_that_a_webhook_is_disabled(
+    account, webhook, make_events, mailoutbox, django_capture_on_commit_callbacks
 ):
     for role in Role.values:
         email = f"{role}@harbor.example.org"
-        invite_staff(account, email=email, role=role, password=None, at=NOW)
-    (delivery,) = happen()
+        create_staff_user(account, email=email, role=role, password=None, at=NOW)
+    (delivery,) = make_events()
 
     with django_capture_on_commit_callbacks(execute=True):
-        fail(delivery, outcome=GONE)
+        attempt_delivery(delivery, GONE)
 
     (mail,) = mailoutbox
     assert mail.to == ["owner@harbor.example.org"]
@@ -251,19 +258,19 @@ def test_tells_the_owners_that_a_webhook_is_disabled(
     assert "the receiver is gone: answered 410" in mail.body
 
 
-def test_disables_a_webhook_also_where_no_mail_can_be_sent(
-    account, happen, monkeypatch, caplog, django_capture_on_commit_callbacks
+def test_disables_a_webhook_even_if_no_mail_can_be_sent(
+    account, make_events, monkeypatch, caplog, django_capture_on_commit_callbacks
 ):
     def fail_to_send(*_, **__):
         raise ConnectionRefusedError(111, "Connection refused")
 
-    monkeypatch.setattr(notices, "send_mail", fail_to_send)
+    monkeypatch.setattr(notifications, "send_mail", fail_to_send)
     owner = {"email": "o@harbor.example.org", "role": Role.OWNER, "password": None}
-    invite_staff(account, at=NOW, **owner)
-    (delivery,) = happen()
+    create_staff_user(account, at=NOW, **owner)
+    (delivery,) = make_events()
 
     with django_capture_on_commit_callbacks(execute=True):
-        delivery = fail(delivery, outcome=GONE)
+        delivery = attempt_delivery(delivery, GONE)
 
     assert delivery.endpoint.disabled_at
-    assert "A notice could not be sent" in caplog.text
+    assert "A notification e-mail could not be sent" in caplog.text

@@ -1,74 +1,74 @@
-"""Staff: invited once, with a password that is worth one, in one role."""
+"""Staff users: create, change, deactivate and activate them."""
+
+from functools import partial
 
 import pytest
 
 from accounts.errors import (
-    LastOwner,
-    OddSetting,
-    OwnerNoMore,
-    OwnSignIn,
-    StaffActive,
-    StaffExists,
-    UnknownStaff,
+    DuplicateStaffUser,
+    InvalidSetting,
+    LastOwnerRequired,
+    NotAccountOwner,
+    OwnUserNotModifiable,
+    StaffUserAlreadyActive,
+    StaffUserNotFound,
 )
-from accounts.models.keys import Role
+from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.staff import (
-    activate,
-    change_role,
-    deactivate,
-    invite_staff,
-    new_password,
+    activate_staff_user,
+    create_staff_user,
+    deactivate_staff_user,
+    reset_password,
+    update_role,
 )
 from tests.conftest import NOW
 
 EMAIL = "Zoe@Harbor.example.org"
-
-
 PASSWORD = "lamps-at-sea-7"
 
 
-def invite(account, *, email=EMAIL, role=Role.MANAGER, password=PASSWORD):
-    return invite_staff(account, email=email, role=role, password=password, at=NOW)
+def make_user(account, *, email=EMAIL, role=Role.MANAGER, password=PASSWORD):
+    return create_staff_user(account, email=email, role=role, password=password, at=NOW)
 
 
-def test_makes_a_sign_in_of_one_account(account):
-    user, made = invite(account)
+def test_creates_a_user_of_one_account(account):
+    user, generated = make_user(account)
 
     assert (user.email, user.account, user.role) == (EMAIL.lower(), account, "manager")
-    assert made is None
+    assert generated is None
     assert user.check_password(PASSWORD)
     assert not user.is_superuser
-    line = account.events.get(kind="staff.invited")
-    assert (line.subject, line.facts) == ("account:harbor", {"role": "manager"})
+    entry = account.audit_log.get(kind="staff.created")
+    assert (entry.subject, entry.details) == ("account:harbor", {"role": "manager"})
 
 
-def test_makes_a_password_where_none_is_given(account):
-    user, made = invite(account, password=None)
+def test_generates_a_password_if_none_is_given(account):
+    user, generated = make_user(account, password=None)
 
-    assert len(made) == 20
-    assert user.check_password(made)
+    assert len(generated) == 20
+    assert user.check_password(generated)
 
 
 @pytest.mark.parametrize("email", [EMAIL, EMAIL.upper(), f" {EMAIL} "])
-def test_knows_an_address_in_any_case(account, other_account, email):
-    invite(account)
+def test_rejects_a_duplicate_address_in_any_case(account, other_account, email):
+    make_user(account)
 
-    with pytest.raises(StaffExists) as refused:
-        invite(other_account, email=email)
+    with pytest.raises(DuplicateStaffUser) as error:
+        make_user(other_account, email=email)
 
-    assert str(refused.value) == f"There is a sign-in '{EMAIL.lower()}' already"
+    assert str(error.value) == f"A user with e-mail '{EMAIL.lower()}' already exists"
     assert User.objects.count() == 1
 
 
 @pytest.mark.parametrize("email", ["", "zoe", "zoe@", f"{'z' * 250}@example.org"])
-def test_refuses_what_is_no_address(account, email):
-    with pytest.raises(OddSetting, match="The e-mail address must be like name@"):
-        invite(account, email=email)
+def test_rejects_an_invalid_address(account, email):
+    with pytest.raises(InvalidSetting, match="The e-mail address must be like name@"):
+        make_user(account, email=email)
 
 
 @pytest.mark.parametrize(
-    ("password", "why"),
+    ("password", "reason"),
     [
         ("short-one", "too short"),
         ("password123", "too common"),
@@ -77,16 +77,16 @@ def test_refuses_what_is_no_address(account, email):
         ("", "too short"),
     ],
 )
-def test_refuses_a_weak_password(account, password, why):
-    with pytest.raises(OddSetting, match=why):
-        invite(account, password=password)
+def test_rejects_a_weak_password(account, password, reason):
+    with pytest.raises(InvalidSetting, match=reason):
+        make_user(account, password=password)
 
     assert not User.objects.exists()
 
 
 @pytest.fixture
 def owner(account):
-    return invite(account, email="owner@harbor.example.org", role=Role.OWNER)[0]
+    return make_user(account, email="owner@harbor.example.org", role=Role.OWNER)[0]
 
 
 @pytest.fixture
@@ -94,161 +94,160 @@ def operator(db):
     return User.objects.create_superuser(email="ops@example.org", password="x")
 
 
-def stands(user):
-    """Their role, and whether they sign in, as it is kept."""
+def get_role_and_active(user):
+    """Return the stored role and active flag."""
     user.refresh_from_db()
     return user.role, user.is_active
 
 
-def test_changes_a_role_once(account, owner):
-    zoe, _ = invite(account)
+def test_changing_a_role_is_idempotent(account, owner):
+    zoe, _ = make_user(account)
 
     for _ in range(2):
-        change_role(account, email=EMAIL, role=Role.VIEWER, by=owner, at=NOW)
+        update_role(account, email=EMAIL, role=Role.VIEWER, by=owner, at=NOW)
 
-    assert stands(zoe) == ("viewer", True)
-    line = account.events.get(kind="staff.role_changed")
-    assert line.facts == {"number": zoe.pk, "role": ["manager", "viewer"]}
+    assert get_role_and_active(zoe) == ("viewer", True)
+    entry = account.audit_log.get(kind="staff.role_changed")
+    assert entry.details == {"user_id": zoe.pk, "role": ["manager", "viewer"]}
 
 
-def test_ends_a_sign_in_once(account, owner):
-    zoe, _ = invite(account)
+def test_deactivating_is_idempotent(account, owner):
+    zoe, _ = make_user(account)
 
     for _ in range(2):
-        deactivate(account, email=EMAIL, by=owner, at=NOW)
+        deactivate_staff_user(account, email=EMAIL, by=owner, at=NOW)
 
-    assert stands(zoe) == ("manager", False)
+    assert get_role_and_active(zoe) == ("manager", False)
     assert not zoe.has_usable_password()
-    line = account.events.get(kind="staff.deactivated")
-    assert (line.subject, line.facts) == ("account:harbor", {"number": zoe.pk})
+    entry = account.audit_log.get(kind="staff.deactivated")
+    assert (entry.subject, entry.details) == ("account:harbor", {"user_id": zoe.pk})
 
 
-def test_lets_somebody_in_again_with_another_password(account, owner):
-    zoe, _ = invite(account)
-    deactivate(account, email=EMAIL, by=owner, at=NOW)
+def test_activates_a_user_with_a_new_password(account, owner):
+    zoe, _ = make_user(account)
+    deactivate_staff_user(account, email=EMAIL, by=owner, at=NOW)
 
-    made = activate(account, email=EMAIL, by=owner, at=NOW)
+    generated = activate_staff_user(account, email=EMAIL, by=owner, at=NOW)
 
-    assert stands(zoe) == ("manager", True)
-    assert zoe.check_password(made)
+    assert get_role_and_active(zoe) == ("manager", True)
+    assert zoe.check_password(generated)
     assert not zoe.check_password(PASSWORD)
-    assert account.events.get(kind="staff.activated").facts == {"number": zoe.pk}
-    with pytest.raises(StaffActive):
-        activate(account, email=EMAIL, by=owner, at=NOW)
+    entry = account.audit_log.get(kind="staff.activated")
+    assert entry.details == {"user_id": zoe.pk}
+    with pytest.raises(StaffUserAlreadyActive):
+        activate_staff_user(account, email=EMAIL, by=owner, at=NOW)
 
 
-def dismissals():
-    """Everything that takes an owner's rights away."""
-    return pytest.mark.parametrize(
-        "dismiss",
-        [
-            lambda *who, **told: change_role(*who, role=Role.MANAGER, **told),
-            lambda *who, **told: change_role(*who, role=Role.VIEWER, **told),
-            deactivate,
-        ],
-        ids=["manager", "viewer", "deactivate"],
-    )
+parametrize_owner_removals = pytest.mark.parametrize(
+    "remove_owner",
+    [
+        partial(update_role, role=Role.MANAGER),
+        partial(update_role, role=Role.VIEWER),
+        deactivate_staff_user,
+    ],
+    ids=["manager", "viewer", "deactivate"],
+)
 
 
-@dismissals()
-def test_keeps_the_last_owner_who_can_sign_in(account, owner, operator, dismiss):
-    """One who is not active is no owner who could help."""
-    invite(account, role=Role.OWNER)
-    deactivate(account, email=EMAIL, by=owner, at=NOW)
-    invite(account, email="may@harbor.example.org", role=Role.MANAGER)
-    lines = account.events.count()
+@parametrize_owner_removals
+def test_keeps_the_last_active_owner(account, owner, operator, remove_owner):
+    """A deactivated owner does not count."""
+    make_user(account, role=Role.OWNER)
+    deactivate_staff_user(account, email=EMAIL, by=owner, at=NOW)
+    make_user(account, email="may@harbor.example.org", role=Role.MANAGER)
+    entry_count = account.audit_log.count()
 
-    with pytest.raises(LastOwner, match="'owner@harbor"):
-        dismiss(account, email=owner.email, by=operator, at=NOW)
+    with pytest.raises(LastOwnerRequired, match="'owner@harbor"):
+        remove_owner(account, email=owner.email, by=operator, at=NOW)
 
-    assert stands(owner) == ("owner", True)
-    assert account.events.count() == lines
-
-
-@dismissals()
-def test_lets_an_owner_go_where_another_one_stays(account, owner, dismiss):
-    zoe, _ = invite(account, role=Role.OWNER)
-
-    dismiss(account, email=EMAIL, by=owner, at=NOW)
-
-    assert stands(zoe) != ("owner", True)
+    assert get_role_and_active(owner) == ("owner", True)
+    assert account.audit_log.count() == entry_count
 
 
-@dismissals()
-def test_lets_nobody_dismiss_themselves(account, owner, dismiss):
-    invite(account, role=Role.OWNER)
+@parametrize_owner_removals
+def test_removes_an_owner_if_another_one_remains(account, owner, remove_owner):
+    zoe, _ = make_user(account, role=Role.OWNER)
 
-    with pytest.raises(OwnSignIn):
-        dismiss(account, email=owner.email, by=owner, at=NOW)
+    remove_owner(account, email=EMAIL, by=owner, at=NOW)
 
-    assert stands(owner) == ("owner", True)
+    assert get_role_and_active(zoe) != ("owner", True)
 
 
-@dismissals()
-def test_obeys_nobody_who_is_no_owner_any_more(account, owner, dismiss):
-    """They asked while they were one, and somebody was quicker."""
-    asking, _ = invite(account, role=Role.OWNER)
-    third, _ = invite(account, email="third@harbor.example.org", role=Role.OWNER)
-    change_role(account, email=EMAIL, role=Role.MANAGER, by=owner, at=NOW)
+@parametrize_owner_removals
+def test_owners_cannot_remove_themselves(account, owner, remove_owner):
+    make_user(account, role=Role.OWNER)
 
-    with pytest.raises(OwnerNoMore):
-        dismiss(account, email=third.email, by=asking, at=NOW)
+    with pytest.raises(OwnUserNotModifiable):
+        remove_owner(account, email=owner.email, by=owner, at=NOW)
 
-    assert stands(third) == ("owner", True)
+    assert get_role_and_active(owner) == ("owner", True)
+
+
+@parametrize_owner_removals
+def test_rejects_a_former_owner(account, owner, remove_owner):
+    """An owner whose role was changed after they loaded the page."""
+    former_owner, _ = make_user(account, role=Role.OWNER)
+    third, _ = make_user(account, email="third@harbor.example.org", role=Role.OWNER)
+    update_role(account, email=EMAIL, role=Role.MANAGER, by=owner, at=NOW)
+
+    with pytest.raises(NotAccountOwner):
+        remove_owner(account, email=third.email, by=former_owner, at=NOW)
+
+    assert get_role_and_active(third) == ("owner", True)
 
 
 @pytest.mark.parametrize(
-    "act",
+    "action",
     [
-        lambda *who, **told: change_role(*who, role=Role.OWNER, **told),
-        deactivate,
-        activate,
+        partial(update_role, role=Role.OWNER),
+        deactivate_staff_user,
+        activate_staff_user,
     ],
     ids=["role", "deactivate", "activate"],
 )
-def test_touches_neither_strangers_nor_operators(
-    account, other_account, owner, operator, act
+def test_rejects_users_of_other_accounts_and_operators(
+    account, other_account, owner, operator, action
 ):
-    zoe, _ = invite(other_account)
+    zoe, _ = make_user(other_account)
 
     for email in (EMAIL, operator.email, "nobody@example.org"):
-        with pytest.raises(UnknownStaff):
-            act(account, email=email, by=owner, at=NOW)
-    with pytest.raises(OwnerNoMore):
-        act(other_account, email=EMAIL, by=owner, at=NOW)
+        with pytest.raises(StaffUserNotFound):
+            action(account, email=email, by=owner, at=NOW)
+    with pytest.raises(NotAccountOwner):
+        action(other_account, email=EMAIL, by=owner, at=NOW)
 
-    assert stands(zoe) == ("manager", True)
-    assert stands(operator) == ("owner", True)
+    assert get_role_and_active(zoe) == ("manager", True)
+    assert get_role_and_active(operator) == ("owner", True)
 
 
-def test_gives_another_password(account):
-    user, _ = invite(account)
+def test_resets_a_password(account):
+    user, _ = make_user(account)
 
-    made = new_password(account, email=EMAIL, at=NOW)
+    generated = reset_password(account, email=EMAIL, at=NOW)
 
     user.refresh_from_db()
-    assert user.check_password(made)
+    assert user.check_password(generated)
 
 
-def test_lets_operators_belong_to_no_account(db):
+def test_operators_belong_to_no_account(db):
     operator = User.objects.create_superuser(email="Ops@Example.org", password="x")
 
     assert (operator.email, operator.account) == ("ops@example.org", None)
     assert operator.is_superuser
 
 
-def test_hands_out_nothing_to_an_owner_who_was_made_less_meanwhile(account):
-    invite(account, email="first@harbor.example.org", role=Role.OWNER)
-    second, _ = invite(account, email="second@harbor.example.org", role=Role.OWNER)
+def test_a_former_owner_cannot_reset_passwords_or_create_users(account):
+    make_user(account, email="first@harbor.example.org", role=Role.OWNER)
+    second, _ = make_user(account, email="second@harbor.example.org", role=Role.OWNER)
     account.staff.filter(pk=second.pk).update(role=Role.VIEWER)
-    was = account.staff.get(email="first@harbor.example.org").password
+    password = account.staff.get(email="first@harbor.example.org").password
 
-    with pytest.raises(OwnerNoMore):
-        new_password(account, email="first@harbor.example.org", by=second, at=NOW)
-    with pytest.raises(OwnerNoMore):
-        invite_staff(
+    with pytest.raises(NotAccountOwner):
+        reset_password(account, email="first@harbor.example.org", by=second, at=NOW)
+    with pytest.raises(NotAccountOwner):
+        create_staff_user(
             account, email=EMAIL, role=Role.OWNER, password=None, by=second, at=NOW
         )
 
-    assert account.staff.get(email="first@harbor.example.org").password == was
+    assert account.staff.get(email="first@harbor.example.org").password == password
     assert account.staff.count() == 2

@@ -1,4 +1,4 @@
-"""Contract 6.2 and 6.3: endpoints made, given another secret, disabled, enabled."""
+"""docs/api-contract.md, sections 6.2 and 6.3: webhooks and postbacks."""
 
 import base64
 import re
@@ -7,22 +7,22 @@ from datetime import timedelta
 import pytest
 
 from accounts.errors import (
-    OddSetting,
-    OddUrl,
+    DuplicateWebhook,
+    InvalidSetting,
+    InvalidUrl,
+    PostbackNotSigned,
     UnknownEventName,
-    UnknownWebhook,
-    WebhookExists,
-    WebhookForlorn,
-    WebhookUnsigned,
+    WebhookNotFound,
+    WebhookOwnerDeleted,
 )
 from accounts.services.webhooks import (
-    add_postback,
-    add_webhook,
-    disable,
+    create_postback_endpoint,
+    create_webhook,
     disable_postbacks,
-    enable,
+    disable_webhook,
+    enable_webhook,
+    get_webhook,
     rotate_secret,
-    webhook_named,
 )
 from tests.conftest import NOW
 
@@ -32,132 +32,137 @@ POSTBACK = "https://track.example.net/?s=${click_subid}"
 
 @pytest.fixture
 def webhook(account):
-    return add_webhook(account, url=URL, at=NOW)
+    return create_webhook(account, url=URL, at=NOW)
 
 
-def kinds(account):
-    rows = account.events.order_by("id").values_list("kind", flat=True)
+def list_logged_kinds(account):
+    rows = account.audit_log.order_by("id").values_list("kind", flat=True)
     return [kind for kind in rows if kind.startswith("webhook.")]
 
 
-def test_makes_a_webhook_with_a_secret_of_32_bytes(account):
-    webhook = add_webhook(
+def test_creates_a_webhook_with_a_secret_of_32_bytes(account):
+    webhook = create_webhook(
         account,
         url=URL,
         events=["payment.created", "conversion.created", "payment.created"],
         at=NOW,
     )
 
-    kept = account.webhook_endpoints.get()
-    assert kept == webhook
-    assert re.fullmatch(r"we_[A-Za-z0-9]{16}", kept.public_id)
-    assert (kept.url, kept.created_at) == (URL, NOW)
-    assert kept.events == ["conversion.created", "payment.created"]
-    assert kept.secret.startswith("whsec_")
-    assert len(base64.b64decode(kept.secret.removeprefix("whsec_"))) == 32
-    assert kinds(account) == ["webhook.added"]
+    stored = account.webhook_endpoints.get()
+    assert stored == webhook
+    assert re.fullmatch(r"we_[A-Za-z0-9]{16}", stored.public_id)
+    assert (stored.url, stored.created_at) == (URL, NOW)
+    assert stored.events == ["conversion.created", "payment.created"]
+    assert stored.secret.startswith("whsec_")
+    assert len(base64.b64decode(stored.secret.removeprefix("whsec_"))) == 32
+    assert list_logged_kinds(account) == ["webhook.created"]
 
 
-def test_refuses_a_twin(account, webhook):
-    with pytest.raises(WebhookExists) as refused:
-        add_webhook(account, url=URL, at=NOW)
+def test_rejects_a_duplicate_webhook(account, webhook):
+    with pytest.raises(DuplicateWebhook) as error:
+        create_webhook(account, url=URL, at=NOW)
 
-    assert str(refused.value) == (
-        f"'{webhook.public_id}' tells this URL of the same events already"
+    assert str(error.value) == (
+        f"Webhook '{webhook.public_id}' already has this URL and these events"
     )
-    add_webhook(account, url=URL, events=["payment.created"], at=NOW)
-    disable(webhook, at=NOW)
-    add_webhook(account, url=URL, at=NOW)
+    create_webhook(account, url=URL, events=["payment.created"], at=NOW)
+    disable_webhook(webhook, at=NOW)
+    create_webhook(account, url=URL, at=NOW)
 
 
-def test_takes_no_url_that_is_too_long(account):
-    with pytest.raises(OddSetting, match="The URL must be 2000 characters at most"):
-        add_webhook(account, url=f"{URL}?{'x' * 2000}", at=NOW)
+def test_rejects_a_url_that_is_too_long(account):
+    with pytest.raises(InvalidSetting, match="The URL must be 2000 characters at most"):
+        create_webhook(account, url=f"{URL}?{'x' * 2000}", at=NOW)
 
 
-def test_gives_each_webhook_a_secret_of_its_own(account):
-    made = [add_webhook(account, url=f"{URL}/{it}", at=NOW) for it in range(3)]
+def test_each_webhook_has_its_own_secret(account):
+    webhooks = [create_webhook(account, url=f"{URL}/{n}", at=NOW) for n in range(3)]
 
-    assert len({webhook.secret for webhook in made}) == 3
+    assert len({webhook.secret for webhook in webhooks}) == 3
 
 
-def test_writes_no_secret_into_the_diary(account, webhook):
+def test_writes_no_secret_to_the_audit_log(account, webhook):
     rotate_secret(account, webhook=webhook.public_id, at=NOW)
 
-    assert "whsec_" not in str(list(account.events.values()))
+    assert "whsec_" not in str(list(account.audit_log.values()))
 
 
-def test_refuses_an_event_that_there_is_not(account):
-    with pytest.raises(UnknownEventName) as refused:
-        add_webhook(account, url=URL, events=["sale.created"], at=NOW)
+def test_rejects_an_unknown_event(account):
+    with pytest.raises(UnknownEventName) as error:
+        create_webhook(account, url=URL, events=["sale.created"], at=NOW)
 
-    assert "There is no event 'sale.created'; the events are affi" in str(refused.value)
+    expected = "Unknown event 'sale.created'; available events: affiliate.created, "
+    assert str(error.value).startswith(expected)
     assert not account.webhook_endpoints.exists()
 
 
-def test_refuses_a_url_that_is_not_called(account):
-    with pytest.raises(OddUrl):
-        add_webhook(account, url="http://hooks.example.net/", at=NOW)
+def test_rejects_a_url_that_is_not_allowed(account):
+    with pytest.raises(InvalidUrl):
+        create_webhook(account, url="http://hooks.example.net/", at=NOW)
 
     account.refresh_from_db()
     assert not account.uses_webhooks
 
 
-def test_signs_with_both_secrets_for_a_day(account, webhook):
+def test_both_secrets_sign_for_24_hours(account, webhook):
     first = webhook.secret
 
     rotated = rotate_secret(account, webhook=webhook.public_id, at=NOW)
 
     day = timedelta(hours=24)
     assert rotated.secret != first
-    assert rotated.secrets(at=NOW) == [rotated.secret, first]
-    assert rotated.secrets(at=NOW + day - timedelta(seconds=1)) == [
+    assert rotated.get_signing_secrets(at=NOW) == [rotated.secret, first]
+    assert rotated.get_signing_secrets(at=NOW + day - timedelta(seconds=1)) == [
         rotated.secret,
         first,
     ]
-    assert rotated.secrets(at=NOW + day) == [rotated.secret]
-    assert kinds(account) == ["webhook.added", "webhook.secret_rotated"]
+    assert rotated.get_signing_secrets(at=NOW + day) == [rotated.secret]
+    assert list_logged_kinds(account) == ["webhook.created", "webhook.secret_rotated"]
 
 
-def test_disables_and_enables_a_webhook_once(account, webhook):
-    disable(webhook, at=NOW)
-    disable(webhook_named(account, webhook.public_id), at=NOW + timedelta(hours=1))
+def test_disabling_and_enabling_are_idempotent(account, webhook):
+    disable_webhook(webhook, at=NOW)
+    disable_webhook(
+        get_webhook(account, webhook.public_id), at=NOW + timedelta(hours=1)
+    )
 
-    kept = webhook_named(account, webhook.public_id)
-    assert (kept.disabled_at, kept.disabled_because) == (NOW, "by hand")
+    stored = get_webhook(account, webhook.public_id)
+    assert (stored.disabled_at, stored.disabled_because) == (NOW, "by hand")
     for _ in range(2):
-        enable(account, webhook=webhook.public_id, at=NOW)
-    kept = webhook_named(account, webhook.public_id)
-    assert (kept.disabled_at, kept.disabled_because) == (None, "")
-    assert kinds(account) == ["webhook.added", "webhook.disabled", "webhook.enabled"]
+        enable_webhook(account, webhook=webhook.public_id, at=NOW)
+    stored = get_webhook(account, webhook.public_id)
+    assert (stored.disabled_at, stored.disabled_because) == (None, "")
+    assert list_logged_kinds(account) == [
+        "webhook.created",
+        "webhook.disabled",
+        "webhook.enabled",
+    ]
 
 
-def test_knows_no_webhook_of_another_account(other_account, webhook):
-    for act in (rotate_secret, enable):
-        with pytest.raises(UnknownWebhook) as refused:
-            act(other_account, webhook=webhook.public_id, at=NOW)
-        assert str(refused.value) == (
-            f"The account has no webhook '{webhook.public_id}'"
-        )
+def test_rejects_a_webhook_of_another_account(other_account, webhook):
+    for action in (rotate_secret, enable_webhook):
+        with pytest.raises(WebhookNotFound) as error:
+            action(other_account, webhook=webhook.public_id, at=NOW)
+        assert str(error.value) == f"Webhook '{webhook.public_id}' not found"
 
 
-def test_makes_a_postback_of_an_affiliate(account):
-    postback = add_postback(account, affiliate="mina", url=POSTBACK, at=NOW)
+def test_creates_an_affiliate_postback(account):
+    postback = create_postback_endpoint(account, affiliate="mina", url=POSTBACK, at=NOW)
 
     assert (postback.affiliate, postback.method) == ("mina", "GET")
     assert (postback.secret, postback.url) == ("", POSTBACK)
 
 
-def test_has_no_secret_of_a_postback_to_rotate(account):
-    postback = add_postback(account, affiliate="mina", url=POSTBACK, at=NOW)
+def test_rejects_rotating_the_secret_of_a_postback(account):
+    postback = create_postback_endpoint(account, affiliate="mina", url=POSTBACK, at=NOW)
 
-    with pytest.raises(WebhookUnsigned):
+    with pytest.raises(PostbackNotSigned):
         rotate_secret(account, webhook=postback.public_id, at=NOW)
 
 
-def test_calls_no_postback_for_what_is_not_the_affiliates(account):
+def test_rejects_an_event_that_is_not_for_postbacks(account):
     with pytest.raises(UnknownEventName):
-        add_postback(
+        create_postback_endpoint(
             account, affiliate="mina", url=POSTBACK, events=["payment.created"], at=NOW
         )
 
@@ -173,14 +178,14 @@ def test_calls_no_postback_for_what_is_not_the_affiliates(account):
         "https://[${customer.id}]/",
     ],
 )
-def test_lets_no_macro_say_who_is_called(account, url):
-    with pytest.raises(OddUrl):
-        add_postback(account, affiliate="mina", url=url, at=NOW)
+def test_rejects_macros_in_the_host(account, url):
+    with pytest.raises(InvalidUrl):
+        create_postback_endpoint(account, affiliate="mina", url=url, at=NOW)
 
 
-def test_calls_nobody_again_for_an_affiliate_who_is_gone(account):
-    postback = add_postback(account, affiliate="mina", url=POSTBACK, at=NOW)
+def test_does_not_enable_the_postback_of_a_deleted_affiliate(account):
+    postback = create_postback_endpoint(account, affiliate="mina", url=POSTBACK, at=NOW)
     disable_postbacks(account, affiliate="mina", at=NOW)
 
-    with pytest.raises(WebhookForlorn):
-        enable(account, webhook=postback.public_id, at=NOW)
+    with pytest.raises(WebhookOwnerDeleted):
+        enable_webhook(account, webhook=postback.public_id, at=NOW)

@@ -1,26 +1,26 @@
-"""Contract 1.4: the key is in a header, belongs to one account, and may be revoked."""
+"""Authentication by API key (docs/api-contract.md, section 1.4)."""
 
 from datetime import timedelta
 
 import pytest
 import time_machine
 
-from accounts.ids import checksum
-from accounts.models.keys import ApiKey
-from accounts.services.keys import revoke
+from accounts.ids import calculate_checksum
+from accounts.models.api_keys import ApiKey
+from accounts.services.api_keys import revoke_api_key
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
 
 UNKNOWN = "aff_live_" + "0" * 43
-UNKNOWN += checksum(UNKNOWN)
+UNKNOWN += calculate_checksum(UNKNOWN)
 AUTHENTICATION_FAILED = {"message": "Authentication Failed.", "code": 401}
 JSON = {"Accept": "application/json"}
 PATH = "/1.6/programs/"
 
 
 @pytest.fixture
-def key(account, key_for):
-    return key_for(account)
+def key(account, make_key):
+    return make_key(account)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def key(account, key_for):
     ],
     ids=str,
 )
-def test_looks_for_the_key_in_two_headers(client, key, headers, status):
+def test_reads_the_key_from_two_headers(client, key, headers, status):
     sent = {
         name: value.replace("right", key).replace("wrong", UNKNOWN)
         for name, value in headers.items()
@@ -55,14 +55,14 @@ def test_looks_for_the_key_in_two_headers(client, key, headers, status):
 
 
 @pytest.mark.parametrize("name", ["X-Api-Key", "x-api-key", "api_key", "key", "apikey"])
-def test_takes_no_key_from_the_query(client, key, name):
+def test_ignores_a_key_in_the_query(client, key, name):
     response = client.get(PATH, {name: key}, headers=JSON)
 
     assert response.status_code == 401
     assert response.json() == AUTHENTICATION_FAILED
 
 
-def test_takes_no_key_from_a_body(client, key):
+def test_ignores_a_key_in_the_body(client, key):
     response = client.generic("GET", PATH, f'{{"X-Api-Key": "{key}"}}', headers=JSON)
 
     assert response.status_code == 401
@@ -70,7 +70,7 @@ def test_takes_no_key_from_a_body(client, key):
 
 @pytest.mark.parametrize("blank", ["", " ", "\t", "  \t "], ids=repr)
 @pytest.mark.parametrize("header", ["X-Api-Key", "Api-Key"])
-def test_takes_a_blank_key_for_a_missing_one(client, db, header, blank):
+def test_treats_a_blank_key_as_missing(client, db, header, blank):
     as_page = client.get(PATH, headers={header: blank})
     as_json = client.get(PATH, headers={header: blank} | JSON)
 
@@ -81,18 +81,18 @@ def test_takes_a_blank_key_for_a_missing_one(client, db, header, blank):
 
 WRONG = {
     "unknown": lambda key: UNKNOWN,
-    "one letter off": lambda key: (
+    "one character different": lambda key: (
         key[:20] + ("a" if key[20] != "a" else "b") + key[21:]
     ),
     "other case": str.swapcase,
     "too short": lambda key: key[:-1],
     "too long": lambda key: key + "0",
     "prefix alone": lambda key: key[:12],
-    "without its beginning": lambda key: key.removeprefix("aff_live_"),
-    "another beginning": lambda key: key.replace("aff_live_", "aff_test_"),
+    "without its prefix": lambda key: key.removeprefix("aff_live_"),
+    "another prefix": lambda key: key.replace("aff_live_", "aff_test_"),
     "in quotes": lambda key: f'"{key}"',
     "twice": lambda key: f"{key}, {key}",
-    "NUL behind it": lambda key: f"{key}\x00",
+    "NUL after it": lambda key: f"{key}\x00",
     "very long": lambda key: "a" * 100_000,
     "per cent": lambda key: "%s%n%00",
     "like pattern": lambda key: key[:-1] + "_",
@@ -107,7 +107,9 @@ WRONG = {
 @pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG)
 @pytest.mark.parametrize("header", ["X-Api-Key", "Api-Key"])
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
-def test_refuses_a_wrong_key_in_one_way(client, key, header, accept, spoil):
+def test_rejects_every_wrong_key_with_the_same_response(
+    client, key, header, accept, spoil
+):
     response = client.get(PATH, headers={header: spoil(key), "Accept": accept})
 
     assert response.status_code == 401
@@ -117,9 +119,9 @@ def test_refuses_a_wrong_key_in_one_way(client, key, header, accept, spoil):
     assert not any(name.startswith("X-RateLimit") for name in response.headers)
 
 
-def test_refuses_a_revoked_key_from_the_next_request_on(client, account, key):
+def test_rejects_a_revoked_key_on_the_next_request(client, account, key):
     before = client.get(PATH, headers={"X-Api-Key": key})
-    revoke(account, prefix=key[:12], at=NOW)
+    revoke_api_key(account, prefix=key[:12], at=NOW)
     after = client.get(PATH, headers={"X-Api-Key": key})
 
     assert before.status_code == 200
@@ -129,11 +131,11 @@ def test_refuses_a_revoked_key_from_the_next_request_on(client, account, key):
     assert not any(name.startswith("X-RateLimit") for name in after.headers)
 
 
-def test_tells_a_revoked_key_and_an_unknown_one_apart_by_nothing(client, account, key):
-    revoke(account, prefix=key[:12], at=NOW)
+def test_responses_to_revoked_and_unknown_keys_are_identical(client, account, key):
+    revoke_api_key(account, prefix=key[:12], at=NOW)
 
     revoked, unknown = (
-        client.get(PATH, headers={"X-Api-Key": text}) for text in (key, UNKNOWN)
+        client.get(PATH, headers={"X-Api-Key": value}) for value in (key, UNKNOWN)
     )
 
     assert revoked.status_code == unknown.status_code
@@ -141,73 +143,77 @@ def test_tells_a_revoked_key_and_an_unknown_one_apart_by_nothing(client, account
     assert set(revoked.headers) == set(unknown.headers)
 
 
-def test_keeps_the_other_keys_when_one_is_revoked(client, account, key_for):
-    earlier, later = key_for(account), key_for(account)
-    revoke(account, prefix=earlier[:12], at=NOW)
+def test_other_keys_work_after_one_is_revoked(client, account, make_key):
+    earlier, later = make_key(account), make_key(account)
+    revoke_api_key(account, prefix=earlier[:12], at=NOW)
 
     response = client.get(PATH, headers={"X-Api-Key": later})
 
     assert response.status_code == 200
 
 
-def test_opens_one_account_alone(api, other_api, program, other_account):
+def test_a_key_gives_access_to_its_account_only(api, other_api, program, other_account):
     ProgramFactory(account=other_account, slug="zz-marker-program")
 
-    mine, theirs = (asked.get("/programs/").json() for asked in (api, other_api))
+    own, other = (client.get("/programs/").json() for client in (api, other_api))
 
-    assert [row["id"] for row in mine] == ["harbor-lamp-partners"]
-    assert [row["id"] for row in theirs] == ["zz-marker-program"]
+    assert [row["id"] for row in own] == ["harbor-lamp-partners"]
+    assert [row["id"] for row in other] == ["zz-marker-program"]
 
 
-@pytest.mark.parametrize("spoiled", ["one letter off", "too long", "latin-1 bytes"])
-def test_asks_no_key_table_about_a_typo(client, key, statements, spoiled):
-    with statements() as asked:
+@pytest.mark.parametrize(
+    "spoiled", ["one character different", "too long", "latin-1 bytes"]
+)
+def test_rejects_a_typo_without_querying_the_key_table(
+    client, key, capture_queries, spoiled
+):
+    with capture_queries() as queries:
         client.get(PATH, headers={"X-Api-Key": WRONG[spoiled](key)})
 
-    assert not any(ApiKey._meta.db_table in query["sql"] for query in asked)
+    assert not any(ApiKey._meta.db_table in query["sql"] for query in queries)
 
 
 # When a key was last used
 
 
-def last_used():
+def get_last_used_at():
     return ApiKey.objects.get().last_used_at
 
 
-def test_remembers_when_a_key_was_used_at_most_once_a_minute(api):
-    moments = []
+def test_records_the_last_use_at_most_once_a_minute(api):
+    seconds = []
     with time_machine.travel(NOW, tick=False) as clock:
         for pause in (0, 30, 29, 2, 61):
             clock.shift(timedelta(seconds=pause))
             api.get("/programs/")
-            moments.append((last_used() - NOW).total_seconds())
+            seconds.append((get_last_used_at() - NOW).total_seconds())
 
-    assert moments == [0, 0, 0, 61, 122]
+    assert seconds == [0, 0, 0, 61, 122]
 
 
-def test_remembers_nothing_of_a_wrong_key(client, key):
+def test_records_no_use_of_a_wrong_key(client, key):
     client.get(PATH, headers={"X-Api-Key": UNKNOWN})
 
-    assert last_used() is None
+    assert get_last_used_at() is None
 
 
 @pytest.mark.parametrize(
     ("method", "path"),
     [("GET", "/1.6/nothing/"), ("POST", PATH), ("OPTIONS", PATH)],
 )
-def test_remembers_nothing_of_a_request_that_needed_no_key(client, key, method, path):
+def test_records_no_use_by_a_request_that_needs_no_key(client, key, method, path):
     client.generic(method, path, headers={"X-Api-Key": key})
 
-    assert last_used() is None
+    assert get_last_used_at() is None
 
 
-def test_writes_the_moment_of_use_but_once(api, statements):
+def test_writes_the_last_use_only_once(api, capture_queries):
     api.get("/programs/")
 
-    with statements() as asked:
+    with capture_queries() as queries:
         api.get("/programs/")
 
     assert not any(
         query["sql"].startswith("UPDATE") and ApiKey._meta.db_table in query["sql"]
-        for query in asked
+        for query in queries
     )

@@ -1,20 +1,32 @@
-"""Contract 1.7: two shapes of bodies, and the path of the field that is wrong."""
+"""Error bodies and field paths (docs/api-contract.md, section 1.7)."""
 
 import pytest
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
-from affiliate_site.api.errors import Flaw, bracketed, flat, joined, told
-from tests.probes import FAILURES, ProbeIsShut, ProbeNotFound, Refused, RefusedField
-from tracking.errors import NotANumber, ProgramIsLocked, UnknownCurrency
+from affiliate_site.api.errors import (
+    FieldError,
+    flatten_errors,
+    format_map_key,
+    join_path,
+    serialize_error,
+)
+from tests.dummy_endpoints import (
+    FAILURES,
+    DummyConflict,
+    DummyError,
+    DummyFieldError,
+    DummyNotFound,
+)
+from tracking.errors import ArchivedProgramReadOnly, InvalidNumber, UnknownCurrency
 
-pytestmark = pytest.mark.urls("tests.probes")
+pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
 
-def listed(detail):
-    return list(flat(detail))
+def list_flat_errors(detail):
+    return list(flatten_errors(detail))
 
 
-def entry(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
@@ -22,7 +34,7 @@ def entry(path, message, raw=None):
 
 
 @pytest.mark.parametrize(
-    ("path", "step", "whole"),
+    ("path", "step", "joined"),
     [
         ("", "email", "email"),
         ("address", "city", "address.city"),
@@ -37,8 +49,8 @@ def entry(path, message, raw=None):
         ("items[2].meta_data", "[]", "items[2].meta_data[]"),
     ],
 )
-def test_joins_the_steps_of_a_path(path, step, whole):
-    assert joined(path, step) == whole
+def test_joins_the_steps_of_a_path(path, step, joined):
+    assert join_path(path, step) == joined
 
 
 @pytest.mark.parametrize(
@@ -53,23 +65,27 @@ def test_joins_the_steps_of_a_path(path, step, whole):
     ],
     ids=["plain", "empty", "digit", "dot", "255", "256"],
 )
-def test_brackets_the_key_of_a_map(key, step):
-    assert bracketed(key) == step
+def test_formats_a_map_key_in_brackets(key, step):
+    assert format_map_key(key) == step
 
 
 # Field errors
 
 
-def test_lists_one_flaw():
-    flaw = Flaw("This value should be true or false.")
+def test_lists_one_error():
+    error = FieldError("This value should be true or false.")
 
-    assert listed(flaw.detail) == [entry("", "This value should be true or false.")]
+    assert list_flat_errors(error.detail) == [
+        build_field_error("", "This value should be true or false.")
+    ]
 
 
-def test_tells_the_template_beside_the_message():
-    flaw = Flaw("This value is too long, {{ limit }} characters at most.", limit=64)
+def test_includes_the_template_of_the_message():
+    error = FieldError(
+        "This value is too long, {{ limit }} characters at most.", limit=64
+    )
 
-    assert listed({"meta_data": {"[plan-of-the-year]": flaw.detail}}) == [
+    assert list_flat_errors({"meta_data": {"[plan-of-the-year]": error.detail}}) == [
         {
             "message": "This value is too long, 64 characters at most.",
             "message_raw": "This value is too long, {{ limit }} characters at most.",
@@ -82,18 +98,20 @@ def test_tells_the_template_beside_the_message():
     "value",
     ["{{ values }}", "{{ value }}", "{values}", "%s", "{0}", "\\1", "{{ limit }}"],
 )
-def test_repeats_a_value_as_sent(value):
+def test_echoes_a_value_unchanged(value):
     template = "Invalid value '{{ value }}'. Valid are {{ values }}"
 
-    flaw = Flaw(template, value=value, values="'new', 'lead'")
+    error = FieldError(template, value=value, values="'new', 'lead'")
 
-    assert listed({"status": flaw.detail}) == [
-        entry("status", f"Invalid value '{value}'. Valid are 'new', 'lead'", template)
+    assert list_flat_errors({"status": error.detail}) == [
+        build_field_error(
+            "status", f"Invalid value '{value}'. Valid are 'new', 'lead'", template
+        )
     ]
 
 
-def test_lists_every_flaw_in_order():
-    missing = Flaw("Missing mandatory parameter(s)").detail
+def test_lists_all_errors_in_order():
+    missing = FieldError("Missing mandatory parameter(s)").detail
     detail = {
         "firstname": missing,
         "address": {"city": missing, "country": {"code": missing}},
@@ -102,7 +120,7 @@ def test_lists_every_flaw_in_order():
         "lastname": missing,
     }
 
-    paths = [found["property_path"] for found in listed(detail)]
+    paths = [error["property_path"] for error in list_flat_errors(detail)]
     assert paths == [
         "firstname",
         "address.city",
@@ -115,39 +133,44 @@ def test_lists_every_flaw_in_order():
     ]
 
 
-def test_lists_the_flaws_of_a_list_of_objects():
-    detail = [{}, {"amount": Flaw("This value should be a number.").detail}, {}]
+def test_lists_the_errors_of_a_list_of_objects():
+    detail = [{}, {"amount": FieldError("This value should be a number.").detail}, {}]
 
-    assert listed(detail) == [entry("[1].amount", "This value should be a number.")]
+    assert list_flat_errors(detail) == [
+        build_field_error("[1].amount", "This value should be a number.")
+    ]
 
 
-def test_lists_two_flaws_of_one_field():
+def test_lists_two_errors_of_one_field():
     detail = {"name": [ErrorDetail("One."), ErrorDetail("Two.")]}
 
-    assert listed(detail) == [entry("name", "One."), entry("name", "Two.")]
+    assert list_flat_errors(detail) == [
+        build_field_error("name", "One."),
+        build_field_error("name", "Two."),
+    ]
 
 
 @pytest.mark.parametrize("detail", [[], {}, {"name": []}], ids=str)
-def test_lists_nothing_of_nothing(detail):
-    assert listed(detail) == []
+def test_lists_nothing_for_an_empty_detail(detail):
+    assert list_flat_errors(detail) == []
 
 
-def test_takes_a_plain_message_for_its_own_template():
+def test_uses_a_plain_message_as_template():
     detail = ValidationError("Odd.", code="odd").detail
 
-    assert listed({"name": detail}) == [entry("name", "Odd.")]
+    assert list_flat_errors({"name": detail}) == [build_field_error("name", "Odd.")]
 
 
-# Refusals of the domain
+# Domain errors
 
 
 @pytest.mark.parametrize(
-    ("refusal", "body"),
+    ("error", "body"),
     [
-        (Refused(reason="{braces}"), {"message": "Refused for {braces}"}),
-        (ProbeNotFound(), {"message": "Probe not found"}),
+        (DummyError(reason="{braces}"), {"message": "Refused for {braces}"}),
+        (DummyNotFound(), {"message": "Probe not found"}),
         (
-            RefusedField(limit=7),
+            DummyFieldError(limit=7),
             {
                 "message": "At most 7",
                 "message_raw": "At most {{ limit }}",
@@ -171,29 +194,29 @@ def test_takes_a_plain_message_for_its_own_template():
             },
         ),
         (
-            NotANumber(path=""),
+            InvalidNumber(path=""),
             {
                 "message": "This value should be a number.",
                 "message_raw": "This value should be a number.",
                 "property_path": "",
             },
         ),
-        (ProbeIsShut(), {"message": "The probe is shut.", "code": "probe_shut"}),
+        (DummyConflict(), {"message": "The probe is shut.", "code": "probe_shut"}),
         (
-            ProgramIsLocked(),
+            ArchivedProgramReadOnly(),
             {"message": "This program is archived.", "code": "program_archived"},
         ),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_tells_a_refusal(refusal, body):
-    assert told(refusal) == body
+def test_serializes_a_domain_error(error, body):
+    assert serialize_error(error) == body
 
 
-# As the caller sees them
+# Responses
 
 
-ANSWERS = {
+ERRORS_BY_NAME = {
     "refused": (400, {"message": "Refused for a reason"}),
     "refused-field": (
         400,
@@ -218,11 +241,11 @@ ANSWERS = {
 
 @pytest.mark.parametrize(
     ("name", "status", "error"),
-    [(name, *answer) for name, answer in ANSWERS.items()],
-    ids=ANSWERS,
+    [(name, *error) for name, error in ERRORS_BY_NAME.items()],
+    ids=ERRORS_BY_NAME,
 )
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
-def test_answers_a_refusal_in_the_first_shape(api, name, status, error, accept):
+def test_returns_an_errors_body(api, name, status, error, accept):
     response = api.get(f"/probes/{name}/", Accept=accept)
 
     assert response.status_code == status
@@ -230,14 +253,14 @@ def test_answers_a_refusal_in_the_first_shape(api, name, status, error, accept):
     assert response.json() == {"errors": [error]}
 
 
-def test_answers_the_flaws_of_a_body(api):
+def test_returns_the_errors_of_a_body(api):
     response = api.post("/probes/", {"note": ["a"], "unknown": 1})
 
     assert response.status_code == 400
     assert response.json() == {
         "errors": [
-            entry("name", "Missing mandatory parameter(s)"),
-            entry(
+            build_field_error("name", "Missing mandatory parameter(s)"),
+            build_field_error(
                 "note",
                 "This value should be of type string.",
                 "This value should be of type {{ type }}.",
@@ -246,24 +269,24 @@ def test_answers_the_flaws_of_a_body(api):
     }
 
 
-def test_answers_the_flaws_of_a_query(api):
+def test_returns_the_errors_of_a_query(api):
     response = api.get("/probes/?page=0&currency=USD&date_from=x")
 
     assert response.status_code == 400
     assert response.json() == {
         "errors": [
-            entry("date_from", "Invalid date"),
-            entry(
+            build_field_error("date_from", "Invalid date"),
+            build_field_error(
                 "currency",
                 "Invalid value 'USD'. Valid are 'EUR', 'JPY'",
                 "Invalid value '{{ value }}'. Valid are {{ values }}",
             ),
-            entry("page", "Invalid page"),
+            build_field_error("page", "Invalid page"),
         ]
     }
 
 
-def test_answers_a_refused_body_without_a_path(api):
+def test_returns_an_invalid_body_without_a_path(api):
     response = api.post("/probes/", "[]")
 
     assert response.status_code == 400
@@ -272,7 +295,7 @@ def test_answers_a_refused_body_without_a_path(api):
     }
 
 
-def test_has_a_row_for_every_refusal_of_the_probes():
-    ours = {name for name in FAILURES if name not in ANSWERS}
+def test_covers_every_client_error_of_the_dummy_endpoints():
+    server_errors = {name for name in FAILURES if name not in ERRORS_BY_NAME}
 
-    assert ours == {"crash", "recursion", "away", "cut-off"}
+    assert server_errors == {"crash", "recursion", "away", "cut-off"}

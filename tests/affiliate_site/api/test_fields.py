@@ -1,48 +1,48 @@
-"""Contract 1.3, 1.10, 1.11: what a field takes, and what it says when it does not."""
+"""Fields of requests (docs/api-contract.md, sections 1.3, 1.10 and 1.11)."""
 
 from decimal import Decimal
 
 import pytest
 from rest_framework.exceptions import ValidationError
 
-from affiliate_site.api.errors import flat
+from affiliate_site.api.errors import flatten_errors
 from affiliate_site.api.fields import (
-    Amount,
-    Email,
-    Flag,
-    Lookup,
-    QueryFlag,
-    Text,
-    admitted,
+    EmailField,
+    ExactAmountField,
+    QueryBooleanField,
+    StrictBooleanField,
+    TextField,
+    TrimmedTextField,
+    clean_amount,
 )
-from affiliate_site.api.inputs import Input, Items
-from affiliate_site.api.maps import MetaData
+from affiliate_site.api.input_serializers import InputSerializer, ObjectListField
+from affiliate_site.api.map_fields import MetaDataField
 
 MISSING = "Missing mandatory parameter(s)"
-OF_TYPE = "This value should be of type {{ type }}."
+WRONG_TYPE = "This value should be of type {{ type }}."
 TOO_LONG = "This value is too long, {{ limit }} characters at most."
 TOO_SHORT = "This value is too short, {{ limit }} characters at least."
 
 
-def reading(**fields):
-    """An input of these fields."""
-    return type("Probe", (Input,), fields)
+def make_serializer(**fields):
+    """Return a serializer class with these fields."""
+    return type("DummySerializer", (InputSerializer,), fields)
 
 
-def read(declaration, body):
-    reader = declaration(data=body)
-    reader.is_valid(raise_exception=True)
-    return dict(reader.validated_data)
+def validate_body(serializer_class, body):
+    serializer = serializer_class(data=body)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
 
 
-def refused(declaration, body):
-    """What is said of this body: message, template and path of each flaw."""
-    with pytest.raises(ValidationError) as refusal:
-        read(declaration, body)
-    return list(flat(refusal.value.detail))
+def list_validation_errors(serializer_class, body):
+    """Return message, template and path of each error."""
+    with pytest.raises(ValidationError) as raised:
+        validate_body(serializer_class, body)
+    return list(flatten_errors(raised.value.detail))
 
 
-def entry(path, template, **values):
+def build_field_error(path, template, **values):
     message = template
     for name, value in values.items():
         message = message.replace(f"{{{{ {name} }}}}", str(value))
@@ -66,15 +66,17 @@ def entry(path, template, **values):
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_keeps_text_exactly_as_sent(sent, kept):
-    assert read(reading(note=Text()), {"note": sent}) == {"note": kept}
+def test_keeps_text_unchanged(sent, kept):
+    assert validate_body(make_serializer(note=TextField()), {"note": sent}) == {
+        "note": kept
+    }
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t"], ids=repr)
-def test_keeps_blank_text_where_none_is_needed(blank):
-    declaration = reading(note=Text(required=False))
+def test_keeps_blank_text_of_an_optional_field(blank):
+    serializer_class = make_serializer(note=TextField(required=False))
 
-    assert read(declaration, {"note": blank}) == {"note": blank}
+    assert validate_body(serializer_class, {"note": blank}) == {"note": blank}
 
 
 @pytest.mark.parametrize(
@@ -82,9 +84,11 @@ def test_keeps_blank_text_where_none_is_needed(blank):
     [{}, {"note": None}, {"note": ""}, {"note": " \t\n"}, {"note": "\u00a0"}],
     ids=str,
 )
-@pytest.mark.parametrize("kind", [Text, Lookup, Email])
-def test_misses_text_that_is_not_sent_or_blank(kind, body):
-    assert refused(reading(note=kind()), body) == [entry("note", MISSING)]
+@pytest.mark.parametrize("kind", [TextField, TrimmedTextField, EmailField])
+def test_requires_text_that_is_not_blank(kind, body):
+    assert list_validation_errors(make_serializer(note=kind()), body) == [
+        build_field_error("note", MISSING)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,50 +96,60 @@ def test_misses_text_that_is_not_sent_or_blank(kind, body):
     [True, False, Decimal("1.5"), Decimal("1E+2"), [], ["a"], {}, {"a": "b"}],
     ids=repr,
 )
-@pytest.mark.parametrize("kind", [Text, Lookup, Email])
+@pytest.mark.parametrize("kind", [TextField, TrimmedTextField, EmailField])
 @pytest.mark.parametrize("required", [True, False])
-def test_refuses_what_is_no_text(kind, value, required):
-    found = refused(reading(note=kind(required=required)), {"note": value})
+def test_rejects_other_types_for_text(kind, value, required):
+    errors = list_validation_errors(
+        make_serializer(note=kind(required=required)), {"note": value}
+    )
 
-    assert found == [entry("note", OF_TYPE, type="string")]
+    assert errors == [build_field_error("note", WRONG_TYPE, type="string")]
 
 
 @pytest.mark.parametrize(
     ("limit", "length"), [(255, 256), (64, 65), (1000, 1001)], ids=str
 )
 @pytest.mark.parametrize("letter", ["x", "é", "🙂", " x"])
-def test_counts_the_characters_of_text(limit, length, letter):
-    declaration = reading(note=Text(max_length=limit))
+def test_limits_the_characters_of_text(limit, length, letter):
+    serializer_class = make_serializer(note=TextField(max_length=limit))
     longest, longer = ((letter * length)[:n] for n in (limit, length))
 
-    assert read(declaration, {"note": longest}) == {"note": longest}
-    assert refused(declaration, {"note": longer}) == [
-        entry("note", TOO_LONG, limit=limit)
+    assert validate_body(serializer_class, {"note": longest}) == {"note": longest}
+    assert list_validation_errors(serializer_class, {"note": longer}) == [
+        build_field_error("note", TOO_LONG, limit=limit)
     ]
 
 
-def test_counts_the_digits_of_an_integer():
-    found = refused(reading(note=Text(max_length=5)), {"note": 123456})
+def test_limits_the_digits_of_an_integer():
+    errors = list_validation_errors(
+        make_serializer(note=TextField(max_length=5)), {"note": 123456}
+    )
 
-    assert found == [entry("note", TOO_LONG, limit=5)]
-
-
-def test_refuses_text_that_is_too_short():
-    found = refused(reading(word=Text(min_length=8)), {"word": "1234567"})
-
-    assert found == [entry("word", TOO_SHORT, limit=8)]
-    assert read(reading(word=Text(min_length=8)), {"word": "12345678"})
+    assert errors == [build_field_error("note", TOO_LONG, limit=5)]
 
 
-def test_cuts_text_that_may_be_cut():
-    declaration = reading(referrer=Text(max_length=2048, cut=True))
+def test_rejects_text_that_is_too_short():
+    errors = list_validation_errors(
+        make_serializer(word=TextField(min_length=8)), {"word": "1234567"}
+    )
 
-    kept = read(declaration, {"referrer": "x" * 3000})
+    assert errors == [build_field_error("word", TOO_SHORT, limit=8)]
+    assert validate_body(
+        make_serializer(word=TextField(min_length=8)), {"word": "12345678"}
+    )
+
+
+def test_truncates_text():
+    serializer_class = make_serializer(
+        referrer=TextField(max_length=2048, truncate=True)
+    )
+
+    kept = validate_body(serializer_class, {"referrer": "x" * 3000})
 
     assert kept == {"referrer": "x" * 2048}
 
 
-# Lookup
+# Trimmed text
 
 
 @pytest.mark.parametrize(
@@ -151,22 +165,26 @@ def test_cuts_text_that_may_be_cut():
     ],
     ids=repr,
 )
-def test_trims_outer_ascii_white_space_of_what_is_looked_up(sent, kept):
-    assert read(reading(code=Lookup()), {"code": sent}) == {"code": kept}
+def test_trims_outer_ascii_white_space(sent, kept):
+    assert validate_body(make_serializer(code=TrimmedTextField()), {"code": sent}) == {
+        "code": kept
+    }
 
 
-def test_counts_a_looked_up_text_after_trimming():
-    declaration = reading(code=Lookup())
+def test_limits_text_after_trimming():
+    serializer_class = make_serializer(code=TrimmedTextField())
 
-    assert read(declaration, {"code": f"  {'x' * 255}  "}) == {"code": "x" * 255}
+    assert validate_body(serializer_class, {"code": f"  {'x' * 255}  "}) == {
+        "code": "x" * 255
+    }
 
 
 @pytest.mark.parametrize("sent", ["", "  "])
-def test_keeps_an_empty_attribution_apart_from_none(sent):
-    declaration = reading(code=Lookup(required=False))
+def test_distinguishes_empty_text_from_missing_text(sent):
+    serializer_class = make_serializer(code=TrimmedTextField(required=False))
 
-    assert read(declaration, {"code": sent}) == {"code": ""}
-    assert read(declaration, {}) == {}
+    assert validate_body(serializer_class, {"code": sent}) == {"code": ""}
+    assert validate_body(serializer_class, {}) == {}
 
 
 # E-mail
@@ -180,32 +198,40 @@ def test_keeps_an_empty_attribution_apart_from_none(sent):
         ("o@localhost", "o@localhost"),
     ],
 )
-def test_takes_an_email_address_as_it_is_spelled(sent, kept):
-    assert read(reading(email=Email()), {"email": sent}) == {"email": kept}
+def test_keeps_the_case_of_an_email_address(sent, kept):
+    assert validate_body(make_serializer(email=EmailField()), {"email": sent}) == {
+        "email": kept
+    }
 
 
 @pytest.mark.parametrize(
     "value",
     ["odette", "@", "a@", "@b.example", "a b@c.example", "a@b@c.example", "a@b..c", 7],
 )
-def test_refuses_what_is_no_email_address(value):
-    found = refused(reading(email=Email()), {"email": value})
+def test_rejects_an_invalid_email_address(value):
+    errors = list_validation_errors(
+        make_serializer(email=EmailField()), {"email": value}
+    )
 
-    assert found == [entry("email", "This is not a valid email address.")]
+    assert errors == [build_field_error("email", "This is not a valid email address.")]
 
 
-def test_refuses_an_email_address_that_is_too_long():
-    found = refused(reading(email=Email()), {"email": "a" * 250 + "@b.example"})
+def test_rejects_an_email_address_that_is_too_long():
+    errors = list_validation_errors(
+        make_serializer(email=EmailField()), {"email": "a" * 250 + "@b.example"}
+    )
 
-    assert [flaw["property_path"] for flaw in found] == ["email"]
+    assert [error["property_path"] for error in errors] == ["email"]
 
 
 # Booleans
 
 
 @pytest.mark.parametrize("value", [True, False])
-def test_takes_true_and_false_in_a_body(value):
-    assert read(reading(flag=Flag()), {"flag": value}) == {"flag": value}
+def test_accepts_true_and_false_in_a_body(value):
+    assert validate_body(
+        make_serializer(flag=StrictBooleanField()), {"flag": value}
+    ) == {"flag": value}
 
 
 @pytest.mark.parametrize(
@@ -213,25 +239,34 @@ def test_takes_true_and_false_in_a_body(value):
     [0, 1, "true", "false", "1", "", "on", [], {}, Decimal("1.0"), [True]],
     ids=repr,
 )
-def test_takes_nothing_else_for_a_boolean_in_a_body(value):
-    found = refused(reading(flag=Flag()), {"flag": value})
+def test_rejects_other_values_of_a_boolean_in_a_body(value):
+    errors = list_validation_errors(
+        make_serializer(flag=StrictBooleanField()), {"flag": value}
+    )
 
-    assert found == [entry("flag", "This value should be true or false.")]
-
-
-def test_misses_a_boolean_that_is_not_sent():
-    assert refused(reading(flag=Flag()), {"flag": None}) == [entry("flag", MISSING)]
-    assert read(reading(flag=Flag(required=False)), {"flag": None}) == {}
+    assert errors == [build_field_error("flag", "This value should be true or false.")]
 
 
-def test_takes_null_for_a_boolean_where_it_has_a_meaning():
-    declaration = reading(approved=Flag(allow_null=True))
+def test_requires_a_boolean_unless_it_is_optional():
+    assert list_validation_errors(
+        make_serializer(flag=StrictBooleanField()), {"flag": None}
+    ) == [build_field_error("flag", MISSING)]
+    assert (
+        validate_body(
+            make_serializer(flag=StrictBooleanField(required=False)), {"flag": None}
+        )
+        == {}
+    )
 
-    assert read(declaration, {"approved": None}) == {"approved": None}
+
+def test_accepts_null_for_a_boolean_that_allows_it():
+    serializer_class = make_serializer(approved=StrictBooleanField(allow_null=True))
+
+    assert validate_body(serializer_class, {"approved": None}) == {"approved": None}
 
 
 @pytest.mark.parametrize(
-    ("sent", "read_as"),
+    ("sent", "parsed"),
     [
         ("true", True),
         ("TRUE", True),
@@ -242,17 +277,21 @@ def test_takes_null_for_a_boolean_where_it_has_a_meaning():
         ("0", False),
     ],
 )
-def test_takes_four_words_for_a_boolean_in_a_query(sent, read_as):
-    assert read(reading(flag=QueryFlag()), {"flag": sent}) == {"flag": read_as}
+def test_accepts_four_values_of_a_boolean_in_a_query(sent, parsed):
+    assert validate_body(make_serializer(flag=QueryBooleanField()), {"flag": sent}) == {
+        "flag": parsed
+    }
 
 
 @pytest.mark.parametrize(
     "sent", ["yes", "on", "2", "01", " true", "true ", "tru", "\uff11", "null", "İ"]
 )
-def test_takes_nothing_else_for_a_boolean_in_a_query(sent):
-    found = refused(reading(flag=QueryFlag()), {"flag": sent})
+def test_rejects_other_values_of_a_boolean_in_a_query(sent):
+    errors = list_validation_errors(
+        make_serializer(flag=QueryBooleanField()), {"flag": sent}
+    )
 
-    assert found == [entry("flag", "This value should be true or false.")]
+    assert errors == [build_field_error("flag", "This value should be true or false.")]
 
 
 # Amounts
@@ -277,8 +316,10 @@ TOO_MANY_DIGITS = "This value has too many digits."
     ],
     ids=repr,
 )
-def test_takes_an_amount_digit_by_digit(sent, kept):
-    amount = read(reading(amount=Amount()), {"amount": sent})["amount"]
+def test_keeps_the_exact_amount(sent, kept):
+    amount = validate_body(
+        make_serializer(amount=ExactAmountField()), {"amount": sent}
+    )["amount"]
 
     assert isinstance(amount, Decimal)
     assert amount == Decimal(kept)
@@ -318,17 +359,23 @@ def test_takes_an_amount_digit_by_digit(sent, kept):
     ],
     ids=repr,
 )
-def test_refuses_what_is_no_amount(value):
-    found = refused(reading(amount=Amount()), {"amount": value})
+def test_rejects_an_invalid_amount(value):
+    errors = list_validation_errors(
+        make_serializer(amount=ExactAmountField()), {"amount": value}
+    )
 
-    assert found == [entry("amount", NOT_A_NUMBER)]
+    assert errors == [build_field_error("amount", NOT_A_NUMBER)]
 
 
-def test_misses_an_amount_that_is_not_sent():
-    declaration = reading(amount=Amount())
+def test_requires_an_amount():
+    serializer_class = make_serializer(amount=ExactAmountField())
 
-    assert refused(declaration, {"amount": None}) == [entry("amount", MISSING)]
-    assert refused(declaration, {}) == [entry("amount", MISSING)]
+    assert list_validation_errors(serializer_class, {"amount": None}) == [
+        build_field_error("amount", MISSING)
+    ]
+    assert list_validation_errors(serializer_class, {}) == [
+        build_field_error("amount", MISSING)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -355,7 +402,7 @@ def test_misses_an_amount_that_is_not_sent():
     ],
 )
 def test_rounds_an_amount_to_its_currency(exact, currency, kept):
-    amount = admitted(Decimal(exact), currency)
+    amount = clean_amount(Decimal(exact), currency)
 
     assert amount == Decimal(kept)
     assert not amount.is_signed()
@@ -374,18 +421,22 @@ def test_rounds_an_amount_to_its_currency(exact, currency, kept):
         ("-0.005", "EUR", "This value should be 0 or more."),
     ],
 )
-def test_refuses_an_amount_that_cannot_be_kept(exact, currency, template):
-    with pytest.raises(ValidationError) as refusal:
-        admitted(Decimal(exact), currency)
+def test_rejects_an_amount_that_cannot_be_stored(exact, currency, template):
+    with pytest.raises(ValidationError) as raised:
+        clean_amount(Decimal(exact), currency)
 
-    assert list(flat(refusal.value.detail)) == [entry("", template)]
+    assert list(flatten_errors(raised.value.detail)) == [
+        build_field_error("", template)
+    ]
 
 
 # Meta data
 
 
-def meta(value):
-    return read(reading(meta_data=MetaData()), {"meta_data": value})["meta_data"]
+def validate_meta_data(value):
+    return validate_body(
+        make_serializer(meta_data=MetaDataField()), {"meta_data": value}
+    )["meta_data"]
 
 
 @pytest.mark.parametrize(
@@ -408,16 +459,18 @@ def meta(value):
     ],
     ids=lambda value: repr(value)[:24],
 )
-def test_keeps_meta_data_as_text(sent, kept):
-    assert meta(sent) == kept
-    assert list(meta(sent)) == list(kept)
+def test_stores_meta_data_as_text(sent, kept):
+    assert validate_meta_data(sent) == kept
+    assert list(validate_meta_data(sent)) == list(kept)
 
 
 @pytest.mark.parametrize("value", [[], [{}], "", "plan", 1, True], ids=repr)
-def test_wants_an_object_of_meta_data(value):
-    found = refused(reading(meta_data=MetaData()), {"meta_data": value})
+def test_rejects_other_types_for_meta_data(value):
+    errors = list_validation_errors(
+        make_serializer(meta_data=MetaDataField()), {"meta_data": value}
+    )
 
-    assert found == [entry("meta_data", OF_TYPE, type="object")]
+    assert errors == [build_field_error("meta_data", WRONG_TYPE, type="object")]
 
 
 NOT_ALLOWED = "This key holds a character that is not allowed."
@@ -429,9 +482,9 @@ NOT_ALLOWED = "This key holds a character that is not allowed."
         ({"": "v"}, "meta_data[]", TOO_SHORT, {"limit": 1}),
         ({"k" * 65: "v"}, f"meta_data[{'k' * 65}]", TOO_LONG, {"limit": 64}),
         ({"plan": "v" * 256}, "meta_data[plan]", TOO_LONG, {"limit": 255}),
-        ({"plan": None}, "meta_data[plan]", OF_TYPE, {"type": "string"}),
-        ({"plan": []}, "meta_data[plan]", OF_TYPE, {"type": "string"}),
-        ({"plan": {}}, "meta_data[plan]", OF_TYPE, {"type": "string"}),
+        ({"plan": None}, "meta_data[plan]", WRONG_TYPE, {"type": "string"}),
+        ({"plan": []}, "meta_data[plan]", WRONG_TYPE, {"type": "string"}),
+        ({"plan": {}}, "meta_data[plan]", WRONG_TYPE, {"type": "string"}),
         (
             {f"k{n}": "v" for n in range(11)},
             "meta_data",
@@ -447,44 +500,48 @@ NOT_ALLOWED = "This key holds a character that is not allowed."
     ],
     ids=lambda value: repr(value)[:24],
 )
-def test_refuses_meta_data_by_its_key(sent, path, template, values):
-    found = refused(reading(meta_data=MetaData()), {"meta_data": sent})
+def test_rejects_meta_data_with_the_path_of_the_key(sent, path, template, values):
+    errors = list_validation_errors(
+        make_serializer(meta_data=MetaDataField()), {"meta_data": sent}
+    )
 
-    assert found == [entry(path, template, **values)]
+    assert errors == [build_field_error(path, template, **values)]
 
 
-def test_names_every_flaw_of_meta_data():
+def test_lists_every_error_of_meta_data():
     sent = {"a&b": "v", "plan": None, "fine": "v", "long": "v" * 256}
 
-    found = refused(reading(meta_data=MetaData()), {"meta_data": sent})
+    errors = list_validation_errors(
+        make_serializer(meta_data=MetaDataField()), {"meta_data": sent}
+    )
 
-    assert found == [
-        entry("meta_data[a&b]", NOT_ALLOWED),
-        entry("meta_data[plan]", OF_TYPE, type="string"),
-        entry("meta_data[long]", TOO_LONG, limit=255),
+    assert errors == [
+        build_field_error("meta_data[a&b]", NOT_ALLOWED),
+        build_field_error("meta_data[plan]", WRONG_TYPE, type="string"),
+        build_field_error("meta_data[long]", TOO_LONG, limit=255),
     ]
 
 
-# Inputs
+# Objects
 
 
-class Country(Input):
-    code = Lookup()
+class DummyCountrySerializer(InputSerializer):
+    code = TrimmedTextField()
 
 
-class Place(Input):
-    city = Text()
-    country = Country()
+class DummyPlaceSerializer(InputSerializer):
+    city = TextField()
+    country = DummyCountrySerializer()
 
 
-class Sale(Input):
+class DummyConversionSerializer(InputSerializer):
     aliases = {"visitor_id": "tracking_id", "click.id": "click_id"}
 
-    tracking_id = Lookup(required=False)
-    click_id = Lookup(required=False)
-    comment = Text(required=False, allow_null=True)
-    place = Place(required=False)
-    meta_data = MetaData(required=False)
+    tracking_id = TrimmedTextField(required=False)
+    click_id = TrimmedTextField(required=False)
+    comment = TextField(required=False, allow_null=True)
+    place = DummyPlaceSerializer(required=False)
+    meta_data = MetaDataField(required=False)
 
 
 @pytest.mark.parametrize(
@@ -499,22 +556,26 @@ class Sale(Input):
     ],
     ids=str,
 )
-def test_ignores_what_it_does_not_know(body):
-    assert read(Sale, body) == {}
+def test_ignores_unknown_fields(body):
+    assert validate_body(DummyConversionSerializer, body) == {}
 
 
 @pytest.mark.parametrize("name", ["tracking_id", "click_id", "place", "meta_data"])
-def test_takes_null_for_not_sent(name):
-    assert read(Sale, {name: None}) == {}
+def test_treats_null_as_not_sent(name):
+    assert validate_body(DummyConversionSerializer, {name: None}) == {}
 
 
-def test_takes_null_where_it_has_a_meaning():
-    assert read(Sale, {"comment": None}) == {"comment": None}
+def test_accepts_null_for_a_field_that_allows_it():
+    assert validate_body(DummyConversionSerializer, {"comment": None}) == {
+        "comment": None
+    }
 
 
-def test_takes_an_empty_object_for_not_sent():
-    assert read(Sale, {"place": {}}) == {}
-    assert read(Sale, {"meta_data": {}}) == {"meta_data": {}}
+def test_treats_an_empty_object_as_not_sent():
+    assert validate_body(DummyConversionSerializer, {"place": {}}) == {}
+    assert validate_body(DummyConversionSerializer, {"meta_data": {}}) == {
+        "meta_data": {}
+    }
 
 
 @pytest.mark.parametrize(
@@ -537,17 +598,17 @@ def test_takes_an_empty_object_for_not_sent():
     ],
     ids=str,
 )
-def test_knows_other_names_of_a_field(body, kept):
-    assert read(Sale, body) == kept
+def test_resolves_aliases(body, kept):
+    assert validate_body(DummyConversionSerializer, body) == kept
 
 
-def test_refuses_a_field_by_its_proper_name():
-    assert refused(Sale, {"visitor_id": []}) == [
-        entry("tracking_id", OF_TYPE, type="string")
+def test_error_of_an_alias_has_the_canonical_name():
+    assert list_validation_errors(DummyConversionSerializer, {"visitor_id": []}) == [
+        build_field_error("tracking_id", WRONG_TYPE, type="string")
     ]
 
 
-def test_names_every_flaw_in_the_order_of_the_fields():
+def test_lists_errors_in_the_order_of_the_fields():
     body = {
         "meta_data": [],
         "place": {"country": {"code": 1.5}},
@@ -555,7 +616,10 @@ def test_names_every_flaw_in_the_order_of_the_fields():
         "tracking_id": [],
     }
 
-    paths = [flaw["property_path"] for flaw in refused(Sale, body)]
+    paths = [
+        error["property_path"]
+        for error in list_validation_errors(DummyConversionSerializer, body)
+    ]
     assert paths == [
         "tracking_id",
         "click_id",
@@ -566,8 +630,10 @@ def test_names_every_flaw_in_the_order_of_the_fields():
 
 
 @pytest.mark.parametrize("value", ["a", 1, True, [], ["a"]], ids=repr)
-def test_wants_an_object_where_one_belongs(value):
-    assert refused(Sale, {"place": value}) == [entry("place", OF_TYPE, type="object")]
+def test_rejects_other_types_for_an_object(value):
+    assert list_validation_errors(DummyConversionSerializer, {"place": value}) == [
+        build_field_error("place", WRONG_TYPE, type="object")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -580,49 +646,51 @@ def test_wants_an_object_where_one_belongs(value):
     ],
     ids=str,
 )
-def test_names_the_path_of_what_is_missing_inside(place, paths):
-    found = refused(Sale, {"place": place})
+def test_lists_the_paths_of_missing_nested_fields(place, paths):
+    errors = list_validation_errors(DummyConversionSerializer, {"place": place})
 
-    assert [flaw["property_path"] for flaw in found] == paths
+    assert [error["property_path"] for error in errors] == paths
 
 
 # Lists
 
 
-class Line(Input):
-    sub_amount = Amount()
+class DummyLineItemSerializer(InputSerializer):
+    sub_amount = ExactAmountField()
 
 
-class Order(Input):
-    commissions = Items(child=Line(), most=3, required=False)
+class DummyLineItemsSerializer(InputSerializer):
+    commissions = ObjectListField(
+        child=DummyLineItemSerializer(), max_items=3, required=False
+    )
 
 
-def test_reads_a_list_in_order():
+def test_keeps_the_order_of_a_list():
     body = {"commissions": [{"sub_amount": 2}, {"sub_amount": "1.5"}]}
 
-    lines = read(Order, body)["commissions"]
+    items = validate_body(DummyLineItemsSerializer, body)["commissions"]
 
-    assert [line["sub_amount"] for line in lines] == [Decimal(2), Decimal("1.5")]
+    assert [item["sub_amount"] for item in items] == [Decimal(2), Decimal("1.5")]
 
 
 @pytest.mark.parametrize(
-    ("sent", "flaws"),
+    ("sent", "errors"),
     [
-        ({}, [entry("commissions", OF_TYPE, type="array")]),
-        ("a", [entry("commissions", OF_TYPE, type="array")]),
-        ([{}], [entry("commissions[0].sub_amount", MISSING)]),
+        ({}, [build_field_error("commissions", WRONG_TYPE, type="array")]),
+        ("a", [build_field_error("commissions", WRONG_TYPE, type="array")]),
+        ([{}], [build_field_error("commissions[0].sub_amount", MISSING)]),
         (
             [{"sub_amount": 1}, {"sub_amount": "x"}],
-            [entry("commissions[1].sub_amount", NOT_A_NUMBER)],
+            [build_field_error("commissions[1].sub_amount", NOT_A_NUMBER)],
         ),
         (
             [{"sub_amount": 1}, 7],
-            [entry("commissions[1]", OF_TYPE, type="object")],
+            [build_field_error("commissions[1]", WRONG_TYPE, type="object")],
         ),
         (
             [{"sub_amount": 1}] * 4,
             [
-                entry(
+                build_field_error(
                     "commissions", "This list holds {{ limit }} items at most.", limit=3
                 )
             ],
@@ -630,5 +698,8 @@ def test_reads_a_list_in_order():
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_refuses_a_list_by_the_place(sent, flaws):
-    assert refused(Order, {"commissions": sent}) == flaws
+def test_rejects_a_list_with_the_path_of_the_item(sent, errors):
+    assert (
+        list_validation_errors(DummyLineItemsSerializer, {"commissions": sent})
+        == errors
+    )

@@ -1,4 +1,4 @@
-"""Contract 1.3: days, booleans, words and texts in the query of a list."""
+"""Query parameters of lists (docs/api-contract.md, section 1.3)."""
 
 from datetime import UTC, datetime
 
@@ -6,28 +6,28 @@ import pytest
 
 from tests.factories.tracking import ProgramFactory
 
-pytestmark = pytest.mark.urls("tests.probes")
+pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
 
-def entry(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
-def at(text):
+def parse_utc(text):
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 @pytest.fixture
 def programs(account):
-    """Four days with a program at each edge of the middle two."""
-    moments = {
+    """Programs at the limits of two days, March 4 and 5."""
+    timestamps = {
         "before": "2026-03-03T23:59:59.999999",
         "dawn": "2026-03-04T00:00:00",
         "dusk": "2026-03-05T23:59:59.999999",
         "after": "2026-03-06T00:00:00",
     }
-    for slug, moment in moments.items():
-        ProgramFactory(account=account, slug=slug, created_at=at(moment))
+    for slug, text in timestamps.items():
+        ProgramFactory(account=account, slug=slug, created_at=parse_utc(text))
 
 
 def slugs(response):
@@ -35,7 +35,7 @@ def slugs(response):
     return [row["id"] for row in response.json()]
 
 
-# Days
+# Dates
 
 
 @pytest.mark.parametrize(
@@ -57,25 +57,25 @@ def slugs(response):
         ("date_to=1970-01-01", []),
     ],
 )
-def test_takes_days_of_utc_from_first_to_last(api, programs, query, found):
+def test_filters_by_utc_dates_inclusively(api, programs, query, found):
     assert slugs(api.get(f"/probes/?{query}")) == found
 
 
-REAL_DAYS = ["1970-01-01", "2000-02-29", "2024-02-29", "2026-12-31", "2999-12-31"]
-ODD_DAYS = {
+VALID_DATES = ["1970-01-01", "2000-02-29", "2024-02-29", "2026-12-31", "2999-12-31"]
+INVALID_DATES = {
     "empty": "",
     "white space": "%20",
-    "no day of February": "2026-02-29",
-    "no day of April": "2026-04-31",
+    "February 29 of a common year": "2026-02-29",
+    "April 31": "2026-04-31",
     "month 0": "2026-00-10",
     "month 13": "2026-13-01",
     "day 0": "2026-03-00",
     "day 32": "2026-03-32",
-    "no leap century": "2100-02-29",
+    "February 29 of 2100": "2100-02-29",
     "year 0": "0000-01-01",
     "before 1970": "1969-12-31",
     "after 2999": "3000-01-01",
-    "the last of all": "9999-12-31",
+    "the largest date of Python": "9999-12-31",
     "five digits": "10000-01-01",
     "basic form": "20260304",
     "a week": "2026-W10-3",
@@ -83,13 +83,13 @@ ODD_DAYS = {
     "short": "2026-3-4",
     "two digits": "26-03-04",
     "slashes": "2026/03/04",
-    "other order": "04-03-2026",
+    "day first": "04-03-2026",
     "with time": "2026-03-04T00:00:00",
     "with zone": "2026-03-04Z",
     "white space before": "%202026-03-04",
-    "white space behind": "2026-03-04%20",
-    "a line break behind": "2026-03-04%0A",
-    "NUL behind": "2026-03-04%00",
+    "white space after": "2026-03-04%20",
+    "a line break after": "2026-03-04%0A",
+    "NUL after": "2026-03-04%00",
     "a sign": "-2026-03-04",
     "a plus": "%2B2026-03-04",
     "full-width": "%EF%BC%92026-03-04",
@@ -102,41 +102,43 @@ ODD_DAYS = {
 }
 
 
-@pytest.mark.parametrize("day", REAL_DAYS)
+@pytest.mark.parametrize("date", VALID_DATES)
 @pytest.mark.parametrize("name", ["date_from", "date_to"])
-def test_takes_a_day_of_the_calendar(api, name, day):
-    assert api.get(f"/probes/?{name}={day}").status_code == 200
+def test_accepts_a_valid_date(api, name, date):
+    assert api.get(f"/probes/?{name}={date}").status_code == 200
 
 
-@pytest.mark.parametrize("day", ODD_DAYS.values(), ids=ODD_DAYS)
+@pytest.mark.parametrize("date", INVALID_DATES.values(), ids=INVALID_DATES)
 @pytest.mark.parametrize("name", ["date_from", "date_to"])
-def test_refuses_what_is_no_day(api, name, day):
-    response = api.get(f"/probes/?{name}={day}")
+def test_rejects_an_invalid_date(api, name, date):
+    response = api.get(f"/probes/?{name}={date}")
 
     assert response.status_code == 400
-    assert response.json() == {"errors": [entry(name, "Invalid date")]}
+    assert response.json() == {"errors": [build_field_error(name, "Invalid date")]}
 
 
-def test_refuses_a_day_without_a_value(api):
+def test_rejects_a_date_without_a_value(api):
     response = api.get("/probes/?date_from")
 
     assert response.status_code == 400
-    assert response.json() == {"errors": [entry("date_from", "Invalid date")]}
+    assert response.json() == {
+        "errors": [build_field_error("date_from", "Invalid date")]
+    }
 
 
-def test_refuses_both_days_in_order(api):
+def test_lists_the_errors_of_both_dates_in_order(api):
     response = api.get("/probes/?date_to=x&page=x&date_from=x")
 
     assert response.json() == {
         "errors": [
-            entry("date_from", "Invalid date"),
-            entry("date_to", "Invalid date"),
-            entry("page", "Invalid page"),
+            build_field_error("date_from", "Invalid date"),
+            build_field_error("date_to", "Invalid date"),
+            build_field_error("page", "Invalid page"),
         ]
     }
 
 
-# Texts
+# Text
 
 
 @pytest.mark.parametrize(
@@ -156,43 +158,43 @@ def test_refuses_both_days_in_order(api):
         ("unknown=%00", ["after", "dusk", "dawn", "before"]),
     ],
 )
-def test_narrows_by_text_as_sent(api, programs, query, found):
+def test_filters_by_exact_text(api, programs, query, found):
     assert slugs(api.get(f"/probes/?{query}")) == found
 
 
 @pytest.mark.parametrize("value", ["%00", "dawn%00", "%00dawn", "a%00b"])
-def test_refuses_nul_in_a_text(api, programs, value):
+def test_rejects_nul_in_text(api, programs, value):
     response = api.get(f"/probes/?slug={value}")
 
     assert response.status_code == 400
     assert response.json() == {
-        "errors": [entry("slug", "This value is not valid text.")]
+        "errors": [build_field_error("slug", "This value is not valid text.")]
     }
 
 
 @pytest.mark.parametrize("name", ["recurring", "currency", "page", "date_to"])
-def test_refuses_nul_in_any_value_it_reads(api, name):
+def test_rejects_nul_in_every_parameter(api, name):
     response = api.get(f"/probes/?{name}=1%00")
 
     assert response.status_code == 400
-    assert [flaw["property_path"] for flaw in response.json()["errors"]] == [name]
+    assert [error["property_path"] for error in response.json()["errors"]] == [name]
 
 
-def test_lets_the_last_of_repeated_parameters_count(api, programs):
+def test_last_of_repeated_parameters_counts(api, programs):
     last = api.get("/probes/?slug=dusk&slug=%00&slug=dawn")
     emptied = api.get("/probes/?slug=dusk&slug=")
-    refused = api.get("/probes/?date_from=2026-03-04&date_from=x")
+    invalid = api.get("/probes/?date_from=2026-03-04&date_from=x")
 
     assert slugs(last) == ["dawn"]
     assert slugs(emptied) == ["after", "dusk", "dawn", "before"]
-    assert refused.status_code == 400
+    assert invalid.status_code == 400
 
 
 # Booleans
 
 
 @pytest.fixture
-def one_of_each(account):
+def recurring_programs(account):
     ProgramFactory(account=account, slug="once", recurring=False, currency="JPY")
     ProgramFactory(account=account, slug="forever", recurring=True, currency="EUR")
 
@@ -210,30 +212,32 @@ def one_of_each(account):
         ("", {"once", "forever"}),
     ],
 )
-def test_takes_four_words_for_a_boolean(api, one_of_each, value, found):
+def test_accepts_four_values_of_a_boolean(api, recurring_programs, value, found):
     assert set(slugs(api.get(f"/probes/?recurring={value}"))) == found
 
 
 @pytest.mark.parametrize(
     "value", ["yes", "on", "2", "-1", "00", "null", "%20true", "t", "%EF%BC%91"]
 )
-def test_refuses_other_words_for_a_boolean(api, value):
+def test_rejects_other_values_of_a_boolean(api, value):
     response = api.get(f"/probes/?recurring={value}")
 
     assert response.status_code == 400
     assert response.json() == {
-        "errors": [entry("recurring", "This value should be true or false.")]
+        "errors": [
+            build_field_error("recurring", "This value should be true or false.")
+        ]
     }
 
 
-# Words of a list
+# Choices
 
 
 @pytest.mark.parametrize(
     ("value", "found"),
     [("EUR", {"forever"}), ("JPY", {"once"}), ("", {"once", "forever"})],
 )
-def test_takes_a_word_of_the_list(api, one_of_each, value, found):
+def test_accepts_a_choice(api, recurring_programs, value, found):
     assert set(slugs(api.get(f"/probes/?currency={value}"))) == found
 
 
@@ -249,13 +253,13 @@ def test_takes_a_word_of_the_list(api, one_of_each, value, found):
     ],
     ids=["unknown", "other case", "markup", "placeholder", "format", "long"],
 )
-def test_names_the_words_of_the_list(api, sent, echo):
+def test_error_lists_the_choices(api, sent, echo):
     response = api.get(f"/probes/?currency={sent}")
 
     assert response.status_code == 400
     assert response.json() == {
         "errors": [
-            entry(
+            build_field_error(
                 "currency",
                 f"Invalid value '{echo}'. Valid are 'EUR', 'JPY'",
                 "Invalid value '{{ value }}'. Valid are {{ values }}",
@@ -264,10 +268,10 @@ def test_names_the_words_of_the_list(api, sent, echo):
     }
 
 
-# All together
+# Combinations
 
 
-def test_keeps_filters_on_the_way_to_other_pages(api, account):
+def test_page_links_keep_the_filters(api, account):
     for n in range(26):
         ProgramFactory(account=account, slug=f"p-{n}", currency="JPY")
     ProgramFactory.create_batch(5, account=account)
@@ -281,7 +285,7 @@ def test_keeps_filters_on_the_way_to_other_pages(api, account):
     )
 
 
-def test_narrows_the_account_alone(api, other_account):
+def test_filters_the_account_only(api, other_account):
     ProgramFactory(account=other_account, slug="zz-marker")
 
     assert slugs(api.get("/probes/?slug=zz-marker")) == []

@@ -1,4 +1,4 @@
-"""Contract 1.9: a POST with an Idempotency-Key happens once; then it is told again."""
+"""Idempotency-Key (docs/api-contract.md, section 1.9): one effect, then replays."""
 
 import json
 import re
@@ -12,23 +12,27 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models.keys import Role
-from accounts.services.keys import issue
-from accounts.services.usage import Rate
+from accounts.models.api_keys import Role
+from accounts.services.api_keys import create_api_key
+from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.resources.payments import PaymentViewSet
-from tests.architecture.appendix_a import OPERATIONS
-from tests.architecture.test_urls import LINES
-from tests.conftest import Api
+from tests.architecture.api_contract import OPERATIONS
+from tests.architecture.test_tenant_isolation import CASES
+from tests.conftest import ApiClient
 from tests.factories.accounts import AccountFactory
-from tests.proof import books_agree, everything, failing_at
-from tests.shop import SOLD, Shop
-from tests.world import World
+from tests.ledger_checks import (
+    assert_ledger_consistent,
+    fail_at_statement,
+    snapshot_account,
+)
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.sample_account import SampleAccount
 from tracking.services import affiliates
-from tracking.services.programs import archive
+from tracking.services.programs import archive_program
 
 KEY = {"Idempotency-Key": "pay-march"}
 REPLAYED = "Idempotent-Replayed"
-ORDER = {"affiliate_id": "minakessler", "amount": 5, "currency": "EUR"}
+PAYMENT = {"affiliate_id": "minakessler", "amount": 5, "currency": "EUR"}
 REUSED = {
     "errors": [
         {
@@ -45,7 +49,7 @@ IN_PROGRESS = {
         }
     ]
 }
-ODD_KEY = {
+INVALID_KEY = {
     "errors": [
         {
             "message": "Idempotency-Key must be 1 to 255 printable ASCII characters",
@@ -55,36 +59,38 @@ ODD_KEY = {
         }
     ]
 }
-NO_JSON = {"errors": [{"message": "Request body was not valid JSON"}]}
+INVALID_BODY = {"errors": [{"message": "Request body was not valid JSON"}]}
 
 
 @pytest.fixture
-def shop(account):
-    shop = Shop(account)
+def scenario(account):
+    shop = ProgramScenario(account)
     yield shop
-    books_agree(account)
+    assert_ledger_consistent(account)
 
 
-class Keyed(Api):
-    """Sends one Idempotency-Key with everything."""
+class IdempotentClient(ApiClient):
+    """Sends the same Idempotency-Key with every request."""
 
-    def ask(self, method, path, body=None, **headers):
-        return super().ask(method, path, body, **KEY | headers)
+    def request(self, method, path, body=None, **headers):
+        return super().request(method, path, body, **KEY | headers)
 
 
 @pytest.fixture
-def keyed(api, shop):
-    return Keyed(api.key)
+def idempotent_client(api, scenario):
+    return IdempotentClient(api.key)
 
 
-def stored(account):
-    """All that is stored, but when an API key was used last."""
+def snapshot_account_data(account):
+    """Snapshot all data except the last use of API keys."""
     return {
-        name: rows for name, rows in everything(account).items() if name != "ApiKey"
+        name: rows
+        for name, rows in snapshot_account(account).items()
+        if name != "ApiKey"
     }
 
 
-def said(response):
+def get_json(response):
     assert response.status_code == 200, response.content
     return response.json()
 
@@ -93,112 +99,128 @@ def is_replay(response):
     return response.status_code == 200 and response.headers.get(REPLAYED) == "true"
 
 
-def happened(response):
+def is_processed(response):
     return response.status_code == 200 and REPLAYED not in response.headers
 
 
-def lock(account):
+def lock_account(account):
     account.locked_at = timezone.now()
     account.save()
 
 
-# Every POST there is.
+# Every POST operation.
 
-POSTS = [line for line in LINES if line.method == "POST"]
-OF_EACH_ANSWER = {"X-Trace-Id", "X-RateLimit-Remaining", "Content-Length", REPLAYED}
+POSTS = [case for case in CASES if case.method == "POST"]
+VARYING_HEADERS = {"X-Trace-Id", "X-RateLimit-Remaining", "Content-Length", REPLAYED}
 
 
-def test_walks_every_post_of_the_contract():
-    assert {line.operation for line in POSTS} == {
+def test_covers_every_post_operation():
+    assert {case.operation for case in POSTS} == {
         operation for operation in OPERATIONS if operation[0] == "POST"
     }
 
 
-@pytest.mark.parametrize("line", POSTS, ids=str)
-def test_tells_the_answer_again_and_does_nothing(account, api, line):
-    world = World(api, account.slug, "harbor")
-    ids = {name: getattr(world, name) for name in (*line.needs, *line.places)}
-    first = line.ask(Keyed(api.key), ids)
-    before = stored(account)
+@pytest.mark.parametrize("case", POSTS, ids=str)
+def test_replays_the_response_without_effect(account, api, case):
+    sample = SampleAccount(api, account.slug, "harbor")
+    ids = {name: getattr(sample, name) for name in (*case.needs, *case.placeholders)}
+    first = case.send(IdempotentClient(api.key), ids)
+    before = snapshot_account_data(account)
 
-    second = line.ask(Keyed(api.key), ids)
+    second = case.send(IdempotentClient(api.key), ids)
 
-    assert happened(first), first.content
+    assert is_processed(first), first.content
     assert is_replay(second)
     secret = rb'"password":"[^"]*"'
     assert second.content == re.sub(secret, b'"password":null', first.content)
-    same_headers = [
-        {name: it[name] for name in it.headers if name not in OF_EACH_ANSWER}
-        for it in (first, second)
-    ]
-    assert same_headers[0] == same_headers[1]
-    assert stored(account) == before
-    books_agree(account)
+    first_headers, second_headers = (
+        {name: value for name, value in response.items() if name not in VARYING_HEADERS}
+        for response in (first, second)
+    )
+    assert first_headers == second_headers
+    assert snapshot_account_data(account) == before
+    assert_ledger_consistent(account)
 
 
-# Paying.
+# Payments.
 
 
-@pytest.mark.parametrize("body", [ORDER, [ORDER, ORDER]], ids=["one", "array"])
-def test_pays_once(account, keyed, body):
-    first, second, third = (keyed.post("/payments/", body) for _ in range(3))
+@pytest.mark.parametrize("body", [PAYMENT, [PAYMENT, PAYMENT]], ids=["one", "array"])
+def test_creates_payments_once(account, idempotent_client, body):
+    first, second, third = (
+        idempotent_client.post("/payments/", body) for _ in range(3)
+    )
 
-    paid = said(first)
-    assert paid[0] == {
-        "id": paid[0]["id"],
-        "created_at": paid[0]["created_at"],
+    payments = get_json(first)
+    assert payments[0] == {
+        "id": payments[0]["id"],
+        "created_at": payments[0]["created_at"],
         "affiliate": {"id": "minakessler", "firstname": "Mina", "lastname": "Kessler"},
         "amount": 5,
         "currency": "EUR",
     }
     assert first.content == second.content == third.content
-    assert [happened(first), is_replay(second), is_replay(third)] == [True] * 3
-    orders = len(body) if isinstance(body, list) else 1
-    assert account.payments.count() == account.transfers.count() == orders
+    assert [is_processed(first), is_replay(second), is_replay(third)] == [True] * 3
+    count = len(body) if isinstance(body, list) else 1
+    assert account.payments.count() == account.transfers.count() == count
 
 
-def test_pays_twice_without_a_key(account, api, shop):
-    answers = [api.post("/payments/", ORDER) for _ in range(2)]
+def test_creates_two_payments_without_a_key(account, api, scenario):
+    responses = [api.post("/payments/", PAYMENT) for _ in range(2)]
 
-    assert all(happened(it) for it in answers)
+    assert all(is_processed(response) for response in responses)
     assert account.payments.count() == 2
     assert account.idempotency_keys.count() == 0
 
 
-def test_pays_for_each_key(account, api, shop):
+def test_creates_a_payment_for_each_key(account, api, scenario):
     keys = ["pay-march", "PAY-MARCH", "~", "k" * 255, '"{}" /?=;,', "pay march"]
 
-    answers = [api.post("/payments/", ORDER, **{"Idempotency-Key": it}) for it in keys]
+    responses = [
+        api.post("/payments/", PAYMENT, **{"Idempotency-Key": key}) for key in keys
+    ]
 
-    assert all(happened(it) for it in answers)
+    assert all(is_processed(response) for response in responses)
     assert account.payments.count() == len(keys)
 
 
-def test_counts_a_replay_in_the_rate_and_says_so(keyed):
-    first, second = (keyed.post("/payments/", ORDER) for _ in range(2))
+def test_replays_count_in_the_rate_limit(idempotent_client):
+    first, second = (idempotent_client.post("/payments/", PAYMENT) for _ in range(2))
 
     assert is_replay(second)
-    assert [it["X-RateLimit-Remaining"] for it in (first, second)] == ["299", "298"]
+    assert [first["X-RateLimit-Remaining"], second["X-RateLimit-Remaining"]] == [
+        "299",
+        "298",
+    ]
     assert second["X-RateLimit-Limit"] == "300"
     assert second["X-RateLimit-Reset"] == first["X-RateLimit-Reset"]
 
 
-# The key, and the request it names.
+# The key and its request.
 
 
 @pytest.mark.parametrize(
     "key",
     ["", "k" * 256, "é", "a\tb", "a\x7f", "a\x00", "a\nb", "a\n"],
-    ids=["empty", "long", "not-ascii", "tab", "DEL", "NUL", "line", "line-end"],
+    ids=[
+        "empty",
+        "long",
+        "not-ascii",
+        "tab",
+        "DEL",
+        "NUL",
+        "newline",
+        "trailing-newline",
+    ],
 )
-def test_refuses_an_odd_key(account, api, shop, key):
-    before = stored(account)
+def test_rejects_an_invalid_key(account, api, scenario, key):
+    before = snapshot_account_data(account)
 
-    response = api.post("/payments/", ORDER, **{"Idempotency-Key": key})
+    response = api.post("/payments/", PAYMENT, **{"Idempotency-Key": key})
 
     assert response.status_code == 400
-    assert response.json() == ODD_KEY
-    assert stored(account) == before
+    assert response.json() == INVALID_KEY
+    assert snapshot_account_data(account) == before
 
 
 NOTES = "/affiliates/minakessler/notes/"
@@ -213,21 +235,23 @@ NOTES = "/affiliates/minakessler/notes/"
         pytest.param(f"{NOTES}?page=1", '{"note": "Hello"}', id="query"),
         pytest.param("/affiliates/odettevarga/notes/", '{"note": "Hello"}', id="path"),
         pytest.param("/affiliates/nobody/notes/", '{"note": "Hello"}', id="no-object"),
-        pytest.param("/payments/", json.dumps(ORDER), id="another-resource"),
+        pytest.param("/payments/", json.dumps(PAYMENT), id="another-resource"),
         pytest.param("/pb/cus/c/", '{"note": "Hello"}', id="postback"),
     ],
 )
-def test_refuses_the_key_of_another_request(account, shop, keyed, path, body):
-    shop.join("Odette", "Varga")
-    first = keyed.post(NOTES, '{"note": "Hello"}')
-    before = stored(account)
+def test_rejects_the_key_of_another_request(
+    account, scenario, idempotent_client, path, body
+):
+    scenario.create_enrolled_affiliate("Odette", "Varga")
+    first = idempotent_client.post(NOTES, '{"note": "Hello"}')
+    before = snapshot_account_data(account)
 
-    response = keyed.post(path, body)
+    response = idempotent_client.post(path, body)
 
-    assert happened(first)
+    assert is_processed(first)
     assert response.status_code == 409
     assert response.json() == REUSED
-    assert stored(account) == before
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize(
@@ -239,47 +263,58 @@ def test_refuses_the_key_of_another_request(account, shop, keyed, path, body):
         pytest.param("/payments/?b=2&a=1", {"Accept": "text/html"}, id="accept"),
     ],
 )
-def test_takes_it_for_the_same_request(account, keyed, path, headers):
-    first = keyed.post("/payments/?b=2&a=1", ORDER)
+def test_replays_an_equivalent_request(account, idempotent_client, path, headers):
+    first = idempotent_client.post("/payments/?b=2&a=1", PAYMENT)
 
-    second = keyed.post(path, ORDER, **headers)
+    second = idempotent_client.post(path, PAYMENT, **headers)
 
     assert is_replay(second)
     assert second.content == first.content
     assert account.payments.count() == 1
 
 
-def test_shares_a_key_among_the_api_keys_of_an_account(account, keyed, key_for):
-    first = keyed.post("/payments/", ORDER)
+def test_api_keys_of_an_account_share_idempotency_keys(
+    account, idempotent_client, make_key
+):
+    first = idempotent_client.post("/payments/", PAYMENT)
 
-    second = Keyed(key_for(account)).post("/payments/", ORDER)
+    second = IdempotentClient(make_key(account)).post("/payments/", PAYMENT)
 
     assert is_replay(second)
     assert second.content == first.content
 
 
-def test_knows_nothing_of_another_accounts_keys(keyed, other_account, other_api):
-    Shop(other_account, mark="zz-marker-")
-    theirs = {"affiliate_id": "zzmarkerminakessler", "amount": 7, "currency": "EUR"}
-    theirs_paid = Keyed(other_api.key).post("/payments/", theirs)
+def test_accounts_have_separate_idempotency_keys(
+    idempotent_client, other_account, other_api
+):
+    ProgramScenario(other_account, prefix="zz-marker-")
+    other_payment = {
+        "affiliate_id": "zzmarkerminakessler",
+        "amount": 7,
+        "currency": "EUR",
+    }
+    other_client = IdempotentClient(other_api.key)
+    other_response = other_client.post("/payments/", other_payment)
 
-    ours_paid = keyed.post("/payments/", ORDER)
+    response = idempotent_client.post("/payments/", PAYMENT)
 
-    assert happened(theirs_paid), theirs_paid.content
-    assert happened(ours_paid)
-    assert is_replay(Keyed(other_api.key).post("/payments/", theirs))
-    books_agree(other_account)
+    assert is_processed(other_response), other_response.content
+    assert is_processed(response)
+    assert is_replay(other_client.post("/payments/", other_payment))
+    assert_ledger_consistent(other_account)
 
 
-# What is kept, and how long.
+# Stored responses and their retention.
 
 
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
-        pytest.param("/payments/", ORDER | {"amount": 0}, 400, id="field"),
-        pytest.param("/payments/", ORDER | {"affiliate_id": "x"}, 400, id="reference"),
-        pytest.param("/payments/", [ORDER, {}], 400, id="second-of-an-array"),
+        pytest.param("/payments/", PAYMENT | {"amount": 0}, 400, id="field"),
+        pytest.param(
+            "/payments/", PAYMENT | {"affiliate_id": "x"}, 400, id="reference"
+        ),
+        pytest.param("/payments/", [PAYMENT, {}], 400, id="second-of-an-array"),
         pytest.param("/payments/", "{", 400, id="no-JSON"),
         pytest.param("/affiliates/", {"firstname": "Mina"}, 400, id="before-claiming"),
         pytest.param("/affiliates/nobody/notes/", {"note": "x"}, 404, id="no-object"),
@@ -293,94 +328,96 @@ def test_knows_nothing_of_another_accounts_keys(keyed, other_account, other_api)
         ),
     ],
 )
-def test_keeps_no_error(account, keyed, path, body, status):
-    closed = Shop(account, "closed", email="other@notes.example.org")
-    archive(account, slug=closed.program.slug, at=SOLD)
-    before = stored(account)
+def test_stores_no_error_response(account, idempotent_client, path, body, status):
+    closed = ProgramScenario(account, "closed", email="other@notes.example.org")
+    archive_program(account, slug=closed.program.slug, at=CONVERSION_CREATED_AT)
+    before = snapshot_account_data(account)
 
-    refused, again = keyed.post(path, body), keyed.post(path, body)
-    left = stored(account)
-    other = keyed.post("/payments/", ORDER | {"amount": 1})
+    first, second = (idempotent_client.post(path, body) for _ in range(2))
+    after = snapshot_account_data(account)
+    other = idempotent_client.post("/payments/", PAYMENT | {"amount": 1})
 
-    assert refused.status_code == again.status_code == status
-    assert refused.json() == again.json()
-    assert REPLAYED not in again.headers
-    assert left == before
-    assert happened(other)
+    assert first.status_code == second.status_code == status
+    assert first.json() == second.json()
+    assert REPLAYED not in second.headers
+    assert after == before
+    assert is_processed(other)
 
 
 @pytest.mark.parametrize(
-    ("age", "free"),
+    ("age", "is_expired"),
     [
         pytest.param(timedelta(hours=23, minutes=59), False, id="a-minute-before"),
         pytest.param(timedelta(hours=24), True, id="24-hours"),
     ],
 )
-def test_keeps_an_answer_for_24_hours(account, keyed, age, free):
-    first = keyed.post("/payments/", ORDER)
+def test_stores_a_response_for_24_hours(account, idempotent_client, age, is_expired):
+    first = idempotent_client.post("/payments/", PAYMENT)
     account.idempotency_keys.update(created_at=F("created_at") - age)
 
-    second, third = (keyed.post("/payments/", ORDER) for _ in range(2))
+    second, third = (idempotent_client.post("/payments/", PAYMENT) for _ in range(2))
 
-    assert happened(second) is free
+    assert is_processed(second) is is_expired
     assert is_replay(third)
     assert third.content == second.content
-    assert (second.content != first.content) is free
-    assert account.payments.count() == (2 if free else 1)
+    assert (second.content != first.content) is is_expired
+    assert account.payments.count() == (2 if is_expired else 1)
     assert account.idempotency_keys.count() == 1
 
 
-def test_takes_another_request_under_a_key_that_is_free_again(account, keyed):
-    keyed.post("/payments/", ORDER)
+def test_accepts_another_request_with_an_expired_key(account, idempotent_client):
+    idempotent_client.post("/payments/", PAYMENT)
     account.idempotency_keys.update(created_at=F("created_at") - timedelta(days=1))
 
-    response = keyed.post(NOTES, {"note": "Hello"})
+    response = idempotent_client.post(NOTES, {"note": "Hello"})
 
-    assert happened(response)
-    assert keyed.post("/payments/", ORDER).json() == REUSED
+    assert is_processed(response)
+    assert idempotent_client.post("/payments/", PAYMENT).json() == REUSED
 
 
-def test_stores_nothing_whichever_statement_fails(account, api, keyed):
-    calm = Keyed(api.key, Client(raise_request_exception=False))
-    calm.get("/programs/")  # the key's last use is noted now, not later
-    before = stored(account)
-    number, statuses = 0, []
+def test_stores_nothing_if_any_statement_fails(account, api, idempotent_client):
+    non_raising_client = IdempotentClient(
+        api.key, Client(raise_request_exception=False)
+    )
+    non_raising_client.get("/programs/")  # records the last use of the key now
+    before = snapshot_account_data(account)
+    statement, statuses = 0, []
 
     while not statuses or statuses[-1] != 200:
-        assert stored(account) == before, f"after statement {number}"
-        with failing_at(number):
-            statuses.append(calm.post("/payments/", ORDER).status_code)
-        number += 1
+        assert snapshot_account_data(account) == before, f"after statement {statement}"
+        with fail_at_statement(statement):
+            statuses.append(non_raising_client.post("/payments/", PAYMENT).status_code)
+        statement += 1
 
-    assert number > 10
+    assert statement > 10
     assert set(statuses[:-1]) == {503}
     assert account.payments.count() == account.idempotency_keys.count() == 1
 
 
-# The order of the checks.
+# The order of checks.
 
-LONG = b" " * 1_048_576 + b"{}"
-TURNED_AWAY = {
-    "no-key": ("POST", "/payments/", ORDER, {"X-Api-Key": ""}, 401),
-    "wrong-key": ("POST", "/payments/", ORDER, {"X-Api-Key": "wrong"}, 401),
-    "no-path": ("POST", "/pavements/", ORDER, {}, 404),
-    "no-method": ("POST", "/balances/", ORDER, {}, 405),
-    "too-large": ("POST", "/payments/", LONG, {}, 413),
+TOO_LARGE_BODY = b" " * 1_048_576 + b"{}"
+REJECTED_REQUESTS = {
+    "no-key": ("POST", "/payments/", PAYMENT, {"X-Api-Key": ""}, 401),
+    "wrong-key": ("POST", "/payments/", PAYMENT, {"X-Api-Key": "wrong"}, 401),
+    "no-path": ("POST", "/pavements/", PAYMENT, {}, 404),
+    "no-method": ("POST", "/balances/", PAYMENT, {}, 405),
+    "too-large": ("POST", "/payments/", TOO_LARGE_BODY, {}, 413),
 }
 
 
-@pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "odd"])
+@pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "invalid"])
 @pytest.mark.parametrize(
     ("method", "path", "body", "headers", "status"),
-    TURNED_AWAY.values(),
-    ids=list(TURNED_AWAY),
+    REJECTED_REQUESTS.values(),
+    ids=list(REJECTED_REQUESTS),
 )
-def test_asks_for_the_key_after_the_door(
-    account, keyed, key, method, path, body, headers, status
+def test_checks_the_key_after_the_request(
+    account, idempotent_client, key, method, path, body, headers, status
 ):
-    keyed.post("/payments/", ORDER)
+    idempotent_client.post("/payments/", PAYMENT)
 
-    response = keyed.ask(
+    response = idempotent_client.request(
         method, path, body, **headers, Accept="application/json", **{
             "Idempotency-Key": key
         }
@@ -391,36 +428,42 @@ def test_asks_for_the_key_after_the_door(
     assert response.json()["code"] == status
 
 
-@pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "odd"])
-def test_asks_for_the_key_after_the_rate(keyed, monkeypatch, key):
-    monkeypatch.setitem(PaymentViewSet.rates, "create", Rate(1, minutes=15))
-    first = keyed.post("/payments/", ORDER)
+@pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "invalid"])
+def test_checks_the_key_after_the_rate_limit(idempotent_client, monkeypatch, key):
+    monkeypatch.setitem(
+        PaymentViewSet.throttle_rate, "create", RateLimit(1, minutes=15)
+    )
+    first = idempotent_client.post("/payments/", PAYMENT)
 
-    second = keyed.post("/payments/", ORDER, **{"Idempotency-Key": key})
+    second = idempotent_client.post("/payments/", PAYMENT, **{"Idempotency-Key": key})
 
-    assert happened(first)
+    assert is_processed(first)
     assert (second.status_code, second.content) == (429, b"Too many requests")
     assert REPLAYED not in second.headers
 
 
-@pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "odd"])
+@pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "invalid"])
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
-def test_asks_for_the_key_after_the_role(account, keyed, key_for, role, key):
-    keyed.post("/payments/", ORDER)
+def test_checks_the_key_after_the_role(account, idempotent_client, make_key, role, key):
+    idempotent_client.post("/payments/", PAYMENT)
 
-    lesser = Keyed(key_for(account, role=role))
-    response = lesser.post("/payments/", ORDER, **{"Idempotency-Key": key})
+    client = IdempotentClient(make_key(account, role=role))
+    response = client.post("/payments/", PAYMENT, **{"Idempotency-Key": key})
 
     assert response.status_code == 403
     assert response.json()["message"] == "Forbidden"
 
 
-def test_asks_for_the_key_after_the_plan(account, keyed):
-    first = keyed.post("/affiliates/minakessler/parent/", {"via": "minakessler"})
+def test_checks_the_key_after_the_plan(account, idempotent_client):
+    first = idempotent_client.post(
+        "/affiliates/minakessler/parent/", {"via": "minakessler"}
+    )
     account.plan = AccountFactory(plan__name="pro").plan
     account.save()
 
-    response = keyed.post("/affiliates/minakessler/parent/", {"via": "minakessler"})
+    response = idempotent_client.post(
+        "/affiliates/minakessler/parent/", {"via": "minakessler"}
+    )
 
     assert first.status_code == 400
     assert response.status_code == 403
@@ -437,97 +480,103 @@ def test_asks_for_the_key_after_the_plan(account, keyed):
     ],
 )
 @pytest.mark.parametrize(
-    ("key", "status", "answer"),
-    [("pay-march", 409, REUSED), ("é", 400, ODD_KEY)],
-    ids=["used", "odd"],
+    ("key", "status", "error"),
+    [("pay-march", 409, REUSED), ("é", 400, INVALID_KEY)],
+    ids=["used", "invalid"],
 )
-def test_asks_for_the_key_before_everything_else(
-    account, keyed, path, body, key, status, answer
+def test_checks_the_key_before_the_body_and_its_objects(
+    account, idempotent_client, path, body, key, status, error
 ):
-    keyed.post("/payments/", ORDER)
-    lock(account)
+    idempotent_client.post("/payments/", PAYMENT)
+    lock_account(account)
 
-    response = keyed.post(path, body, **{"Idempotency-Key": key})
+    response = idempotent_client.post(path, body, **{"Idempotency-Key": key})
 
     assert response.status_code == status
-    assert response.json() == answer
+    assert response.json() == error
     assert account.conversion_attempts.count() == 0
 
 
-def test_tells_the_answer_again_whatever_became_of_the_account(account, shop, keyed):
-    click = {"referral_code": shop.mina.code}
-    first = keyed.post("/clicks/", click)
-    lock(account)
-    archive(account, slug=shop.program.slug, at=SOLD)
-    Api(keyed.key).delete("/affiliates/minakessler/")
+def test_replays_the_response_after_changes_of_the_account(
+    account, scenario, idempotent_client
+):
+    click = {"referral_code": scenario.mina.code}
+    first = idempotent_client.post("/clicks/", click)
+    lock_account(account)
+    archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+    ApiClient(idempotent_client.key).delete("/affiliates/minakessler/")
 
-    second = keyed.post("/clicks/", click)
+    second = idempotent_client.post("/clicks/", click)
 
-    assert happened(first)
+    assert is_processed(first)
     assert is_replay(second)
     assert second.content == first.content
     assert account.clicks.count() == 1
 
 
-# Sales: what stands beside the key.
+# Conversions, which have checks for duplicates of their own.
 
 DUPLICATE = "Duplicate conversion. There is already a conversion for External id '{}'"
-HASTY = "To many concurrent attempts to create conversion with id '{}'"
+TOO_MANY_ATTEMPTS = "To many concurrent attempts to create conversion with id '{}'"
 
 
-def refusal(text, external_id="order-1"):
+def build_error_body(text, external_id="order-1"):
     return {"errors": [{"message": text.format(external_id)}]}
 
 
-def attempts(account):
+def list_attempts(account):
     return list(account.conversion_attempts.values())
 
 
 @pytest.fixture
-def sale(shop):
-    return {"external_id": "order-1", "coupon": shop.mina.coupon, "amount": 200}
+def conversion(scenario):
+    return {"external_id": "order-1", "coupon": scenario.mina.coupon, "amount": 200}
 
 
 @pytest.mark.parametrize("path", ["/conversions/", "/pb/con/c/"])
-def test_never_calls_a_replay_a_duplicate(account, api, keyed, sale, path):
-    first = keyed.post(path, sale)
+def test_a_replay_is_no_duplicate(account, api, idempotent_client, conversion, path):
+    first = idempotent_client.post(path, conversion)
 
-    second, without = keyed.post(path, sale), api.post(path, sale)
+    second = idempotent_client.post(path, conversion)
+    without_key = api.post(path, conversion)
 
     assert is_replay(second)
     assert second.content == first.content
-    assert without.status_code == 400
-    assert without.json() == refusal(DUPLICATE)
-    assert attempts(account) == []
+    assert without_key.status_code == 400
+    assert without_key.json() == build_error_body(DUPLICATE)
+    assert list_attempts(account) == []
 
 
 @pytest.mark.parametrize("path", ["/conversions/", "/pb/con/c/"])
-def test_never_makes_a_replay_wait_nor_a_retry_wait_longer(
-    account, api, keyed, sale, path
+def test_replays_ignore_the_retry_interval(
+    account, api, idempotent_client, conversion, path
 ):
-    first = keyed.post(path, sale)
-    api.delete(f"/conversions/{said(first)['id']}/")
-    failed = api.post(path, sale | {"coupon": "unknown"})
-    before = attempts(account)
+    first = idempotent_client.post(path, conversion)
+    api.delete(f"/conversions/{get_json(first)['id']}/")
+    failed = api.post(path, conversion | {"coupon": "unknown"})
+    before = list_attempts(account)
 
-    second, reused = keyed.post(path, sale), keyed.post(path, sale | {"amount": 1})
+    second = idempotent_client.post(path, conversion)
+    reused = idempotent_client.post(path, conversion | {"amount": 1})
 
-    assert failed.json() == refusal("Unknown coupon code")
+    assert failed.json() == build_error_body("Unknown coupon code")
     assert is_replay(second)
     assert second.content == first.content
     assert reused.json() == REUSED
-    assert attempts(account) == before
+    assert list_attempts(account) == before
     assert len(before) == 1
 
 
 @pytest.mark.parametrize("path", ["/conversions/", "/pb/con/c/"])
-def test_remembers_a_sale_that_failed_under_a_key(account, keyed, sale, path):
-    failed = keyed.post(path, sale | {"coupon": "unknown"})
-    retried = keyed.post(path, sale | {"coupon": "unknown"})
+def test_records_a_failed_conversion_with_a_key(
+    account, idempotent_client, conversion, path
+):
+    failed = idempotent_client.post(path, conversion | {"coupon": "unknown"})
+    retried = idempotent_client.post(path, conversion | {"coupon": "unknown"})
 
-    assert failed.json() == refusal("Unknown coupon code")
-    assert retried.json() == refusal(HASTY)
-    assert [row["message"] for row in attempts(account)] == ["Unknown coupon code"]
+    assert failed.json() == build_error_body("Unknown coupon code")
+    assert retried.json() == build_error_body(TOO_MANY_ATTEMPTS)
+    assert [row["message"] for row in list_attempts(account)] == ["Unknown coupon code"]
     assert account.idempotency_keys.count() == 0
 
 
@@ -539,44 +588,48 @@ PERSON = {"firstname": "Odette", "lastname": "Varga"}
 @pytest.mark.parametrize(
     ("sent", "length"),
     [({}, 16), ({"password": "correct horse"}, 0)],
-    ids=["made", "sent"],
+    ids=["generated", "sent"],
 )
-def test_shows_a_password_once_and_stores_none(account, keyed, sent, length):
-    first = keyed.post("/affiliates/", PERSON | sent)
+def test_returns_a_password_once_and_stores_none(
+    account, idempotent_client, sent, length
+):
+    first = idempotent_client.post("/affiliates/", PERSON | sent)
 
-    second = keyed.post("/affiliates/", PERSON | sent)
+    second = idempotent_client.post("/affiliates/", PERSON | sent)
 
-    password = said(first)["password"]
+    password = get_json(first)["password"]
     assert len(password or "") == length
-    assert said(second) == said(first) | {"password": None}
-    assert list(said(second)) == list(said(first))
-    kept = account.idempotency_keys.get()
-    assert bytes(kept.body) == second.content
+    assert get_json(second) == get_json(first) | {"password": None}
+    assert list(get_json(second)) == list(get_json(first))
+    stored = account.idempotency_keys.get()
+    assert bytes(stored.body) == second.content
     assert account.affiliates.filter(firstname="Odette").count() == 1
-    secrets = [word for word in (password, sent.get("password")) if word]
-    assert not any(word in str(stored(account)) for word in secrets)
+    secrets = [secret for secret in (password, sent.get("password")) if secret]
+    assert not any(secret in str(snapshot_account_data(account)) for secret in secrets)
 
 
-def test_hashes_a_password_before_its_transaction_and_for_no_replay(keyed, monkeypatch):
+def test_hashes_a_password_outside_the_transaction_and_not_for_a_replay(
+    idempotent_client, monkeypatch
+):
     depths = []
 
-    def hashed(password):
+    def hash_password(password):
         depths.append(len(connection.atomic_blocks))
         return "!"
 
-    monkeypatch.setattr(affiliates, "make_password", hashed)
+    monkeypatch.setattr(affiliates, "make_password", hash_password)
     outside = len(connection.atomic_blocks)
 
-    answers = [keyed.post("/affiliates/", PERSON) for _ in range(2)]
+    responses = [idempotent_client.post("/affiliates/", PERSON) for _ in range(2)]
 
-    assert is_replay(answers[1])
+    assert is_replay(responses[1])
     assert depths == [outside]
 
 
-# Every other method.
+# Other methods.
 
 
-@pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "odd"])
+@pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "invalid"])
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -590,26 +643,26 @@ def test_hashes_a_password_before_its_transaction_and_for_no_replay(keyed, monke
         pytest.param("GET", "/pb/cus/u/?customer_id=c-1", None, id="GET-postback"),
     ],
 )
-def test_ignores_the_key_of_every_other_method(
-    account, shop, keyed, method, path, body, key
+def test_ignores_the_key_of_other_methods(
+    account, scenario, idempotent_client, method, path, body, key
 ):
-    shop.customer("c-1")
-    keyed.post("/payments/", ORDER)
+    scenario.create_customer("c-1")
+    idempotent_client.post("/payments/", PAYMENT)
 
-    response = keyed.ask(method, path, body, **{"Idempotency-Key": key})
+    response = idempotent_client.request(method, path, body, **{"Idempotency-Key": key})
 
-    assert happened(response), response.content
+    assert is_processed(response), response.content
     assert account.idempotency_keys.count() == 1
 
 
-def test_makes_a_sale_by_each_get_of_a_postback(account, shop, keyed):
-    shop.customer("c-1")
+def test_ignores_the_key_of_a_postback_by_get(account, scenario, idempotent_client):
+    scenario.create_customer("c-1")
 
     paths = [f"/pb/con/c/?external_id=order-{n}&customer_id=c-1" for n in (1, 2, 1)]
-    answers = [keyed.get(path) for path in paths]
+    responses = [idempotent_client.get(path) for path in paths]
 
-    assert [happened(it) for it in answers] == [True, True, False]
-    assert answers[2].json() == refusal(DUPLICATE)
+    assert [is_processed(response) for response in responses] == [True, True, False]
+    assert responses[2].json() == build_error_body(DUPLICATE)
     assert account.idempotency_keys.count() == 0
 
 
@@ -617,27 +670,29 @@ def test_makes_a_sale_by_each_get_of_a_postback(account, shop, keyed):
 
 
 @contextmanager
-def patience(*, milliseconds):
-    """How long this connection waits for a lock."""
-    sentences = {
+def set_lock_timeout(*, milliseconds):
+    """Set the lock timeout of this connection."""
+    statements = {
         "sqlite": ("PRAGMA busy_timeout={}", 20_000),
         "postgresql": ("SET lock_timeout={}", 3_000),
     }
-    sentence, usual = sentences[connection.vendor]
+    statement, default = statements[connection.vendor]
     with connection.cursor() as cursor:
-        cursor.execute(sentence.format(milliseconds))
+        cursor.execute(statement.format(milliseconds))
         try:
             yield
         finally:
-            cursor.execute(sentence.format(usual))
+            cursor.execute(statement.format(default))
 
 
 @contextmanager
-def held_elsewhere(account, key):
-    """Another connection holds the key, then rolls back."""
-    holder = connection.copy()
-    with holder.cursor() as cursor:
-        cursor.execute("BEGIN IMMEDIATE" if holder.vendor == "sqlite" else "BEGIN")
+def lock_key_elsewhere(account, key):
+    """Claim the key on another connection, then roll back."""
+    other_connection = connection.copy()
+    with other_connection.cursor() as cursor:
+        cursor.execute(
+            "BEGIN IMMEDIATE" if other_connection.vendor == "sqlite" else "BEGIN"
+        )
         cursor.execute(
             "INSERT INTO accounts_idempotencykey"
             " (account_id, key, fingerprint, created_at) VALUES (%s, %s, %s, %s)",
@@ -647,26 +702,29 @@ def held_elsewhere(account, key):
             yield
         finally:
             cursor.execute("ROLLBACK")
-    holder.close()
+    other_connection.close()
 
 
 @pytest.mark.parametrize("path", ["/clicks/", "/conversions/", "/pb/con/c/"])
-def test_says_in_progress_when_the_first_does_not_end_in_time(committed, path):
+def test_returns_in_progress_if_the_first_request_takes_too_long(committed_db, path):
     account = AccountFactory(slug=f"race-{uuid4().hex[:12]}", plan__name="enterprise")
-    shop = Shop(account)
-    keyed = Keyed(issue(account, name="race", role=Role.OWNER, at=SOLD)[1])
-    keyed.get("/programs/")  # the key's last use is noted now, not later
+    shop = ProgramScenario(account)
+    _, key = create_api_key(
+        account, name="race", role=Role.OWNER, at=CONVERSION_CREATED_AT
+    )
+    client = IdempotentClient(key)
+    client.get("/programs/")  # records the last use of the key now
     body = {"referral_code": shop.mina.code, "external_id": "order-1"}
 
-    with held_elsewhere(account, "pay-march"), patience(milliseconds=50):
-        waited = keyed.post(path, body)
-        without_attempt = attempts(account)
-    first, second = keyed.post(path, body), keyed.post(path, body)
+    with lock_key_elsewhere(account, "pay-march"), set_lock_timeout(milliseconds=50):
+        timed_out = client.post(path, body)
+        stored_attempts = list_attempts(account)
+    first, second = client.post(path, body), client.post(path, body)
 
-    assert waited.status_code == 409
-    assert waited.json() == IN_PROGRESS
-    assert without_attempt == []
-    assert happened(first), first.content
+    assert timed_out.status_code == 409
+    assert timed_out.json() == IN_PROGRESS
+    assert stored_attempts == []
+    assert is_processed(first), first.content
     assert is_replay(second)
     assert second.content == first.content
-    books_agree(account)
+    assert_ledger_consistent(account)

@@ -1,4 +1,4 @@
-"""Contract 1.2: which bodies are read, and every row of the table of refused ones."""
+"""Request bodies (docs/api-contract.md, section 1.2)."""
 
 import json
 from decimal import Decimal
@@ -6,16 +6,16 @@ from decimal import Decimal
 import pytest
 from django.test import RequestFactory
 
-from affiliate_site.api.errors import TooLarge
-from affiliate_site.api.parsing import InvalidBody, read_json
+from affiliate_site.api.errors import PayloadTooLarge
+from affiliate_site.api.parsing import InvalidBody, parse_json_body
 
-pytestmark = pytest.mark.urls("tests.probes")
+pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
 MIB = 1024 * 1024
-REFUSED = {"errors": [{"message": "Request body was not valid JSON"}]}
+INVALID_BODY = {"errors": [{"message": "Request body was not valid JSON"}]}
 
 
-def posted(body, content_type="application/json", **headers):
+def build_post_request(body, content_type="application/json", **headers):
     if isinstance(body, str):
         body = body.encode()
     return RequestFactory().generic(
@@ -23,25 +23,25 @@ def posted(body, content_type="application/json", **headers):
     )
 
 
-def nested(levels, opening, closing):
+def nest(levels, opening, closing):
     return opening * levels + closing * levels
 
 
-# Read as sent
+# Valid bodies
 
 
-READ = {
+VALID_BODIES = {
     "an empty object": ("{}", {}),
     "white space around": (" \t\r\n{}\n ", {}),
     "text": ('{"a": "b"}', {"a": "b"}),
     "outer white space in text": ('{" a ": " b "}', {" a ": " b "}),
-    "letters of the world": ('{"š": "日本 🙂"}', {"š": "日本 🙂"}),
+    "non-ASCII text": ('{"š": "日本 🙂"}', {"š": "日本 🙂"}),
     "an escaped pair of surrogates": (r'{"a": "\ud83d\ude42"}', {"a": "🙂"}),
     "escaped controls": (r'{"a": "\u0001\n\u007f"}', {"a": "\x01\n\x7f"}),
     "a BOM inside text": ('{"a": "\ufeff"}', {"a": "\ufeff"}),
-    "letters that are not composed": ('{"e\u0301": 1}', {"e\u0301": 1}),
+    "decomposed letters": ('{"e\u0301": 1}', {"e\u0301": 1}),
     "keys that differ by case": ('{"a": 1, "A": 2}', {"a": 1, "A": 2}),
-    "keys that differ by form": (
+    "keys that differ by normalization": (
         '{"\u00e9": 1, "e\u0301": 2}',
         {"\u00e9": 1, "e\u0301": 2},
     ),
@@ -54,16 +54,16 @@ READ = {
         {"a": None, "b": True, "c": False},
     ),
     "brackets in text": (json.dumps({"a": "[" * 1000}), {"a": "[" * 1000}),
-    "the words of no number in text": (
+    "NaN and Infinity in text": (
         '{"a": "NaN", "Infinity": "-Infinity"}',
         {"a": "NaN", "Infinity": "-Infinity"},
     ),
 }
 
 
-@pytest.mark.parametrize(("body", "read"), READ.values(), ids=READ)
-def test_reads_an_object_as_sent(body, read):
-    assert read_json(posted(body)) == read
+@pytest.mark.parametrize(("body", "parsed"), VALID_BODIES.values(), ids=VALID_BODIES)
+def test_parses_an_object_unchanged(body, parsed):
+    assert parse_json_body(build_post_request(body)) == parsed
 
 
 NUMBERS = [
@@ -92,33 +92,33 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("literal", NUMBERS)
-def test_reads_the_very_digits_of_a_number(literal):
-    read = read_json(posted(f'{{"a": {literal}}}'))["a"]
+def test_parses_a_number_exactly(literal):
+    number = parse_json_body(build_post_request(f'{{"a": {literal}}}'))["a"]
 
-    assert isinstance(read, int | Decimal)
-    assert Decimal(read) == Decimal(literal)
+    assert isinstance(number, int | Decimal)
+    assert Decimal(number) == Decimal(literal)
 
 
 @pytest.mark.parametrize("literal", ["49.90", "1e2", "0.1", "-0.0"])
-def test_never_reads_a_float(literal):
-    read = read_json(posted(f'{{"a": [{literal}]}}'))["a"][0]
+def test_never_parses_a_float(literal):
+    number = parse_json_body(build_post_request(f'{{"a": [{literal}]}}'))["a"][0]
 
-    assert type(read) is Decimal
-    assert str(read) == str(Decimal(literal))
+    assert type(number) is Decimal
+    assert str(number) == str(Decimal(literal))
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        '{"a": ' + nested(31, "[", "]") + "}",
-        nested(31, '{"a":', "}").replace("}", "1}", 1),
-        nested(32, '{"a":', "}").replace("}", "1}", 1),
-        '{"a": ' + nested(15, '[{"a":', "}]").replace("}", "[]}", 1) + "}",
+        '{"a": ' + nest(31, "[", "]") + "}",
+        nest(31, '{"a":', "}").replace("}", "1}", 1),
+        nest(32, '{"a":', "}").replace("}", "1}", 1),
+        '{"a": ' + nest(15, '[{"a":', "}]").replace("}", "[]}", 1) + "}",
     ],
     ids=["arrays", "31 objects", "32 objects", "both"],
 )
-def test_reads_thirty_two_levels(body):
-    assert read_json(posted(body)) == json.loads(body)
+def test_parses_32_levels(body):
+    assert parse_json_body(build_post_request(body)) == json.loads(body)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_reads_thirty_two_levels(body):
         "*/*",
     ],
 )
-def test_reads_json_under_any_content_type(api, content_type):
+def test_parses_json_of_any_content_type(api, content_type):
     response = api.post("/probes/", '{"name": "š"}', content_type=content_type)
 
     assert response.status_code == 200
@@ -152,48 +152,48 @@ def test_reads_json_under_any_content_type(api, content_type):
 
 
 @pytest.mark.parametrize("encoding", ["", "identity", "IDENTITY", " identity "])
-def test_reads_what_is_not_packed(encoding):
-    request = posted("{}", **{"Content-Encoding": encoding})
+def test_parses_an_uncompressed_body(encoding):
+    request = build_post_request("{}", **{"Content-Encoding": encoding})
 
-    assert read_json(request) == {}
+    assert parse_json_body(request) == {}
 
 
-# Refused
+# Invalid bodies
 
 
 NOT_UTF_8 = {
-    "a byte that begins nothing": b'{"a": "\xff"}',
+    "an invalid first byte": b'{"a": "\xff"}',
     "latin-1": '{"a": "š"}'.encode("iso-8859-2"),
     "an overlong form": b'{"a": "\xc0\xaf"}',
-    "half a letter": b'{"a": "\xe2\x82"}',
-    "above the last letter": b'{"a": "\xf4\x90\x80\x80"}',
+    "an incomplete character": b'{"a": "\xe2\x82"}',
+    "above the last code point": b'{"a": "\xf4\x90\x80\x80"}',
     "a byte-order mark": b'\xef\xbb\xbf{"a": 1}',
-    "UTF-16 with its mark": '{"a": 1}'.encode("utf-16"),
+    "UTF-16 with a byte-order mark": '{"a": 1}'.encode("utf-16"),
     "UTF-16": '{"a": 1}'.encode("utf-16-le"),
     "UTF-32": '{"a": 1}'.encode("utf-32-be"),
     "UTF-7": '{"a": "š"}'.encode("utf-7").replace(b"+", b"+\xff"),
 }
-DOUBLED = {
+REPEATED_KEYS = {
     "a key twice": '{"a": 1, "a": 1}',
     "a key twice, one escaped": r'{"a": 1, "\u0061": 2}',
     "the empty key twice": '{"": 1, "": 2}',
     "in an object": '{"a": {"k": 1, "k": 2}}',
     "in an array": '{"a": [[{"k": 1, "b": 0, "k": 2}]]}',
-    "at depth": nested(31, '{"a":', "}").replace("}", '{"k": 1, "k": 1}}', 1),
+    "at depth": nest(31, '{"a":', "}").replace("}", '{"k": 1, "k": 1}}', 1),
     "null twice": '{"a": null, "a": null}',
 }
-NESTED = {
-    "33 arrays": '{"a": ' + nested(32, "[", "]") + "}",
-    "33 objects": nested(33, '{"a":', "}").replace("}", "1}", 1),
-    "33 of both": '{"a": ' + nested(16, '[{"a":', "}]").replace("}", "1}", 1) + "}",
-    "33 beside a shallow one": '{"b": [], "a": ' + nested(32, "[", "]") + "}",
-    "100,000 brackets": nested(100_000, "[", "]"),
-    "100,000 brackets, open": "[" * 100_000,
-    "100,000 brackets in an object": '{"a": ' + nested(100_000, "[", "]") + "}",
-    "100,000 braces": nested(100_000, '{"a":', "}").replace("}", "1}", 1),
-    "100,000 braces, open": '{"a":' * 100_000,
+TOO_DEEP = {
+    "33 arrays": '{"a": ' + nest(32, "[", "]") + "}",
+    "33 objects": nest(33, '{"a":', "}").replace("}", "1}", 1),
+    "33 of both": '{"a": ' + nest(16, '[{"a":', "}]").replace("}", "1}", 1) + "}",
+    "33 after a shallow one": '{"b": [], "a": ' + nest(32, "[", "]") + "}",
+    "100,000 brackets": nest(100_000, "[", "]"),
+    "100,000 open brackets": "[" * 100_000,
+    "100,000 brackets in an object": '{"a": ' + nest(100_000, "[", "]") + "}",
+    "100,000 braces": nest(100_000, '{"a":', "}").replace("}", "1}", 1),
+    "100,000 open braces": '{"a":' * 100_000,
 }
-POISONED = {
+UNSTORABLE_TEXT = {
     "NUL in a value, escaped": r'{"a": "b\u0000c"}',
     "NUL in a key, escaped": r'{"a\u0000": 1}',
     "NUL in a value, raw": '{"a": "b\x00c"}',
@@ -206,13 +206,13 @@ POISONED = {
     "a high surrogate in a key": r'{"\ud800": 1}',
     "a low surrogate in a key": r'{"a": {"b\udc00": 1}}',
     "a pair in the wrong order": r'{"a": "\ude42\ud83d"}',
-    "a high one before a letter": r'{"a": "\ud83dx"}',
-    "a low one after a pair": r'{"a": "\ud83d\ude42\ude42"}',
+    "a high surrogate before a letter": r'{"a": "\ud83dx"}',
+    "a low surrogate after a pair": r'{"a": "\ud83d\ude42\ude42"}',
     "a raw surrogate in a value": b'{"a": "\xed\xa0\x80"}',
     "a raw surrogate in a key": b'{"\xed\xbf\xbf": 1}',
-    "a raw pair": b'{"a": "\xed\xa0\xbd\xed\xb9\x82"}',
+    "a raw surrogate pair": b'{"a": "\xed\xa0\xbd\xed\xb9\x82"}',
 }
-NO_NUMBERS = {
+NON_NUMBERS = {
     "NaN": '{"a": NaN}',
     "Infinity": '{"a": Infinity}',
     "-Infinity": '{"a": -Infinity}',
@@ -227,23 +227,23 @@ NO_NUMBERS = {
     "1_000": '{"a": 1_000}',
     "full-width": '{"a": \uff11}',
 }
-MONSTERS = {
+OVERSIZED_NUMBERS = {
     "65 digits": f'{{"a": {"1" * 65}}}',
     "64 digits and a sign": f'{{"a": -{"1" * 64}}}',
-    "65 letters with a point": f'{{"a": 0.{"1" * 63}}}',
-    "65 letters with an exponent": f'{{"a": 1.{"0" * 60}e99}}',
-    "65 letters of exponent": f'{{"a": 1e{"0" * 61}99}}',
+    "65 characters with a point": f'{{"a": 0.{"1" * 63}}}',
+    "65 characters with an exponent": f'{{"a": 1.{"0" * 60}e99}}',
+    "65 characters of exponent": f'{{"a": 1e{"0" * 61}99}}',
     "100,000 digits": f'{{"a": {"1" * 100_000}}}',
     "exponent 100": '{"a": 1e100}',
     "exponent +100": '{"a": 1E+100}',
     "exponent -100": '{"a": 1e-100}',
     "exponent 400": '{"a": 1e400}',
-    "nought with exponent 100": '{"a": 0e100}',
+    "zero with exponent 100": '{"a": 0e100}',
     "exponent of twenty digits": f'{{"a": 1e{"9" * 20}}}',
     "in a list in an unknown field": '{"zz": [[1e100]]}',
 }
-NO_OBJECT = {
-    "nothing": "",
+NOT_AN_OBJECT = {
+    "empty": "",
     "white space": " \n",
     "null": "null",
     "true": "true",
@@ -252,43 +252,43 @@ NO_OBJECT = {
     "an array": "[]",
     "an array of objects": '[{"name": "a"}]',
 }
-NO_JSON = {
+NOT_JSON = {
     "an open object": '{"a": 1',
     "two objects": "{} {}",
-    "a comma too many": '{"a": 1,}',
+    "a trailing comma": '{"a": 1,}',
     "a key without quotes": "{a: 1}",
     "single quotes": "{'a': 1}",
     "a comment": "{} // lamp",
     "a raw line break in text": '{"a": "b\nc"}',
     "a raw tab in text": '{"a": "b\tc"}',
-    "an odd escape": r'{"a": "\x41"}',
-    "half an escape": r'{"a": "\u12"}',
+    "an invalid escape": r'{"a": "\x41"}',
+    "an incomplete escape": r'{"a": "\u12"}',
     "a form": "a=1&b=2",
     "many fields of a form": "&".join(f"a{n}=1" for n in range(2000)),
     "XML": "<a/>",
     "white space that is not JSON's": "\u00a0{}",
-    "a packed body": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
+    "a compressed body": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
 }
-REFUSED_BODIES = {
-    f"{row}: {name}": body
-    for row, bodies in {
+INVALID_BODIES = {
+    f"{problem}: {name}": body
+    for problem, bodies in {
         "not UTF-8": NOT_UTF_8,
-        "duplicate keys": DOUBLED,
-        "nesting": NESTED,
-        "NUL or surrogate": POISONED,
-        "non-numbers": NO_NUMBERS,
-        "monster numbers": MONSTERS,
-        "no object": NO_OBJECT,
-        "no JSON": NO_JSON,
+        "repeated keys": REPEATED_KEYS,
+        "nesting": TOO_DEEP,
+        "NUL or surrogate": UNSTORABLE_TEXT,
+        "non-numbers": NON_NUMBERS,
+        "oversized numbers": OVERSIZED_NUMBERS,
+        "not an object": NOT_AN_OBJECT,
+        "not JSON": NOT_JSON,
     }.items()
     for name, body in bodies.items()
 }
 
 
-@pytest.mark.parametrize("body", REFUSED_BODIES.values(), ids=REFUSED_BODIES)
-def test_refuses_a_body(body):
+@pytest.mark.parametrize("body", INVALID_BODIES.values(), ids=INVALID_BODIES)
+def test_rejects_an_invalid_body(body):
     with pytest.raises(InvalidBody):
-        read_json(posted(body))
+        parse_json_body(build_post_request(body))
 
 
 @pytest.mark.parametrize(
@@ -311,11 +311,11 @@ def test_refuses_a_body(body):
     "content_type",
     ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"],
 )
-def test_answers_a_refused_body_in_one_way(api, body, content_type):
+def test_returns_the_same_error_for_every_invalid_body(api, body, content_type):
     response = api.post("/probes/", body, content_type=content_type)
 
     assert response.status_code == 400
-    assert response.json() == REFUSED
+    assert response.json() == INVALID_BODY
 
 
 CHARSETS = ["utf-7", "utf-16", "iso-8859-1", "idna", "unicode_escape", "latin1", "x"]
@@ -333,61 +333,63 @@ CHARSETS = ["utf-7", "utf-16", "iso-8859-1", "idna", "unicode_escape", "latin1",
         "application/x-www-form-urlencoded; charset=iso-8859-1",
     ],
 )
-def test_refuses_another_character_set(api, content_type):
+def test_rejects_another_character_set(api, content_type):
     response = api.post("/probes/", '{"name": "a"}', content_type=content_type)
 
     assert response.status_code == 400
-    assert response.json() == REFUSED
+    assert response.json() == INVALID_BODY
 
 
 @pytest.mark.parametrize(
     "encoding",
     ["gzip", "GZIP", "deflate", "br", "zstd", "x-gzip", "identity, gzip", "nonsense"],
 )
-def test_refuses_a_packed_body(api, encoding):
+def test_rejects_a_compressed_body(api, encoding):
     response = api.post("/probes/", '{"name": "a"}', **{"Content-Encoding": encoding})
 
     assert response.status_code == 400
-    assert response.json() == REFUSED
+    assert response.json() == INVALID_BODY
 
 
-# Arrays, where an operation takes them
+# Arrays, where an operation accepts them
 
 
 @pytest.mark.parametrize("body", ["[]", '[{"a": 1}]', "{}", "[1]", "[null]"])
-def test_reads_an_array_where_one_is_allowed(body):
-    assert read_json(posted(body), or_array=True) == json.loads(body)
+def test_parses_an_array_where_one_is_allowed(body):
+    assert parse_json_body(build_post_request(body), allow_array=True) == json.loads(
+        body
+    )
 
 
 @pytest.mark.parametrize("body", ["", "null", "1", '"a"', "true", "[", "[NaN]"])
-def test_refuses_all_else_where_an_array_is_allowed(body):
+def test_rejects_other_types_where_an_array_is_allowed(body):
     with pytest.raises(InvalidBody):
-        read_json(posted(body), or_array=True)
+        parse_json_body(build_post_request(body), allow_array=True)
 
 
 @pytest.mark.parametrize(
-    ("levels", "refused"), [(32, False), (33, True)], ids=["32", "33"]
+    ("levels", "is_invalid"), [(32, False), (33, True)], ids=["32", "33"]
 )
-def test_counts_the_outermost_array_as_a_level(levels, refused):
-    request = posted(nested(levels, "[", "]"))
+def test_counts_the_outermost_array_as_a_level(levels, is_invalid):
+    request = build_post_request(nest(levels, "[", "]"))
 
-    if not refused:
-        assert read_json(request, or_array=True) == json.loads(request.body)
+    if not is_invalid:
+        assert parse_json_body(request, allow_array=True) == json.loads(request.body)
         return
     with pytest.raises(InvalidBody):
-        read_json(request, or_array=True)
+        parse_json_body(request, allow_array=True)
 
 
 # Size
 
 
-def padded(size):
+def build_padded_body(size):
     body = b'{"name": "a"}'
     return body + b" " * (size - len(body))
 
 
-def test_reads_a_mebibyte(api):
-    response = api.post("/probes/", padded(MIB))
+def test_accepts_a_body_of_one_mebibyte(api):
+    response = api.post("/probes/", build_padded_body(MIB))
 
     assert response.status_code == 200
 
@@ -396,8 +398,10 @@ def test_reads_a_mebibyte(api):
     "content_type",
     ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"],
 )
-def test_refuses_a_byte_more(api, content_type):
-    response = api.post("/probes/", padded(MIB + 1), content_type=content_type)
+def test_rejects_a_body_above_one_mebibyte(api, content_type):
+    response = api.post(
+        "/probes/", build_padded_body(MIB + 1), content_type=content_type
+    )
 
     assert response.status_code == 413
     assert response["Content-Type"] == "application/json"
@@ -408,19 +412,21 @@ def test_refuses_a_byte_more(api, content_type):
     }
 
 
-def test_asks_for_the_size_before_the_encoding(api):
-    response = api.post("/probes/", padded(MIB + 1), **{"Content-Encoding": "gzip"})
+def test_checks_the_size_before_the_encoding(api):
+    response = api.post(
+        "/probes/", build_padded_body(MIB + 1), **{"Content-Encoding": "gzip"}
+    )
 
     assert response.status_code == 413
 
 
-def test_refuses_a_body_that_grew_beyond_its_limit():
-    with pytest.raises(TooLarge):
-        read_json(posted(padded(MIB + 1)))
+def test_rejects_a_large_body_while_reading_it():
+    with pytest.raises(PayloadTooLarge):
+        parse_json_body(build_post_request(build_padded_body(MIB + 1)))
 
 
 @pytest.mark.parametrize("length", ["", "0", "-1", "x", "1e3", "\xb2", "9" * 30])
-def test_bears_an_odd_length(api, length):
+def test_handles_an_invalid_content_length(api, length):
     response = api.client.generic(
         "POST",
         "/1.6/probes/",
@@ -432,7 +438,7 @@ def test_bears_an_odd_length(api, length):
     assert response.status_code in (400, 413)
 
 
-# Operations that read no body
+# Operations that do not read the body
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", "no JSON", b"\xff", "[" * 100_000])
@@ -446,7 +452,7 @@ def test_bears_an_odd_length(api, length):
         ("OPTIONS", "/programs/", 204),
     ],
 )
-def test_reads_no_body_where_none_belongs(api, program, method, path, status, body):
-    response = api.ask(method, path, body, **{"Content-Encoding": "gzip"})
+def test_ignores_the_body_of_other_methods(api, program, method, path, status, body):
+    response = api.request(method, path, body, **{"Content-Encoding": "gzip"})
 
     assert response.status_code == status

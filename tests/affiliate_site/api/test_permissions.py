@@ -1,25 +1,25 @@
-"""Contract 1.4: what the plan has and what the role may do; 403 before any object."""
+"""Plan features and role permissions (docs/api-contract.md, section 1.4)."""
 
 import pytest
 from django.apps import apps
 
-from affiliate_site.roles import OURS, permission, permissions_of
-from tests.conftest import Api
+from affiliate_site.roles import TENANT_APPS, get_permission_name, get_permissions
+from tests.conftest import ApiClient
 
-pytestmark = pytest.mark.urls("tests.probes")
+pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
 PLANS = ["basic", "pro", "enterprise"]
 ROLES = ["viewer", "manager", "owner"]
-ACTS = ["view", "add", "change", "delete"]
+OPERATIONS = ["view", "add", "change", "delete"]
 
 
 @pytest.fixture
-def ask(account, key_for, set_plan):
-    """Send one request by a key of this role, on this plan."""
+def request_as(account, make_key, set_plan):
+    """Send a request with a key of this role on this plan."""
 
     def send(method, path, body=None, *, role="owner", plan="enterprise"):
         set_plan(account, plan)
-        return Api(key_for(account, role)).ask(method, path, body)
+        return ApiClient(make_key(account, role)).request(method, path, body)
 
     return send
 
@@ -39,36 +39,36 @@ def assert_forbidden(response):
 
 @pytest.mark.parametrize("path", ["/programs/", "/programs/unknown/", "/probes/"])
 @pytest.mark.parametrize("role", ROLES)
-def test_forbids_every_call_on_the_basic_plan(ask, path, role):
-    assert_forbidden(ask("GET", path, role=role, plan="basic"))
+def test_forbids_every_request_on_the_basic_plan(request_as, path, role):
+    assert_forbidden(request_as("GET", path, role=role, plan="basic"))
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 403), ("OPTIONS", 204)])
-def test_asks_for_the_plan_wherever_it_asks_for_the_key(ask, method, status):
-    response = ask(method, "/programs/", plan="basic")
+def test_checks_the_plan_where_a_key_is_required(request_as, method, status):
+    response = request_as(method, "/programs/", plan="basic")
 
     assert response.status_code == status
 
 
 @pytest.mark.parametrize("plan", ["pro", "enterprise"])
 @pytest.mark.parametrize("role", ROLES)
-def test_opens_the_api_on_the_larger_plans(ask, plan, role):
-    response = ask("GET", "/programs/", role=role, plan=plan)
+def test_allows_the_api_on_larger_plans(request_as, plan, role):
+    response = request_as("GET", "/programs/", role=role, plan=plan)
 
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_opens_a_feature_on_a_plan_that_has_it(ask, role):
-    response = ask("GET", "/bonus-probes/", role=role, plan="enterprise")
+def test_allows_a_feature_of_the_plan(request_as, role):
+    response = request_as("GET", "/bonus-probes/", role=role, plan="enterprise")
 
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("plan", ["basic", "pro"])
-def test_forbids_a_feature_that_is_not_on_the_plan(ask, role, plan):
-    assert_forbidden(ask("GET", "/bonus-probes/", role=role, plan=plan))
+def test_forbids_a_feature_of_another_plan(request_as, role, plan):
+    assert_forbidden(request_as("GET", "/bonus-probes/", role=role, plan=plan))
 
 
 FEATURES = {
@@ -79,7 +79,7 @@ FEATURES = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_sells_three_plans(account, set_plan, name):
+def test_plans_have_their_features(account, set_plan, name):
     set_plan(account, name)
 
     plan = account.plan
@@ -87,7 +87,7 @@ def test_sells_three_plans(account, set_plan, name):
     assert features == FEATURES[name]
 
 
-def test_lets_the_new_plan_count_from_the_next_request_on(api, account, set_plan):
+def test_applies_a_new_plan_to_the_next_request(api, account, set_plan):
     statuses = []
     for plan in ("enterprise", "basic", "pro"):
         set_plan(account, plan)
@@ -101,30 +101,32 @@ def test_lets_the_new_plan_count_from_the_next_request_on(api, account, set_plan
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_lets_every_role_read(ask, role, method):
-    response = ask(method, "/programs/", role=role)
+def test_every_role_may_read(request_as, role, method):
+    response = request_as(method, "/programs/", role=role)
 
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("role", ["manager", "owner"])
-def test_lets_managers_write(ask, role):
-    made = ask("POST", "/probes/", {"name": "lamp"}, role=role)
-    deleted = ask("DELETE", "/probes/lamp/", role=role)
+def test_managers_and_owners_may_write(request_as, role):
+    created = request_as("POST", "/probes/", {"name": "lamp"}, role=role)
+    deleted = request_as("DELETE", "/probes/lamp/", role=role)
 
-    assert [made.status_code, deleted.status_code] == [200, 204]
+    assert [created.status_code, deleted.status_code] == [200, 204]
 
 
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/probes/"), ("DELETE", "/probes/lamp/")]
 )
 @pytest.mark.parametrize("body", [None, "no JSON", {"name": "lamp"}], ids=repr)
-def test_forbids_viewers_to_write_before_it_reads(ask, method, path, body):
-    assert_forbidden(ask(method, path, body, role="viewer"))
+def test_forbids_viewers_to_write_without_reading_the_body(
+    request_as, method, path, body
+):
+    assert_forbidden(request_as(method, path, body, role="viewer"))
 
 
-def test_tells_the_rate_when_it_forbids(ask):
-    response = ask("GET", "/probes/", plan="basic")
+def test_sends_rate_limit_headers_with_a_403(request_as):
+    response = request_as("GET", "/probes/", plan="basic")
 
     assert response.status_code == 403
     assert response["X-RateLimit-Limit"] == "3"
@@ -132,46 +134,52 @@ def test_tells_the_rate_when_it_forbids(ask):
 
 
 @pytest.mark.parametrize("accept", ["text/html", "*/*"])
-def test_forbids_in_json_always(account, key_for, set_plan, accept):
+def test_403_is_always_json(account, make_key, set_plan, accept):
     set_plan(account, "basic")
 
-    assert_forbidden(Api(key_for(account)).get("/programs/", Accept=accept))
+    assert_forbidden(ApiClient(make_key(account)).get("/programs/", Accept=accept))
 
 
-# The table of roles
+# Permissions of roles
 
 
-def everything():
-    return [model for app in OURS for model in apps.get_app_config(app).get_models()]
+def list_models():
+    return [
+        model for app in TENANT_APPS for model in apps.get_app_config(app).get_models()
+    ]
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_grants_every_view_to_every_role(role):
-    assert {permission("view", thing) for thing in everything()} <= permissions_of(role)
+def test_every_role_may_view_everything(role):
+    assert {
+        get_permission_name("view", model) for model in list_models()
+    } <= get_permissions(role)
 
 
-def test_grants_viewers_nothing_else():
-    assert permissions_of("viewer") == {
-        permission("view", thing) for thing in everything()
+def test_viewers_may_only_view():
+    assert get_permissions("viewer") == {
+        get_permission_name("view", model) for model in list_models()
     }
 
 
-def test_grants_owners_everything():
-    assert permissions_of("owner") == {
-        permission(act, thing) for thing in everything() for act in ACTS
+def test_owners_may_do_everything():
+    assert get_permissions("owner") == {
+        get_permission_name(operation, model)
+        for model in list_models()
+        for operation in OPERATIONS
     }
 
 
-def test_keeps_payments_keys_staff_and_webhooks_for_owners():
-    kept = permissions_of("owner") - permissions_of("manager")
+def test_only_owners_may_change_payments_keys_staff_and_webhooks():
+    owner_only = get_permissions("owner") - get_permissions("manager")
 
-    things = {name.partition("_")[2] for name in kept}
-    acts = {name.partition(".")[2].partition("_")[0] for name in kept}
-    assert things == {"apikey", "account", "payment", "user", "webhookendpoint"}
-    assert acts == {"add", "change", "delete"}
+    models = {name.partition("_")[2] for name in owner_only}
+    operations = {name.partition(".")[2].partition("_")[0] for name in owner_only}
+    assert models == {"apikey", "account", "payment", "user", "webhookendpoint"}
+    assert operations == {"add", "change", "delete"}
 
 
-def test_grants_more_with_each_role():
-    viewer, manager, owner = (permissions_of(role) for role in ROLES)
+def test_each_role_may_do_more_than_the_previous():
+    viewer, manager, owner = (get_permissions(role) for role in ROLES)
 
     assert viewer < manager < owner

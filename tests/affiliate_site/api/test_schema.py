@@ -1,4 +1,4 @@
-"""The committed OpenAPI document is the one that the code describes."""
+"""The committed OpenAPI document is the one that the code generates."""
 
 import json
 from io import StringIO
@@ -6,12 +6,12 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from affiliate_site.env import ROOT
+from affiliate_site.env import BASE_DIR
 
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
-def exported(*args):
+def export_openapi(*args):
     out = StringIO()
     call_command("export_openapi", *args, stdout=out)
     return out.getvalue()
@@ -19,10 +19,10 @@ def exported(*args):
 
 @pytest.fixture(scope="module")
 def document():
-    return json.loads((ROOT / "openapi.json").read_text())
+    return json.loads((BASE_DIR / "openapi.json").read_text())
 
 
-def operations(document):
+def list_operations(document):
     return {
         f"{method} {path}": operation
         for path, methods in document["paths"].items()
@@ -31,30 +31,30 @@ def operations(document):
     }
 
 
-def test_is_committed_as_it_is_generated():
-    assert exported() == (ROOT / "openapi.json").read_text()
+def test_committed_document_is_up_to_date():
+    assert export_openapi() == (BASE_DIR / "openapi.json").read_text()
 
 
-def test_is_the_same_bytes_every_time():
-    assert exported() == exported()
+def test_export_is_deterministic():
+    assert export_openapi() == export_openapi()
 
 
-@pytest.mark.parametrize("switch", [[], ["--json"]], ids=["plain", "--json"])
-def test_is_written_to_a_file_in_silence(tmp_path, switch):
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["plain", "--json"])
+def test_writes_the_document_to_a_file_without_output(tmp_path, options):
     file = tmp_path / "openapi.json"
 
-    told = exported(str(file), *switch)
+    output = export_openapi(str(file), *options)
 
-    assert told == ""
-    assert file.read_text() == exported()
+    assert output == ""
+    assert file.read_text() == export_openapi()
 
 
-def test_is_served_as_it_is_committed(client):
+def test_serves_the_committed_document(client):
     response = client.get("/openapi.json")
 
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
-    assert response.content == (ROOT / "openapi.json").read_bytes()
+    assert response.content == (BASE_DIR / "openapi.json").read_bytes()
 
 
 def test_describes_version_1_6(document):
@@ -70,49 +70,51 @@ def test_describes_paths_that_end_with_a_slash(document):
     assert all(path.endswith("/") for path in paths)
 
 
-def test_asks_for_the_key_at_every_operation(document):
+def test_every_operation_requires_the_key(document):
     scheme = document["components"]["securitySchemes"]["ApiKey"]
-    asked = {name: found["security"] for name, found in operations(document).items()}
+    operations = list_operations(document).values()
 
     assert scheme == {"type": "apiKey", "in": "header", "name": "X-Api-Key"}
-    assert all(security == [{"ApiKey": []}] for security in asked.values())
+    assert all(operation["security"] == [{"ApiKey": []}] for operation in operations)
 
 
-def test_describes_the_refusals_of_every_operation(document):
-    for name, operation in operations(document).items():
+def test_describes_the_errors_of_every_operation(document):
+    for name, operation in list_operations(document).items():
         assert {"401", "403", "405"} <= set(operation["responses"]), name
 
 
-def test_never_answers_201_or_422(document):
+def test_describes_no_201_or_422(document):
     statuses = {
         status
-        for operation in operations(document).values()
+        for operation in list_operations(document).values()
         for status in operation["responses"]
     }
 
     assert statuses.isdisjoint({"201", "202", "406", "415", "422"})
 
 
-def test_names_every_operation_once(document):
-    names = [found["operationId"] for found in operations(document).values()]
+def test_operation_ids_are_unique(document):
+    ids = [operation["operationId"] for operation in list_operations(document).values()]
 
-    assert len(names) == len(set(names))
+    assert len(ids) == len(set(ids))
 
 
-def test_describes_both_shapes_of_errors(document):
+def test_describes_both_error_bodies(document):
     schemas = document["components"]["schemas"]
 
     assert schemas["Errors"]["required"] == ["errors"]
-    assert schemas["Refusal"]["required"] == ["message", "code"]
+    assert schemas["HttpError"]["required"] == ["message", "code"]
 
 
-def test_describes_a_program_property_by_property(document):
-    answer = document["paths"]["/1.6/programs/{program_id}/"]["get"]["responses"]["200"]
-    named = answer["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-    shape = document["components"]["schemas"][named]
+def test_describes_every_property_of_a_program(document):
+    response = document["paths"]["/1.6/programs/{program_id}/"]["get"]["responses"][
+        "200"
+    ]
+    name = response["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    schema = document["components"]["schemas"][name]
 
-    assert set(shape["properties"]) == set(shape["required"])
-    assert list(shape["properties"]) == [
+    assert set(schema["properties"]) == set(schema["required"])
+    assert list(schema["properties"]) == [
         "id",
         "title",
         "currency",

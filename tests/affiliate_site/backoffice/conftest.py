@@ -1,20 +1,20 @@
-"""Staff of Harbor, who are signed in."""
+"""A client that is signed in as staff."""
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models.keys import Role
-from accounts.services.staff import invite_staff
-from tests.affiliate_site.backoffice.people import PASSWORD
+from accounts.models.api_keys import Role
+from accounts.services.staff import create_staff_user
+from tests.affiliate_site.backoffice.credentials import PASSWORD
 
 
 @pytest.fixture
-def staff(account):
-    """A signed-in browser: `staff(role="viewer")`."""
+def staff_client(account):
+    """A function that returns a signed-in client: `staff_client(role="viewer")`."""
 
-    def sign_in(role=Role.OWNER):
-        user, _ = invite_staff(
+    def create_client(role=Role.OWNER):
+        user, _ = create_staff_user(
             account,
             email=f"{role}@{account.slug}.example.org",
             role=role,
@@ -25,4 +25,4 @@ def staff(account):
         client.force_login(user)
         return client
 
-    return sign_in
+    return create_client

@@ -1,252 +1,285 @@
-"""architecture.md, section 17: staff act through the services that the API calls."""
+"""Actions of staff call the same services as the API (docs/architecture.md)."""
 
 import pytest
 from django.conf import settings
 from django.db import OperationalError
 from django.urls import reverse
 
-from accounts.exact_json import plain
-from accounts.models.keys import Role
-from accounts.services.keys import issue, recognise
-from accounts.services.webhooks import add_postback, add_webhook
-from affiliate_site.backoffice import actions, sales
-from affiliate_site.backoffice.actions import MOST
-from payouts.services.commissions import approve
-from payouts.services.ledger import balances_of
+from accounts.exact_json import format_decimal
+from accounts.models.api_keys import Role
+from accounts.services.api_keys import create_api_key, find_api_key
+from accounts.services.webhooks import create_postback_endpoint, create_webhook
+from affiliate_site.backoffice import actions, conversions
+from affiliate_site.backoffice.actions import MAX_ROWS
+from payouts.services.commissions import approve_commission
+from payouts.services.ledger import get_payable_balances_by_slug
 from tests.conftest import NOW
-from tests.proof import books_agree, everything
-from tests.shop import SOLD
+from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT
 
 
-def chosen(client, page, action, rows, **told):
-    """The answer to an action on these rows."""
-    form = {"action": action, "_selected_action": [row.pk for row in rows]} | told
+def post_action(client, page, action, rows, **extra_fields):
+    """The response to an action on these rows."""
+    form = {
+        "action": action,
+        "_selected_action": [row.pk for row in rows],
+    } | extra_fields
     return client.post(reverse(f"admin:{page}_changelist"), form, follow=True)
 
 
-def confirmed(client, page, action, rows):
-    """It was asked for, shown, and confirmed; the messages that came of it."""
-    asked = chosen(client, page, action, rows).context.get("rows", ())
-    shown = " ".join(f"{row.pk}:{amount}" for row, amount in asked)
-    answer = chosen(client, page, action, rows, confirmed="yes", shown=shown)
-    assert answer.status_code == 200
-    return [str(message) for message in answer.context["messages"]]
+def confirm_action(client, page, action, rows):
+    """Request an action and confirm it; the messages of the response."""
+    shown = post_action(client, page, action, rows).context.get("rows", ())
+    amounts = " ".join(f"{row.pk}:{amount}" for row, amount in shown)
+    response = post_action(
+        client, page, action, rows, confirmed="yes", confirmed_amounts=amounts
+    )
+    assert response.status_code == 200
+    return [str(message) for message in response.context["messages"]]
 
 
 @pytest.fixture
-def commissions(shop):
-    """Of 20 and of 5 EUR, and one of 12.5 that is approved."""
+def commissions(scenario):
+    """Pending commissions of 20 and 5 EUR, and an approved one of 12.50 EUR."""
     first, second, third = (
-        shop.commission_of(shop.sell(amount)) for amount in ("200", "50", "125")
+        scenario.get_commission(scenario.create_conversion(amount))
+        for amount in ("200", "50", "125")
     )
-    approve(shop.account, commission_id=third.pk, at=SOLD)
+    approve_commission(
+        scenario.account, commission_id=third.pk, at=CONVERSION_CREATED_AT
+    )
     yield first, second, third
-    books_agree(shop.account)
+    assert_ledger_consistent(scenario.account)
 
 
-def test_says_what_it_would_move_and_what_it_leaves_out(staff, commissions, account):
-    client = staff()
-    before = everything(account)
+def test_confirmation_shows_totals_and_skipped_rows(staff_client, commissions, account):
+    client = staff_client()
+    before = snapshot_account(account)
 
-    answer = chosen(client, "payouts_commission", "approve_chosen", commissions)
+    response = post_action(
+        client, "payouts_commission", "approve_selected", commissions
+    )
 
-    page = answer.content.decode()
-    assert "<strong>2 of commissions</strong>, together" in " ".join(page.split())
-    assert "<strong>25 EUR</strong>" in page
-    assert f"<li>{commissions[2]}: it is approved already</li>" in page
-    assert everything(account) == before
+    page = response.content.decode()
+    assert "<strong>2 commissions</strong>, total" in " ".join(page.split())
+    assert "<strong>25.00 EUR</strong>" in page
+    assert f"<li>{commissions[2]}: already approved</li>" in page
+    assert snapshot_account(account) == before
 
 
-def test_approves_many(staff, commissions, account):
-    told = confirmed(staff(), "payouts_commission", "approve_chosen", commissions)
+def test_approves_commissions(staff_client, commissions, account):
+    messages = confirm_action(
+        staff_client(), "payouts_commission", "approve_selected", commissions
+    )
 
     third = commissions[2]
-    assert told == [
+    assert messages == [
         "Approve commissions: 2 done.",
-        f"Left out: {third}: it is approved already",
+        f"Skipped: {third}: already approved",
     ]
     assert set(account.commissions.values_list("status", flat=True)) == {"approved"}
-    assert balances_of(account) == {"minakessler": {"EUR": pytest.approx(37.5)}}
-    actors = account.events.filter(kind="commission.updated").values_list("actor")
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": pytest.approx(37.5)}
+    }
+    actors = account.audit_log.filter(kind="commission.updated").values_list("actor")
     assert ("staff owner@harbor.example.org",) in set(actors)
 
 
-def test_disapproves_many(staff, commissions, account):
-    confirmed(staff(), "payouts_commission", "disapprove_chosen", commissions)
+def test_disapproves_commissions(staff_client, commissions, account):
+    confirm_action(
+        staff_client(), "payouts_commission", "disapprove_selected", commissions
+    )
 
     assert set(account.commissions.values_list("status", flat=True)) == {"disapproved"}
 
 
-def test_names_what_the_service_refuses(staff, commissions, account):
-    """An account that pays out of its fund, which is empty."""
+def test_reports_errors_of_the_service(staff_client, commissions, account):
+    """The account pays out of its payout balance, which is empty."""
     type(account).objects.filter(pk=account.pk).update(uses_payouts=True)
     account.uses_payouts = True
     first, *_ = commissions
 
-    told = confirmed(staff(), "payouts_commission", "approve_chosen", [first])
+    messages = confirm_action(
+        staff_client(), "payouts_commission", "approve_selected", [first]
+    )
 
-    assert len(told) == 1
-    assert told[0].startswith(f"Left out: {first}: ")
+    assert len(messages) == 1
+    assert messages[0].startswith(f"Failed: {first}: ")
     assert account.commissions.get(pk=first.pk).status == "pending"
     type(account).objects.filter(pk=account.pk).update(uses_payouts=False)
 
 
-def test_pays_what_is_owed_once(staff, commissions, account):
-    client = staff()
-    owed = list(account.ledger_accounts.filter(kind="payable"))
+def test_pays_a_balance_once(staff_client, commissions, account):
+    client = staff_client()
+    balances = list(account.ledger_accounts.filter(kind="payable"))
 
-    page = chosen(client, "payouts_ledgeraccount", "pay_chosen", owed)
-    assert "<strong>12.5 EUR</strong>" in page.content.decode()
-    told = confirmed(client, "payouts_ledgeraccount", "pay_chosen", owed)
-    again = confirmed(client, "payouts_ledgeraccount", "pay_chosen", owed)
+    page = post_action(client, "payouts_ledgeraccount", "pay_selected", balances)
+    assert "<strong>12.50 EUR</strong>" in page.content.decode()
+    messages = confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
+    again = confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
 
-    assert told == ["Pay affiliates: 1 done."]
-    assert again == [f"Left out: {owed[0]}: nothing is owed"]
+    assert messages == ["Pay affiliates: 1 done."]
+    assert again == [f"Skipped: {balances[0]}: no balance due"]
     (payment,) = account.payments.all()
-    assert plain(payment.amount) == "12.5"
-    assert balances_of(account) == {}
+    assert format_decimal(payment.amount) == "12.5"
+    assert get_payable_balances_by_slug(account) == {}
 
 
-def test_pays_no_other_amount_than_was_shown(staff, commissions, account):
-    """Somebody else approves, or pays, while the page is looked at."""
-    client = staff()
-    (owed,) = account.ledger_accounts.filter(kind="payable")
-    form = {"shown": f"{owed.pk}:12.5 ", "confirmed": "yes"}
-    approve(account, commission_id=commissions[0].pk, at=SOLD)
+def test_pays_only_the_confirmed_amount(staff_client, commissions, account):
+    """Another user approves a commission while the confirmation page is open."""
+    client = staff_client()
+    (balance,) = account.ledger_accounts.filter(kind="payable")
+    form = {"confirmed_amounts": f"{balance.pk}:12.5 ", "confirmed": "yes"}
+    approve_commission(
+        account, commission_id=commissions[0].pk, at=CONVERSION_CREATED_AT
+    )
 
-    answer = chosen(client, "payouts_ledgeraccount", "pay_chosen", [owed], **form)
+    response = post_action(
+        client, "payouts_ledgeraccount", "pay_selected", [balance], **form
+    )
 
-    told = [str(message) for message in answer.context["messages"]]
-    assert told == [f"Left out: {owed}: it is 32.5 EUR by now"]
+    messages = [str(message) for message in response.context["messages"]]
+    assert messages == [f"Skipped: {balance}: the amount is now 32.50 EUR"]
     assert not account.payments.exists()
 
 
-def test_cancels_a_payment_once(staff, commissions, account):
-    client = staff()
-    owed = list(account.ledger_accounts.filter(kind="payable"))
-    confirmed(client, "payouts_ledgeraccount", "pay_chosen", owed)
+def test_cancels_a_payment_once(staff_client, commissions, account):
+    client = staff_client()
+    balances = list(account.ledger_accounts.filter(kind="payable"))
+    confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
     payments = list(account.payments.all())
 
-    assert confirmed(client, "payouts_payment", "cancel_chosen", payments) == [
+    assert confirm_action(client, "payouts_payment", "cancel_selected", payments) == [
         "Cancel payments: 1 done."
     ]
-    assert confirmed(client, "payouts_payment", "cancel_chosen", payments) == [
-        f"Left out: {payments[0]}: it is canceled already"
+    assert confirm_action(client, "payouts_payment", "cancel_selected", payments) == [
+        f"Skipped: {payments[0]}: already canceled"
     ]
-    assert balances_of(account) == {"minakessler": {"EUR": pytest.approx(12.5)}}
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": pytest.approx(12.5)}
+    }
 
 
-def test_archives_a_program_and_opens_it_again(staff, shop, account):
-    client = staff()
-    for action, archived in (("archive_chosen", True), ("unarchive_chosen", False)):
-        confirmed(client, "tracking_program", action, [shop.program])
+def test_archives_and_unarchives_a_program(staff_client, scenario, account):
+    client = staff_client()
+    for action, archived in (("archive_selected", True), ("unarchive_selected", False)):
+        confirm_action(client, "tracking_program", action, [scenario.program])
         assert bool(account.programs.get().archived_at) is archived
 
 
-def test_decides_on_an_application(staff, shop, account):
-    client = staff()
-    odette = shop.join("Odette", "Varga", approved=None).enrolment
+def test_approves_and_disapproves_an_application(staff_client, scenario, account):
+    client = staff_client()
+    odette = scenario.create_enrolled_affiliate(
+        "Odette", "Varga", approved=None
+    ).enrollment
 
-    for action, approved in (("approve_chosen", True), ("disapprove_chosen", False)):
-        confirmed(client, "tracking_enrolment", action, [odette])
-        assert account.enrolments.get(pk=odette.pk).approved is approved
+    for action, approved in (
+        ("approve_selected", True),
+        ("disapprove_selected", False),
+    ):
+        confirm_action(client, "tracking_enrollment", action, [odette])
+        assert account.enrollments.get(pk=odette.pk).approved is approved
 
 
-def test_sends_a_delivery_again_and_disables_a_webhook(staff, shop, account):
-    webhook = add_webhook(account, url="https://hooks.example.net/", at=NOW)
+def test_resends_a_delivery_and_disables_a_webhook(staff_client, scenario, account):
+    webhook = create_webhook(account, url="https://hooks.example.net/", at=NOW)
     account.refresh_from_db()
-    shop.join("Odette", "Varga")
+    scenario.create_enrolled_affiliate("Odette", "Varga")
     deliveries = list(account.deliveries.all())
     account.deliveries.update(due_at=None)
-    client = staff()
+    client = staff_client()
 
-    confirmed(client, "accounts_delivery", "send_chosen_again", deliveries)
+    confirm_action(client, "accounts_delivery", "resend_selected", deliveries)
     assert not account.deliveries.filter(due_at=None).exists()
-    for action, disabled in (("disable_chosen", True), ("enable_chosen", False)):
-        confirmed(client, "accounts_webhookendpoint", action, [webhook])
+    for action, disabled in (("disable_selected", True), ("enable_selected", False)):
+        confirm_action(client, "accounts_webhookendpoint", action, [webhook])
         assert bool(account.webhook_endpoints.get().disabled_at) is disabled
 
 
-# Roles: the same sets as for keys
+# Roles have the same permissions as those of API keys
 
-MAY = [
-    ("payouts_commission", "approve_chosen", {Role.MANAGER, Role.OWNER}),
-    ("payouts_commission", "disapprove_chosen", {Role.MANAGER, Role.OWNER}),
-    ("payouts_ledgeraccount", "pay_chosen", {Role.OWNER}),
-    ("payouts_payment", "cancel_chosen", {Role.OWNER}),
-    ("tracking_program", "archive_chosen", {Role.MANAGER, Role.OWNER}),
-    ("tracking_program", "unarchive_chosen", {Role.MANAGER, Role.OWNER}),
-    ("tracking_enrolment", "approve_chosen", {Role.MANAGER, Role.OWNER}),
-    ("tracking_enrolment", "disapprove_chosen", {Role.MANAGER, Role.OWNER}),
-    ("accounts_apikey", "revoke_chosen", {Role.OWNER}),
-    ("accounts_webhookendpoint", "disable_chosen", {Role.OWNER}),
-    ("accounts_webhookendpoint", "rotate_chosen", {Role.OWNER}),
-    ("accounts_webhookendpoint", "enable_chosen", {Role.OWNER}),
-    ("accounts_delivery", "send_chosen_again", {Role.MANAGER, Role.OWNER}),
+PERMITTED_ACTIONS = [
+    ("payouts_commission", "approve_selected", {Role.MANAGER, Role.OWNER}),
+    ("payouts_commission", "disapprove_selected", {Role.MANAGER, Role.OWNER}),
+    ("payouts_ledgeraccount", "pay_selected", {Role.OWNER}),
+    ("payouts_payment", "cancel_selected", {Role.OWNER}),
+    ("tracking_program", "archive_selected", {Role.MANAGER, Role.OWNER}),
+    ("tracking_program", "unarchive_selected", {Role.MANAGER, Role.OWNER}),
+    ("tracking_enrollment", "approve_selected", {Role.MANAGER, Role.OWNER}),
+    ("tracking_enrollment", "disapprove_selected", {Role.MANAGER, Role.OWNER}),
+    ("accounts_apikey", "revoke_selected", {Role.OWNER}),
+    ("accounts_webhookendpoint", "disable_selected", {Role.OWNER}),
+    ("accounts_webhookendpoint", "rotate_selected", {Role.OWNER}),
+    ("accounts_webhookendpoint", "enable_selected", {Role.OWNER}),
+    ("accounts_delivery", "resend_selected", {Role.MANAGER, Role.OWNER}),
 ]
 
 
 @pytest.mark.parametrize("role", Role.values)
-@pytest.mark.parametrize(("page", "action", "roles"), MAY)
-def test_offers_an_action_to_those_who_may(
-    staff, commissions, account, page, action, roles, role
+def test_offers_an_action_only_to_permitted_roles(
+    staff_client, commissions, account, role, subtests
 ):
-    issue(account, name="shop", role=Role.OWNER, at=NOW)
-    add_webhook(account, url="https://hooks.example.net/", at=NOW)
+    create_api_key(account, name="shop", role=Role.OWNER, at=NOW)
+    create_webhook(account, url="https://hooks.example.net/", at=NOW)
+    client = staff_client(role=role)
 
-    answer = staff(role=role).get(reverse(f"admin:{page}_changelist"))
+    for page in {page for page, _, _ in PERMITTED_ACTIONS}:
+        response = client.get(reverse(f"admin:{page}_changelist"))
+        form = response.context.get("action_form")
+        offered = dict(form.fields["action"].choices) if form else {}
+        for action, roles in [
+            item[1:] for item in PERMITTED_ACTIONS if item[0] == page
+        ]:
+            with subtests.test(page=page, action=action):
+                assert (action in offered) is (role in roles)
 
-    form = answer.context.get("action_form")
-    offered = dict(form.fields["action"].choices) if form else {}
-    assert (action in offered) is (role in roles)
+
+# Secrets that are shown once
 
 
-# Keys, shown once
+def test_creates_an_api_key_and_shows_it_once(staff_client, account):
+    client = staff_client()
 
-
-def test_makes_a_key_and_shows_it_once(staff, account):
-    client = staff()
-
-    answer = client.post(
+    response = client.post(
         reverse("admin:accounts_apikey_add"), {"name": "shop", "role": "manager"}
     )
 
     key = account.api_keys.get()
-    text = answer.context["secret"]
-    assert recognise(text) == key
+    text = response.context["secret"]
+    assert find_api_key(text) == key
     assert (key.name, key.role) == ("shop", "manager")
-    assert "no-store" in answer["Cache-Control"]
+    assert "no-store" in response["Cache-Control"]
     page = client.get(reverse("admin:accounts_apikey_changelist")).content.decode()
     assert key.prefix in page
     assert text not in page
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
-def test_lets_owners_alone_make_keys(staff, account, role):
-    answer = staff(role=role).post(
+def test_only_owners_create_api_keys(staff_client, account, role):
+    response = staff_client(role=role).post(
         reverse("admin:accounts_apikey_add"), {"name": "shop", "role": "owner"}
     )
 
-    assert answer.status_code == 403
+    assert response.status_code == 403
     assert not account.api_keys.exists()
 
 
-def test_revokes_a_key(staff, account):
-    key, text = issue(account, name="shop", role=Role.OWNER, at=NOW)
+def test_revokes_an_api_key(staff_client, account):
+    key, text = create_api_key(account, name="shop", role=Role.OWNER, at=NOW)
 
-    confirmed(staff(), "accounts_apikey", "revoke_chosen", [key])
+    confirm_action(staff_client(), "accounts_apikey", "revoke_selected", [key])
 
-    assert recognise(text) is None
+    assert find_api_key(text) is None
 
 
-def test_makes_a_webhook_and_shows_its_secret_once(staff, account):
-    client = staff()
+def test_creates_a_webhook_and_shows_its_secret_once(staff_client, account):
+    client = staff_client()
     form = {"url": "https://hooks.example.net/", "events": ["conversion.created"]}
 
-    answer = client.post(reverse("admin:accounts_webhookendpoint_add"), form)
+    response = client.post(reverse("admin:accounts_webhookendpoint_add"), form)
 
     webhook = account.webhook_endpoints.get()
-    assert answer.context["secret"] == webhook.secret
+    assert response.context["secret"] == webhook.secret
     assert webhook.events == ["conversion.created"]
     for path in (
         reverse("admin:accounts_webhookendpoint_changelist"),
@@ -255,70 +288,78 @@ def test_makes_a_webhook_and_shows_its_secret_once(staff, account):
         assert webhook.secret not in client.get(path).content.decode()
 
 
-def test_tells_what_is_wrong_with_a_url(staff, account):
-    answer = staff().post(
+def test_shows_the_error_of_an_invalid_url(staff_client, account):
+    response = staff_client().post(
         reverse("admin:accounts_webhookendpoint_add"), {"url": "http://127.0.0.1/"}
     )
 
-    assert "only https on port 443" in answer.content.decode()
+    assert "only https on port 443" in response.content.decode()
     assert not account.webhook_endpoints.exists()
 
 
-def test_gives_a_webhook_a_new_secret_and_shows_it_once(staff, account):
-    webhook = add_webhook(account, url="https://hooks.example.net/", at=NOW)
-    postback = add_postback(
+def test_rotates_a_secret_and_shows_it_once(staff_client, account):
+    webhook = create_webhook(account, url="https://hooks.example.net/", at=NOW)
+    postback = create_postback_endpoint(
         account, url="https://mina.example.net/", affiliate="mina", at=NOW
     )
-    client = staff()
+    client = staff_client()
 
-    page, act = "accounts_webhookendpoint", "rotate_chosen"
-    answer = chosen(client, page, act, [webhook], confirmed="yes")
+    page, action = "accounts_webhookendpoint", "rotate_selected"
+    response = post_action(client, page, action, [webhook], confirmed="yes")
 
-    now = webhook.again()
-    assert answer.context["secret"] == now.secret != webhook.secret
-    assert now.old_secret == webhook.secret
-    assert "no-store" in answer["Cache-Control"]
-    (told,) = confirmed(client, page, act, [postback])
-    assert told == f"Left out: {postback}: a postback is not signed"
-    assert not postback.again().secret
+    rotated = webhook.reload()
+    assert response.context["secret"] == rotated.secret != webhook.secret
+    assert rotated.old_secret == webhook.secret
+    assert "no-store" in response["Cache-Control"]
+    (message,) = confirm_action(client, page, action, [postback])
+    assert message == f"Skipped: {postback}: postbacks are not signed"
+    assert not postback.reload().secret
 
 
-def test_tells_that_a_webhook_is_there_already(staff, account):
-    client = staff()
+def test_shows_the_error_of_a_duplicate_webhook(staff_client, account):
+    client = staff_client()
     form = {"url": "https://hooks.example.net/"}
     path = reverse("admin:accounts_webhookendpoint_add")
     client.post(path, form)
 
-    answer = client.post(path, form, follow=True)
+    response = client.post(path, form, follow=True)
 
     webhook = account.webhook_endpoints.get()
-    assert [str(message) for message in answer.context["messages"]] == [
-        f"'{webhook}' tells this URL of the same events already"
+    assert [str(message) for message in response.context["messages"]] == [
+        f"Webhook '{webhook}' already has this URL and these events"
     ]
 
 
-def test_moves_as_many_as_it_shows(staff, shop, account, monkeypatch):
-    """What a page shows can be confirmed: a form has a thousand fields at most."""
-    assert settings.DATA_UPLOAD_MAX_NUMBER_FIELDS > MOST + 10
-    monkeypatch.setattr(actions, "MOST", 2)
-    commissions = [shop.commission_of(shop.sell("10")) for _ in range(3)]
+def test_limits_the_number_of_selected_rows(
+    staff_client, scenario, account, monkeypatch
+):
+    """Django accepts a limited number of form fields, one for each selected row."""
+    assert settings.DATA_UPLOAD_MAX_NUMBER_FIELDS > MAX_ROWS + 10
+    monkeypatch.setattr(actions, "MAX_ROWS", 2)
+    commissions = [
+        scenario.get_commission(scenario.create_conversion("10")) for _ in range(3)
+    ]
 
-    told = confirmed(staff(), "payouts_commission", "approve_chosen", commissions)
+    messages = confirm_action(
+        staff_client(), "payouts_commission", "approve_selected", commissions
+    )
 
-    assert told == ["Choose 2 rows at most."]
+    assert messages == ["Select at most 2 rows."]
     assert not account.commissions.filter(status="approved").exists()
 
 
-def test_leaves_out_what_the_database_did_not_answer(
-    staff, commissions, account, monkeypatch
+def test_skips_rows_on_a_database_timeout(
+    staff_client, commissions, account, monkeypatch
 ):
     def fail(*_, **__):
         raise OperationalError("canceling statement due to lock timeout")
 
-    monkeypatch.setattr(sales, "approve", fail)
+    monkeypatch.setattr(conversions, "approve_commission", fail)
 
-    told = confirmed(staff(), "payouts_commission", "approve_chosen", commissions[:1])
+    messages = confirm_action(
+        staff_client(), "payouts_commission", "approve_selected", commissions[:1]
+    )
 
-    assert told == [
-        f"Left out: {commissions[0]}: the database did not answer in time; try again"
+    assert messages == [
+        f"Failed: {commissions[0]}: the database did not respond in time; try again"
     ]

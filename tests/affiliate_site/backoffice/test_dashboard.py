@@ -1,4 +1,4 @@
-"""The dashboard: numbers that lead to the rows which add up to them."""
+"""The dashboard: statistics, and links to the rows behind them."""
 
 import re
 from datetime import timedelta
@@ -9,170 +9,205 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.users import User
-from tests.command_line import run
-from tests.shop import Shop
+from tests.command_line import run_command
+from tests.program_scenario import ProgramScenario
 
 
 @pytest.fixture
-def shop(account):
-    shop = Shop(account)
+def scenario(account):
+    scenario = ProgramScenario(account)
     now = timezone.now()
     for days in (1, 2, 40):
-        shop.click(at=now - timedelta(days=days))
-        shop.sell("100", at=now - timedelta(days=days))
-    return shop
+        scenario.create_click(at=now - timedelta(days=days))
+        scenario.create_conversion("100", at=now - timedelta(days=days))
+    return scenario
 
 
-def cards(answer):
-    return {card.title: card for card in answer.context["cards"]}
+def get_cards_by_title(response):
+    return {card.title: card for card in response.context["cards"]}
 
 
-def test_shows_the_period_and_the_one_before(staff, shop):
-    answer = staff().get("/admin/")
+def test_compares_a_period_with_the_previous_one(staff_client, scenario):
+    response = staff_client().get("/admin/")
 
-    shown = {title: (card.value, card.before) for title, card in cards(answer).items()}
-    changes = {it.title: it.change for it in cards(answer).values() if it.change}
+    values = {
+        title: (card.value, card.previous_value)
+        for title, card in get_cards_by_title(response).items()
+    }
+    changes = {
+        card.title: card.change
+        for card in get_cards_by_title(response).values()
+        if card.change
+    }
     assert changes == {
         "Clicks": "+100 %",
         "Conversions": "+100 %",
         "Active affiliates": "+0 %",
     }
-    assert "1 before (+100 %)" in answer.content.decode()
-    assert shown == {
+    assert "1 in previous period (+100 %)" in response.content.decode()
+    assert values == {
         "Clicks": ("2", "1"),
         "Customers": ("0", "0"),
         "Conversions": ("2", "1"),
         "Conversion rate": ("100 %", "100 %"),
-        "Revenue": ("200 EUR", "100 EUR"),
+        "Revenue": ("200.00 EUR", "100.00 EUR"),
         "Active affiliates": ("1", "1"),
-        "Commissions pending": ("20 EUR", "10 EUR"),
-        "Commissions approved": ("0", "0"),
-        "Paid": ("0", "0"),
-        "Owed now": ("0", ""),
+        "Pending commissions": ("20.00 EUR", "10.00 EUR"),
+        "Approved commissions": ("0", "0"),
+        "Paid out": ("0", "0"),
+        "Balance due": ("0", ""),
     }
 
 
-@pytest.mark.parametrize(("days", "sales"), [("7", "2"), ("90", "3"), ("x", "2")])
-def test_counts_the_days_that_were_chosen(staff, shop, days, sales):
-    answer = staff().get("/admin/", {"days": days})
+@pytest.mark.parametrize(("days", "count"), [("7", "2"), ("90", "3"), ("x", "2")])
+def test_selects_the_number_of_days(staff_client, scenario, days, count):
+    response = staff_client().get("/admin/", {"days": days})
 
-    assert cards(answer)["Conversions"].value == sales
+    assert get_cards_by_title(response)["Conversions"].value == count
 
 
-def test_counts_from_one_day_to_another(staff, shop):
+def test_selects_the_first_and_last_day(staff_client, scenario):
     today = timezone.now().date()
-    span = {"from": today - timedelta(days=45), "to": today - timedelta(days=2)}
+    period = {"from": today - timedelta(days=45), "to": today - timedelta(days=2)}
 
-    client = staff()
-    answer = client.get("/admin/", span)
+    client = staff_client()
+    response = client.get("/admin/", period)
 
-    sales = cards(answer)["Conversions"]
-    assert (sales.value, sales.before) == ("2", "0")
-    rows = client.get(sales.link).context["cl"].result_list
+    count = get_cards_by_title(response)["Conversions"]
+    assert (count.value, count.previous_value) == ("2", "0")
+    rows = client.get(count.url).context["cl"].result_list
     assert len(rows) == 2
-    assert f"{span['from']} to {span['to']}, and the 44 days before" in (
-        answer.content.decode()
+    assert (
+        f"{period['from']} to {period['to']}, compared with the previous 44 days"
+        in (response.content.decode())
     )
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "flaw"),
+    ("first", "last", "error"),
     [
-        ("2026-01-31", "", "Give both days like 2026-01-31."),
-        ("x", "2026-01-01", "Give both days like 2026-01-31."),
-        ("2026-02-01", "2026-01-01", "The first day comes before the last one"),
-        ("2026-01-01", "9999-12-31", "The first day comes before the last one"),
-        ("2020-01-01", "2026-01-01", "Choose 366 days at most."),
-        ("0001-01-01", "0001-01-02", "Choose days of this age."),
+        ("2026-01-31", "", "Enter both dates as YYYY-MM-DD."),
+        ("x", "2026-01-01", "Enter both dates as YYYY-MM-DD."),
+        ("2026-02-01", "2026-01-01", "The start date must not be after the end date"),
+        ("2026-01-01", "9999-12-31", "The start date must not be after the end date"),
+        ("2020-01-01", "2026-01-01", "Choose a period of at most 366 days."),
+        ("0001-01-01", "0001-01-02", "The start date is too early."),
     ],
 )
-def test_says_what_is_wrong_with_odd_days(staff, shop, first, last, flaw):
-    answer = staff().get("/admin/", {"from": first, "to": last})
+def test_shows_the_error_of_an_invalid_period(
+    staff_client, scenario, first, last, error
+):
+    response = staff_client().get("/admin/", {"from": first, "to": last})
 
-    assert flaw in answer.content.decode()
-    assert cards(answer)["Conversions"].value == "2"
+    assert error in response.content.decode()
+    assert get_cards_by_title(response)["Conversions"].value == "2"
 
 
-def test_leads_to_rows_that_add_up(staff, shop):
-    client = staff()
-    answer = client.get("/admin/")
+def test_links_to_rows_that_add_up(staff_client, scenario):
+    client = staff_client()
+    response = client.get("/admin/")
 
-    for title, column in (("Revenue", "amount"), ("Commissions pending", "amount")):
-        card = cards(answer)[title]
-        rows = client.get(card.link).context["cl"].result_list
+    for title, column in (("Revenue", "amount"), ("Pending commissions", "amount")):
+        card = get_cards_by_title(response)[title]
+        rows = client.get(card.url).context["cl"].result_list
         total = sum(getattr(row, column) for row in rows)
-        assert f"{total.normalize():f} EUR" == card.value
+        assert f"{total:.2f} EUR" == card.value
     for title in ("Clicks", "Conversions"):
-        card = cards(answer)[title]
-        rows = client.get(card.link).context["cl"].result_list
+        card = get_cards_by_title(response)[title]
+        rows = client.get(card.url).context["cl"].result_list
         assert str(len(rows)) == card.value
-    for card in answer.context["worklist"]:
-        assert client.get(card.link).status_code == 200
-    assert client.get(cards(answer)["Owed now"].link).status_code == 200
+    for card in response.context["review_cards"]:
+        assert client.get(card.url).status_code == 200
+    assert (
+        client.get(get_cards_by_title(response)["Balance due"].url).status_code == 200
+    )
 
 
-def test_says_what_to_expect_where_there_is_nothing(staff):
-    page = staff().get("/admin/").content.decode()
+def test_shows_texts_without_data(staff_client):
+    page = staff_client().get("/admin/").content.decode()
 
-    assert "No sales in these days." in page
-    assert "No clicks in these days." in page
+    assert "No conversions in this period." in page
+    assert "No clicks in this period." in page
 
 
-def test_has_the_chart_as_a_table_too(staff, shop):
-    page = staff().get("/admin/").content.decode()
+def test_shows_the_chart_as_a_table(staff_client, scenario):
+    page = staff_client().get("/admin/").content.decode()
 
     rows = re.findall(
-        r"<tr><td>[0-9-]{10}</td><td>1</td><td>1</td><td>10 EUR</td>", page
+        r"<tr><td>[0-9-]{10}</td><td>1</td><td>1</td><td>10\.00 EUR</td>", page
     )
     assert len(rows) == 2
 
 
-def test_takes_so_many_statements_and_no_more(staff, shop, statements):
-    client = staff()
-    client.get("/admin/")  # counts the days that are over
-    with statements() as few:
+def test_ranks_affiliates_by_their_conversions(staff_client, scenario):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    at = timezone.now() - timedelta(days=3)
+    for amount, affiliate in (
+        ("7", None),
+        ("10", odette),
+        ("1", odette),
+        ("2", odette),
+    ):
+        scenario.create_conversion(amount, at=at, affiliate=affiliate)
+
+    assert staff_client().get("/admin/").context["top_affiliates"] == [
+        ("minakessler", 3, "207.00 EUR"),
+        ("odettevarga", 3, "13.00 EUR"),
+    ]
+
+
+def test_query_count_does_not_depend_on_the_number_of_rows(
+    staff_client, scenario, capture_queries
+):
+    client = staff_client()
+    client.get("/admin/")  # stores the statistics of past days
+    with capture_queries() as before:
         client.get("/admin/")
     for number in range(20):
-        shop.join(f"Zoe{number}", "Lund")
-        shop.sell("5", at=timezone.now() - timedelta(hours=1))
-    with statements() as many:
+        scenario.create_enrolled_affiliate(f"Zoe{number}", "Lund")
+        scenario.create_conversion("5", at=timezone.now() - timedelta(hours=1))
+    with capture_queries() as after:
         client.get("/admin/")
 
-    # One asks for a second factor, one for the first row; yesterday takes five more
-    # until it is closed.
-    assert len(few) == len(many) <= 23
+    # Including one for the second factor and five for the days that are not closed,
+    # also in the hour after midnight.
+    assert len(before) == len(after) <= 23
 
 
-def test_tells_whether_the_books_were_proved(staff, shop, account, other_account):
+def test_shows_the_last_ledger_check(staff_client, scenario, account, other_account):
     def ledger():
         account.refresh_from_db()
         client = Client()
         client.force_login(account.staff.get())
-        worklist = client.get("/admin/").context["worklist"]
-        return next((it.value, it.note) for it in worklist if it.title == "Ledger")
+        review_cards = client.get("/admin/").context["review_cards"]
+        return next(
+            (card.value, card.note)
+            for card in review_cards
+            if card.title == "Ledger check"
+        )
 
-    staff()
-    assert ledger() == ("not checked yet", "an operator runs check_ledger --note")
-    run("check_ledger", "--note")
+    staff_client()
+    assert ledger() == ("Not checked yet", "Ask an operator to run check_ledger --note")
+    run_command("check_ledger", "--note")
     value, note = ledger()
-    assert value == "every balance agrees"
-    assert re.fullmatch(r"checked \d{4}-\d\d-\d\d \d\d:\d\d UTC", note)
+    assert value == "Ledger balanced"
+    assert re.fullmatch(r"Last checked \d{4}-\d\d-\d\d \d\d:\d\d UTC", note)
 
     account.ledger_accounts.filter(kind="pending").update(balance=1)
     with pytest.raises(SystemExit):
-        run("check_ledger", "--note", "--account", account.slug)
-    assert ledger()[0] == "3 rows differ: pay nobody, call an operator"
+        run_command("check_ledger", "--note", "--account", account.slug)
+    assert ledger()[0] == "3 discrepancies: do not pay anyone, contact an operator"
     other_account.refresh_from_db()
-    assert other_account.differing_rows == 0
+    assert other_account.discrepancy_count == 0
 
 
-def test_shows_operators_the_lists_of_all(account, other_account, shop):
-    Shop(other_account, mark="zz-marker-", email=None)
+def test_operators_see_the_lists_of_all_accounts(account, other_account, scenario):
+    ProgramScenario(other_account, prefix="zz-marker-", email=None)
     operator = User.objects.create_superuser(email="ops@example.org", password="x")
     client = Client()
     client.force_login(operator)
 
-    assert "You are an operator" in client.get("/admin/").content.decode()
+    assert "You are signed in as an operator" in client.get("/admin/").content.decode()
     page = client.get(reverse("admin:tracking_program_changelist")).content.decode()
     assert "zz-marker-harbor-lamp-partners" in page
     assert "harbor-lamp-partners" in page

@@ -1,4 +1,4 @@
-"""reliability.md, T21: a second factor, for who wants one, where STAFF_OTP is on."""
+"""Two-factor authentication with STAFF_OTP on (docs/reliability.md, section 9)."""
 
 import os
 import subprocess
@@ -12,180 +12,188 @@ from django.urls import reverse
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.models.keys import Role
+from accounts.models.api_keys import Role
 from accounts.models.users import User
-from accounts.services.staff import invite_staff, new_password
-from affiliate_site.backoffice.second_factor import spelled
-from tests.affiliate_site.backoffice.people import EMAIL, PASSWORD
-from tests.architecture.tree import ROOT
+from accounts.services.staff import create_staff_user, reset_password
+from affiliate_site.backoffice.second_factor import format_secret
+from tests.affiliate_site.backoffice.credentials import EMAIL, PASSWORD
+from tests.architecture.syntax_trees import ROOT
 from tests.conftest import NOW
 
 PAGE = "/admin/second-factor/"
 STEP = timedelta(seconds=30)
+WRONG_PROOF = "Enter your password or an unused code."
 
 
 @pytest.fixture(autouse=True)
 def clock(time_machine):
-    """The time stands still between the codes."""
+    """A clock that tests move."""
     time_machine.move_to(NOW, tick=False)
     return time_machine
 
 
 @pytest.fixture
 def owner(account):
-    return invite(account, EMAIL)
+    return make_staff_user(account, EMAIL)
 
 
 @pytest.fixture
-def stranger(other_account):
-    return invite(other_account, "may@zz-marker.example.org")
+def foreign_owner(other_account):
+    return make_staff_user(other_account, "may@zz-marker.example.org")
 
 
 @pytest.fixture
 def device(owner, clock):
-    """A device of the owner, whose first code is yet to come."""
+    """A confirmed device of the owner; no code was used yet."""
     return TOTPDevice.objects.create(user=owner, name="Code")
 
 
-def invite(account, email, role=Role.OWNER):
-    return invite_staff(account, email=email, role=role, password=PASSWORD, at=NOW)[0]
+def make_staff_user(account, email, role=Role.OWNER):
+    return create_staff_user(
+        account, email=email, role=role, password=PASSWORD, at=NOW
+    )[0]
 
 
-def code_of(device):
+def generate_code(device):
     return f"{totp(device.bin_key):06d}"
 
 
-def wrong_for(device):
-    """A code that is none of the device's around this time."""
-    near = {totp(device.bin_key, drift=drift) for drift in range(-3, 4)}
-    return next(f"{it:06d}" for it in range(10) if it not in near)
+def generate_wrong_code(device):
+    """A code that the device does not accept now."""
+    valid_codes = {totp(device.bin_key, drift=drift) for drift in range(-3, 4)}
+    return next(f"{code:06d}" for code in range(10) if code not in valid_codes)
 
 
-def sign_in(client, password=PASSWORD, address="203.0.113.7", email=EMAIL, **told):
-    form = {"username": email, "password": password} | told
+def sign_in(
+    client, password=PASSWORD, address="203.0.113.7", email=EMAIL, **extra_fields
+):
+    form = {"username": email, "password": password} | extra_fields
     return client.post("/admin/login/", form, REMOTE_ADDR=address)
 
 
-def is_let_in(client):
+def is_signed_in(client):
     return client.get("/admin/").status_code == 200
 
 
-def signed_in(user):
+def create_signed_in_client(user):
     client = Client()
     client.force_login(user)
     return client
 
 
-def told_by(client, step, **form):
-    """The messages that came of a step."""
-    answer = client.post(f"{PAGE}{step}/", form, follow=True)
-    assert answer.status_code == 200
-    return " ".join(str(it) for it in answer.context["messages"])
+def get_messages(client, step, **form):
+    """Submit a step; the messages of the response."""
+    response = client.post(f"{PAGE}{step}/", form, follow=True)
+    assert response.status_code == 200
+    return " ".join(str(message) for message in response.context["messages"])
 
 
-def kinds(account):
-    events = account.events.filter(kind__startswith="staff.second_factor")
+def list_logged_kinds(account):
+    events = account.audit_log.filter(kind__startswith="staff.second_factor")
     return list(events.order_by("pk").values_list("kind", flat=True))
 
 
-def flaw_of(answer):
-    assert answer.status_code == 200
-    return answer.context["form"].errors
+def get_form_error(response):
+    assert response.status_code == 200
+    return response.context["form"].errors
 
 
 # Signing in
 
 
 @pytest.mark.parametrize("code", [{}, {"code": ""}, {"code": "123456"}])
-def test_asks_nobody_without_a_device(owner, client, code):
+def test_requires_no_code_without_a_device(owner, client, code):
     assert sign_in(client, **code).status_code == 302
-    assert is_let_in(client)
+    assert is_signed_in(client)
 
 
-def test_has_a_place_for_the_code_before_the_button(client, db):
+def test_shows_the_code_field_above_the_button(client, db):
     page = client.get("/admin/login/").content.decode()
 
-    assert page.index("Code, if you use one") < page.index("Log in <span")
+    assert page.index("Authentication code (if enabled)") < page.index("Log in <span")
     assert page.count('name="code"') == 1
 
 
-@pytest.mark.parametrize("blank", ["", " "])
-def test_lets_in_with_a_code(device, client, blank):
-    code = code_of(device)
+@pytest.mark.parametrize("space", ["", " "])
+def test_signs_in_with_a_code(device, client, space):
+    code = generate_code(device)
 
-    assert sign_in(client, code=f"{code[:3]}{blank}{code[3:]}").status_code == 302
-    assert is_let_in(client)
+    assert sign_in(client, code=f"{code[:3]}{space}{code[3:]}").status_code == 302
+    assert is_signed_in(client)
 
 
-def test_says_the_same_of_no_code_a_wrong_one_and_a_wrong_password(device, client):
-    wrong = flaw_of(sign_in(client, password="another-password"))
+def test_missing_and_wrong_codes_give_the_error_of_a_wrong_password(device, client):
+    wrong_password_error = get_form_error(sign_in(client, password="another-password"))
 
-    for code in ("", wrong_for(device), "one"):
-        assert flaw_of(sign_in(Client(), address="198.51.100.9", code=code)) == wrong
-    right = {"code": code_of(device), "password": "another-password"}
-    assert flaw_of(sign_in(client, **right)) == wrong
+    for code in ("", generate_wrong_code(device), "one"):
+        assert (
+            get_form_error(sign_in(Client(), address="198.51.100.9", code=code))
+            == wrong_password_error
+        )
+    valid_fields = {"code": generate_code(device), "password": "another-password"}
+    assert get_form_error(sign_in(client, **valid_fields)) == wrong_password_error
 
 
 @pytest.mark.parametrize("code", ["one", "١٢٣", "-1", "9" * 5000, "1_2", "\x00"])
-def test_lets_nobody_in_with_an_odd_code(device, client, code):
+def test_rejects_malformed_codes(device, client, code):
     assert sign_in(client, code=code).status_code == 200
-    assert not is_let_in(client)
+    assert not is_signed_in(client)
 
 
-def test_takes_a_code_once(device, client, clock):
-    code = code_of(device)
+def test_accepts_a_code_once(device, client, clock):
+    code = generate_code(device)
     assert sign_in(client, code=code).status_code == 302
 
     assert sign_in(Client(), code=code).status_code == 200
     clock.shift(STEP)
-    assert sign_in(Client(), code=code_of(device)).status_code == 302
+    assert sign_in(Client(), code=generate_code(device)).status_code == 302
 
 
-def test_spends_no_code_on_a_wrong_password(device, client):
-    code = code_of(device)
+def test_wrong_password_does_not_use_up_the_code(device, client):
+    code = generate_code(device)
     sign_in(client, password="another-password", code=code)
 
     assert sign_in(client, code=code).status_code == 302
 
 
-def test_slows_down_after_a_wrong_code(device, client, clock):
-    sign_in(client, code=wrong_for(device))
+def test_delays_attempts_after_a_wrong_code(device, client, clock):
+    sign_in(client, code=generate_wrong_code(device))
 
-    assert sign_in(client, code=code_of(device)).status_code == 200
+    assert sign_in(client, code=generate_code(device)).status_code == 200
     clock.shift(2)
-    assert sign_in(client, code=code_of(device)).status_code == 302
+    assert sign_in(client, code=generate_code(device)).status_code == 302
 
 
-def test_counts_wrong_codes_as_wrong_passwords(device, client):
+def test_limits_wrong_codes_as_wrong_passwords(device, client):
     for _ in range(5):
-        assert sign_in(client, code=wrong_for(device)).status_code == 200
+        assert sign_in(client, code=generate_wrong_code(device)).status_code == 200
 
-    assert sign_in(client, code=code_of(device)).status_code == 429
-
-
-def test_takes_no_code_of_another_device(device, stranger, client):
-    theirs = TOTPDevice.objects.create(user=stranger, name="Code")
-
-    assert sign_in(client, code=code_of(theirs)).status_code == 200
-    assert not is_let_in(client)
+    assert sign_in(client, code=generate_code(device)).status_code == 429
 
 
-def test_asks_for_no_code_of_a_device_that_was_not_confirmed(device, client):
+def test_rejects_the_code_of_another_device(device, foreign_owner, client):
+    foreign = TOTPDevice.objects.create(user=foreign_owner, name="Code")
+
+    assert sign_in(client, code=generate_code(foreign)).status_code == 200
+    assert not is_signed_in(client)
+
+
+def test_requires_no_code_of_an_unconfirmed_device(device, client):
     TOTPDevice.objects.update(confirmed=False)
 
     assert sign_in(client).status_code == 302
 
 
-def test_knows_no_session_without_its_code(owner, client):
-    """It was there before the device, or the switch was off for a while."""
+def test_rejects_sessions_without_a_verified_code(owner, client):
+    """The session began before the device was added, or while STAFF_OTP was off."""
     sign_in(client)
-    assert is_let_in(client)
+    assert is_signed_in(client)
     TOTPDevice.objects.create(user=owner, name="Code")
 
     for name in ("index", "second_factor", "password_change", "search"):
-        answer = client.get(reverse(f"admin:{name}"))
-        assert answer.status_code == 302
-        assert answer["Location"].startswith("/admin/login/")
+        response = client.get(reverse(f"admin:{name}"))
+        assert response.status_code == 302
+        assert response["Location"].startswith("/admin/login/")
     assert client.get("/admin/login/").status_code == 200
 
 
@@ -194,104 +202,109 @@ def test_knows_no_session_without_its_code(owner, client):
 
 def test_adds_a_device(owner, account, client, clock):
     sign_in(client)
-    assert "Second factor" in client.get("/admin/").content.decode()
-    assert "Add a device" in client.get(PAGE).content.decode()
-    told_by(client, "begin")
+    assert "Two-factor authentication" in client.get("/admin/").content.decode()
+    assert "Set up" in client.get(PAGE).content.decode()
+    get_messages(client, "begin")
 
     device = TOTPDevice.objects.get()
     page = client.get(PAGE)
-    assert spelled(device) in page.content.decode()
+    assert format_secret(device) in page.content.decode()
     assert "<svg" in page.content.decode()
     assert "no-store" in page["Cache-Control"]
-    assert kinds(account) == []
-    assert "is on" in told_by(client, "confirm", code=f" {code_of(device)}")
+    assert list_logged_kinds(account) == []
+    assert "is enabled" in get_messages(
+        client, "confirm", code=f" {generate_code(device)}"
+    )
 
-    assert is_let_in(client)
+    assert is_signed_in(client)
     device.refresh_from_db()
     assert device.confirmed
-    assert kinds(account) == ["staff.second_factor_added"]
+    assert list_logged_kinds(account) == ["staff.second_factor_added"]
     page = client.get(PAGE).content.decode()
-    assert spelled(device) not in page
+    assert format_secret(device) not in page
     assert "<code" not in page
     clock.shift(STEP)
     assert sign_in(Client()).status_code == 200
-    assert sign_in(Client(), code=code_of(device)).status_code == 302
+    assert sign_in(Client(), code=generate_code(device)).status_code == 302
 
 
-def test_ends_the_sessions_that_know_no_code(owner):
-    here, there = signed_in(owner), signed_in(owner)
-    told_by(here, "begin")
-    told_by(here, "confirm", code=code_of(TOTPDevice.objects.get()))
+def test_confirmation_ends_other_sessions(owner):
+    client, other_client = (
+        create_signed_in_client(owner),
+        create_signed_in_client(owner),
+    )
+    get_messages(client, "begin")
+    get_messages(client, "confirm", code=generate_code(TOTPDevice.objects.get()))
 
-    assert (is_let_in(here), is_let_in(there)) == (True, False)
+    assert (is_signed_in(client), is_signed_in(other_client)) == (True, False)
 
 
-def test_adds_no_device_that_shows_a_wrong_code(owner, account, clock):
-    client = signed_in(owner)
-    told_by(client, "begin")
+def test_does_not_confirm_a_device_by_a_wrong_code(owner, account, clock):
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
     device = TOTPDevice.objects.get()
 
-    for code in (wrong_for(device), "", "one"):
-        assert "not right" in told_by(client, "confirm", code=code)
+    for code in (generate_wrong_code(device), "", "one"):
+        assert "Wrong code" in get_messages(client, "confirm", code=code)
         clock.shift(10)
 
     device.refresh_from_db()
     assert not device.confirmed
-    assert kinds(account) == []
+    assert list_logged_kinds(account) == []
     assert sign_in(Client()).status_code == 302
 
 
-def test_confirms_nothing_that_was_not_begun(owner):
-    client = signed_in(owner)
+def test_does_not_confirm_without_setup(owner):
+    client = create_signed_in_client(owner)
 
-    assert "not right" in told_by(client, "confirm", code="123456")
+    assert "Wrong code" in get_messages(client, "confirm", code="123456")
     assert not TOTPDevice.objects.exists()
 
 
-def test_begins_anew_with_another_secret(owner):
-    client = signed_in(owner)
-    told_by(client, "begin")
+def test_restarted_setup_has_another_secret(owner):
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
     first = TOTPDevice.objects.get()
-    told_by(client, "begin")
+    get_messages(client, "begin")
 
     assert TOTPDevice.objects.get().key != first.key
 
 
-def test_exchanges_no_device_behind_its_back(device, client):
-    sign_in(client, code=code_of(device))
+def test_setup_does_not_replace_a_confirmed_device(device, client):
+    sign_in(client, code=generate_code(device))
 
-    told_by(client, "begin")
+    get_messages(client, "begin")
 
     assert TOTPDevice.objects.get().key == device.key
 
 
 @pytest.mark.parametrize("by", ["password", "code"])
 def test_removes_a_device(device, account, client, clock, by):
-    sign_in(client, code=code_of(device))
+    sign_in(client, code=generate_code(device))
     clock.shift(STEP)
-    proof = PASSWORD if by == "password" else code_of(device)
+    proof = PASSWORD if by == "password" else generate_code(device)
 
-    assert "is off" in told_by(client, "remove", proof=proof)
+    assert "is disabled" in get_messages(client, "remove", proof=proof)
 
     assert not TOTPDevice.objects.exists()
-    assert kinds(account) == ["staff.second_factor_removed"]
-    assert is_let_in(client)
+    assert list_logged_kinds(account) == ["staff.second_factor_removed"]
+    assert is_signed_in(client)
     assert sign_in(Client()).status_code == 302
 
 
-def test_removes_no_device_without_a_proof(device, account, client):
-    code = code_of(device)
+def test_removal_requires_a_password_or_an_unused_code(device, account, client):
+    code = generate_code(device)
     sign_in(client, code=code)
 
     for proof in ("", "another-password", code):
-        assert "neither" in told_by(client, "remove", proof=proof)
+        assert WRONG_PROOF in get_messages(client, "remove", proof=proof)
 
     assert TOTPDevice.objects.get() == device
-    assert kinds(account) == []
+    assert list_logged_kinds(account) == []
 
 
-def test_lets_nobody_guess_the_proof(device, client):
-    sign_in(client, code=code_of(device))
+def test_limits_attempts_to_remove(device, client):
+    sign_in(client, code=generate_code(device))
     guess = {"path": f"{PAGE}remove/", "data": {"proof": "guess"}}
     for _ in range(5):
         client.post(**guess)
@@ -300,17 +313,17 @@ def test_lets_nobody_guess_the_proof(device, client):
     assert TOTPDevice.objects.exists()
 
 
-def test_reaches_no_device_of_somebody_else(device, owner, account, stranger):
-    """Not shown, not confirmed, not removed: neither in another account nor in one."""
+def test_cannot_access_devices_of_other_users(device, owner, account, foreign_owner):
+    """Devices of other users, in the same and in another account."""
     pending = TOTPDevice.objects.create(user=owner, name="Code", confirmed=False)
-    colleague = invite(account, "zoe@harbor.example.org")
+    colleague = make_staff_user(account, "zoe@harbor.example.org")
 
-    for client in map(signed_in, (stranger, colleague)):
+    for client in map(create_signed_in_client, (foreign_owner, colleague)):
         page = client.get(PAGE).content.decode()
-        for it in (device, pending):
-            assert spelled(it) not in page
-            told_by(client, "confirm", code=code_of(it))
-            assert "neither" not in told_by(client, "remove", proof=PASSWORD)
+        for foreign in (device, pending):
+            assert format_secret(foreign) not in page
+            get_messages(client, "confirm", code=generate_code(foreign))
+            assert WRONG_PROOF not in get_messages(client, "remove", proof=PASSWORD)
 
     assert set(TOTPDevice.objects.values_list("pk", "confirmed")) == {
         (device.pk, True),
@@ -319,86 +332,88 @@ def test_reaches_no_device_of_somebody_else(device, owner, account, stranger):
 
 
 @pytest.mark.parametrize("step", ["", "begin/", "confirm/", "remove/"])
-def test_is_for_who_is_signed_in(db, client, step):
-    answer = client.get(f"{PAGE}{step}")
+def test_requires_a_sign_in(db, client, step):
+    response = client.get(f"{PAGE}{step}")
 
-    assert answer.status_code == 302
-    assert answer["Location"].startswith("/admin/login/")
+    assert response.status_code == 302
+    assert response["Location"].startswith("/admin/login/")
 
 
 @pytest.mark.parametrize("step", ["begin/", "confirm/", "remove/"])
-def test_changes_nothing_by_a_link(owner, step):
-    assert signed_in(owner).get(f"{PAGE}{step}").status_code == 405
+def test_changes_require_post(owner, step):
+    assert create_signed_in_client(owner).get(f"{PAGE}{step}").status_code == 405
 
 
-def test_is_for_operators_too(db, clock):
+def test_is_available_to_operators(db, clock):
     operator = User.objects.create_superuser("ops@example.org", PASSWORD)
-    client = signed_in(operator)
-    told_by(client, "begin")
+    client = create_signed_in_client(operator)
+    get_messages(client, "begin")
     device = TOTPDevice.objects.get()
-    told_by(client, "confirm", code=code_of(device))
+    get_messages(client, "confirm", code=generate_code(device))
     clock.shift(STEP)
 
     email = operator.email
     assert sign_in(Client(), email=email).status_code == 200
-    assert sign_in(Client(), email=email, code=code_of(device)).status_code == 302
-    assert "is off" in told_by(client, "remove", proof=PASSWORD)
+    assert sign_in(Client(), email=email, code=generate_code(device)).status_code == 302
+    assert "is disabled" in get_messages(client, "remove", proof=PASSWORD)
 
 
 # A lost device
 
 
-def test_is_gone_with_a_new_password(device, account):
-    made = new_password(account, email=EMAIL, at=NOW)
+def test_password_reset_removes_the_device(device, account):
+    password = reset_password(account, email=EMAIL, at=NOW)
 
-    assert sign_in(Client(), password=made).status_code == 302
-    assert kinds(account) == ["staff.second_factor_removed"]
+    assert sign_in(Client(), password=password).status_code == 302
+    assert list_logged_kinds(account) == ["staff.second_factor_removed"]
 
 
-def test_is_gone_when_an_owner_gives_a_new_password(device, owner, account, stranger):
-    theirs = TOTPDevice.objects.create(user=stranger, name="Code")
-    client = signed_in(invite(account, "zoe@harbor.example.org"))
-    form = {"action": "renew_password", "_selected_action": [owner.pk]}
+def test_password_reset_by_an_owner_removes_the_device(
+    device, owner, account, foreign_owner
+):
+    foreign = TOTPDevice.objects.create(user=foreign_owner, name="Code")
+    client = create_signed_in_client(make_staff_user(account, "zoe@harbor.example.org"))
+    form = {"action": "reset_password", "_selected_action": [owner.pk]}
 
-    answer = client.post(
+    response = client.post(
         reverse("admin:accounts_user_changelist"), form | {"confirmed": "yes"}
     )
 
-    assert sign_in(Client(), password=answer.context["secret"]).status_code == 302
-    assert list(TOTPDevice.objects.all()) == [theirs]
+    assert sign_in(Client(), password=response.context["secret"]).status_code == 302
+    assert list(TOTPDevice.objects.all()) == [foreign]
 
 
-def test_says_nothing_of_one_that_there_was_not(owner, account):
-    new_password(account, email=EMAIL, at=NOW)
+def test_password_reset_without_a_device_logs_no_removal(owner, account):
+    reset_password(account, email=EMAIL, at=NOW)
 
-    assert kinds(account) == []
+    assert list_logged_kinds(account) == []
 
 
 # Its secret
 
 
-def test_has_no_list_of_devices():
+def test_devices_have_no_page():
     assert TOTPDevice not in admin.site._registry
 
 
-def test_tells_no_secret(owner, account, caplog, capfd):
-    client = signed_in(owner)
-    told_by(client, "begin")
+def test_shows_no_secret_elsewhere(owner, account, caplog, capfd):
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
     device = TOTPDevice.objects.get()
-    told_by(client, "confirm", code=code_of(device))
+    get_messages(client, "confirm", code=generate_code(device))
 
-    asked = {"accounts_user_changelist": {}, "search": {"s": EMAIL, "extended": "1"}}
-    seen = [
-        client.get(reverse(f"admin:{name}"), told).content.decode()
-        for name, told in asked.items()
+    pages = {"accounts_user_changelist": {}, "search": {"s": EMAIL, "extended": "1"}}
+    texts = [
+        client.get(reverse(f"admin:{name}"), query).content.decode()
+        for name, query in pages.items()
     ]
     export = client.get(reverse("admin:accounts_user_export"))
-    seen += [b"".join(export.streaming_content).decode(), caplog.text]
-    seen += [str(list(account.events.values())), *capfd.readouterr()]
-    for text in seen:
+    texts += [b"".join(export.streaming_content).decode(), caplog.text]
+    texts += [str(list(account.audit_log.values())), *capfd.readouterr()]
+    for text in texts:
         assert device.key not in text
-        assert spelled(device) not in text
-        assert spelled(device).replace(" ", "") not in text
+        assert format_secret(device) not in text
+        assert format_secret(device).replace(" ", "") not in text
 
 
 # Off
@@ -411,31 +426,33 @@ from django.apps import apps
 from django.conf import settings
 import affiliate_site.urls
 paths = [str(path.pattern) for path in admin.site.get_urls()]
-assert "login/" in paths and not any("second" in it for it in paths), paths
+assert "login/" in paths and not any("second" in path for path in paths), paths
 assert list(admin.site.login_form.base_fields) == ["username", "password"]
-assert not [it for it in sys.modules if it.startswith("django_otp")]
+assert not [name for name in sys.modules if name.startswith("django_otp")]
 assert "affiliate_site.backoffice.second_factor" not in sys.modules
-assert not any("otp" in it.label for it in apps.get_app_configs())
+assert not any("otp" in app.label for app in apps.get_app_configs())
 assert "ACCOUNT" not in settings.UNFOLD
 """
 
 
-@pytest.mark.parametrize("told", [{}, {"STAFF_OTP": "off"}])
-def test_leaves_no_trace_where_it_is_off(told):
-    rest = {
+@pytest.mark.parametrize("variables", [{}, {"STAFF_OTP": "off"}])
+def test_is_not_loaded_with_staff_otp_off(variables):
+    other_variables = {
         name: value
         for name, value in os.environ.items()
         if name not in ("STAFF_OTP", "DJANGO_SETTINGS_MODULE")
     }
 
-    done = subprocess.run(  # noqa: S603 - our own lines
+    process = subprocess.run(  # noqa: S603 - our own lines
         [sys.executable, "-c", OFF],
         cwd=ROOT,
-        env=rest | told | {"DJANGO_SETTINGS_MODULE": "affiliate_site.settings"},
+        env=other_variables
+        | variables
+        | {"DJANGO_SETTINGS_MODULE": "affiliate_site.settings"},
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
 
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr

@@ -1,13 +1,13 @@
-"""reliability.md, section 9: owners manage who signs in, and nobody else does."""
+"""Staff users: only owners manage them (docs/reliability.md, section 9)."""
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models.keys import Role
+from accounts.models.api_keys import Role
 from accounts.models.users import User
-from accounts.services.staff import invite_staff
-from tests.affiliate_site.backoffice.people import PASSWORD
+from accounts.services.staff import create_staff_user
+from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 
 LIST = "admin:accounts_user_changelist"
@@ -17,19 +17,21 @@ ACTIONS = {
     "make_owner",
     "make_manager",
     "make_viewer",
-    "renew_password",
-    "deactivate_chosen",
-    "activate_chosen",
+    "reset_password",
+    "deactivate_selected",
+    "activate_selected",
 }
 
 
-def invite(account, email=EMAIL, role=Role.MANAGER):
-    return invite_staff(account, email=email, role=role, password=PASSWORD, at=NOW)[0]
+def make_staff_user(account, email=EMAIL, role=Role.MANAGER):
+    return create_staff_user(
+        account, email=email, role=role, password=PASSWORD, at=NOW
+    )[0]
 
 
 @pytest.fixture
 def zoe(account):
-    return invite(account)
+    return make_staff_user(account)
 
 
 @pytest.fixture
@@ -37,58 +39,61 @@ def operator(db):
     return User.objects.create_superuser(email="ops@example.org", password=PASSWORD)
 
 
-def ask(client, action, *users, **told):
-    """The answer to an action on these sign-ins."""
-    form = {"action": action, "_selected_action": [it.pk for it in users]} | told
+def post_action(client, action, *users, **extra_fields):
+    """The response to an action on these users."""
+    form = {
+        "action": action,
+        "_selected_action": [user.pk for user in users],
+    } | extra_fields
     return client.post(reverse(LIST), form, follow=True)
 
 
-def confirm(client, action, *users):
-    """It was confirmed; the messages that came of it, and what was shown once."""
-    answer = ask(client, action, *users, confirmed="yes")
-    assert answer.status_code == 200
-    told = [str(message) for message in answer.context["messages"]]
-    return told, answer.context.get("secret")
+def confirm_action(client, action, *users):
+    """Confirm an action; the messages and the secret of the response."""
+    response = post_action(client, action, *users, confirmed="yes")
+    assert response.status_code == 200
+    messages = [str(message) for message in response.context["messages"]]
+    return messages, response.context.get("secret")
 
 
-def signed_in(user):
+def create_signed_in_client(user):
     client = Client()
     client.force_login(user)
     return client
 
 
-def is_let_in(client):
+def is_signed_in(client):
     return client.get(reverse("admin:index")).status_code == 200
 
 
-def signs_in(email, password):
+def can_sign_in(email, password):
     form = {"username": email, "password": password}
     return Client().post(reverse("admin:login"), form).status_code == 302
 
 
-def test_invites_somebody_and_shows_the_password_once(staff, account):
-    client = staff()
+def test_creates_a_user_and_shows_the_password_once(staff_client, account):
+    client = staff_client()
     form = {"email": "Zoe@Harbor.example.org", "role": "manager"}
 
-    answer = client.post(reverse(ADD), form)
+    response = client.post(reverse(ADD), form)
 
     user = account.staff.get(email=EMAIL)
-    made = answer.context["secret"]
-    assert "no-store" in answer["Cache-Control"]
+    password = response.context["secret"]
+    assert "no-store" in response["Cache-Control"]
     assert (user.role, user.is_superuser) == ("manager", False)
-    assert signs_in(EMAIL, made)
+    assert can_sign_in(EMAIL, password)
     page = client.get(reverse(LIST)).content.decode()
     assert EMAIL in page
-    assert made not in page
+    assert password not in page
 
 
-def test_offers_the_role_that_may_least(staff):
-    form = staff().get(reverse(ADD)).context["adminform"].form
+def test_preselects_the_role_with_the_fewest_permissions(staff_client):
+    form = staff_client().get(reverse(ADD)).context["adminform"].form
 
     assert form.get_initial_for_field(form.fields["role"], "role") == "viewer"
 
 
-def test_takes_no_account_and_no_right_from_the_form(staff, account, other_account):
+def test_ignores_account_and_rights_in_the_form(staff_client, account, other_account):
     form = {
         "email": EMAIL,
         "role": "viewer",
@@ -97,7 +102,7 @@ def test_takes_no_account_and_no_right_from_the_form(staff, account, other_accou
         "password": "chosen-by-somebody",
     }
 
-    staff().post(reverse(ADD), form)
+    staff_client().post(reverse(ADD), form)
 
     user = User.objects.get(email=EMAIL)
     assert (user.account, user.is_superuser) == (account, False)
@@ -105,165 +110,171 @@ def test_takes_no_account_and_no_right_from_the_form(staff, account, other_accou
 
 
 @pytest.mark.parametrize("email", ["owner@harbor.example.org", "nobody", ""])
-def test_says_why_somebody_is_not_invited(staff, account, email):
-    answer = staff().post(reverse(ADD), {"email": email, "role": "viewer"}, follow=True)
+def test_rejects_invalid_users(staff_client, account, email):
+    response = staff_client().post(
+        reverse(ADD), {"email": email, "role": "viewer"}, follow=True
+    )
 
-    assert answer.status_code == 200
+    assert response.status_code == 200
     assert account.staff.count() == 1
 
 
-def test_tells_of_a_sign_in_in_other_letters(staff, account, zoe):
+def test_rejects_an_email_that_differs_only_in_case(staff_client, account, zoe):
     form = {"email": EMAIL.upper(), "role": "viewer"}
 
-    answer = staff().post(reverse(ADD), form, follow=True)
+    response = staff_client().post(reverse(ADD), form, follow=True)
 
-    told = [str(message) for message in answer.context["messages"]]
-    assert told == [f"There is a sign-in '{EMAIL}' already"]
+    messages = [str(message) for message in response.context["messages"]]
+    assert messages == [f"A user with e-mail '{EMAIL}' already exists"]
 
 
 @pytest.mark.parametrize("role", Role.values)
-def test_changes_roles(staff, account, zoe, role):
-    told, _ = confirm(staff(), f"make_{role}", zoe)
+def test_changes_roles(staff_client, account, zoe, role):
+    messages, _ = confirm_action(staff_client(), f"make_{role}", zoe)
 
     zoe.refresh_from_db()
     assert zoe.role == role
-    left = f"Left out: {EMAIL}: it is so already"
-    assert told == ([left] if role == "manager" else [f"Make {role}: 1 done."])
+    skipped = f"Skipped: {EMAIL}: already {role}"
+    assert messages == ([skipped] if role == "manager" else [f"Make {role}: 1 done."])
 
 
-def test_changes_nothing_before_it_is_confirmed(staff, account, zoe):
-    client = staff()
+def test_changes_nothing_before_the_confirmation(staff_client, account, zoe):
+    client = staff_client()
     before = list(account.staff.order_by("pk").values())
 
     for action in ACTIONS:
-        answer = ask(client, action, zoe)
-        assert answer.status_code == 200
-        assert answer.context.get("secret") is None
+        response = post_action(client, action, zoe)
+        assert response.status_code == 200
+        assert response.context.get("secret") is None
 
     assert list(account.staff.order_by("pk").values()) == before
 
 
-def test_gives_a_new_password_and_shows_it_once(staff, zoe):
-    client, theirs = staff(), signed_in(zoe)
+def test_resets_a_password_and_shows_it_once(staff_client, zoe):
+    client, foreign = staff_client(), create_signed_in_client(zoe)
 
-    told, made = confirm(client, "renew_password", zoe)
+    messages, password = confirm_action(client, "reset_password", zoe)
 
-    assert told == ["Give a new password: 1 done."]
-    assert signs_in(EMAIL, made)
-    assert not signs_in(EMAIL, PASSWORD)
-    assert not is_let_in(theirs)
-    assert made not in client.get(reverse(LIST)).content.decode()
-
-
-@pytest.mark.parametrize("action", ["renew_password", "activate_chosen"])
-def test_shows_one_password_at_a_time(staff, account, zoe, action):
-    other = invite(account, email="odette@harbor.example.org")
-
-    told, made = confirm(staff(), action, zoe, other)
-
-    assert told == ["Choose one row: what comes of it is shown once."]
-    assert made is None
-    assert signs_in(EMAIL, PASSWORD)
+    assert messages == ["Reset password: 1 done."]
+    assert can_sign_in(EMAIL, password)
+    assert not can_sign_in(EMAIL, PASSWORD)
+    assert not is_signed_in(foreign)
+    assert password not in client.get(reverse(LIST)).content.decode()
 
 
-def test_ends_at_once_what_somebody_is_signed_in_to(staff, zoe):
-    client, theirs = staff(), signed_in(zoe)
-    assert is_let_in(theirs)
+@pytest.mark.parametrize("action", ["reset_password", "activate_selected"])
+def test_shows_one_password_at_a_time(staff_client, account, zoe, action):
+    other = make_staff_user(account, email="odette@harbor.example.org")
 
-    confirm(client, "deactivate_chosen", zoe)
+    messages, password = confirm_action(staff_client(), action, zoe, other)
 
-    assert not is_let_in(theirs)
-    assert not signs_in(EMAIL, PASSWORD)
-
-
-def test_lets_nobody_back_in_by_an_old_browser(staff, zoe):
-    """The cookie lives for eight hours, whatever happens to its owner meanwhile."""
-    client, theirs = staff(), signed_in(zoe)
-    confirm(client, "deactivate_chosen", zoe)
-
-    told, made = confirm(client, "activate_chosen", zoe)
-
-    assert told == ["Activate again: 1 done."]
-    assert not is_let_in(theirs)
-    assert signs_in(EMAIL, made)
-    assert not signs_in(EMAIL, PASSWORD)
+    assert messages == ["Select exactly one row: the secret is shown only once."]
+    assert password is None
+    assert can_sign_in(EMAIL, PASSWORD)
 
 
-def test_gives_no_password_to_who_is_not_active(staff, zoe):
-    client = staff()
-    confirm(client, "deactivate_chosen", zoe)
+def test_deactivation_ends_sessions(staff_client, zoe):
+    client, foreign = staff_client(), create_signed_in_client(zoe)
+    assert is_signed_in(foreign)
 
-    told, made = confirm(client, "renew_password", zoe)
+    confirm_action(client, "deactivate_selected", zoe)
 
-    assert told == [f"Left out: {EMAIL}: it is not active: activate it instead"]
-    assert made is None
+    assert not is_signed_in(foreign)
+    assert not can_sign_in(EMAIL, PASSWORD)
+
+
+def test_reactivation_does_not_restore_sessions(staff_client, zoe):
+    """A session cookie is valid for eight hours; reactivation must not revive it."""
+    client, foreign = staff_client(), create_signed_in_client(zoe)
+    confirm_action(client, "deactivate_selected", zoe)
+
+    messages, password = confirm_action(client, "activate_selected", zoe)
+
+    assert messages == ["Reactivate: 1 done."]
+    assert not is_signed_in(foreign)
+    assert can_sign_in(EMAIL, password)
+    assert not can_sign_in(EMAIL, PASSWORD)
+
+
+def test_resets_no_password_of_an_inactive_user(staff_client, zoe):
+    client = staff_client()
+    confirm_action(client, "deactivate_selected", zoe)
+
+    messages, password = confirm_action(client, "reset_password", zoe)
+
+    assert messages == [f"Skipped: {EMAIL}: inactive: activate it instead"]
+    assert password is None
 
 
 @pytest.mark.parametrize("action", sorted(ACTIONS))
-def test_leaves_ones_own_sign_in_alone(staff, account, action):
-    client = staff()
+def test_skips_the_own_user(staff_client, account, action):
+    client = staff_client()
     myself = account.staff.get()
 
-    told, made = confirm(client, action, myself)
+    messages, password = confirm_action(client, action, myself)
 
-    assert told == [f"Left out: {myself}: it is your own: ask another owner"]
-    assert (made, is_let_in(client)) == (None, True)
+    assert messages == [
+        f"Skipped: {myself}: you cannot change your own sign-in; ask another owner"
+    ]
+    assert (password, is_signed_in(client)) == (None, True)
 
 
 @pytest.mark.parametrize("action", sorted(ACTIONS))
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
-def test_is_done_by_owners_alone(staff, account, zoe, role, action):
-    client = staff(role=role)
+def test_actions_require_the_owner_role(staff_client, account, zoe, role, action):
+    client = staff_client(role=role)
     before = list(account.staff.order_by("pk").values())
 
-    for told in ({}, {"confirmed": "yes"}):
-        assert ask(client, action, zoe, **told).status_code == 403
+    for extra_fields in ({}, {"confirmed": "yes"}):
+        assert post_action(client, action, zoe, **extra_fields).status_code == 403
 
     assert list(account.staff.order_by("pk").values()) == before
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
-def test_lets_owners_alone_invite(staff, account, role):
-    client = staff(role=role)
+def test_creation_requires_the_owner_role(staff_client, account, role):
+    client = staff_client(role=role)
 
-    for answer in (
+    for response in (
         client.get(reverse(ADD)),
         client.post(reverse(ADD), {"email": EMAIL, "role": "owner"}),
     ):
-        assert answer.status_code == 403
+        assert response.status_code == 403
     assert account.staff.count() == 1
 
 
 @pytest.mark.parametrize("action", sorted(ACTIONS))
-def test_touches_neither_strangers_nor_operators(
-    staff, other_account, operator, action
+def test_changes_neither_other_accounts_nor_operators(
+    staff_client, other_account, operator, action
 ):
-    client = staff()
-    theirs = invite(other_account, email="may@example.net")
-    both = User.objects.filter(pk__in=[theirs.pk, operator.pk]).order_by("pk")
-    before = list(both.values())
+    client = staff_client()
+    foreign = make_staff_user(other_account, email="may@example.net")
+    users = User.objects.filter(pk__in=[foreign.pk, operator.pk]).order_by("pk")
+    before = list(users.values())
 
-    for user in (theirs, operator):
-        _, made = confirm(client, action, user)
-        assert made is None
+    for user in (foreign, operator):
+        _, password = confirm_action(client, action, user)
+        assert password is None
 
-    assert list(both.values()) == before
+    assert list(users.values()) == before
     page = client.get(reverse(LIST)).content.decode()
-    assert theirs.email not in page
+    assert foreign.email not in page
     assert operator.email not in page
 
 
-def test_lets_operators_manage_staff_and_not_each_other(operator, zoe, account):
-    client = signed_in(operator)
+def test_operators_manage_staff_but_not_operators(operator, zoe, account):
+    client = create_signed_in_client(operator)
     other = User.objects.create_superuser(email="more@example.org", password=PASSWORD)
-    owner = invite(account, email="owner@harbor.example.org", role=Role.OWNER)
+    owner = make_staff_user(account, email="owner@harbor.example.org", role=Role.OWNER)
 
-    told, _ = confirm(client, "deactivate_chosen", zoe, other, owner)
+    messages, _ = confirm_action(client, "deactivate_selected", zoe, other, owner)
 
-    last = f"'{owner}' is the last owner who can sign in: make somebody else one first"
-    assert told == [
+    last_owner = (
+        f"'{owner}' is the last active owner; give another user the owner role first"
+    )
+    assert messages == [
         "Deactivate staff: 1 done.",
-        f"Left out: {other}: operators are managed by command",
-        f"Left out: {owner}: {last}",
+        f"Skipped: {other}: operators are managed with manage.py",
+        f"Failed: {owner}: {last_owner}",
     ]
     assert client.get(reverse(ADD)).status_code == 403

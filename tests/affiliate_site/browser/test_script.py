@@ -1,4 +1,4 @@
-"""Contract 5.1: the browser script at its one address."""
+"""The browser script `/tap.js` (docs/api-contract.md, section 5.1)."""
 
 import gzip
 from pathlib import Path
@@ -9,47 +9,50 @@ from django.test import Client
 
 FOLDER = Path(__file__).resolve().parents[3] / "affiliate_site/browser"
 SOURCE = (FOLDER / "tap.js").read_text()
-SMALL = (FOLDER / "tap.min.js").read_text()
+MINIFIED = (FOLDER / "tap.min.js").read_text()
 
 
-def test_is_the_small_form_of_what_people_read():
-    assert rjsmin.jsmin(SOURCE) == SMALL.strip()
+def test_minified_script_matches_source():
+    assert rjsmin.jsmin(SOURCE) == MINIFIED.strip()
 
 
-def test_is_small():
-    assert len(gzip.compress(SMALL.encode(), mtime=0)) < 6 * 1024
+def test_minified_script_is_small():
+    assert len(gzip.compress(MINIFIED.encode(), mtime=0)) < 6 * 1024
 
 
-def test_is_served_with_its_tag_and_a_short_lifetime():
-    answer = Client().get("/tap.js")
+def test_served_with_etag_and_short_cache_lifetime():
+    response = Client().get("/tap.js")
 
-    assert answer.status_code == 200
-    assert answer.content.decode() == SMALL
-    assert answer["Content-Type"] == "text/javascript; charset=utf-8"
-    assert answer["Cache-Control"] == "public, max-age=300"
-    assert answer["ETag"].startswith('"')
-    assert "Set-Cookie" not in answer
-
-
-def test_is_not_sent_again_to_whoever_has_it():
-    tag = Client().get("/tap.js")["ETag"]
-
-    answer = Client().get("/tap.js", headers={"If-None-Match": tag})
-
-    assert (answer.status_code, answer.content) == (304, b"")
-    assert (answer["ETag"], answer["Cache-Control"]) == (tag, "public, max-age=300")
-    assert "Content-Length" not in answer
+    assert response.status_code == 200
+    assert response.content.decode() == MINIFIED
+    assert response["Content-Type"] == "text/javascript; charset=utf-8"
+    assert response["Cache-Control"] == "public, max-age=300"
+    assert response["ETag"].startswith('"')
+    assert "Set-Cookie" not in response
 
 
-def test_answers_head_without_a_body():
-    answer = Client().head("/tap.js")
+def test_not_modified_for_matching_etag():
+    etag = Client().get("/tap.js")["ETag"]
 
-    assert (answer.status_code, answer.content) == (200, b"")
+    response = Client().get("/tap.js", headers={"If-None-Match": etag})
+
+    assert (response.status_code, response.content) == (304, b"")
+    assert (response["ETag"], response["Cache-Control"]) == (
+        etag,
+        "public, max-age=300",
+    )
+    assert "Content-Length" not in response
+
+
+def test_head_has_no_body():
+    response = Client().head("/tap.js")
+
+    assert (response.status_code, response.content) == (200, b"")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_takes_no_other_method(method):
-    answer = Client().generic(method, "/tap.js")
+def test_rejects_other_methods(method):
+    response = Client().generic(method, "/tap.js")
 
-    assert answer.status_code == 405
-    assert answer["Allow"] == "GET, HEAD"
+    assert response.status_code == 405
+    assert response["Allow"] == "GET, HEAD"

@@ -1,4 +1,4 @@
-"""Contract 5.5: what the browser script calls; answers alike for known and unknown."""
+"""Tracking endpoints of the browser script (docs/api-contract.md, section 5.5)."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -8,32 +8,32 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from accounts.services.accounts import lock
+from accounts.services.accounts import lock_account
 from affiliate_site.browser import views
-from payouts.services.explaining import explain
-from tests.proof import money_agrees
-from tests.shop import Shop
-from tracking.services.affiliates import Application
-from tracking.services.enrolments import decide_on
-from tracking.services.looking import LookAgain
-from tracking.services.programs import archive
-from tracking.services.prospects import Invitation, invite
+from payouts.services.explanation import explain_conversion
+from tests.ledger_checks import assert_amounts_consistent
+from tests.program_scenario import ProgramScenario
+from tracking.services.affiliates import PersonData
+from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.enrollments import set_approval
+from tracking.services.programs import archive_program
+from tracking.services.prospects import ProspectData, create_prospect
 
 VID = re.compile(r"[0-9a-f]{32}")
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 
-class Page:
+class BrowserPage:
     """A browser on a page of the shop."""
 
-    def __init__(self, shop) -> None:
-        self.shop = shop
+    def __init__(self, scenario) -> None:
+        self.scenario = scenario
         self.client = Client()
         self.headers = {"User-Agent": AGENT, "Origin": "https://shop.example.net"}
 
-    def tell(self, call, **told):
-        body = {"account": self.shop.account.slug} | told
+    def call(self, call, **data):
+        body = {"account": self.scenario.account.slug} | data
         return self.client.post(
             f"/track/{call}/",
             body,
@@ -42,80 +42,83 @@ class Page:
             REMOTE_ADDR="203.0.113.7",
         )
 
-    def visit(self, **told):
-        """The new tracking id of a visit; by Mina's link unless told otherwise."""
-        told = told or {"referral_code": self.shop.mina.code}
-        answer = self.tell("click", **told)
-        assert answer.status_code == 200
-        assert list(answer.json()) == ["vid"]
-        assert VID.fullmatch(answer.json()["vid"])
-        return answer.json()["vid"]
+    def click(self, **data):
+        """Send a click, by default on Mina's link; return the new tracking id."""
+        data = data or {"referral_code": self.scenario.mina.code}
+        response = self.call("click", **data)
+        assert response.status_code == 200
+        assert list(response.json()) == ["vid"]
+        assert VID.fullmatch(response.json()["vid"])
+        return response.json()["vid"]
 
 
 @pytest.fixture
-def shop(account, time_machine):
+def scenario(account, time_machine):
     time_machine.move_to(NOON, tick=False)
-    shop = Shop(account)
-    shop.odette = shop.join("Odette", "Varga")
-    yield shop
-    money_agrees(account)
+    scenario = ProgramScenario(account)
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    yield scenario
+    assert_amounts_consistent(account)
 
 
 @pytest.fixture
-def page(shop):
-    return Page(shop)
+def page(scenario):
+    return BrowserPage(scenario)
 
 
-def stored(account):
+def snapshot_account_data(account):
     return {
         name: getattr(account, name).count()
-        for name in ("clicks", "visitors", "customers", "conversions", "events")
+        for name in ("clicks", "visitors", "customers", "conversions", "audit_log")
     }
 
 
 # Clicks.
 
 
-def test_gives_a_visitor_an_id_and_keeps_the_visit(page, shop):
-    vid = page.visit(
-        referral_code=shop.mina.code,
+def test_records_click_and_returns_tracking_id(page, scenario):
+    vid = page.click(
+        referral_code=scenario.mina.code,
         landing_page="https://shop.example.net/lamps",
         referrer="https://notes.example.org/",
         meta_data={"subid1": "spring"},
     )
 
-    click = shop.account.clicks.get()
-    assert shop.account.visitors.get(tracking_id=vid).click == click
-    assert click.affiliate == shop.mina.affiliate
+    click = scenario.account.clicks.get()
+    assert scenario.account.visitors.get(tracking_id=vid).click == click
+    assert click.affiliate == scenario.mina.affiliate
     assert click.landing_page == "https://shop.example.net/lamps"
     assert click.referrer == "https://notes.example.org/"
     assert click.meta_data == {"subid1": "spring"}
     assert (click.user_agent, click.ip) == (AGENT, "203.0.113.7")
 
 
-def test_takes_an_asset_link_and_lets_a_code_beside_it_count(page, shop):
-    pair = {"asset_id": shop.odette.asset_id, "source_id": shop.odette.source_id}
+def test_referral_code_takes_precedence_over_asset_link(page, scenario):
+    pair = {
+        "asset_id": scenario.odette.asset_id,
+        "source_id": scenario.odette.source_id,
+    }
 
-    page.visit(**pair)
-    page.visit(**pair, referral_code=shop.mina.code)
+    page.click(**pair)
+    page.click(**pair, referral_code=scenario.mina.code)
 
-    clicks = shop.account.clicks.order_by("id").values_list("affiliate__slug")
+    clicks = scenario.account.clicks.order_by("id").values_list("affiliate__slug")
     assert list(clicks) == [("odettevarga",), ("minakessler",)]
 
 
-def test_gives_each_visit_an_id_of_its_own(page, shop):
-    first, again = page.visit(), page.visit()
+def test_each_click_returns_a_new_tracking_id(page, scenario):
+    first, second = page.click(), page.click()
 
-    assert first != again
-    assert shop.account.visitors.count() == 2
+    assert first != second
+    assert scenario.account.visitors.count() == 2
 
 
-def test_shows_the_click_of_a_bot_as_one(page, shop, api):
+def test_shows_user_agent_of_a_bot(page, scenario, api):
     page.headers["User-Agent"] = (
         "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
     )
 
-    page.visit()
+    page.click()
 
     (click,) = api.get("/clicks/").json()
     details = click["details"]
@@ -125,86 +128,86 @@ def test_shows_the_click_of_a_bot_as_one(page, shop, api):
 @pytest.mark.parametrize(
     ("seconds", "clicks"), [(0, 1), (1, 1), (59, 1), (60, 2), (61, 2), (119, 2)]
 )
-@pytest.mark.parametrize("begins", [0, 30, 59])
-def test_folds_what_comes_again_within_a_minute(
-    page, shop, time_machine, begins, seconds, clicks
+@pytest.mark.parametrize("start", [0, 30, 59])
+def test_deduplicates_clicks_within_a_minute(
+    page, scenario, time_machine, start, seconds, clicks
 ):
-    time_machine.move_to(NOON + timedelta(seconds=begins), tick=False)
-    page.visit()
+    time_machine.move_to(NOON + timedelta(seconds=start), tick=False)
+    page.click()
 
-    time_machine.move_to(NOON + timedelta(seconds=begins + seconds), tick=False)
-    page.visit()
+    time_machine.move_to(NOON + timedelta(seconds=start + seconds), tick=False)
+    page.click()
 
-    assert shop.account.clicks.count() == clicks
+    assert scenario.account.clicks.count() == clicks
 
 
-def test_folds_nothing_of_another_link_or_another_browser(page, shop):
-    page.visit()
-    page.visit(referral_code=shop.odette.code)
-    page.visit(asset_id=shop.mina.asset_id, source_id=shop.mina.source_id)
+def test_does_not_deduplicate_other_links_or_browsers(page, scenario):
+    page.click()
+    page.click(referral_code=scenario.odette.code)
+    page.click(asset_id=scenario.mina.asset_id, source_id=scenario.mina.source_id)
     page.headers |= {"User-Agent": "curl/8"}
-    page.visit()
+    page.click()
 
-    assert shop.account.clicks.count() == 4
-
-
-def deleted(shop):
-    shop.mina.affiliate.change(removed_at=NOON)
+    assert scenario.account.clicks.count() == 4
 
 
-def waiting(shop):
-    decide_on(
-        shop.account,
-        program=shop.program,
-        affiliate_id=shop.mina.slug,
+def make_deleted(scenario):
+    scenario.mina.affiliate.update_row(deleted_at=NOON)
+
+
+def make_disapproved(scenario):
+    set_approval(
+        scenario.account,
+        program=scenario.program,
+        affiliate_id=scenario.mina.slug,
         approved=False,
         at=NOON,
     )
 
 
-def archived(shop):
-    archive(shop.account, slug=shop.program.slug, at=NOON)
+def make_archived(scenario):
+    archive_program(scenario.account, slug=scenario.program.slug, at=NOON)
 
 
-def locked(shop):
-    lock(shop.account, at=NOON)
+def make_locked(scenario):
+    lock_account(scenario.account, at=NOON)
 
 
-def nothing(shop):
+def do_nothing(scenario):
     pass
 
 
-ODD_VISITS = {
-    "unknown code": (nothing, {"referral_code": "nobody"}),
-    "no code": (nothing, {"landing_page": "https://shop.example.net/"}),
-    "odd code": (nothing, {"referral_code": ["a"]}),
-    "half a pair": (nothing, {"asset_id": "4-b81d20"}),
-    "odd meta data": (nothing, {"meta_data": {"a": []}}),
-    "unknown account": (nothing, {"account": "nobody"}),
-    "odd account": (nothing, {"account": 5}),
-    "other group": (nothing, {"program_group": "books"}),
-    "deleted": (deleted, {}),
-    "not approved": (waiting, {}),
-    "archived": (archived, {}),
-    "locked": (locked, {}),
+INVALID_CLICKS = {
+    "unknown code": (do_nothing, {"referral_code": "nobody"}),
+    "no code": (do_nothing, {"landing_page": "https://shop.example.net/"}),
+    "invalid code": (do_nothing, {"referral_code": ["a"]}),
+    "asset without source": (do_nothing, {"asset_id": "4-b81d20"}),
+    "invalid meta data": (do_nothing, {"meta_data": {"a": []}}),
+    "unknown account": (do_nothing, {"account": "nobody"}),
+    "invalid account": (do_nothing, {"account": 5}),
+    "other group": (do_nothing, {"program_group": "books"}),
+    "deleted": (make_deleted, {}),
+    "not approved": (make_disapproved, {}),
+    "archived": (make_archived, {}),
+    "locked": (make_locked, {}),
 }
 
 
-@pytest.mark.parametrize("name", ODD_VISITS)
-def test_answers_alike_and_stores_nothing_where_nobody_earns(page, shop, name):
-    given, told = ODD_VISITS[name]
-    if "pair" not in name and "no code" not in name:
-        told = {"referral_code": shop.mina.code} | told
-    given(shop)
-    before = stored(shop.account)
+@pytest.mark.parametrize("name", INVALID_CLICKS)
+def test_invalid_click_gets_tracking_id_and_stores_nothing(page, scenario, name):
+    prepare, data = INVALID_CLICKS[name]
+    if "asset" not in name and "no code" not in name:
+        data = {"referral_code": scenario.mina.code} | data
+    prepare(scenario)
+    before = snapshot_account_data(scenario.account)
 
-    page.visit(**told)
+    page.click(**data)
 
-    assert stored(shop.account) == before
+    assert snapshot_account_data(scenario.account) == before
 
 
 @pytest.mark.parametrize(
-    "told",
+    "data",
     [
         {"referral_code": "nobody"},
         {"referral_code": "q" * 256},
@@ -213,49 +216,51 @@ def test_answers_alike_and_stores_nothing_where_nobody_earns(page, shop, name):
         {},
     ],
 )
-def test_keeps_the_click_of_the_former_id_for_an_unknown_code(page, shop, told):
-    former = page.visit()
+def test_unknown_code_keeps_the_click_of_the_previous_id(page, scenario, data):
+    previous = page.click()
 
-    vid = page.visit(**told, vid=former)
+    vid = page.click(**data, vid=previous)
 
-    click = shop.account.clicks.get()
-    assert vid != former
-    assert shop.account.visitors.get(tracking_id=vid).click == click
+    click = scenario.account.clicks.get()
+    assert vid != previous
+    assert scenario.account.visitors.get(tracking_id=vid).click == click
 
 
-def test_knows_nobody_by_the_id_of_another_account(page, shop, other_account):
-    stranger = Shop(other_account, mark="z-", email="z@notes.example.org")
-    former = Page(stranger).visit()
+def test_ignores_tracking_id_of_another_account(page, scenario, other_account):
+    other_scenario = ProgramScenario(
+        other_account, prefix="z-", email="z@notes.example.org"
+    )
+    previous = BrowserPage(other_scenario).click()
 
-    page.visit(referral_code="nobody", vid=former)
-    page.tell("conversion", vid=former, external_id="order-1", amount=200)
+    page.click(referral_code="nobody", vid=previous)
+    page.call("conversion", vid=previous, external_id="order-1", amount=200)
 
-    assert stored(shop.account) | {"events": 0} == dict.fromkeys(
-        ("clicks", "visitors", "customers", "conversions", "events"), 0
+    assert snapshot_account_data(scenario.account) | {"audit_log": 0} == dict.fromkeys(
+        ("clicks", "visitors", "customers", "conversions", "audit_log"), 0
     )
 
 
-def test_takes_a_visit_by_a_prospect_s_link(page, shop):
-    prospect = invite(
-        shop.account, invitation=Invitation(Application("Pia", "Lang")), at=NOON
+def test_records_click_on_prospect_link(page, scenario):
+    prospect = create_prospect(
+        scenario.account, data=ProspectData(PersonData("Pia", "Lang")), at=NOON
     )
-    code = shop.account.referral_codes.get(prospect=prospect).code
+    code = scenario.account.referral_codes.get(prospect=prospect).code
 
-    vid = page.visit(referral_code=code)
-    page.tell("conversion", vid=vid, external_id="order-1", amount=200)
+    vid = page.click(referral_code=code)
+    page.call("conversion", vid=vid, external_id="order-1", amount=200)
 
-    [sale] = shop.account.conversions.all()
-    assert sale.affiliate.promoted_at is not None
-    assert shop.account.clicks.get().affiliate == sale.affiliate
-
-
-# Sales.
+    [conversion] = scenario.account.conversions.all()
+    assert conversion.affiliate.promoted_at is not None
+    assert scenario.account.clicks.get().affiliate == conversion.affiliate
 
 
-def test_records_a_sale_of_the_visitor_s_click(page, shop):
-    vid = page.visit()
+# Conversions.
 
-    answer = page.tell(
+
+def test_records_conversion_of_the_visitors_click(page, scenario):
+    vid = page.click()
+
+    response = page.call(
         "conversion",
         vid=vid,
         external_id="order-1",
@@ -264,35 +269,35 @@ def test_records_a_sale_of_the_visitor_s_click(page, shop):
         meta_data={"plan": "pro"},
     )
 
-    sale = shop.account.conversions.get()
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert "Content-Type" not in answer.headers
-    assert answer["Access-Control-Allow-Origin"] == "*"
-    assert (sale.external_id, sale.amount) == ("order-1", Decimal(200))
-    assert sale.affiliate == shop.mina.affiliate
-    assert sale.click == shop.account.clicks.get()
-    assert sale.tracking_source == "tracking_id"
-    assert sale.customer.customer_id == "acct-1"
-    assert sale.meta_data == {"plan": "pro"}
-    assert (sale.user_agent, sale.ip) == (AGENT, "203.0.113.7")
-    assert shop.commission_of(sale).amount == 20
+    conversion = scenario.account.conversions.get()
+    assert (response.status_code, response.content) == (204, b"")
+    assert "Content-Type" not in response.headers
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert (conversion.external_id, conversion.amount) == ("order-1", Decimal(200))
+    assert conversion.affiliate == scenario.mina.affiliate
+    assert conversion.click == scenario.account.clicks.get()
+    assert conversion.tracking_source == "tracking_id"
+    assert conversion.customer.customer_id == "acct-1"
+    assert conversion.meta_data == {"plan": "pro"}
+    assert (conversion.user_agent, conversion.ip) == (AGENT, "203.0.113.7")
+    assert scenario.get_commission(conversion).amount == 20
 
 
-def test_records_the_parts_of_a_sale(page, shop):
-    shop.type("accessories", "7.5")
-    parts = [
+def test_records_line_items_of_a_conversion(page, scenario):
+    scenario.create_commission_type("accessories", "7.5")
+    line_items = [
         {"sub_amount": 100},
         {"sub_amount": "10.50", "commission_type": "accessories"},
     ]
 
-    page.tell("conversion", vid=page.visit(), external_id="o", commissions=parts)
+    page.call("conversion", vid=page.click(), external_id="o", commissions=line_items)
 
-    assert shop.account.conversions.get().amount == Decimal("110.50")
-    assert shop.account.commissions.count() == 2
+    assert scenario.account.conversions.get().amount == Decimal("110.50")
+    assert scenario.account.commissions.count() == 2
 
 
 @pytest.mark.parametrize(
-    ("told", "earner"),
+    ("data", "affiliate"),
     [
         pytest.param({"coupons": "ODETTE"}, "odettevarga", id="coupon"),
         pytest.param({"coupons": ["NOBODY", "ODETTE"]}, "odettevarga", id="known"),
@@ -305,238 +310,253 @@ def test_records_the_parts_of_a_sale(page, shop):
         ),
     ],
 )
-def test_lets_the_customer_and_the_coupon_come_before_the_cookie(
-    page, shop, told, earner
+def test_customer_and_coupon_take_precedence_over_cookie(
+    page, scenario, data, affiliate
 ):
-    shop.account.coupons.filter(enrolment=shop.odette.enrolment).update(code="ODETTE")
-    shop.account.coupons.filter(enrolment=shop.mina.enrolment).update(code="MINA")
-    shop.customer("acct-o", coupon="ODETTE")
+    scenario.account.coupons.filter(enrollment=scenario.odette.enrollment).update(
+        code="ODETTE"
+    )
+    scenario.account.coupons.filter(enrollment=scenario.mina.enrollment).update(
+        code="MINA"
+    )
+    scenario.create_customer("acct-o", coupon="ODETTE")
 
-    page.tell("conversion", vid=page.visit(), external_id="o", amount=200, **told)
+    page.call("conversion", vid=page.click(), external_id="o", amount=200, **data)
 
-    assert shop.account.conversions.get().affiliate.slug == earner
+    assert scenario.account.conversions.get().affiliate.slug == affiliate
 
 
-def test_lets_the_last_click_win(page, shop):
-    first = page.visit()
-    vid = page.visit(referral_code=shop.odette.code, vid=first)
+def test_last_click_wins(page, scenario):
+    first = page.click()
+    vid = page.click(referral_code=scenario.odette.code, vid=first)
 
-    page.tell("conversion", vid=vid, external_id="order-1", amount=200)
+    page.call("conversion", vid=vid, external_id="order-1", amount=200)
 
-    assert shop.account.conversions.get().affiliate == shop.odette.affiliate
+    assert scenario.account.conversions.get().affiliate == scenario.odette.affiliate
 
 
 @pytest.mark.parametrize("days", [45, 46])
-def test_asks_how_old_the_click_is(page, shop, time_machine, days):
-    vid = page.visit()
+def test_expired_cookie_records_no_conversion(page, scenario, time_machine, days):
+    vid = page.click()
     time_machine.move_to(NOON + timedelta(days=days), tick=False)
 
-    answer = page.tell("conversion", vid=vid, external_id="order-1", amount=200)
+    response = page.call("conversion", vid=vid, external_id="order-1", amount=200)
 
-    assert answer.status_code == 204
-    assert shop.account.conversions.count() == (days == 45)
+    assert response.status_code == 204
+    assert scenario.account.conversions.count() == (days == 45)
 
 
-@pytest.mark.parametrize(("trusts", "status"), [(False, "pending"), (True, "approved")])
-def test_approves_nothing_that_a_page_tells_unless_it_is_trusted(
-    page, shop, trusts, status
+@pytest.mark.parametrize(
+    ("is_trusted", "status"), [(False, "pending"), (True, "approved")]
+)
+def test_auto_approves_browser_conversions_only_if_trusted(
+    page, scenario, is_trusted, status
 ):
-    shop.program.change(
-        auto_approve_commissions=True, auto_approve_browser_sales=trusts
+    scenario.program.update_row(
+        auto_approve_commissions=True, auto_approve_browser_sales=is_trusted
     )
 
-    page.tell("conversion", vid=page.visit(), external_id="order-1", amount=200)
+    page.call("conversion", vid=page.click(), external_id="order-1", amount=200)
 
-    sale = shop.account.conversions.get()
-    assert shop.commission_of(sale).status == status
-    assert explain(shop.account, conversion_id=sale.pk).differences == []
+    conversion = scenario.account.conversions.get()
+    assert scenario.get_commission(conversion).status == status
+    assert (
+        explain_conversion(scenario.account, conversion_id=conversion.pk).differences
+        == []
+    )
 
 
-ODD_SALES = {
+INVALID_CONVERSIONS = {
     "unknown id": {"vid": "0" * 32},
     "no id": {"vid": None},
-    "odd amount": {"amount": "1e2"},
+    "invalid amount": {"amount": "1e2"},
     "negative": {"amount": -1},
-    "odd currency": {"currency": "ZZZ"},
+    "invalid currency": {"currency": "ZZZ"},
     "unknown type": {"commission_type": "gold"},
-    "odd parts": {"commissions": [{}]},
+    "invalid line items": {"commissions": [{}]},
     "long id": {"external_id": "o" * 256},
-    "odd meta data": {"meta_data": {"a": []}},
+    "invalid meta data": {"meta_data": {"a": []}},
     "unknown account": {"account": "nobody"},
     "no account": {"account": None},
 }
 
 
-@pytest.mark.parametrize("name", ODD_SALES)
-def test_answers_alike_to_a_sale_that_is_odd(page, shop, name):
-    told = {"vid": page.visit(), "external_id": "order-1", "amount": 200}
-    before = stored(shop.account)
+@pytest.mark.parametrize("name", INVALID_CONVERSIONS)
+def test_invalid_conversion_is_204_and_stores_nothing(page, scenario, name):
+    data = {"vid": page.click(), "external_id": "order-1", "amount": 200}
+    before = snapshot_account_data(scenario.account)
 
-    answer = page.tell("conversion", **told | ODD_SALES[name])
+    response = page.call("conversion", **data | INVALID_CONVERSIONS[name])
 
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert stored(shop.account) == before
-
-
-@pytest.mark.parametrize("given", [deleted, waiting, archived, locked])
-def test_answers_alike_to_a_sale_by_which_nobody_may_earn(page, shop, given):
-    vid = page.visit()
-    given(shop)
-    before = stored(shop.account)
-
-    answer = page.tell("conversion", vid=vid, external_id="order-1", amount=200)
-
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert stored(shop.account) == before
+    assert (response.status_code, response.content) == (204, b"")
+    assert snapshot_account_data(scenario.account) == before
 
 
-def test_records_a_sale_once(page, shop):
-    vid = page.visit()
-    told = {"vid": vid, "external_id": "order-1", "amount": 200}
+@pytest.mark.parametrize(
+    "prepare", [make_deleted, make_disapproved, make_archived, make_locked]
+)
+def test_conversion_without_eligible_affiliate_is_204_and_stores_nothing(
+    page, scenario, prepare
+):
+    vid = page.click()
+    prepare(scenario)
+    before = snapshot_account_data(scenario.account)
 
-    answers = [page.tell("conversion", **told) for _ in range(3)]
+    response = page.call("conversion", vid=vid, external_id="order-1", amount=200)
 
-    assert {it.status_code for it in answers} == {204}
-    assert shop.account.conversions.count() == 1
-    assert shop.account.conversion_attempts.count() == 0
-
-
-def test_lets_a_sale_that_failed_wait_without_delaying_other_doors(page, shop):
-    told = {"external_id": "order-1", "amount": 200}
-    page.tell("conversion", vid="0" * 32, **told)
-    assert shop.account.conversion_attempts.get().source == "browser"
-
-    page.tell("conversion", vid=page.visit(), **told)
-
-    assert shop.account.conversions.count() == 0
-    shop.sell("200", external_id="order-1")
+    assert (response.status_code, response.content) == (204, b"")
+    assert snapshot_account_data(scenario.account) == before
 
 
-def test_forgets_a_failure_once_the_sale_is_there(page, shop):
-    page.tell("conversion", vid="0" * 32, external_id="order-1", amount=200)
-    shop.account.conversion_attempts.update(failed_at=NOON - timedelta(hours=1))
+def test_records_a_conversion_once(page, scenario):
+    vid = page.click()
+    data = {"vid": vid, "external_id": "order-1", "amount": 200}
 
-    page.tell("conversion", vid=page.visit(), external_id="order-1", amount=200)
+    responses = [page.call("conversion", **data) for _ in range(3)]
 
-    assert shop.account.conversions.count() == 1
-    assert shop.account.conversion_attempts.count() == 0
+    assert {response.status_code for response in responses} == {204}
+    assert scenario.account.conversions.count() == 1
+    assert scenario.account.conversion_attempts.count() == 0
 
 
-@pytest.mark.parametrize("failure", [OperationalError, LookAgain])
-def test_tells_of_a_fault_of_ours_and_remembers_it(page, shop, monkeypatch, failure):
+def test_failed_attempt_delays_browser_retries_only(page, scenario):
+    data = {"external_id": "order-1", "amount": 200}
+    page.call("conversion", vid="0" * 32, **data)
+    assert scenario.account.conversion_attempts.get().origin == "browser"
+
+    page.call("conversion", vid=page.click(), **data)
+
+    assert scenario.account.conversions.count() == 0
+    scenario.create_conversion("200", external_id="order-1")
+
+
+def test_deletes_failed_attempt_after_success(page, scenario):
+    page.call("conversion", vid="0" * 32, external_id="order-1", amount=200)
+    scenario.account.conversion_attempts.update(failed_at=NOON - timedelta(hours=1))
+
+    page.call("conversion", vid=page.click(), external_id="order-1", amount=200)
+
+    assert scenario.account.conversions.count() == 1
+    assert scenario.account.conversion_attempts.count() == 0
+
+
+@pytest.mark.parametrize("failure", [OperationalError, ConcurrentUpdate])
+def test_unexpected_failure_is_503_and_stored_as_failed_attempt(
+    page, scenario, monkeypatch, failure
+):
     def fail(*args, **kwargs):
         raise failure("database is locked")
 
-    vid = page.visit()
-    monkeypatch.setattr(views, "record_conversion", fail)
+    vid = page.click()
+    monkeypatch.setattr(views, "create_conversion", fail)
     page.client.raise_request_exception = False
 
-    answer = page.tell("conversion", vid=vid, external_id="order-1", amount=200)
+    response = page.call("conversion", vid=vid, external_id="order-1", amount=200)
 
-    assert answer.status_code == 503
-    assert answer.json()["message"] == "Service Unavailable"
-    assert shop.account.conversion_attempts.get().source == "browser"
+    assert response.status_code == 503
+    assert response.json()["message"] == "Service Unavailable"
+    assert scenario.account.conversion_attempts.get().origin == "browser"
 
 
 # Customers.
 
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead"])
-def test_registers_a_customer_of_the_visitor_s_click(page, shop, status):
-    answer = page.tell(
-        "customer", vid=page.visit(), customer_id="acct-1", status=status
+def test_creates_customer_of_the_visitors_click(page, scenario, status):
+    response = page.call(
+        "customer", vid=page.click(), customer_id="acct-1", status=status
     )
 
-    customer = shop.account.customers.get()
-    assert (answer.status_code, answer.content) == (204, b"")
+    customer = scenario.account.customers.get()
+    assert (response.status_code, response.content) == (204, b"")
     assert (customer.customer_id, customer.status) == ("acct-1", status)
-    assert customer.affiliate == shop.mina.affiliate
-    assert customer.click == shop.account.clicks.get()
+    assert customer.affiliate == scenario.mina.affiliate
+    assert customer.click == scenario.account.clicks.get()
 
 
 @pytest.mark.parametrize(
-    "told",
+    "data",
     [
         pytest.param({"vid": "0" * 32}, id="unknown id"),
         pytest.param({"vid": ""}, id="no id"),
-        pytest.param({"status": "paying"}, id="odd status"),
+        pytest.param({"status": "paying"}, id="invalid status"),
         pytest.param({"customer_id": " "}, id="blank"),
         pytest.param({"customer_id": "acct-o"}, id="known"),
         pytest.param({"account": "nobody"}, id="unknown account"),
     ],
 )
-def test_answers_alike_to_a_customer_that_is_odd(page, shop, told):
-    shop.customer("acct-o")
-    vid = page.visit()
-    before = stored(shop.account)
+def test_invalid_customer_is_204_and_stores_nothing(page, scenario, data):
+    scenario.create_customer("acct-o")
+    vid = page.click()
+    before = snapshot_account_data(scenario.account)
 
-    answer = page.tell("customer", **{"vid": vid, "customer_id": "acct-1"} | told)
+    response = page.call("customer", **{"vid": vid, "customer_id": "acct-1"} | data)
 
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert stored(shop.account) == before
-
-
-def test_registers_by_tracking_id_through_the_api(page, shop, api):
-    told = {"customer_id": "acct-1", "tracking_id": page.visit()}
-
-    answer = api.post("/customers/", told)
-
-    assert answer.status_code == 200
-    assert answer.json()["affiliate"]["id"] == "minakessler"
-    assert shop.account.customers.get().click == shop.account.clicks.get()
+    assert (response.status_code, response.content) == (204, b"")
+    assert snapshot_account_data(scenario.account) == before
 
 
-# The door.
+def test_api_creates_customer_by_tracking_id(page, scenario, api):
+    data = {"customer_id": "acct-1", "tracking_id": page.click()}
+
+    response = api.post("/customers/", data)
+
+    assert response.status_code == 200
+    assert response.json()["affiliate"]["id"] == "minakessler"
+    assert scenario.account.customers.get().click == scenario.account.clicks.get()
+
+
+# Rules of all tracking endpoints.
 
 
 @pytest.mark.parametrize("call", ["click", "conversion", "customer"])
-class TestDoor:
-    """The same for all three calls."""
+class TestAllEndpoints:
+    """Rules that hold for all three calls."""
 
-    def ask(self, call, method="POST", data=b"", **told):
-        return Client().generic(method, f"/track/{call}/", data, **told)
+    def send(self, call, method="POST", data=b"", **environ):
+        return Client().generic(method, f"/track/{call}/", data, **environ)
 
     @pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"a": NaN}', b'"x"'])
-    def test_refuses_what_is_no_object(self, db, call, data):
-        answer = self.ask(call, data=data)
+    def test_rejects_body_that_is_not_an_object(self, db, call, data):
+        response = self.send(call, data=data)
 
-        assert answer.status_code == 400
-        assert answer.json() == {
+        assert response.status_code == 400
+        assert response.json() == {
             "errors": [{"message": "Request body was not valid JSON"}]
         }
-        assert answer["Access-Control-Allow-Origin"] == "*"
+        assert response["Access-Control-Allow-Origin"] == "*"
 
-    def test_refuses_a_body_over_a_mebibyte(self, db, call):
-        answer = self.ask(call, data=b" " * (1024 * 1024 + 1))
+    def test_rejects_body_over_one_mebibyte(self, db, call):
+        response = self.send(call, data=b" " * (1024 * 1024 + 1))
 
-        assert answer.status_code == 413
-        assert answer.json()["message"] == "Request Entity Too Large"
+        assert response.status_code == 413
+        assert response.json()["message"] == "Request Entity Too Large"
 
     @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
-    def test_takes_no_other_method(self, db, call, method):
-        answer = self.ask(call, method)
+    def test_rejects_other_methods(self, db, call, method):
+        response = self.send(call, method)
 
-        assert answer.status_code == 405
-        assert answer["Allow"] == "POST, OPTIONS"
+        assert response.status_code == 405
+        assert response["Allow"] == "POST, OPTIONS"
 
-    def test_tells_a_browser_that_it_may_ask(self, db, call):
-        answer = self.ask(call, "OPTIONS")
+    def test_allows_cors_preflight(self, db, call):
+        response = self.send(call, "OPTIONS")
 
-        assert (answer.status_code, answer.content) == (204, b"")
-        assert answer["Allow"] == "POST, OPTIONS"
-        assert answer["Access-Control-Allow-Origin"] == "*"
-        assert "Content-Type" in answer["Access-Control-Allow-Headers"]
-        assert answer["Access-Control-Max-Age"] == "600"
+        assert (response.status_code, response.content) == (204, b"")
+        assert response["Allow"] == "POST, OPTIONS"
+        assert response["Access-Control-Allow-Origin"] == "*"
+        assert "Content-Type" in response["Access-Control-Allow-Headers"]
+        assert response["Access-Control-Max-Age"] == "600"
 
-    def test_takes_120_calls_a_minute_of_an_address(self, db, call, time_machine):
+    def test_allows_120_calls_per_minute_and_ip(self, db, call, time_machine):
         time_machine.move_to(NOON, tick=False)
-        told = {"data": b"{}", "REMOTE_ADDR": "198.51.100.9"}
+        kwargs = {"data": b"{}", "REMOTE_ADDR": "198.51.100.9"}
 
-        answers = [self.ask(call, **told).status_code for _ in range(121)]
-        elsewhere = self.ask(call, **told | {"REMOTE_ADDR": "198.51.100.10"})
+        responses = [self.send(call, **kwargs).status_code for _ in range(121)]
+        other_ip = self.send(call, **kwargs | {"REMOTE_ADDR": "198.51.100.10"})
 
-        assert answers == [200 if call == "click" else 204] * 120 + [429]
-        assert elsewhere.status_code != 429
-        refused = self.ask(call, **told)
-        assert refused.content == b"Too many requests"
-        assert refused["Content-Type"] == "text/plain"
+        assert responses == [200 if call == "click" else 204] * 120 + [429]
+        assert other_ip.status_code != 429
+        rejected = self.send(call, **kwargs)
+        assert rejected.content == b"Too many requests"
+        assert rejected["Content-Type"] == "text/plain"

@@ -1,68 +1,75 @@
-"""Postbacks told both ways, and the shop that they speak of."""
+"""Fixtures for postbacks: requests by GET and POST, and a program."""
 
 from urllib.parse import urlencode
 
 import pytest
 from django.utils import timezone
 
-from tests.conftest import Api
-from tests.proof import money_agrees
-from tests.shop import Shop
+from tests.conftest import ApiClient
+from tests.ledger_checks import assert_amounts_consistent
+from tests.program_scenario import ProgramScenario
 
 
-def pairs(said, name=""):
-    """An object as the parameters of a query, with brackets."""
-    if isinstance(said, dict):
-        for key, value in said.items():
-            yield from pairs(value, f"{name}[{key}]" if name else key)
-    elif isinstance(said, list):
-        for number, value in enumerate(said):
-            yield from pairs(value, f"{name}[{number}]")
+def flatten_to_query(data, name=""):
+    """Yield the query parameters of an object, with brackets."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from flatten_to_query(value, f"{name}[{key}]" if name else key)
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from flatten_to_query(value, f"{name}[{index}]")
     else:
-        yield name, str(said).lower() if isinstance(said, bool) else said
+        yield name, str(data).lower() if isinstance(data, bool) else data
 
 
 @pytest.fixture(params=["GET", "POST"])
-def tell(request, api):
-    """Send a postback by GET, and by POST: `tell("con/c/", {…})`."""
+def send_postback(request, api):
+    """Send a postback by GET and by POST: `send_postback("con/c/", {…})`."""
 
-    def send(path, said, *, by: Api = api, **headers):
+    def send(path, data, *, by: ApiClient = api, **headers):
         if request.param == "POST":
-            return by.post(f"/pb/{path}", said, **headers)
-        return by.get(f"/pb/{path}?{urlencode(list(pairs(said)))}", **headers)
+            return by.post(f"/pb/{path}", data, **headers)
+        return by.get(
+            f"/pb/{path}?{urlencode(list(flatten_to_query(data)))}", **headers
+        )
 
     return send
 
 
 @pytest.fixture
-def shop(account):
-    """Mina sells by her coupon, and others by whatever points at them alone."""
-    shop = Shop(account)
-    shop.type("accessories", "7.5")
-    shop.odette = shop.join("Odette", "Varga")
-    shop.pavel = shop.join("Pavel", "Horn")
-    shop.jana = shop.join("Jana", "Lind")
-    yield shop
-    money_agrees(account)
+def scenario(account):
+    """A program with four affiliates and two commission types."""
+    scenario = ProgramScenario(account)
+    scenario.create_commission_type("accessories", "7.5")
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.pavel = scenario.create_enrolled_affiliate("Pavel", "Horn")
+    scenario.jana = scenario.create_enrolled_affiliate("Jana", "Lind")
+    yield scenario
+    assert_amounts_consistent(account)
 
 
 @pytest.fixture
-def pay_through_service(account):
-    """From now on approving needs cover, and is final."""
+def use_payouts(account):
+    """Enable payouts: approval requires funds and is final."""
     account.uses_payouts = True
     account.save()
     return account
 
 
 @pytest.fixture
-def clues(shop):
-    """Each kind of clue, of somebody else."""
-    click = shop.click(shop.pavel, at=timezone.now(), meta_data={"subid1": "his"})
+def tracking_parameters(scenario):
+    """Tracking parameters by kind, each of another affiliate."""
+    click = scenario.create_click(
+        scenario.pavel, at=timezone.now(), meta_data={"subid1": "his"}
+    )
     return {
-        "coupon": {"coupon": shop.mina.coupon},
-        "code": {"referral_code": shop.odette.code},
+        "coupon": {"coupon": scenario.mina.coupon},
+        "code": {"referral_code": scenario.odette.code},
         "click": {"click_id": str(click.public_id)},
-        "pair": {"asset_id": shop.jana.asset_id, "source_id": shop.jana.source_id},
+        "pair": {
+            "asset_id": scenario.jana.asset_id,
+            "source_id": scenario.jana.source_id,
+        },
         "visitor": {"tracking_id": "0" * 32},
         "blank coupon": {"coupon": " "},
         "blank code": {"referral_code": " "},

@@ -1,4 +1,4 @@
-"""Contract 4: sales told by postback, recorded and followed up."""
+"""Conversions by postback: `con/c/` and `con/u/` (docs/api-contract.md, section 4)."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -7,71 +7,74 @@ from urllib.parse import urlencode
 import pytest
 from django.utils import timezone
 
-from accounts.engines import database_now
-from accounts.services.accounts import lock
-from payouts.services.commissions import approve, disapprove
-from payouts.services.funding import top_up
-from payouts.services.ledger import balances_of
-from payouts.services.payments import Order, pay
-from payouts.services.revising import change_commission, remove_conversion
-from tests.affiliate_site.postbacks.answers import refusal, said
-from tests.proof import everything
-from tests.shop import SOLD, Shop, remove
-from tracking.services.affiliates import Application
-from tracking.services.placement import put_below
-from tracking.services.programs import archive
-from tracking.services.prospects import Invitation, invite
+from accounts.db_compat import get_database_time
+from accounts.services.accounts import lock_account
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.conversion_updates import delete_conversion, update_commission
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payments import PaymentOrder, create_payments
+from tests.affiliate_site.postbacks.responses import get_error_message, get_json
+from tests.ledger_checks import snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tracking.services.affiliates import PersonData
+from tracking.services.hierarchy import set_parent
+from tracking.services.programs import archive_program
+from tracking.services.prospects import ProspectData, create_prospect
 
 MISSING = "Missing mandatory parameter(s)"
 EARLIER = timedelta(days=1)
 
 
-def flaws(response):
-    """Path, message and template of each entry of a refusal of fields."""
+def list_field_errors(response):
+    """Return path, message and template of each field error."""
     assert response.status_code == 400, response.content
     errors = response.json()["errors"]
     for error in errors:
         assert list(error) == ["message", "message_raw", "property_path"]
-    return [(it["property_path"], it["message"], it["message_raw"]) for it in errors]
+    return [
+        (error["property_path"], error["message"], error["message_raw"])
+        for error in errors
+    ]
 
 
-def flaw(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return (path, message, raw or message)
 
 
-def conflict(response):
-    """The code of a refusal by a state."""
+def get_conflict_code(response):
+    """Return the code of a conflict."""
     assert response.status_code == 409, response.content
     [error] = response.json()["errors"]
     assert set(error) == {"message", "code"}
     return error["code"]
 
 
-def lines(account, **which):
-    """The commissions of the only sale: part, amount, status."""
-    rows = account.commissions.present().filter(**which).order_by("id")
-    return [(it.sub_amount, it.amount, it.status) for it in rows]
+def list_commission_values(account):
+    """Return sub-amount, amount and status of all commissions."""
+    rows = account.commissions.not_deleted().order_by("id")
+    return list(rows.values_list("sub_amount", "amount", "status"))
 
 
-def stored(account):
-    """All that is stored, but when the key was used and what has failed before."""
+def snapshot_account_data(account):
+    """Return all rows, except key usage and failed attempts."""
     return {
         name: rows
-        for name, rows in everything(account).items()
+        for name, rows in snapshot_account(account).items()
         if name not in ("ApiKey", "ConversionAttempt")
     }
 
 
-# con/c: the answer.
+# con/c: the response.
 
 
-def test_records_a_sale_with_everything(tell, api, shop):
-    click = shop.click(
+def test_creates_conversion_with_all_fields(send_postback, api, scenario):
+    click = scenario.create_click(
         at=timezone.now(),
         referrer="https://notes.example.org/lamps",
         meta_data={"subid1": "newsletter-12"},
     )
-    told = {
+    payload = {
         "external_id": "order-1",
         "click_id": str(click.public_id),
         "customer_id": "acct-1",
@@ -86,29 +89,29 @@ def test_records_a_sale_with_everything(tell, api, shop):
         "override_max_cookie_time": True,
     }
 
-    sale = said(tell("con/c/", told))
+    conversion = get_json(send_postback("con/c/", payload))
 
-    first, second = (it["id"] for it in sale["commissions"])
-    same = {
+    first, second = (commission["id"] for commission in conversion["commissions"])
+    common = {
         "approved": False,
-        "affiliate": shop.mina.ref,
+        "affiliate": scenario.mina.reference,
         "kind": "regular",
         "currency": "EUR",
-        "created_at": sale["created_at"],
+        "created_at": conversion["created_at"],
         "payout": None,
         "final": None,
     }
-    assert sale == {
-        "id": sale["id"],
+    assert conversion == {
+        "id": conversion["id"],
         "external_id": "order-1",
         "amount": 249.91,
         "click": {
-            "created_at": sale["click"]["created_at"],
+            "created_at": conversion["click"]["created_at"],
             "referrer": "https://notes.example.org/lamps",
             "landing_page": None,
         },
         "commissions": [
-            same
+            common
             | {
                 "id": first,
                 "conversion_sub_amount": 200.01,
@@ -117,7 +120,7 @@ def test_records_a_sale_with_everything(tell, api, shop):
                 "comment": "two lamps",
                 "commission_name": "Standard",
             },
-            same
+            common
             | {
                 "id": second,
                 "conversion_sub_amount": 49.9,
@@ -127,34 +130,34 @@ def test_records_a_sale_with_everything(tell, api, shop):
                 "commission_name": "Accessories",
             },
         ],
-        "program": shop.ref,
-        "affiliate": shop.mina.ref,
+        "program": scenario.reference,
+        "affiliate": scenario.mina.reference,
         "customer": {
-            "id": sale["customer"]["id"],
+            "id": conversion["customer"]["id"],
             "customer_id": "acct-1",
             "status": "paying",
         },
         "meta_data": {"plan": "pro"},
-        "created_at": sale["created_at"],
+        "created_at": conversion["created_at"],
         "warnings": None,
         "affiliate_meta_data": {"subid1": "newsletter-12"},
         "tracking_source": "click",
     }
-    assert said(api.get(f"/conversions/{sale['id']}/")) == sale
-    stored = shop.account.conversions.get()
+    assert get_json(api.get(f"/conversions/{conversion['id']}/")) == conversion
+    stored = scenario.account.conversions.get()
     assert (stored.ip, stored.user_agent) == ("192.0.2.7", "Harbor/1")
 
 
-def test_keeps_an_id_as_it_was_sent(tell, shop):
-    told = {"external_id": " 1.50 ", "coupon": f" {shop.mina.coupon}\t"}
+def test_keeps_external_id_unchanged(send_postback, scenario):
+    payload = {"external_id": " 1.50 ", "coupon": f" {scenario.mina.coupon}\t"}
 
-    assert said(tell("con/c/", told))["external_id"] == " 1.50 "
+    assert get_json(send_postback("con/c/", payload))["external_id"] == " 1.50 "
 
 
 @pytest.mark.parametrize(
-    ("named", "kept"),
+    ("types", "expected"),
     [
-        pytest.param({"commission_type": "accessories"}, "accessories", id="the type"),
+        pytest.param({"commission_type": "accessories"}, "accessories", id="type"),
         pytest.param({"commission_types": "accessories"}, "accessories", id="alias"),
         pytest.param(
             {"commission_types": " accessories , standard"}, "accessories", id="first"
@@ -162,61 +165,69 @@ def test_keeps_an_id_as_it_was_sent(tell, shop):
         pytest.param(
             {"commission_type": "accessories", "commission_types": "standard"},
             "accessories",
-            id="the proper name",
+            id="type and alias",
         ),
         pytest.param({"commission_types": "default,x"}, "standard", id="default"),
     ],
 )
-def test_takes_the_first_of_a_list_of_types(tell, shop, named, kept):
-    told = {"external_id": "order-1", "coupon": shop.mina.coupon, "amount": 100}
+def test_uses_first_of_several_commission_types(
+    send_postback, scenario, types, expected
+):
+    payload = {"external_id": "order-1", "coupon": scenario.mina.coupon, "amount": 100}
 
-    [commission] = said(tell("con/c/", told | named))["commissions"]
+    [commission] = get_json(send_postback("con/c/", payload | types))["commissions"]
 
-    assert commission["commission_type"] == kept
-
-
-def test_knows_short_names_of_clues_by_get_alone(api, shop):
-    clues = {"external_id": "order-1", "ref": shop.odette.code}
-
-    by_post = api.post("/pb/con/c/", clues)
-    shop.account.conversion_attempts.all().delete()
-    by_get = api.get(f"/pb/con/c/?{urlencode(clues)}")
-
-    assert refusal(by_post) == MISSING
-    assert said(by_get)["affiliate"] == shop.odette.ref
+    assert commission["commission_type"] == expected
 
 
-def test_reads_nothing_of_the_query_of_a_post(api, shop):
-    click = shop.click(at=SOLD - timedelta(days=300))
+def test_accepts_short_parameter_names_by_get_only(api, scenario):
+    payload = {"external_id": "order-1", "ref": scenario.odette.code}
+
+    by_post = api.post("/pb/con/c/", payload)
+    scenario.account.conversion_attempts.all().delete()
+    by_get = api.get(f"/pb/con/c/?{urlencode(payload)}")
+
+    assert get_error_message(by_post) == MISSING
+    assert get_json(by_get)["affiliate"] == scenario.odette.reference
+
+
+def test_post_ignores_query(api, scenario):
+    click = scenario.create_click(at=CONVERSION_CREATED_AT - timedelta(days=300))
     body = {"external_id": "order-1", "click_id": str(click.public_id)}
 
     response = api.post("/pb/con/c/?override_max_cookie_time=true&coupon=%00", body)
 
-    assert refusal(response) == "Cookie expired"
+    assert get_error_message(response) == "Cookie expired"
 
 
 @pytest.mark.parametrize(
     "body", ["no JSON", "[]", b"\xff", " " * (1024 * 1024 + 1)], ids=range(4)
 )
-def test_reads_nothing_of_the_body_of_a_get(api, shop, body):
-    told = {"external_id": "order-1", "coupon": shop.mina.coupon}
+def test_get_ignores_body(api, scenario, body):
+    payload = {"external_id": "order-1", "coupon": scenario.mina.coupon}
 
-    response = api.ask("GET", f"/pb/con/c/?{urlencode(told)}", body)
+    response = api.request("GET", f"/pb/con/c/?{urlencode(payload)}", body)
 
-    assert said(response)["external_id"] == "order-1"
+    assert get_json(response)["external_id"] == "order-1"
 
 
-# con/c: who earned. Four people, each behind one clue.
+# con/c: attribution. Each tracking parameter belongs to another affiliate.
 
 CUSTOMER, COUPON, CODE = "customer", "coupon", "code"
 CLICK, PAIR, VISITOR = "click", "pair", "visitor"
-WHO = {COUPON: "mina", CODE: "odette", CLICK: "pavel", PAIR: "jana", CUSTOMER: "jana"}
+AFFILIATES = {
+    COUPON: "mina",
+    CODE: "odette",
+    CLICK: "pavel",
+    PAIR: "jana",
+    CUSTOMER: "jana",
+}
 NO_CODE = "Parameter 'referral_code' takes precedence for tracking, but no value was"
 NO_CLICK = "Parameter 'click_id' takes precedence for tracking, but no value was passed"
 NO_CODE += " passed"
 
 ORDER = [
-    # clues that are sent, decided by REST, by a postback
+    # parameters sent, winner by REST, winner by postback
     ([CODE, CLICK], CODE, CLICK),
     ([CODE, CLICK, PAIR], CODE, CLICK),
     ([CODE, CLICK, PAIR, VISITOR], CODE, CLICK),
@@ -234,379 +245,499 @@ ORDER = [
 
 
 @pytest.mark.parametrize(
-    ("sent", "rest", "postback"), ORDER, ids=["+".join(it[0]) for it in ORDER]
+    ("sent", "rest", "postback"), ORDER, ids=["+".join(case[0]) for case in ORDER]
 )
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "payload"),
     [
         ("/conversions/", {"external_id": "order-1"}),
         ("/customers/", {"customer_id": "acct-1"}),
     ],
     ids=["sale", "customer"],
 )
-def test_asks_clues_in_an_order_of_its_own(
-    api, tell, shop, clues, address, told, sent, rest, postback
+def test_uses_its_own_attribution_order(
+    api,
+    send_postback,
+    scenario,
+    tracking_parameters,
+    address,
+    payload,
+    sent,
+    rest,
+    postback,
 ):
     for name in sent:
-        told = told | clues[name]
-    path = "con/c/" if "external_id" in told else "cus/c/"
+        payload = payload | tracking_parameters[name]
+    path = "con/c/" if "external_id" in payload else "cus/c/"
 
-    by_postback = tell(path, told)
-    removed(shop.account, by_postback, api, address)
-    by_rest = api.post(address, told)
+    by_postback = send_postback(path, payload)
+    delete_created(scenario.account, by_postback, api, address)
+    by_rest = api.post(address, payload)
 
-    for response, decided in ((by_postback, postback), (by_rest, rest)):
-        if decided in WHO:
-            assert said(response)["affiliate"] == getattr(shop, WHO[decided]).ref
+    for response, expected in ((by_postback, postback), (by_rest, rest)):
+        if expected in AFFILIATES:
+            assert (
+                get_json(response)["affiliate"]
+                == getattr(scenario, AFFILIATES[expected]).reference
+            )
         else:
-            assert refusal(response) == decided
+            assert get_error_message(response) == expected
 
 
-def removed(account, response, api, address):
-    """Forget what was made, so that it can be made again."""
+def delete_created(account, response, api, address):
+    """Delete the created object, so that it can be created again."""
     if response.status_code == 200:
         assert api.delete(f"{address}{response.json()['id']}/").status_code == 204
 
 
-def test_lets_a_known_customer_decide_over_every_clue(tell, shop, clues):
-    shop.customer("acct-1", member=shop.jana)
-    told = {"external_id": "order-1", "customer_id": "acct-1"}
+def test_known_customer_takes_precedence(send_postback, scenario, tracking_parameters):
+    scenario.create_customer("acct-1", affiliate=scenario.jana)
+    payload = {"external_id": "order-1", "customer_id": "acct-1"}
 
-    sale = said(tell("con/c/", told | clues["code"] | clues["blank coupon"]))
+    conversion = get_json(
+        send_postback(
+            "con/c/",
+            payload | tracking_parameters["code"] | tracking_parameters["blank coupon"],
+        )
+    )
 
-    assert sale["affiliate"] == shop.jana.ref
-    assert (sale["tracking_source"], sale["click"]) == ("customer", None)
+    assert conversion["affiliate"] == scenario.jana.reference
+    assert (conversion["tracking_source"], conversion["click"]) == ("customer", None)
 
 
-def test_shows_the_click_beside_a_coupon(tell, shop, clues):
-    told = {"external_id": "order-1"} | clues["coupon"] | clues["click"]
+def test_shows_click_attributed_by_coupon(send_postback, scenario, tracking_parameters):
+    payload = (
+        {"external_id": "order-1"}
+        | tracking_parameters["coupon"]
+        | tracking_parameters["click"]
+    )
 
-    sale = said(tell("con/c/", told))
+    conversion = get_json(send_postback("con/c/", payload))
 
-    assert sale["tracking_source"] == "coupon"
-    assert sale["click"] is not None
-    assert sale["affiliate_meta_data"] is None  # of somebody else's click
+    assert conversion["tracking_source"] == "coupon"
+    assert conversion["click"] is not None
+    assert (
+        conversion["affiliate_meta_data"] is None
+    )  # the click belongs to another affiliate
 
 
 @pytest.mark.parametrize("path", ["con/c/", "cus/c/"])
-def test_promotes_a_prospect(tell, shop, account, path):
-    prospect = invite(
+def test_promotes_prospect(send_postback, scenario, account, path):
+    prospect = create_prospect(
         account,
-        invitation=Invitation(Application("Nora", "Falk", email="n@example.org")),
-        at=SOLD,
+        data=ProspectData(PersonData("Nora", "Falk", email="n@example.org")),
+        at=CONVERSION_CREATED_AT,
     )
     code = account.referral_codes.get(prospect=prospect).code
-    told = {"external_id": "order-1", "customer_id": "acct-1", "referral_code": code}
+    payload = {"external_id": "order-1", "customer_id": "acct-1", "referral_code": code}
 
-    made = said(tell(path, told))
+    created = get_json(send_postback(path, payload))
 
-    assert made["affiliate"]["id"] == "norafalk"
-    assert prospect.again().promoted_at is not None
-
-
-# con/c: the messages of the spec.
+    assert created["affiliate"]["id"] == "norafalk"
+    assert prospect.reload().promoted_at is not None
 
 
-def blank(name):
+# con/c: the messages of the API 1.6 specification.
+
+
+def get_blank_message(name):
     return f"Parameter '{name}' takes precedence for tracking, but no value was passed"
 
 
-def mina(shop):
-    return {"coupon": shop.mina.coupon}
+def use_coupon(scenario):
+    return {"coupon": scenario.mina.coupon}
 
 
-def old_click(shop):
-    return {"click_id": str(shop.click(at=SOLD - timedelta(days=300)).public_id)}
+def use_old_click(scenario):
+    return {
+        "click_id": str(
+            scenario.create_click(
+                at=CONVERSION_CREATED_AT - timedelta(days=300)
+            ).public_id
+        )
+    }
 
 
-def sold(shop):
-    shop.sell("10", external_id="order-1", at=SOLD - EARLIER)
+def create_duplicate(scenario):
+    scenario.create_conversion(
+        "10", external_id="order-1", at=CONVERSION_CREATED_AT - EARLIER
+    )
 
 
-def hasty(shop):
-    shop.account.conversion_attempts.create(
-        source="postback",
+def create_failed_attempt(scenario):
+    scenario.account.conversion_attempts.create(
+        origin="postback",
         external_id="order-1",
-        failed_at=database_now() - timedelta(seconds=9),
+        failed_at=get_database_time() - timedelta(seconds=9),
         message="",
     )
 
 
-def deleted(shop):
-    remove(shop.mina.affiliate)
+def make_deleted(scenario):
+    mark_removed(scenario.mina.affiliate)
 
 
-def waiting(shop):
-    shop.mina.enrolment.change(approved=None)
+def make_pending(scenario):
+    scenario.mina.enrollment.update_row(approved=None)
 
 
-def archived(shop):
-    archive(shop.account, slug=shop.program.slug, at=SOLD)
+def make_archived(scenario):
+    archive_program(
+        scenario.account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT
+    )
 
 
-def locked(shop):
-    lock(shop.account, at=SOLD)
+def make_locked(scenario):
+    lock_account(scenario.account, at=CONVERSION_CREATED_AT)
 
 
 DUPLICATE = (
     "Duplicate conversion. There is already a conversion for External id 'order-1'"
 )
-HASTY = "To many concurrent attempts to create conversion with id 'order-1'"
-STRANGER = (
+TOO_EARLY = "To many concurrent attempts to create conversion with id 'order-1'"
+NOT_ENROLLED = (
     "Missing tracking parameter value and no customer found for customer id: acct-9"
 )
 LOCKED = "Advertiser account locked"
 NOT_APPROVED = "Affiliate is not approved for this program"
-NOBODY = {"asset_id": "999999-000000", "source_id": "999999-000000"}
-NO_CLICK_ID = {"click_id": "5b0f6f1e-98c4-4c0e-9f0a-3c1f0d2b7a61"}
+UNKNOWN_PAIR = {"asset_id": "999999-000000", "source_id": "999999-000000"}
+UNKNOWN_CLICK = {"click_id": "5b0f6f1e-98c4-4c0e-9f0a-3c1f0d2b7a61"}
 
 MESSAGES = {
-    "no external id": ({"external_id": None}, mina, MISSING),
-    "blank external id": ({"external_id": " "}, mina, MISSING),
-    "no clue": ({}, None, MISSING),
-    "half a pair": ({"asset_id": "4-b81d20"}, None, MISSING),
+    "no external id": ({"external_id": None}, use_coupon, MISSING),
+    "blank external id": ({"external_id": " "}, use_coupon, MISSING),
+    "no tracking parameter": ({}, None, MISSING),
+    "asset without source": ({"asset_id": "4-b81d20"}, None, MISSING),
     "blank customer alone": ({"customer_id": " "}, None, MISSING),
-    "blank coupon": ({"coupon": " "}, None, blank("coupon")),
-    "empty coupon": ({"coupon": ""}, None, blank("coupon")),
+    "blank coupon": ({"coupon": " "}, None, get_blank_message("coupon")),
+    "empty coupon": ({"coupon": ""}, None, get_blank_message("coupon")),
     "empty before a code": ({"click_id": "", "referral_code": "a"}, None, NO_CLICK),
-    "part without amount": ({"commissions": [{"comment": "lamp"}]}, mina, MISSING),
-    "blank click": ({"click_id": "\t"}, None, blank("click_id")),
-    "blank half": (
+    "line item without amount": (
+        {"commissions": [{"comment": "lamp"}]},
+        use_coupon,
+        MISSING,
+    ),
+    "blank click": ({"click_id": "\t"}, None, get_blank_message("click_id")),
+    "blank source": (
         {"asset_id": "4-b81d20", "source_id": " "},
         None,
-        blank("source_id"),
+        get_blank_message("source_id"),
     ),
     "unknown coupon": ({"coupon": "NOBODY"}, None, "Unknown coupon code"),
     "unknown code": ({"referral_code": "nobody"}, None, "Unknown referral code"),
-    "unknown click": (NO_CLICK_ID, None, "Invalid click id"),
-    "unknown pair": (NOBODY, None, "Invalid asset id or source id"),
+    "unknown click": (UNKNOWN_CLICK, None, "Invalid click id"),
+    "unknown pair": (UNKNOWN_PAIR, None, "Invalid asset id or source id"),
     "unknown visitor": ({"tracking_id": "0" * 32}, None, "Invalid tracking id"),
-    "other group": ({"program_group": "books"}, mina, "Unknown coupon code"),
-    "unknown customer": ({"customer_id": "acct-9"}, None, STRANGER),
-    "expired": ({}, old_click, "Cookie expired"),
-    "deleted": ({}, mina, "Affiliate is deleted", deleted),
-    "waiting": ({}, mina, NOT_APPROVED, waiting),
-    "deleted and waiting": ({}, mina, "Affiliate is deleted", deleted, waiting),
-    "archived": ({}, mina, "Program is archived", archived),
-    "waiting and archived": ({}, mina, NOT_APPROVED, waiting, archived),
-    "archived and expired": ({}, old_click, "Program is archived", archived),
-    "duplicate": ({}, mina, DUPLICATE, sold),
-    "duplicate and odd": ({"amount": "x"}, None, DUPLICATE, sold),
-    "duplicate within ten seconds": ({}, mina, DUPLICATE, sold, hasty),
-    "hasty": ({}, mina, HASTY, hasty),
-    "hasty and odd": ({"amount": "x", "status": "x"}, None, HASTY, hasty),
-    "locked": ({}, mina, LOCKED, locked),
-    "locked before missing": ({"external_id": None}, None, LOCKED, locked),
-    "locked before duplicate": ({}, mina, LOCKED, sold, locked),
+    "other group": ({"program_group": "books"}, use_coupon, "Unknown coupon code"),
+    "unknown customer": ({"customer_id": "acct-9"}, None, NOT_ENROLLED),
+    "expired": ({}, use_old_click, "Cookie expired"),
+    "deleted": ({}, use_coupon, "Affiliate is deleted", make_deleted),
+    "pending": ({}, use_coupon, NOT_APPROVED, make_pending),
+    "deleted and pending": (
+        {},
+        use_coupon,
+        "Affiliate is deleted",
+        make_deleted,
+        make_pending,
+    ),
+    "archived": ({}, use_coupon, "Program is archived", make_archived),
+    "pending and archived": ({}, use_coupon, NOT_APPROVED, make_pending, make_archived),
+    "archived and expired": ({}, use_old_click, "Program is archived", make_archived),
+    "duplicate": ({}, use_coupon, DUPLICATE, create_duplicate),
+    "duplicate and invalid": ({"amount": "x"}, None, DUPLICATE, create_duplicate),
+    "duplicate within ten seconds": (
+        {},
+        use_coupon,
+        DUPLICATE,
+        create_duplicate,
+        create_failed_attempt,
+    ),
+    "early retry": ({}, use_coupon, TOO_EARLY, create_failed_attempt),
+    "early retry and invalid": (
+        {"amount": "x", "status": "x"},
+        None,
+        TOO_EARLY,
+        create_failed_attempt,
+    ),
+    "locked": ({}, use_coupon, LOCKED, make_locked),
+    "locked before missing": ({"external_id": None}, None, LOCKED, make_locked),
+    "locked before duplicate": ({}, use_coupon, LOCKED, create_duplicate, make_locked),
 }
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_refuses_with_the_message_of_the_spec(tell, shop, account, name):
-    told, clue, message, *given = MESSAGES[name]
-    told = {"external_id": "order-1"} | (clue(shop) if clue else {}) | told
-    for it in given:
-        it(shop)
-    before = stored(account)
+def test_rejects_with_the_specified_message(send_postback, scenario, account, name):
+    fields, get_parameters, message, *steps = MESSAGES[name]
+    payload = (
+        {"external_id": "order-1"}
+        | (get_parameters(scenario) if get_parameters else {})
+        | fields
+    )
+    for step in steps:
+        step(scenario)
+    before = snapshot_account_data(account)
 
-    response = tell("con/c/", {key: it for key, it in told.items() if it is not None})
+    response = send_postback(
+        "con/c/", {key: value for key, value in payload.items() if value is not None}
+    )
 
-    assert refusal(response) == message
-    assert stored(account) == before
+    assert get_error_message(response) == message
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize("body", ["", "[]", "null", "external_id=order-1", "{}x"])
-def test_takes_nothing_but_an_object_by_post(api, account, shop, body):
-    lock(account, at=SOLD)
+def test_rejects_body_that_is_not_an_object(api, account, scenario, body):
+    lock_account(account, at=CONVERSION_CREATED_AT)
 
     response = api.post("/pb/con/c/", body)
 
-    assert refusal(response) == "Request body was not valid JSON"
+    assert get_error_message(response) == "Request body was not valid JSON"
 
 
-def test_asks_whether_the_account_is_locked_before_any_field(api, account, shop):
-    lock(account, at=SOLD)
+def test_checks_lock_before_fields(api, account, scenario):
+    lock_account(account, at=CONVERSION_CREATED_AT)
 
     response = api.get("/pb/con/c/?external_id=order-1&coupon=%00")
 
-    assert refusal(response) == LOCKED
+    assert get_error_message(response) == LOCKED
 
 
-def test_does_not_see_clues_of_another_account(tell, shop, other_account):
-    theirs = Shop(other_account, mark="zz-marker-")
-    theirs.customer("acct-1")
-    told = {"external_id": "order-1", "customer_id": "acct-1"}
+def test_ignores_coupons_of_another_account(send_postback, scenario, other_account):
+    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
+    other_scenario.create_customer("acct-1")
+    payload = {"external_id": "order-1", "customer_id": "acct-1"}
 
-    assert refusal(tell("con/c/", told | mina(theirs))) == "Unknown coupon code"
-
-
-TYPE = "This value should be of type {{ type }}."
-ODD_STATUS = "Invalid status '{{ value }}'. Valid are {{ values }}"
-
-
-def odd_status(value):
-    told = f"Invalid status '{value}'. Valid are 'approved', 'disapproved', 'pending'"
-    return flaw("status", told, ODD_STATUS)
+    assert (
+        get_error_message(send_postback("con/c/", payload | use_coupon(other_scenario)))
+        == "Unknown coupon code"
+    )
 
 
-def odd_type(path, name):
-    return flaw(path, f"This value should be of type {name}.", TYPE)
+WRONG_TYPE = "This value should be of type {{ type }}."
+INVALID_STATUS = "Invalid status '{{ value }}'. Valid are {{ values }}"
 
 
-NO_NUMBER = "This value should be a number."
+def build_status_error(value):
+    message = (
+        f"Invalid status '{value}'. Valid are 'approved', 'disapproved', 'pending'"
+    )
+    return build_field_error("status", message, INVALID_STATUS)
+
+
+def build_type_error(path, name):
+    return build_field_error(path, f"This value should be of type {name}.", WRONG_TYPE)
+
+
+NOT_A_NUMBER = "This value should be a number."
 FIELDS = {
-    "amount": ({"amount": "1e2"}, flaw("amount", NO_NUMBER)),
-    "negative": ({"amount": "-1"}, flaw("amount", "This value should be 0 or more.")),
-    "currency": ({"currency": "zzz"}, flaw("currency", "Unknown currency")),
-    "map": ({"meta_data": "pro"}, odd_type("meta_data", "object")),
+    "amount": ({"amount": "1e2"}, build_field_error("amount", NOT_A_NUMBER)),
+    "negative": (
+        {"amount": "-1"},
+        build_field_error("amount", "This value should be 0 or more."),
+    ),
+    "currency": (
+        {"currency": "zzz"},
+        build_field_error("currency", "Unknown currency"),
+    ),
+    "map": ({"meta_data": "pro"}, build_type_error("meta_data", "object")),
     "deep map": (
         {"meta_data": {"plan": {"a": "b"}}},
-        odd_type("meta_data[plan]", "string"),
+        build_type_error("meta_data[plan]", "string"),
     ),
-    "list": ({"commissions": "5"}, odd_type("commissions", "array")),
-    "names for numbers": (
+    "list": ({"commissions": "5"}, build_type_error("commissions", "array")),
+    "list with names": (
         {"commissions": {"a": {"sub_amount": "5"}}},
-        odd_type("commissions", "array"),
+        build_type_error("commissions", "array"),
     ),
-    "clue": ({"coupon": {"a": "b"}}, odd_type("coupon", "string")),
-    "status": ({"status": "paid"}, odd_status("paid")),
-    "status in capitals": ({"status": "Approved"}, odd_status("Approved")),
-    "cookie flag": (
+    "coupon": ({"coupon": {"a": "b"}}, build_type_error("coupon", "string")),
+    "status": ({"status": "paid"}, build_status_error("paid")),
+    "status in capitals": ({"status": "Approved"}, build_status_error("Approved")),
+    "cookie override": (
         {"override_max_cookie_time": "yes"},
-        flaw("override_max_cookie_time", "This value should be true or false."),
+        build_field_error(
+            "override_max_cookie_time", "This value should be true or false."
+        ),
     ),
     "type": (
         {"commission_type": "lamps"},
-        flaw("commission_type", "Unknown commission type"),
+        build_field_error("commission_type", "Unknown commission type"),
     ),
 }
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_refuses_odd_fields(tell, shop, account, name):
-    told, found = FIELDS[name]
+def test_rejects_invalid_fields(send_postback, scenario, account, name):
+    fields, expected = FIELDS[name]
 
-    response = tell("con/c/", {"external_id": "order-1"} | mina(shop) | told)
+    response = send_postback(
+        "con/c/", {"external_id": "order-1"} | use_coupon(scenario) | fields
+    )
 
-    assert flaws(response) == [found]
+    assert list_field_errors(response) == [expected]
     assert not account.conversions.exists()
-    assert account.conversion_attempts.get().source == "postback"
+    assert account.conversion_attempts.get().origin == "postback"
 
 
-def test_names_all_odd_fields_in_the_order_of_the_table(tell, shop):
-    odd = {"status": "x", "meta_data": "x", "currency": "zzz", "amount": "x"}
+def test_lists_all_invalid_fields_in_order(send_postback, scenario):
+    invalid = {"status": "x", "meta_data": "x", "currency": "zzz", "amount": "x"}
 
-    response = tell("con/c/", {"external_id": "order-1"} | odd)
+    response = send_postback("con/c/", {"external_id": "order-1"} | invalid)
 
-    assert [it[0] for it in flaws(response)] == [
+    assert [path for path, *_ in list_field_errors(response)] == [
         *("amount", "currency", "meta_data", "status")
     ]
 
 
 @pytest.mark.parametrize("external_id", ["x" * 256, {"a": "b"}], ids=["long", "map"])
-def test_refuses_an_odd_external_id_and_remembers_nothing(tell, shop, external_id):
-    response = tell("con/c/", {"external_id": external_id, "amount": "x"} | mina(shop))
+def test_invalid_external_id_is_not_stored_as_attempt(
+    send_postback, scenario, external_id
+):
+    response = send_postback(
+        "con/c/", {"external_id": external_id, "amount": "x"} | use_coupon(scenario)
+    )
 
-    assert [it[0] for it in flaws(response)] == ["external_id"]
-    assert not shop.account.conversion_attempts.exists()
+    assert [path for path, *_ in list_field_errors(response)] == ["external_id"]
+    assert not scenario.account.conversion_attempts.exists()
 
 
-@pytest.mark.parametrize("word", ["true", 1, "1"])
-def test_takes_no_word_for_a_flag_by_post(api, shop, word):
-    told = {"external_id": "order-1", "override_max_cookie_time": word} | mina(shop)
+@pytest.mark.parametrize("value", ["true", 1, "1"])
+def test_rejects_text_for_boolean_by_post(api, scenario, value):
+    payload = {
+        "external_id": "order-1",
+        "override_max_cookie_time": value,
+    } | use_coupon(scenario)
 
-    found = flaws(api.post("/pb/con/c/", told))
+    errors = list_field_errors(api.post("/pb/con/c/", payload))
 
-    assert found == [
-        flaw("override_max_cookie_time", "This value should be true or false.")
+    assert errors == [
+        build_field_error(
+            "override_max_cookie_time", "This value should be true or false."
+        )
     ]
 
 
-def test_takes_an_old_click_when_told_to(tell, shop):
-    told = {"external_id": "order-1", "override_max_cookie_time": True}
+def test_accepts_expired_click_with_override(send_postback, scenario):
+    payload = {"external_id": "order-1", "override_max_cookie_time": True}
 
-    assert said(tell("con/c/", told | old_click(shop)))["tracking_source"] == "click"
+    assert (
+        get_json(send_postback("con/c/", payload | use_old_click(scenario)))[
+            "tracking_source"
+        ]
+        == "click"
+    )
 
 
-# con/c: a memory of its own of failed attempts.
+# con/c: failed attempts.
 
 
-def failing(source, seconds, account):
-    """A failure so long ago, told by somebody else or by a postback."""
+def make_failed_attempt(origin, seconds, account):
+    """Store a failed attempt of this origin, `seconds` ago."""
     account.conversion_attempts.create(
-        source=source,
+        origin=origin,
         external_id="order-1",
-        failed_at=database_now() - timedelta(seconds=seconds),
+        failed_at=get_database_time() - timedelta(seconds=seconds),
         message="Unknown coupon code",
     )
 
 
-def memory(account):
-    rows = account.conversion_attempts.order_by("source")
-    return list(rows.values_list("source", "external_id", "message"))
+def list_failed_attempts(account):
+    rows = account.conversion_attempts.order_by("origin")
+    return list(rows.values_list("origin", "external_id", "message"))
 
 
-def test_remembers_a_failed_postback_apart(tell, api, shop, account):
-    wrong = {"external_id": "order-1", "coupon": "NOBODY"}
+def test_failed_attempt_delays_postback_retries_only(
+    send_postback, api, scenario, account
+):
+    invalid = {"external_id": "order-1", "coupon": "NOBODY"}
 
-    assert refusal(tell("con/c/", wrong)) == "Unknown coupon code"
-    assert refusal(tell("con/c/", wrong | mina(shop))) == HASTY
-    assert memory(account) == [("postback", "order-1", "Unknown coupon code")]
-    assert said(api.post("/conversions/", wrong | mina(shop)))["id"]
-
-
-@pytest.mark.parametrize("source", ["api", "browser"])
-def test_is_not_delayed_by_attempts_of_others(tell, shop, account, source):
-    failing(source, 1, account)
-
-    said(tell("con/c/", {"external_id": "order-1"} | mina(shop)))
-
-    assert memory(account) == [(source, "order-1", "Unknown coupon code")]
+    assert get_error_message(send_postback("con/c/", invalid)) == "Unknown coupon code"
+    assert (
+        get_error_message(send_postback("con/c/", invalid | use_coupon(scenario)))
+        == TOO_EARLY
+    )
+    assert list_failed_attempts(account) == [
+        ("postback", "order-1", "Unknown coupon code")
+    ]
+    assert get_json(api.post("/conversions/", invalid | use_coupon(scenario)))["id"]
 
 
-def test_forgets_a_failure_after_ten_seconds(tell, shop, account):
-    failing("postback", 10, account)
+@pytest.mark.parametrize("origin", ["api", "browser"])
+def test_is_not_delayed_by_attempts_from_other_origins(
+    send_postback, scenario, account, origin
+):
+    make_failed_attempt(origin, 1, account)
 
-    said(tell("con/c/", {"external_id": "order-1"} | mina(shop)))
+    get_json(send_postback("con/c/", {"external_id": "order-1"} | use_coupon(scenario)))
 
-    assert memory(account) == []
+    assert list_failed_attempts(account) == [(origin, "order-1", "Unknown coupon code")]
 
 
-def test_leaves_a_hasty_retry_out_of_the_memory(tell, shop, account):
-    failing("postback", 9, account)
+def test_failed_attempt_expires_after_ten_seconds(send_postback, scenario, account):
+    make_failed_attempt("postback", 10, account)
+
+    get_json(send_postback("con/c/", {"external_id": "order-1"} | use_coupon(scenario)))
+
+    assert list_failed_attempts(account) == []
+
+
+def test_early_retry_does_not_extend_the_delay(send_postback, scenario, account):
+    make_failed_attempt("postback", 9, account)
     before = account.conversion_attempts.get().failed_at
 
-    refusal(tell("con/c/", {"external_id": "order-1"} | mina(shop)))
+    get_error_message(
+        send_postback("con/c/", {"external_id": "order-1"} | use_coupon(scenario))
+    )
 
     assert account.conversion_attempts.get().failed_at == before
 
 
-def test_does_not_apply_the_pause_to_a_follow_up(tell, shop, account):
-    shop.sell("200", external_id="order-1")
-    failing("postback", 1, account)
+def test_update_is_not_delayed_by_failed_attempt(send_postback, scenario, account):
+    scenario.create_conversion("200", external_id="order-1")
+    make_failed_attempt("postback", 1, account)
 
-    assert said(tell("con/u/", {"external_id": "order-1", "amount": 100}))
-    assert memory(account) == [("postback", "order-1", "Unknown coupon code")]
+    assert get_json(send_postback("con/u/", {"external_id": "order-1", "amount": 100}))
+    assert list_failed_attempts(account) == [
+        ("postback", "order-1", "Unknown coupon code")
+    ]
 
 
-# con/c: decided at once.
+# con/c: with a status.
 
 
 @pytest.mark.parametrize(
-    ("status", "approved"),
+    ("status", "is_approved"),
     [("approved", True), ("disapproved", False), ("pending", False)],
 )
 @pytest.mark.parametrize("auto", [False, True])
-def test_decides_a_sale_at_once(tell, shop, account, status, approved, auto):
-    shop.program.change(auto_approve_commissions=auto)
-    told = {"external_id": "order-1", "amount": 200, "status": status}
+def test_creates_conversion_with_status(
+    send_postback, scenario, account, status, is_approved, auto
+):
+    scenario.program.update_row(auto_approve_commissions=auto)
+    payload = {"external_id": "order-1", "amount": 200, "status": status}
 
-    sale = said(tell("con/c/", told | mina(shop)))
+    conversion = get_json(send_postback("con/c/", payload | use_coupon(scenario)))
 
-    assert [it["approved"] for it in sale["commissions"]] == [approved]
-    assert lines(account) == [(200, 20, status)]
-    owed = {"minakessler": {"EUR": Decimal(20)}} if approved else {}
-    assert balances_of(account) == owed
+    assert [commission["approved"] for commission in conversion["commissions"]] == [
+        is_approved
+    ]
+    assert list_commission_values(account) == [(200, 20, status)]
+    balances = {"minakessler": {"EUR": Decimal(20)}} if is_approved else {}
+    assert get_payable_balances_by_slug(account) == balances
+
+
+def test_accepts_status_that_the_final_commission_has(
+    send_postback, scenario, use_payouts
+):
+    top_up_payout_balance(
+        use_payouts, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+    scenario.program.update_row(auto_approve_commissions=True)
+    payload = {"external_id": "order-1", "amount": 200, "status": "approved"}
+
+    conversion = get_json(send_postback("con/c/", payload | use_coupon(scenario)))
+
+    assert [commission["final"] for commission in conversion["commissions"]] == [True]
+    assert list_commission_values(use_payouts) == [(200, 20, "approved")]
 
 
 @pytest.mark.parametrize(
@@ -617,219 +748,266 @@ def test_decides_a_sale_at_once(tell, shop, account, status, approved, auto):
         pytest.param(True, "pending", "commission_approved", id="final-to-pending"),
     ],
 )
-def test_stores_nothing_of_a_sale_whose_decision_is_refused(
-    tell, shop, pay_through_service, auto, status, code
+def test_stores_nothing_if_the_status_is_rejected(
+    send_postback, scenario, use_payouts, auto, status, code
 ):
-    account = pay_through_service
+    account = use_payouts
     if auto:
-        top_up(account, amount=Decimal(20), currency="EUR", at=SOLD)
-    shop.program.change(auto_approve_commissions=auto)
-    before = stored(account)
-    told = {"external_id": "order-1", "amount": 200, "status": status}
+        top_up_payout_balance(
+            account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
+        )
+    scenario.program.update_row(auto_approve_commissions=auto)
+    before = snapshot_account_data(account)
+    payload = {"external_id": "order-1", "amount": 200, "status": status}
 
-    response = tell("con/c/", told | {"customer_id": "acct-1"} | mina(shop))
+    response = send_postback(
+        "con/c/", payload | {"customer_id": "acct-1"} | use_coupon(scenario)
+    )
 
-    assert conflict(response) == code
-    assert stored(account) == before
-    [(source, external_id, _)] = memory(account)
+    assert get_conflict_code(response) == code
+    assert snapshot_account_data(account) == before
+    [(source, external_id, _)] = list_failed_attempts(account)
     assert (source, external_id) == ("postback", "order-1")
 
 
-# Recurring sales.
+# Recurring conversions.
 
 
-def test_books_a_renewal_by_its_customer_alone(tell, shop, account):
-    shop.customer("acct-1", member=shop.odette, status="trial")
+def test_records_renewal_by_customer_id(send_postback, scenario, account):
+    scenario.create_customer("acct-1", affiliate=scenario.odette, status="trial")
 
-    for number in ("order-1", "order-2"):
-        told = {"external_id": number, "customer_id": "acct-1", "amount": 50}
-        sale = said(tell("con/c/", told))
+    for external_id in ("order-1", "order-2"):
+        payload = {"external_id": external_id, "customer_id": "acct-1", "amount": 50}
+        conversion = get_json(send_postback("con/c/", payload))
 
-        assert sale["affiliate"] == shop.odette.ref
-        assert sale["customer"]["status"] == "paying"
-    assert lines(account) == [(50, 5, "pending")] * 2
+        assert conversion["affiliate"] == scenario.odette.reference
+        assert conversion["customer"]["status"] == "paying"
+    assert list_commission_values(account) == [(50, 5, "pending")] * 2
 
 
 @pytest.mark.parametrize(
-    "rules",
+    "settings",
     [{"recurring": False}, {"recurring_cap": 1}],
     ids=["once", "capped"],
 )
-def test_disapproves_renewals_past_the_cap(tell, shop, account, rules):
-    shop.program.change(auto_approve_commissions=True, **rules)
-    told = {"customer_id": "acct-1", "amount": 50}
+def test_disapproves_renewals_beyond_the_cap(
+    send_postback, scenario, account, settings
+):
+    scenario.program.update_row(auto_approve_commissions=True, **settings)
+    payload = {"customer_id": "acct-1", "amount": 50}
 
-    said(tell("con/c/", told | {"external_id": "order-1"} | mina(shop)))
-    sale = said(tell("con/c/", told | {"external_id": "order-2"}))
+    get_json(
+        send_postback(
+            "con/c/", payload | {"external_id": "order-1"} | use_coupon(scenario)
+        )
+    )
+    conversion = get_json(send_postback("con/c/", payload | {"external_id": "order-2"}))
 
-    assert sale["customer"]["status"] == "paying"
-    assert [it[2] for it in lines(account)] == ["approved", "disapproved"]
+    assert conversion["customer"]["status"] == "paying"
+    assert [status for *_, status in list_commission_values(account)] == [
+        "approved",
+        "disapproved",
+    ]
 
 
-def test_wakes_a_canceled_customer_by_a_renewal(tell, api, shop):
-    customer = shop.customer("acct-1")
+def test_renewal_restores_canceled_customer(send_postback, api, scenario):
+    customer = scenario.create_customer("acct-1")
     api.delete(f"/customers/{customer.public_id}/status/")
 
-    sale = said(tell("con/c/", {"external_id": "order-1", "customer_id": "acct-1"}))
+    conversion = get_json(
+        send_postback("con/c/", {"external_id": "order-1", "customer_id": "acct-1"})
+    )
 
-    assert sale["customer"]["status"] == "paying"
+    assert conversion["customer"]["status"] == "paying"
 
 
 # con/u.
 
 
 @pytest.fixture
-def order(shop):
-    """200 EUR in two parts: 20 of 100 and 1.5 of 20, a level of 3 % above both."""
-    put_below(
-        shop.account,
-        affiliate_id=shop.mina.slug,
-        parent=shop.odette.slug,
-        at=SOLD - EARLIER,
+def order(scenario):
+    """A conversion of 200 EUR with two line items and a level of 3 %."""
+    set_parent(
+        scenario.account,
+        affiliate_id=scenario.mina.slug,
+        parent_id=scenario.odette.slug,
+        at=CONVERSION_CREATED_AT - EARLIER,
     )
-    shop.level(2, "3")
-    return shop.sell("180", ("20", "accessories"), external_id="order-1")
+    scenario.create_level(2, "3")
+    return scenario.create_conversion(
+        "180", ("20", "accessories"), external_id="order-1"
+    )
 
 
-BORN = [(180, 18), (20, Decimal("1.5")), (180, Decimal("5.4")), (20, Decimal("0.6"))]
+INITIAL = [(180, 18), (20, Decimal("1.5")), (180, Decimal("5.4")), (20, Decimal("0.6"))]
 HALVED = [
     *((90, 9), (10, Decimal("0.75"))),
     *((90, Decimal("2.7")), (10, Decimal("0.3"))),
 ]
 
 
-def money(account):
-    return [line[:2] for line in lines(account)]
+def list_amounts(account):
+    return [values[:2] for values in list_commission_values(account)]
 
 
 @pytest.mark.parametrize(
-    ("told", "amount", "kept"),
+    ("changes", "amount", "expected"),
     [
-        pytest.param({}, 200, BORN, id="nothing"),
+        pytest.param({}, 200, INITIAL, id="nothing"),
         pytest.param({"amount": 100}, 100, HALVED, id="recalculated"),
         pytest.param(
             {"amount": 100, "recalculate_commissions": True},
             100,
             HALVED,
-            id="recalculated when told to",
+            id="recalculation requested",
         ),
         pytest.param(
             {"amount": 100, "recalculate_commissions": False},
             100,
-            BORN,
-            id="the amount alone",
+            INITIAL,
+            id="without recalculation",
         ),
         pytest.param({"amount": "99.995", "currency": " eur "}, 100, HALVED, id="eur"),
-        pytest.param({"amount": 0}, 0, [(0, 0)] * 4, id="nought"),
+        pytest.param({"amount": 0}, 0, [(0, 0)] * 4, id="zero"),
     ],
 )
-def test_lets_commissions_follow_the_amount(tell, api, order, told, amount, kept):
-    response = tell("con/u/", {"external_id": "order-1"} | told)
-
-    assert said(response) == said(api.get(f"/conversions/{order.pk}/"))
-    assert said(response)["amount"] == amount
-    assert money(order.account) == kept
-
-
-def test_rewrites_an_amount_set_by_hand(tell, shop, account):
-    sale = shop.sell("200", external_id="order-1")
-    number = shop.commission_of(sale).pk
-    by_hand = {"amount": Decimal(7)}
-    change_commission(account, commission_id=number, changes=by_hand, at=SOLD)
-
-    said(tell("con/u/", {"external_id": "order-1", "amount": 200}))
-
-    assert money(account) == [(200, 20)]
-
-
-def test_replaces_meta_data_whole(tell, shop):
-    shop.sell("200", external_id="order-1", meta_data={"plan": "basic", "a": "b"})
-
-    sale = said(tell("con/u/", {"external_id": "order-1", "meta_data": {"c": ""}}))
-
-    assert sale["meta_data"] == {"c": ""}
-
-
-@pytest.mark.parametrize("goal", ["approved", "disapproved", "pending"])
-def test_decides_all_commissions_and_skips_those_already_there(
-    tell, order, account, goal
+def test_recalculates_commissions_on_amount_change(
+    send_postback, api, order, changes, amount, expected
 ):
+    response = send_postback("con/u/", {"external_id": "order-1"} | changes)
+
+    assert get_json(response) == get_json(api.get(f"/conversions/{order.pk}/"))
+    assert get_json(response)["amount"] == amount
+    assert list_amounts(order.account) == expected
+
+
+def test_overwrites_overridden_amount(send_postback, scenario, account):
+    conversion = scenario.create_conversion("200", external_id="order-1")
+    commission_id = scenario.get_commission(conversion).pk
+    changes = {"amount": Decimal(7)}
+    update_commission(
+        account, commission_id=commission_id, changes=changes, at=CONVERSION_CREATED_AT
+    )
+
+    get_json(send_postback("con/u/", {"external_id": "order-1", "amount": 200}))
+
+    assert list_amounts(account) == [(200, 20)]
+
+
+def test_replaces_meta_data(send_postback, scenario):
+    scenario.create_conversion(
+        "200", external_id="order-1", meta_data={"plan": "basic", "a": "b"}
+    )
+
+    conversion = get_json(
+        send_postback("con/u/", {"external_id": "order-1", "meta_data": {"c": ""}})
+    )
+
+    assert conversion["meta_data"] == {"c": ""}
+
+
+@pytest.mark.parametrize("status", ["approved", "disapproved", "pending"])
+def test_sets_status_of_all_commissions(send_postback, order, account, status):
     first, second, *_ = account.commissions.order_by("id")
-    approve(account, commission_id=first.pk, at=SOLD)
-    disapprove(account, commission_id=second.pk, at=SOLD)
+    approve_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
+    disapprove_commission(account, commission_id=second.pk, at=CONVERSION_CREATED_AT)
 
     for _ in range(2):
-        said(tell("con/u/", {"external_id": "order-1", "status": goal}))
+        get_json(send_postback("con/u/", {"external_id": "order-1", "status": status}))
 
-        assert [it[2] for it in lines(account)] == [goal] * 4
-    events = account.events.filter(kind="commission.updated").count()
-    assert events == 2 + (3 if goal != "pending" else 2)
-
-
-def test_takes_back_what_was_paid(tell, shop, account):
-    sale = shop.sell("200", external_id="order-1")
-    approve(account, commission_id=shop.commission_of(sale).pk, at=SOLD)
-    pay(account, orders=[Order("minakessler", Decimal(20), "EUR")], at=SOLD)
-
-    sale = said(tell("con/u/", {"external_id": "order-1", "status": "disapproved"}))
-
-    assert sale["commissions"][0]["payout"] is None
-    assert balances_of(account) == {"minakessler": {"EUR": Decimal(-20)}}
+        assert [status for *_, status in list_commission_values(account)] == [
+            status
+        ] * 4
+    events = account.audit_log.filter(kind="commission.updated").count()
+    assert events == 2 + (3 if status != "pending" else 2)
 
 
-def test_moves_an_approved_balance_by_a_partial_refund(tell, shop, account):
-    sale = shop.sell("200", external_id="order-1")
-    approve(account, commission_id=shop.commission_of(sale).pk, at=SOLD)
+def test_disapproves_paid_commission(send_postback, scenario, account):
+    conversion = scenario.create_conversion("200", external_id="order-1")
+    approve_commission(
+        account,
+        commission_id=scenario.get_commission(conversion).pk,
+        at=CONVERSION_CREATED_AT,
+    )
+    create_payments(
+        account,
+        orders=[PaymentOrder("minakessler", Decimal(20), "EUR")],
+        at=CONVERSION_CREATED_AT,
+    )
 
-    said(tell("con/u/", {"external_id": "order-1", "amount": "150.55"}))
+    conversion = get_json(
+        send_postback("con/u/", {"external_id": "order-1", "status": "disapproved"})
+    )
 
-    assert balances_of(account) == {"minakessler": {"EUR": Decimal("15.06")}}
+    assert conversion["commissions"][0]["payout"] is None
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(-20)}
+    }
 
 
-REFUSED = {
+def test_partial_refund_changes_approved_balance(send_postback, scenario, account):
+    conversion = scenario.create_conversion("200", external_id="order-1")
+    approve_commission(
+        account,
+        commission_id=scenario.get_commission(conversion).pk,
+        at=CONVERSION_CREATED_AT,
+    )
+
+    get_json(send_postback("con/u/", {"external_id": "order-1", "amount": "150.55"}))
+
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal("15.06")}
+    }
+
+
+REJECTED = {
     "currency": (
         {"currency": "USD"},
-        flaw("currency", "The currency of a conversion cannot change"),
+        build_field_error("currency", "The currency of a conversion cannot change"),
     ),
     "unknown currency": (
         {"currency": "zzz"},
-        flaw("currency", "The currency of a conversion cannot change"),
+        build_field_error("currency", "The currency of a conversion cannot change"),
     ),
-    "status": ({"status": "paid"}, odd_status("paid")),
-    "blank status": ({"status": " "}, odd_status("")),
-    "amount": ({"amount": "1e2"}, flaw("amount", NO_NUMBER)),
-    "meta data": ({"meta_data": "pro"}, odd_type("meta_data", "object")),
+    "status": ({"status": "paid"}, build_status_error("paid")),
+    "blank status": ({"status": " "}, build_status_error("")),
+    "amount": ({"amount": "1e2"}, build_field_error("amount", NOT_A_NUMBER)),
+    "meta data": ({"meta_data": "pro"}, build_type_error("meta_data", "object")),
     "flag": (
         {"recalculate_commissions": "yes"},
-        flaw("recalculate_commissions", "This value should be true or false."),
+        build_field_error(
+            "recalculate_commissions", "This value should be true or false."
+        ),
     ),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_changes_nothing_when_one_thing_is_refused(tell, order, account, name):
-    told, found = REFUSED[name]
-    good = {"amount": 100, "meta_data": {"a": "b"}, "status": "approved"}
-    before = stored(account)
+@pytest.mark.parametrize("name", REJECTED)
+def test_changes_nothing_if_one_field_is_invalid(send_postback, order, account, name):
+    fields, expected = REJECTED[name]
+    valid = {"amount": 100, "meta_data": {"a": "b"}, "status": "approved"}
+    before = snapshot_account_data(account)
 
-    response = tell("con/u/", {"external_id": "order-1"} | good | told)
+    response = send_postback("con/u/", {"external_id": "order-1"} | valid | fields)
 
-    assert flaws(response) == [found]
-    assert stored(account) == before
+    assert list_field_errors(response) == [expected]
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize(
-    ("currency", "sent", "kept"), [("JPY", "10.5", 11), ("KWD", "10.0005", 10.001)]
+    ("currency", "sent", "expected"), [("JPY", "10.5", 11), ("KWD", "10.0005", 10.001)]
 )
-def test_rounds_in_the_currency_of_the_sale(tell, shop, currency, sent, kept):
-    shop.sell("200", external_id="order-1", currency=currency)
-    told = {"external_id": "order-1", "amount": sent, "currency": currency.lower()}
+def test_rounds_in_the_currency_of_the_conversion(
+    send_postback, scenario, currency, sent, expected
+):
+    scenario.create_conversion("200", external_id="order-1", currency=currency)
+    payload = {"external_id": "order-1", "amount": sent, "currency": currency.lower()}
 
-    assert said(tell("con/u/", told))["amount"] == kept
+    assert get_json(send_postback("con/u/", payload))["amount"] == expected
 
 
 @pytest.mark.parametrize(
-    ("told", "code"),
+    ("fields", "code"),
     [
         ({"status": "disapproved"}, "commission_approved"),
         ({"status": "pending"}, "commission_approved"),
@@ -837,78 +1015,108 @@ def test_rounds_in_the_currency_of_the_sale(tell, shop, currency, sent, kept):
     ],
     ids=["disapproved", "pending", "approved"],
 )
-def test_refuses_all_by_the_state_of_one(tell, shop, pay_through_service, told, code):
-    account = pay_through_service
-    top_up(account, amount=Decimal(20), currency="EUR", at=SOLD)
-    shop.sell("200", "100", external_id="order-1")
+def test_rejects_all_changes_if_one_commission_conflicts(
+    send_postback, scenario, use_payouts, fields, code
+):
+    account = use_payouts
+    top_up_payout_balance(
+        account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+    scenario.create_conversion("200", "100", external_id="order-1")
     first, _ = account.commissions.order_by("id")
-    approve(account, commission_id=first.pk, at=SOLD)
-    before = stored(account)
-    more = {"amount": 150, "recalculate_commissions": False, "meta_data": {"a": "b"}}
+    approve_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
+    before = snapshot_account_data(account)
+    others = {"amount": 150, "recalculate_commissions": False, "meta_data": {"a": "b"}}
 
-    response = tell("con/u/", {"external_id": "order-1"} | more | told)
+    response = send_postback("con/u/", {"external_id": "order-1"} | others | fields)
 
-    assert conflict(response) == code
-    assert stored(account) == before
+    assert get_conflict_code(response) == code
+    assert snapshot_account_data(account) == before
 
 
-def test_skips_what_is_final_already(tell, shop, pay_through_service):
-    account = pay_through_service
-    top_up(account, amount=Decimal(30), currency="EUR", at=SOLD)
-    shop.sell("200", "100", external_id="order-1")
+def test_skips_final_commissions(send_postback, scenario, use_payouts):
+    account = use_payouts
+    top_up_payout_balance(
+        account, amount=Decimal(30), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+    scenario.create_conversion("200", "100", external_id="order-1")
     first, _ = account.commissions.order_by("id")
-    approve(account, commission_id=first.pk, at=SOLD)
+    approve_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
 
-    said(tell("con/u/", {"external_id": "order-1", "status": "approved"}))
+    get_json(send_postback("con/u/", {"external_id": "order-1", "status": "approved"}))
 
-    assert [it[2] for it in lines(account)] == ["approved", "approved"]
-
-
-def test_decides_by_the_cover_of_the_new_amount(tell, shop, pay_through_service):
-    account = pay_through_service
-    top_up(account, amount=Decimal(10), currency="EUR", at=SOLD)
-    shop.sell("200", external_id="order-1")
-    told = {"external_id": "order-1", "status": "approved", "amount": 100}
-
-    said(tell("con/u/", told))
-
-    assert lines(account) == [(100, 10, "approved")]
+    assert [status for *_, status in list_commission_values(account)] == [
+        "approved",
+        "approved",
+    ]
 
 
-@pytest.mark.parametrize("name", ["unknown", "removed", "foreign", "another case"])
-def test_does_not_know_the_sale(tell, shop, account, other_account, name):
-    number = shop.sell("200", external_id="order-1").pk
-    Shop(other_account, mark="zz-marker-").sell("200", external_id="theirs")
-    if name == "removed":
-        remove_conversion(account, conversion_id=number, at=SOLD)
-    known_as = {"removed": "order-1", "foreign": "theirs", "another case": "ORDER-1"}
-    told = {"external_id": known_as.get(name, "order-2"), "status": "odd"}
+def test_checks_funds_for_the_new_amount(send_postback, scenario, use_payouts):
+    account = use_payouts
+    top_up_payout_balance(
+        account, amount=Decimal(10), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+    scenario.create_conversion("200", external_id="order-1")
+    payload = {"external_id": "order-1", "status": "approved", "amount": 100}
 
-    response = tell("con/u/", told)
+    get_json(send_postback("con/u/", payload))
 
-    assert refusal(response, 404) == "Conversion not found"
-
-
-@pytest.mark.parametrize("told", [{}, {"external_id": " "}, {"amount": "x"}])
-def test_asks_which_sale(tell, shop, told):
-    assert refusal(tell("con/u/", told)) == MISSING
+    assert list_commission_values(account) == [(100, 10, "approved")]
 
 
-def test_follows_up_in_an_archived_program_of_a_removed_affiliate(tell, shop):
-    shop.sell("200", external_id="order-1")
-    archived(shop)
-    deleted(shop)
-    told = {"external_id": "order-1", "amount": 100, "status": "approved"}
+@pytest.mark.parametrize("name", ["unknown", "deleted", "other account", "other case"])
+def test_conversion_not_found(send_postback, scenario, account, other_account, name):
+    conversion = scenario.create_conversion("200", external_id="order-1")
+    ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
+        "200", external_id="theirs"
+    )
+    if name == "deleted":
+        delete_conversion(
+            account, conversion_id=conversion.pk, at=CONVERSION_CREATED_AT
+        )
+    external_ids = {
+        "deleted": "order-1",
+        "other account": "theirs",
+        "other case": "ORDER-1",
+    }
+    payload = {
+        "external_id": external_ids.get(name, "order-2"),
+        "status": "invalid",
+    }
 
-    sale = said(tell("con/u/", told))
+    response = send_postback("con/u/", payload)
 
-    assert (sale["amount"], sale["commissions"][0]["approved"]) == (100, True)
+    assert get_error_message(response, 404) == "Conversion not found"
 
 
-def test_follows_up_nothing_on_a_locked_account(tell, shop):
-    shop.sell("200", external_id="order-1")
-    locked(shop)
-    before = stored(shop.account)
+@pytest.mark.parametrize("payload", [{}, {"external_id": " "}, {"amount": "x"}])
+def test_update_requires_external_id(send_postback, scenario, payload):
+    assert get_error_message(send_postback("con/u/", payload)) == MISSING
 
-    assert refusal(tell("con/u/", {"external_id": "order-1", "amount": 1})) == LOCKED
-    assert stored(shop.account) == before
+
+def test_updates_in_archived_program_of_deleted_affiliate(send_postback, scenario):
+    scenario.create_conversion("200", external_id="order-1")
+    make_archived(scenario)
+    make_deleted(scenario)
+    payload = {"external_id": "order-1", "amount": 100, "status": "approved"}
+
+    conversion = get_json(send_postback("con/u/", payload))
+
+    assert (conversion["amount"], conversion["commissions"][0]["approved"]) == (
+        100,
+        True,
+    )
+
+
+def test_rejects_updates_of_locked_account(send_postback, scenario):
+    scenario.create_conversion("200", external_id="order-1")
+    make_locked(scenario)
+    before = snapshot_account_data(scenario.account)
+
+    assert (
+        get_error_message(
+            send_postback("con/u/", {"external_id": "order-1", "amount": 1})
+        )
+        == LOCKED
+    )
+    assert snapshot_account_data(scenario.account) == before

@@ -1,16 +1,16 @@
-"""Contract 4: customers told by postback, registered and followed up."""
+"""Customers by postback: `cus/c/` and `cus/u/` (docs/api-contract.md, section 4)."""
 
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from accounts.services.accounts import lock
-from tests.affiliate_site.postbacks.answers import refusal, said
-from tests.proof import everything
-from tests.shop import SOLD, Shop, remove
+from accounts.services.accounts import lock_account
+from tests.affiliate_site.postbacks.responses import get_error_message, get_json
+from tests.ledger_checks import snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
 from tracking.services import customers
-from tracking.services.programs import archive
+from tracking.services.programs import archive_program
 
 MISSING = "Missing mandatory parameter(s)"
 LOCKED = "Advertiser account locked"
@@ -18,26 +18,28 @@ NOT_APPROVED = "Affiliate is not approved for this program"
 DUPLICATE = "Duplicate customer. There is already a customer for Customer id 'acct-1'"
 
 
-def flaws(response):
-    """Path and message of each entry of a refusal of fields."""
+def list_field_errors(response):
+    """Return path and message of each field error."""
     assert response.status_code == 400, response.content
     errors = response.json()["errors"]
     for error in errors:
         assert list(error) == ["message", "message_raw", "property_path"]
-    return [(it["property_path"], it["message"]) for it in errors]
+    return [(error["property_path"], error["message"]) for error in errors]
 
 
-def stored(account):
-    """All that is stored, but when the key was used."""
-    return everything(account) | {"ApiKey": None}
+def snapshot_account_data(account):
+    """Return all rows, except key usage."""
+    return snapshot_account(account) | {"ApiKey": None}
 
 
 # cus/c.
 
 
-def test_registers_a_customer_with_everything(tell, api, shop):
-    click = shop.click(at=timezone.now(), meta_data={"subid1": "newsletter-12"})
-    told = {
+def test_creates_customer_with_all_fields(send_postback, api, scenario):
+    click = scenario.create_click(
+        at=timezone.now(), meta_data={"subid1": "newsletter-12"}
+    )
+    payload = {
         "customer_id": "acct-1",
         "click_id": str(click.public_id),
         "status": "trial",
@@ -46,7 +48,7 @@ def test_registers_a_customer_with_everything(tell, api, shop):
         "ip": "192.0.2.7",
     }
 
-    customer = said(tell("cus/c/", told))
+    customer = get_json(send_postback("cus/c/", payload))
 
     assert customer == {
         "id": customer["id"],
@@ -58,273 +60,337 @@ def test_registers_a_customer_with_everything(tell, api, shop):
             "referrer": None,
             "landing_page": None,
         },
-        "program": shop.ref,
-        "affiliate": shop.mina.ref,
+        "program": scenario.reference,
+        "affiliate": scenario.mina.reference,
         "affiliate_meta_data": {"subid1": "newsletter-12"},
         "meta_data": {"plan": "pro"},
         "warnings": None,
     }
-    assert said(api.get(f"/customers/{customer['id']}/")) == customer
+    assert get_json(api.get(f"/customers/{customer['id']}/")) == customer
 
 
-def test_takes_an_old_click_when_told_to(tell, shop):
-    told = {"customer_id": "acct-1", "override_max_cookie_time": True}
+def test_accepts_expired_click_with_override(send_postback, scenario):
+    payload = {"customer_id": "acct-1", "override_max_cookie_time": True}
 
-    assert said(tell("cus/c/", told | old_click(shop)))["click"] is not None
+    assert (
+        get_json(send_postback("cus/c/", payload | use_old_click(scenario)))["click"]
+        is not None
+    )
 
 
-def blank(name):
+def get_blank_message(name):
     return f"Parameter '{name}' takes precedence for tracking, but no value was passed"
 
 
-def odd_start(value):
+def get_status_message(value):
     return f"Invalid status '{value}'. Valid are 'new', 'trial', 'lead'"
 
 
-def mina(shop):
-    return {"coupon": shop.mina.coupon}
+def use_coupon(scenario):
+    return {"coupon": scenario.mina.coupon}
 
 
-def old_click(shop):
-    return {"click_id": str(shop.click(at=SOLD - timedelta(days=300)).public_id)}
+def use_old_click(scenario):
+    return {
+        "click_id": str(
+            scenario.create_click(
+                at=CONVERSION_CREATED_AT - timedelta(days=300)
+            ).public_id
+        )
+    }
 
 
-def taken(shop):
-    shop.customer("acct-1")
+def create_duplicate(scenario):
+    scenario.create_customer("acct-1")
 
 
-def deleted(shop):
-    remove(shop.mina.affiliate)
+def make_deleted(scenario):
+    mark_removed(scenario.mina.affiliate)
 
 
-def waiting(shop):
-    shop.mina.enrolment.change(approved=None)
+def make_pending(scenario):
+    scenario.mina.enrollment.update_row(approved=None)
 
 
-def archived(shop):
-    archive(shop.account, slug=shop.program.slug, at=SOLD)
+def make_archived(scenario):
+    archive_program(
+        scenario.account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT
+    )
 
 
-def locked(shop):
-    lock(shop.account, at=SOLD)
+def make_locked(scenario):
+    lock_account(scenario.account, at=CONVERSION_CREATED_AT)
 
 
-NOBODY = {"asset_id": "999999-000000", "source_id": "999999-000000"}
+UNKNOWN_PAIR = {"asset_id": "999999-000000", "source_id": "999999-000000"}
 MESSAGES = {
-    "no customer id": ({"customer_id": None}, mina, MISSING),
-    "blank customer id": ({"customer_id": " "}, mina, MISSING),
-    "blank customer id and odd": ({"customer_id": " ", "meta_data": 5}, None, MISSING),
-    "no clue": ({}, None, MISSING),
-    "no clue and odd status": ({"status": "odd"}, None, MISSING),
-    "blank coupon": ({"coupon": " "}, None, blank("coupon")),
-    "blank click": ({"click_id": " "}, None, blank("click_id")),
-    "odd status": ({"status": "odd"}, mina, odd_start("odd")),
-    "paying": ({"status": "paying"}, mina, odd_start("paying")),
-    "canceled": ({"status": "canceled"}, mina, odd_start("canceled")),
-    "odd status, taken": ({"status": "odd"}, mina, odd_start("odd"), taken),
-    "taken": ({}, mina, DUPLICATE, taken),
-    "taken, unknown": ({"coupon": "NOBODY"}, None, DUPLICATE, taken),
+    "no customer id": ({"customer_id": None}, use_coupon, MISSING),
+    "blank customer id": ({"customer_id": " "}, use_coupon, MISSING),
+    "blank customer id and invalid": (
+        {"customer_id": " ", "meta_data": 5},
+        None,
+        MISSING,
+    ),
+    "no tracking parameter": ({}, None, MISSING),
+    "no tracking parameter and invalid status": ({"status": "odd"}, None, MISSING),
+    "blank coupon": ({"coupon": " "}, None, get_blank_message("coupon")),
+    "blank click": ({"click_id": " "}, None, get_blank_message("click_id")),
+    "invalid status": ({"status": "odd"}, use_coupon, get_status_message("odd")),
+    "paying": ({"status": "paying"}, use_coupon, get_status_message("paying")),
+    "canceled": ({"status": "canceled"}, use_coupon, get_status_message("canceled")),
+    "invalid status of duplicate": (
+        {"status": "odd"},
+        use_coupon,
+        get_status_message("odd"),
+        create_duplicate,
+    ),
+    "duplicate": ({}, use_coupon, DUPLICATE, create_duplicate),
+    "duplicate with unknown coupon": (
+        {"coupon": "NOBODY"},
+        None,
+        DUPLICATE,
+        create_duplicate,
+    ),
     "unknown coupon": ({"coupon": "NOBODY"}, None, "Unknown coupon code"),
     "unknown code": ({"referral_code": "nobody"}, None, "Unknown referral code"),
     "unknown click": ({"click_id": "1"}, None, "Invalid click id"),
-    "unknown pair": (NOBODY, None, "Invalid asset id or source id"),
+    "unknown pair": (UNKNOWN_PAIR, None, "Invalid asset id or source id"),
     "unknown visitor": ({"tracking_id": "0" * 32}, None, "Invalid tracking id"),
-    "other group": ({"program_group": "books"}, mina, "Unknown coupon code"),
-    "deleted": ({}, mina, "Affiliate is deleted", deleted, waiting),
-    "waiting": ({}, mina, NOT_APPROVED, waiting, archived),
-    "archived": ({}, old_click, "Program is archived", archived),
-    "expired": ({}, old_click, "Cookie expired"),
-    "locked": ({}, mina, LOCKED, locked),
-    "locked before missing": ({"customer_id": None}, None, LOCKED, locked),
+    "other group": ({"program_group": "books"}, use_coupon, "Unknown coupon code"),
+    "deleted": ({}, use_coupon, "Affiliate is deleted", make_deleted, make_pending),
+    "pending": ({}, use_coupon, NOT_APPROVED, make_pending, make_archived),
+    "archived": ({}, use_old_click, "Program is archived", make_archived),
+    "expired": ({}, use_old_click, "Cookie expired"),
+    "locked": ({}, use_coupon, LOCKED, make_locked),
+    "locked before missing": ({"customer_id": None}, None, LOCKED, make_locked),
 }
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_refuses_with_the_message_of_the_spec(tell, shop, account, name):
-    told, clue, message, *given = MESSAGES[name]
-    told = {"customer_id": "acct-1"} | (clue(shop) if clue else {}) | told
-    for it in given:
-        it(shop)
-    before = stored(account)
+def test_rejects_with_the_specified_message(send_postback, scenario, account, name):
+    fields, get_parameters, message, *steps = MESSAGES[name]
+    payload = (
+        {"customer_id": "acct-1"}
+        | (get_parameters(scenario) if get_parameters else {})
+        | fields
+    )
+    for step in steps:
+        step(scenario)
+    before = snapshot_account_data(account)
 
-    response = tell("cus/c/", {key: it for key, it in told.items() if it is not None})
+    response = send_postback(
+        "cus/c/", {key: value for key, value in payload.items() if value is not None}
+    )
 
-    assert refusal(response) == message
-    assert stored(account) == before
+    assert get_error_message(response) == message
+    assert snapshot_account_data(account) == before
 
 
-def test_takes_nothing_but_an_object_by_post(api, shop):
-    locked(shop)
+def test_rejects_body_that_is_not_an_object(api, scenario):
+    make_locked(scenario)
 
     for path in ("cus/c/", "cus/u/"):
         response = api.post(f"/pb/{path}", [{"customer_id": "acct-1"}])
 
-        assert refusal(response) == "Request body was not valid JSON"
+        assert get_error_message(response) == "Request body was not valid JSON"
 
 
-def test_knows_no_pause_after_a_failure(tell, shop):
-    told = {"customer_id": "acct-1", "external_id": "order-1"}
+def test_failure_does_not_delay_retries(send_postback, scenario):
+    payload = {"customer_id": "acct-1", "external_id": "order-1"}
 
-    refusal(tell("cus/c/", told | {"coupon": "NOBODY"}))
+    get_error_message(send_postback("cus/c/", payload | {"coupon": "NOBODY"}))
 
-    assert said(tell("cus/c/", told | mina(shop)))["customer_id"] == "acct-1"
+    assert (
+        get_json(send_postback("cus/c/", payload | use_coupon(scenario)))["customer_id"]
+        == "acct-1"
+    )
 
 
 # cus/u.
 
 
-def customer(shop, status, *, canceled=False):
-    """A customer that has come to this state; paying: by a sale."""
-    first = "lead" if status == "paying" else status
-    made = shop.customer("acct-1", status=first)
+def make_customer(scenario, status, *, canceled=False):
+    """Create a customer with this status; a conversion makes it paying."""
+    initial_status = "lead" if status == "paying" else status
+    customer = scenario.create_customer("acct-1", status=initial_status)
     if status == "paying":
-        shop.sell("10", customer_id="acct-1")
+        scenario.create_conversion("10", customer_id="acct-1")
     if canceled:
-        customers.cancel(shop.account, public_id=made.public_id, at=SOLD)
-    return made
+        customers.cancel_customer(
+            scenario.account, public_id=customer.public_id, at=CONVERSION_CREATED_AT
+        )
+    return customer
 
 
-STATES = ["new", "trial", "lead", "paying"]
+STATUSES = ["new", "trial", "lead", "paying"]
 
 
-@pytest.mark.parametrize("was", STATES)
-@pytest.mark.parametrize("canceled", [False, True], ids=["present", "canceled"])
-def test_cancels_in_any_state(tell, shop, was, canceled):
-    customer(shop, was, canceled=canceled)
+@pytest.mark.parametrize("previous", STATUSES)
+@pytest.mark.parametrize("canceled", [False, True], ids=["active", "canceled"])
+def test_cancels_in_any_status(send_postback, scenario, previous, canceled):
+    make_customer(scenario, previous, canceled=canceled)
 
-    told = said(tell("cus/u/", {"customer_id": "acct-1", "status": " canceled "}))
+    customer = get_json(
+        send_postback("cus/u/", {"customer_id": "acct-1", "status": " canceled "})
+    )
 
-    assert told["status"] == "canceled"
-
-
-@pytest.mark.parametrize("was", STATES)
-@pytest.mark.parametrize("sent", STATES)
-def test_restores_what_was_whatever_is_sent(tell, shop, was, sent):
-    customer(shop, was, canceled=True)
-
-    told = said(tell("cus/u/", {"customer_id": "acct-1", "status": sent}))
-
-    assert told["status"] == was
+    assert customer["status"] == "canceled"
 
 
-def test_restores_the_first_state_without_a_sale(tell, api, shop):
-    sale = shop.sell("10", customer_id="acct-1")
-    customers.cancel(shop.account, public_id=sale.customer.public_id, at=SOLD)
-    api.delete(f"/conversions/{sale.pk}/")
+@pytest.mark.parametrize("previous", STATUSES)
+@pytest.mark.parametrize("sent", STATUSES)
+def test_restores_previous_status_whatever_is_sent(
+    send_postback, scenario, previous, sent
+):
+    make_customer(scenario, previous, canceled=True)
 
-    told = said(tell("cus/u/", {"customer_id": "acct-1", "status": "paying"}))
+    customer = get_json(
+        send_postback("cus/u/", {"customer_id": "acct-1", "status": sent})
+    )
 
-    assert told["status"] == "new"  # a sale had made it
+    assert customer["status"] == previous
 
 
-@pytest.mark.parametrize("was", STATES)
-@pytest.mark.parametrize("sent", STATES)
-def test_keeps_the_state_of_whoever_is_not_canceled(tell, shop, account, was, sent):
-    customer(shop, was)
-    before = stored(account)
-    more = {"meta_data": {"a": "b"}} if was != sent else {}
+def test_restores_initial_status_without_conversion(send_postback, api, scenario):
+    conversion = scenario.create_conversion("10", customer_id="acct-1")
+    customers.cancel_customer(
+        scenario.account,
+        public_id=conversion.customer.public_id,
+        at=CONVERSION_CREATED_AT,
+    )
+    api.delete(f"/conversions/{conversion.pk}/")
 
-    response = tell("cus/u/", {"customer_id": "acct-1", "status": sent} | more)
+    customer = get_json(
+        send_postback("cus/u/", {"customer_id": "acct-1", "status": "paying"})
+    )
 
-    if was == sent:
-        assert said(response)["status"] == was
+    assert customer["status"] == "new"  # created by the conversion
+
+
+@pytest.mark.parametrize("previous", STATUSES)
+@pytest.mark.parametrize("sent", STATUSES)
+def test_keeps_status_of_customer_that_is_not_canceled(
+    send_postback, scenario, account, previous, sent
+):
+    make_customer(scenario, previous)
+    before = snapshot_account_data(account)
+    changes = {"meta_data": {"a": "b"}} if previous != sent else {}
+
+    response = send_postback(
+        "cus/u/", {"customer_id": "acct-1", "status": sent} | changes
+    )
+
+    if previous == sent:
+        assert get_json(response)["status"] == previous
     else:
-        told = f"Customer status cannot change from '{was}' to '{sent}'"
-        assert flaws(response) == [("status", told)]
-    assert stored(account) == before
+        message = f"Customer status cannot change from '{previous}' to '{sent}'"
+        assert list_field_errors(response) == [("status", message)]
+    assert snapshot_account_data(account) == before
 
 
-@pytest.mark.parametrize("canceled", [False, True], ids=["present", "canceled"])
+@pytest.mark.parametrize("canceled", [False, True], ids=["active", "canceled"])
 @pytest.mark.parametrize("sent", ["odd", "Canceled", " "])
-def test_refuses_an_odd_status(tell, shop, account, canceled, sent):
-    customer(shop, "trial", canceled=canceled)
-    before = stored(account)
-    told = {"customer_id": "acct-1", "status": sent, "meta_data": {"a": "b"}}
+def test_rejects_invalid_status(send_postback, scenario, account, canceled, sent):
+    make_customer(scenario, "trial", canceled=canceled)
+    before = snapshot_account_data(account)
+    payload = {"customer_id": "acct-1", "status": sent, "meta_data": {"a": "b"}}
 
-    response = tell("cus/u/", told)
+    response = send_postback("cus/u/", payload)
 
     valid = "'new', 'trial', 'lead', 'paying', 'canceled'"
     message = f"Invalid status '{sent.strip()}'. Valid are {valid}"
-    assert flaws(response) == [("status", message)]
-    assert stored(account) == before
+    assert list_field_errors(response) == [("status", message)]
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize("sent", ["odd", "paying"])
-def test_gives_the_template_of_the_message_too(tell, shop, sent):
-    customer(shop, "trial")
+def test_returns_message_template(send_postback, scenario, sent):
+    make_customer(scenario, "trial")
 
-    response = tell("cus/u/", {"customer_id": "acct-1", "status": sent})
+    response = send_postback("cus/u/", {"customer_id": "acct-1", "status": sent})
 
-    raw = response.json()["errors"][0]["message_raw"]
-    assert sent not in raw
-    assert "{{ " in raw
-
-
-def test_replaces_meta_data_whole(tell, shop):
-    made = customer(shop, "trial")
-    made.change(meta_data={"plan": "basic", "a": "b"})
-    told = {"customer_id": "acct-1", "meta_data": {"c": ""}, "status": "canceled"}
-
-    shown = said(tell("cus/u/", told))
-
-    assert (shown["meta_data"], shown["status"]) == ({"c": ""}, "canceled")
+    template = response.json()["errors"][0]["message_raw"]
+    assert sent not in template
+    assert "{{ " in template
 
 
-def test_changes_nothing_when_meta_data_is_odd(tell, shop, account):
-    customer(shop, "trial")
-    before = stored(account)
-    told = {"customer_id": "acct-1", "status": "canceled", "meta_data": {"a&b": "c"}}
+def test_replaces_meta_data(send_postback, scenario):
+    created = make_customer(scenario, "trial")
+    created.update_row(meta_data={"plan": "basic", "a": "b"})
+    payload = {"customer_id": "acct-1", "meta_data": {"c": ""}, "status": "canceled"}
 
-    assert [it[0] for it in flaws(tell("cus/u/", told))] == ["meta_data[a&b]"]
-    assert stored(account) == before
+    customer = get_json(send_postback("cus/u/", payload))
 
-
-def test_changes_nothing_when_nothing_is_told(tell, shop, account):
-    customer(shop, "trial")
-    before = stored(account)
-
-    shown = said(tell("cus/u/", {"customer_id": "acct-1", "coupon": "NOBODY"}))
-
-    assert shown["status"] == "trial"
-    assert stored(account) == before
+    assert (customer["meta_data"], customer["status"]) == ({"c": ""}, "canceled")
 
 
-@pytest.mark.parametrize("name", ["unknown", "removed", "foreign", "spaces"])
-def test_does_not_know_the_customer(tell, shop, account, other_account, name):
-    made = customer(shop, "trial")
-    Shop(other_account, mark="zz-marker-").customer("theirs")
-    if name == "removed":
-        customers.remove(account, public_id=made.public_id, at=SOLD)
-    known_as = {"removed": "acct-1", "foreign": "theirs", "spaces": " acct-1 "}
+def test_changes_nothing_if_meta_data_is_invalid(send_postback, scenario, account):
+    make_customer(scenario, "trial")
+    before = snapshot_account_data(account)
+    payload = {"customer_id": "acct-1", "status": "canceled", "meta_data": {"a&b": "c"}}
 
-    response = tell(
-        "cus/u/", {"customer_id": known_as.get(name, "acct-2"), "status": "odd"}
+    assert [
+        path for path, _ in list_field_errors(send_postback("cus/u/", payload))
+    ] == ["meta_data[a&b]"]
+    assert snapshot_account_data(account) == before
+
+
+def test_changes_nothing_without_changes(send_postback, scenario, account):
+    make_customer(scenario, "trial")
+    before = snapshot_account_data(account)
+
+    customer = get_json(
+        send_postback("cus/u/", {"customer_id": "acct-1", "coupon": "NOBODY"})
     )
 
-    assert refusal(response, 404) == "Customer not found"
+    assert customer["status"] == "trial"
+    assert snapshot_account_data(account) == before
 
 
-@pytest.mark.parametrize("told", [{}, {"customer_id": " "}, {"status": "odd"}])
-def test_asks_which_customer(tell, shop, told):
-    assert refusal(tell("cus/u/", told)) == MISSING
+@pytest.mark.parametrize("name", ["unknown", "deleted", "other account", "spaces"])
+def test_customer_not_found(send_postback, scenario, account, other_account, name):
+    created = make_customer(scenario, "trial")
+    ProgramScenario(other_account, prefix="zz-marker-").create_customer("theirs")
+    if name == "deleted":
+        customers.delete_customer(
+            account, public_id=created.public_id, at=CONVERSION_CREATED_AT
+        )
+    customer_ids = {
+        "deleted": "acct-1",
+        "other account": "theirs",
+        "spaces": " acct-1 ",
+    }
+
+    response = send_postback(
+        "cus/u/", {"customer_id": customer_ids.get(name, "acct-2"), "status": "odd"}
+    )
+
+    assert get_error_message(response, 404) == "Customer not found"
 
 
-def test_follows_up_in_an_archived_program_of_a_removed_affiliate(tell, shop):
-    customer(shop, "trial")
-    archived(shop)
-    deleted(shop)
-
-    told = said(tell("cus/u/", {"customer_id": "acct-1", "status": "canceled"}))
-
-    assert told["status"] == "canceled"
+@pytest.mark.parametrize("payload", [{}, {"customer_id": " "}, {"status": "odd"}])
+def test_update_requires_customer_id(send_postback, scenario, payload):
+    assert get_error_message(send_postback("cus/u/", payload)) == MISSING
 
 
-def test_follows_up_nothing_on_a_locked_account(tell, shop, account):
-    customer(shop, "trial")
-    locked(shop)
-    before = stored(account)
+def test_updates_in_archived_program_of_deleted_affiliate(send_postback, scenario):
+    make_customer(scenario, "trial")
+    make_archived(scenario)
+    make_deleted(scenario)
 
-    response = tell("cus/u/", {"customer_id": "acct-1", "status": "canceled"})
+    customer = get_json(
+        send_postback("cus/u/", {"customer_id": "acct-1", "status": "canceled"})
+    )
 
-    assert refusal(response) == LOCKED
-    assert stored(account) == before
+    assert customer["status"] == "canceled"
+
+
+def test_rejects_updates_of_locked_account(send_postback, scenario, account):
+    make_customer(scenario, "trial")
+    make_locked(scenario)
+    before = snapshot_account_data(account)
+
+    response = send_postback("cus/u/", {"customer_id": "acct-1", "status": "canceled"})
+
+    assert get_error_message(response) == LOCKED
+    assert snapshot_account_data(account) == before

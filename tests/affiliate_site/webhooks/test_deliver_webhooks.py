@@ -1,4 +1,4 @@
-"""operations.md, section 3: `deliver_webhooks`, as scripts and eyes read it."""
+"""The command `deliver_webhooks`."""
 
 import re
 import signal
@@ -9,117 +9,136 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from accounts.services.webhooks import add_webhook, disable
-from tests.command_line import ROOT, environment, is_refused_as_wrong, run, run_json
+from accounts.services.webhooks import create_webhook, disable_webhook
+from tests.command_line import (
+    ROOT,
+    build_environment,
+    is_usage_error,
+    run_command,
+    run_json_command,
+)
 from tests.factories.accounts import AccountFactory
-from tests.receiver import says
-from tests.shop import Shop
+from tests.program_scenario import ProgramScenario
+from tests.webhook_receiver import respond_with
 
 
 @pytest.fixture
-def listening(shop, receiver):
-    """A webhook of Harbor's that hears of new customers."""
-    return add_webhook(
-        shop.account, url=receiver.url, events=["customer.created"], at=timezone.now()
+def webhook(scenario, webhook_receiver):
+    """A webhook that subscribes to new customers."""
+    return create_webhook(
+        scenario.account,
+        url=webhook_receiver.url,
+        events=["customer.created"],
+        at=timezone.now(),
     )
 
 
-def register(shop, *names):
-    for name in names:
-        shop.customer(name, at=timezone.now(), referral_code=shop.mina.code)
+def create_customers(scenario, *customer_ids):
+    for customer_id in customer_ids:
+        scenario.create_customer(
+            customer_id, at=timezone.now(), referral_code=scenario.mina.code
+        )
 
 
-def test_sends_what_is_due_and_tells_each_delivery(shop, listening, receiver):
-    register(shop, "c-1", "c-2")
-    first, second = shop.account.deliveries.order_by("id")
+def test_sends_due_deliveries_and_prints_each(scenario, webhook, webhook_receiver):
+    create_customers(scenario, "c-1", "c-2")
+    first, second = scenario.account.deliveries.order_by("id")
 
-    told = run("deliver_webhooks", "--once").splitlines()
+    lines = run_command("deliver_webhooks", "--once").splitlines()
 
-    where = f"customer.created to harbor/{listening}: answered 204"
-    assert sorted(told[:2]) == sorted(
-        [f"sent {it.pk} {it.webhook_id} {where}" for it in (first, second)]
+    outcome = f"customer.created to harbor/{webhook}: answered 204"
+    assert sorted(lines[:2]) == sorted(
+        [
+            f"sent {delivery.pk} {delivery.message_id} {outcome}"
+            for delivery in (first, second)
+        ]
     )
-    assert told[2:] == ["sent: 2", "failed: 0", "waiting: 0"]
-    assert {call.headers["webhook-id"] for call in receiver.calls} == {
-        first.webhook_id,
-        second.webhook_id,
+    assert lines[2:] == ["sent: 2", "failed: 0", "waiting: 0"]
+    assert {request.headers["webhook-id"] for request in webhook_receiver.requests} == {
+        first.message_id,
+        second.message_id,
     }
 
 
-def test_ends_well_also_when_receivers_fail(shop, listening, receiver):
-    register(shop, "c-1")
-    receiver.answer = says(500, b"Oh no")
+def test_succeeds_even_if_receivers_fail(scenario, webhook, webhook_receiver):
+    create_customers(scenario, "c-1")
+    webhook_receiver.respond = respond_with(500, b"Oh no")
 
-    assert run_json("deliver_webhooks", "--once") == {
+    assert run_json_command("deliver_webhooks", "--once") == {
         "sent": 0,
         "failed": 1,
         "waiting": 1,
     }
 
-    kept = shop.account.deliveries.get()
-    assert (kept.status, kept.answer, kept.attempts) == (500, "Oh no", 1)
-    # The next try is not due yet.
-    assert run_json("deliver_webhooks", "--once") == {
+    delivery = scenario.account.deliveries.get()
+    assert (delivery.status, delivery.response_body, delivery.attempts) == (
+        500,
+        "Oh no",
+        1,
+    )
+    # The next attempt is not due yet.
+    assert run_json_command("deliver_webhooks", "--once") == {
         "sent": 0,
         "failed": 0,
         "waiting": 1,
     }
 
 
-def test_tells_why_a_delivery_failed(shop, listening, receiver):
-    register(shop, "c-1")
-    receiver.answer = says(302, Location="http://169.254.169.254/")
+def test_prints_error_of_failed_delivery(scenario, webhook, webhook_receiver):
+    create_customers(scenario, "c-1")
+    webhook_receiver.respond = respond_with(302, Location="http://169.254.169.254/")
 
-    told = run("deliver_webhooks", "--once")
+    output = run_command("deliver_webhooks", "--once")
 
-    assert "failed" in told
-    assert "answered 302, a redirect, and none is followed, next try 2" in told
+    assert "failed" in output
+    assert "answered 302, a redirect, and none is followed, next attempt 2" in output
 
 
-def test_tells_that_a_webhook_is_disabled_now(shop, listening, receiver):
-    register(shop, "c-1")
-    receiver.answer = says(410)
+def test_reports_disabled_webhook(scenario, webhook, webhook_receiver):
+    create_customers(scenario, "c-1")
+    webhook_receiver.respond = respond_with(410)
 
-    assert ": answered 410; the webhook is disabled now" in run(
+    assert ": answered 410; the webhook is now disabled" in run_command(
         "deliver_webhooks", "--once"
     )
 
 
-def test_sends_nothing_to_a_disabled_webhook(shop, listening, receiver):
-    register(shop, "c-1")
-    disable(listening, at=timezone.now())
+def test_sends_nothing_to_disabled_webhook(scenario, webhook, webhook_receiver):
+    create_customers(scenario, "c-1")
+    disable_webhook(webhook, at=timezone.now())
 
-    counts = run_json("deliver_webhooks", "--once")
+    counts = run_json_command("deliver_webhooks", "--once")
 
     assert counts == {"sent": 0, "failed": 0, "waiting": 0}
-    assert receiver.calls == []
+    assert webhook_receiver.requests == []
 
 
-def test_has_no_summary_to_tell_of_endless_work(db):
-    assert is_refused_as_wrong("deliver_webhooks", "--json")
+def test_json_requires_once(db):
+    assert is_usage_error("deliver_webhooks", "--json")
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
-def test_works_until_it_is_told_to_stop(committed, receiver, name):
-    """A process of its own, as an operator runs it: exit 0, and every line said."""
-    shop = Shop(AccountFactory(slug=f"webhooks-{uuid4().hex[:12]}"))
-    add_webhook(shop.account, url=receiver.url, at=timezone.now())
-    register(shop, "c-1")
+def test_runs_until_signal(committed_db, webhook_receiver, name):
+    """A process ends with exit code 0 and prints every delivery."""
+    scenario = ProgramScenario(AccountFactory(slug=f"webhooks-{uuid4().hex[:12]}"))
+    create_webhook(scenario.account, url=webhook_receiver.url, at=timezone.now())
+    create_customers(scenario, "c-1")
     with subprocess.Popen(
         [sys.executable, "manage.py", "deliver_webhooks"],
         cwd=ROOT,
-        env=environment() | {"WEBHOOK_ALLOWED_HOSTS": receiver.place},
+        env=build_environment()
+        | {"WEBHOOK_ALLOWED_HOSTS": webhook_receiver.host_and_port},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as worker:
-        mine = re.compile(
-            rf"sent \d+ evt_\w{{16}} customer.created to {shop.account}/we_\w+: "
+        pattern = re.compile(
+            rf"sent \d+ evt_\w{{16}} customer.created to {scenario.account}/we_\w+: "
         )
-        while not mine.match(line := worker.stdout.readline()):
+        while not pattern.match(line := worker.stdout.readline()):
             assert line, worker.stderr.read()
         worker.send_signal(signal.Signals[name])
         _, err = worker.communicate(timeout=30)
 
     assert (worker.returncode, err) == (0, "")
-    assert shop.account.deliveries.get().delivered_at
+    assert scenario.account.deliveries.get().delivered_at

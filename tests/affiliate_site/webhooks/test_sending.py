@@ -1,4 +1,7 @@
-"""Contract 6.2 and 6.3: one signed call, ten seconds in all, to a checked address."""
+"""Webhook requests: signatures, timeouts, validated addresses.
+
+Rules: docs/api-contract.md, sections 6.2 and 6.3.
+"""
 
 import socket
 import ssl
@@ -12,58 +15,60 @@ import pytest
 from django.utils import timezone
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from accounts.models.events import Event
+from accounts.models.audit_log import AuditLogEntry
 from accounts.models.webhooks import Delivery, WebhookEndpoint
-from accounts.services.deliveries import Outcome
-from accounts.services.webhooks import new_secret
-from accounts.targets import Target, target_of
+from accounts.services.deliveries import DeliveryResult
+from accounts.services.webhooks import generate_secret
+from accounts.url_safety import ParsedUrl, parse_url
 from affiliate_site.webhooks import sending
-from affiliate_site.webhooks.sending import Line, call, send
-from tests.receiver import (
-    drips_body,
-    drips_headers,
-    floods,
-    is_silent,
-    says,
-    speaks_no_http,
+from affiliate_site.webhooks.sending import DeadlineBackend, send_delivery, send_request
+from tests.webhook_receiver import (
+    drip_body,
+    drip_headers,
+    flood,
+    hang,
+    respond_with,
+    respond_without_http,
 )
 
 BODY = '{"id":"cu_1","customer_id":"Zoë"}'.encode()
-CERTIFICATE = Path(__file__).with_name("receiver.pem")  # of shop.example.net, for ever
-SHORT = 0.2  # seconds, where a test waits for the end of them
+CERTIFICATE = Path(__file__).with_name(
+    "receiver.pem"
+)  # of shop.example.net, without expiry
+SHORT_TIMEOUT_SECONDS = 0.2  # seconds, for tests that wait for the timeout
 
 
-def delivery_to(url, **endpoint):
-    endpoint = WebhookEndpoint(url=url, **({"secret": new_secret()} | endpoint))
+def make_delivery(url, **endpoint):
+    endpoint = WebhookEndpoint(url=url, **({"secret": generate_secret()} | endpoint))
     return Delivery(
         endpoint=endpoint,
-        event=Event(kind="customer.created"),
-        webhook_id="evt_0123456789abcdef",
+        event=AuditLogEntry(kind="customer.created"),
+        message_id="evt_0123456789abcdef",
         body=BODY,
     )
 
 
-def sent(delivery):
-    return send(delivery, at=timezone.now())
+def attempt_delivery(delivery):
+    return send_delivery(delivery, at=timezone.now())
 
 
-def test_sends_what_a_ready_verifier_accepts(receiver):
-    delivery = delivery_to(f"{receiver.url}?a=1")
+def test_sends_signature_that_standard_webhooks_verifies(webhook_receiver):
+    delivery = make_delivery(f"{webhook_receiver.url}?a=1")
 
-    assert sent(delivery) == Outcome(status=204)
+    assert attempt_delivery(delivery) == DeliveryResult(status=204)
 
-    (told,) = receiver.calls
-    assert (told.method, told.path, told.body) == ("POST", "/hook?a=1", BODY)
-    Webhook(delivery.endpoint.secret).verify(told.body, told.headers)
+    (request,) = webhook_receiver.requests
+    assert (request.method, request.path, request.body) == ("POST", "/hook?a=1", BODY)
+    Webhook(delivery.endpoint.secret).verify(request.body, request.headers)
     with pytest.raises(WebhookVerificationError):
-        Webhook(delivery.endpoint.secret).verify(told.body + b" ", told.headers)
+        Webhook(delivery.endpoint.secret).verify(request.body + b" ", request.headers)
     signature, timestamp = (
-        told.headers.pop(f"webhook-{name}") for name in ("signature", "timestamp")
+        request.headers.pop(f"webhook-{name}") for name in ("signature", "timestamp")
     )
     assert signature.startswith("v1,")
     assert abs(int(timestamp) - timezone.now().timestamp()) < 60
-    assert told.headers == {
-        "host": receiver.place,
+    assert request.headers == {
+        "host": webhook_receiver.host_and_port,
         "content-length": str(len(BODY)),
         "content-type": "application/json",
         "user-agent": "Affiliate-Site-Webhooks",
@@ -72,16 +77,16 @@ def test_sends_what_a_ready_verifier_accepts(receiver):
     }
 
 
-def test_signs_with_both_secrets_after_a_rotation(receiver):
-    old, now = new_secret(), timezone.now()
-    delivery = delivery_to(
-        receiver.url, old_secret=old, old_secret_until=now + timedelta(hours=1)
+def test_signs_with_both_secrets_after_rotation(webhook_receiver):
+    old, now = generate_secret(), timezone.now()
+    delivery = make_delivery(
+        webhook_receiver.url, old_secret=old, old_secret_until=now + timedelta(hours=1)
     )
 
-    send(delivery, at=now)
-    send(delivery, at=now + timedelta(hours=2))
+    send_delivery(delivery, at=now)
+    send_delivery(delivery, at=now + timedelta(hours=2))
 
-    during, after = receiver.calls
+    during, after = webhook_receiver.requests
     assert during.headers["webhook-signature"].count("v1,") == 2
     for secret in (old, delivery.endpoint.secret):
         Webhook(secret).verify(during.body, during.headers)
@@ -89,211 +94,229 @@ def test_signs_with_both_secrets_after_a_rotation(receiver):
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_calls_a_postback_without_body_and_signature(receiver, method):
-    delivery = delivery_to("https://x.example/${a}", affiliate="mina", method=method)
-    delivery.url = f"{receiver.url}?s=a%20b"
+def test_sends_postback_without_body_and_signature(webhook_receiver, method):
+    delivery = make_delivery("https://x.example/${a}", affiliate="mina", method=method)
+    delivery.url = f"{webhook_receiver.url}?s=a%20b"
 
-    assert sent(delivery) == Outcome(status=204)
+    assert attempt_delivery(delivery) == DeliveryResult(status=204)
 
-    (told,) = receiver.calls
-    assert (told.method, told.path, told.body) == (method, "/hook?s=a%20b", b"")
-    told.headers.pop("content-length", None)  # 0, where the method may have a body
-    assert set(told.headers) == {"host", "user-agent"}
+    (request,) = webhook_receiver.requests
+    assert (request.method, request.path, request.body) == (
+        method,
+        "/hook?s=a%20b",
+        b"",
+    )
+    request.headers.pop("content-length", None)  # 0, where the method may have a body
+    assert set(request.headers) == {"host", "user-agent"}
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
-def test_takes_every_2xx_for_a_success(receiver, status):
-    receiver.answer = says(status)
+def test_every_2xx_is_success(webhook_receiver, status):
+    webhook_receiver.respond = respond_with(status)
 
-    assert sent(delivery_to(receiver.url)) == Outcome(status=status)
+    assert attempt_delivery(make_delivery(webhook_receiver.url)) == DeliveryResult(
+        status=status
+    )
 
 
 @pytest.mark.parametrize("status", [304, 400, 401, 404, 410, 418, 429, 500, 503])
-def test_takes_everything_else_for_a_failure(receiver, status):
-    receiver.answer = says(status)
+def test_other_status_is_failure(webhook_receiver, status):
+    webhook_receiver.respond = respond_with(status)
 
-    outcome = sent(delivery_to(receiver.url))
+    result = attempt_delivery(make_delivery(webhook_receiver.url))
 
-    assert (outcome.status, outcome.trouble[:12]) == (status, f"answered {status}")
+    assert (result.status, result.error[:12]) == (status, f"answered {status}")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_follows_no_redirect(receiver, status):
-    receiver.answer = says(status, Location=f"{receiver.url}/inside")
+def test_does_not_follow_redirects(webhook_receiver, status):
+    webhook_receiver.respond = respond_with(
+        status, Location=f"{webhook_receiver.url}/inside"
+    )
 
-    outcome = sent(delivery_to(receiver.url))
+    result = attempt_delivery(make_delivery(webhook_receiver.url))
 
-    assert outcome.trouble == f"answered {status}, a redirect, and none is followed"
-    assert [told.path for told in receiver.calls] == ["/hook"]
-
-
-def test_remembers_the_first_2_kib_of_an_answer(receiver):
-    receiver.answer = says(500, b"\x00\xff" + b"x" * 5000)
-
-    outcome = sent(delivery_to(receiver.url))
-
-    assert outcome.answer == "\ufffd\ufffd" + "x" * 2046
+    assert result.error == f"answered {status}, a redirect, and none is followed"
+    assert [request.path for request in webhook_receiver.requests] == ["/hook"]
 
 
-def test_leaves_unread_what_is_too_long(receiver):
-    receiver.answer = floods
+def test_stores_first_2_kib_of_response(webhook_receiver):
+    webhook_receiver.respond = respond_with(500, b"\x00\xff" + b"x" * 5000)
 
-    outcome = sent(delivery_to(receiver.url))
+    result = attempt_delivery(make_delivery(webhook_receiver.url))
 
-    assert (outcome.status, outcome.trouble) == (200, "")
-    assert outcome.answer == "x" * 2048
+    assert result.response_body == "\ufffd\ufffd" + "x" * 2046
+
+
+def test_stops_reading_long_response(webhook_receiver):
+    webhook_receiver.respond = flood
+
+    result = attempt_delivery(make_delivery(webhook_receiver.url))
+
+    assert (result.status, result.error) == (200, "")
+    assert result.response_body == "x" * 2048
 
 
 @pytest.mark.parametrize(
-    "answer", [is_silent, drips_headers, drips_body], ids=lambda it: it.__name__
+    "respond",
+    [hang, drip_headers, drip_body],
+    ids=lambda respond: respond.__name__,
 )
-def test_waits_so_long_and_no_longer(receiver, answer):
-    receiver.answer = answer
-    target = target_of(receiver.url, excused={receiver.place})
+def test_times_out(webhook_receiver, respond):
+    webhook_receiver.respond = respond
+    target = parse_url(
+        webhook_receiver.url, allowed_hosts={webhook_receiver.host_and_port}
+    )
 
-    outcome = call(target, line_to("127.0.0.1", seconds=SHORT))
+    result = send_request(
+        target, connect_to("127.0.0.1", timeout_seconds=SHORT_TIMEOUT_SECONDS)
+    )
 
-    assert outcome.trouble == "no whole answer within 10 s"
-    assert outcome.status == (200 if answer is drips_body else None)
+    assert result.error == "no whole answer within 10 s"
+    assert result.status == (200 if respond is drip_body else None)
 
 
-def test_waits_no_longer_for_a_name(monkeypatch):
-    asked = threading.Event()
-    monkeypatch.setattr(sending, "SECONDS", SHORT)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: asked.wait(30))
+def test_times_out_during_name_resolution(monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr(sending, "TIMEOUT_SECONDS", SHORT_TIMEOUT_SECONDS)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: ended.wait(30))
 
-    outcome = sent(delivery_to("https://shop.example.net/hook"))
+    result = attempt_delivery(make_delivery("https://shop.example.net/hook"))
 
-    asked.set()
-    assert outcome.trouble == "the name shop.example.net was not found in 0.2 s"
+    ended.set()
+    assert result.error == "the name shop.example.net was not found in 0.2 s"
 
 
 @pytest.mark.parametrize("status", [200, 410])
-def test_knows_the_status_of_an_answer_that_is_cut_short(receiver, status):
-    receiver.answer = lambda handler: handler.say(
+def test_keeps_status_of_truncated_response(webhook_receiver, status):
+    webhook_receiver.respond = lambda handler: handler.write(
         b"HTTP/1.1 %d X\r\nContent-Length: 9\r\n\r\nshort" % status
     )
 
-    outcome = sent(delivery_to(receiver.url))
+    result = attempt_delivery(make_delivery(webhook_receiver.url))
 
-    assert outcome.status == status
-    assert outcome.trouble.startswith("not HTTP: ")
-
-
-def line_to(*addresses, seconds=sending.SECONDS):
-    return Line(addresses, monotonic() + seconds)
+    assert result.status == status
+    assert result.error.startswith("not HTTP: ")
 
 
-def test_gives_ten_seconds_by_itself():
-    assert sending.SECONDS == 10
+def connect_to(*addresses, timeout_seconds=sending.TIMEOUT_SECONDS):
+    return DeadlineBackend(addresses, monotonic() + timeout_seconds)
 
 
-def test_tells_what_is_no_http(receiver):
-    receiver.answer = speaks_no_http
-
-    outcome = sent(delivery_to(receiver.url))
-
-    assert outcome.status is None
-    assert outcome.trouble.startswith("not HTTP: ")
+def test_default_timeout_is_ten_seconds():
+    assert sending.TIMEOUT_SECONDS == 10
 
 
-def test_tells_that_nobody_answers(settings):
+def test_reports_response_that_is_not_http(webhook_receiver):
+    webhook_receiver.respond = respond_without_http
+
+    result = attempt_delivery(make_delivery(webhook_receiver.url))
+
+    assert result.status is None
+    assert result.error.startswith("not HTTP: ")
+
+
+def test_reports_refused_connection(settings):
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        place = f"127.0.0.1:{closed.getsockname()[1]}"
-    settings.WEBHOOK_ALLOWED_HOSTS = {place}
+        host_and_port = f"127.0.0.1:{closed.getsockname()[1]}"
+    settings.WEBHOOK_ALLOWED_HOSTS = {host_and_port}
 
-    outcome = sent(delivery_to(f"http://{place}/"))
+    result = attempt_delivery(make_delivery(f"http://{host_and_port}/"))
 
-    assert outcome == Outcome(trouble="no connection: [Errno 111] Connection refused")
+    assert result == DeliveryResult(
+        error="no connection: [Errno 111] Connection refused"
+    )
 
 
 @pytest.mark.parametrize(
     "url",
     ["http://127.0.0.1:{port}/", "https://127.0.0.1:{port}/", "http://[::1]:{port}/"],
 )
-def test_calls_no_place_that_is_excused_no_longer(receiver, settings, url):
+def test_rejects_host_that_is_no_longer_allowed(webhook_receiver, settings, url):
     settings.WEBHOOK_ALLOWED_HOSTS = set()
 
-    outcome = sent(delivery_to(url.format(port=receiver.server_port)))
+    result = attempt_delivery(
+        make_delivery(url.format(port=webhook_receiver.server_port))
+    )
 
-    assert outcome.trouble.startswith("The URL cannot be called: only https on port")
-    assert receiver.connections == 0
+    assert result.error.startswith("Invalid URL: only https on port")
+    assert webhook_receiver.connections == 0
 
 
-def test_asks_no_proxy_of_the_environment(receiver, monkeypatch):
+def test_ignores_proxy_of_the_environment(webhook_receiver, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1/")
 
-    assert sent(delivery_to(receiver.url)) == Outcome(status=204)
+    assert attempt_delivery(make_delivery(webhook_receiver.url)) == DeliveryResult(
+        status=204
+    )
 
 
-# The address that was looked at is the one that is called
+# The validated address is the one that is called
 
 
-class Rebinding:
-    """A name server that answers something else each time it is asked."""
+class RebindingResolver:
+    """A resolver that returns another address on each call."""
 
-    def __init__(self, *answers):
-        self.answers = iter(answers)
-        self.asked = 0
+    def __init__(self, *addresses):
+        self.addresses = iter(addresses)
+        self.call_count = 0
 
     def __call__(self, host, port, *_, **__):
-        self.asked += 1
-        return [(0, 0, 0, "", (next(self.answers), port))]
+        self.call_count += 1
+        return [(0, 0, 0, "", (next(self.addresses), port))]
 
 
-def test_connects_to_the_address_that_was_looked_at(receiver, monkeypatch):
-    """Public when it is looked at, loopback from then on: 0 connections inside."""
-    names = Rebinding("203.0.113.7", "127.0.0.1", "127.0.0.1")
-    called = []
+def test_connects_to_the_validated_address(webhook_receiver, monkeypatch):
+    """A name that resolves to loopback after its validation is not called."""
+    resolver = RebindingResolver("203.0.113.7", "127.0.0.1", "127.0.0.1")
+    connections = []
 
-    def refuse(place, *_, **__):
-        called.append(place)
+    def create_connection(address, *_, **__):
+        connections.append(address)
         raise ConnectionRefusedError(111, "Connection refused")
 
-    monkeypatch.setattr(sending, "addresses_of", lambda *_, **__: ["203.0.113.7"])
-    monkeypatch.setattr(socket, "getaddrinfo", names)
-    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(sending, "resolve_addresses", lambda *_, **__: ["203.0.113.7"])
+    monkeypatch.setattr(socket, "getaddrinfo", resolver)
+    monkeypatch.setattr(socket, "create_connection", create_connection)
 
-    sent(delivery_to("https://shop.example.net/hook"))
+    attempt_delivery(make_delivery("https://shop.example.net/hook"))
 
-    assert called == [("203.0.113.7", 443)]
-    assert (names.asked, receiver.connections) == (0, 0)
-
-
-def test_asks_for_a_name_once(receiver, monkeypatch):
-    names = Rebinding("127.0.0.1", "203.0.113.7")
-    monkeypatch.setattr(socket, "getaddrinfo", names)
-
-    outcome = sent(delivery_to("https://shop.example.net/hook"))
-
-    assert outcome.trouble == (
-        "shop.example.net leads to 127.0.0.1, which is not public"
-    )
-    assert (names.asked, receiver.connections) == (1, 0)
+    assert connections == [("203.0.113.7", 443)]
+    assert (resolver.call_count, webhook_receiver.connections) == (0, 0)
 
 
-class Named(BaseHTTPRequestHandler):
+def test_resolves_name_once(webhook_receiver, monkeypatch):
+    resolver = RebindingResolver("127.0.0.1", "203.0.113.7")
+    monkeypatch.setattr(socket, "getaddrinfo", resolver)
+
+    result = attempt_delivery(make_delivery("https://shop.example.net/hook"))
+
+    assert result.error == ("shop.example.net leads to 127.0.0.1, which is not public")
+    assert (resolver.call_count, webhook_receiver.connections) == (1, 0)
+
+
+class TlsHandler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.server.hosts.append(self.headers["Host"])
         self.send_response(204)
         self.end_headers()
 
-    def log_message(self, *words):
+    def log_message(self, *args):
         pass
 
 
 @pytest.fixture
 def tls_receiver(monkeypatch):
-    """Speaks TLS as shop.example.net, on loopback; keeps the names it was called by."""
+    """A TLS server for shop.example.net on loopback; records the names in requests."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
-    trusting = ssl.create_default_context(cafile=CERTIFICATE)
-    monkeypatch.setattr(sending, "_certificates", lambda: trusting)
-    with HTTPServer(("127.0.0.1", 0), Named) as server:
-        server.hosts, server.indications = [], []
+    trusted = ssl.create_default_context(cafile=CERTIFICATE)
+    monkeypatch.setattr(sending, "_get_ssl_context", lambda: trusted)
+    with HTTPServer(("127.0.0.1", 0), TlsHandler) as server:
+        server.hosts, server.server_names = [], []
         server.handle_error = lambda *_: None
-        context.sni_callback = lambda _, name, __: server.indications.append(name)
+        context.sni_callback = lambda _, name, __: server.server_names.append(name)
         server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -302,29 +325,33 @@ def tls_receiver(monkeypatch):
         thread.join()
 
 
-def test_calls_by_the_name_that_the_url_has(tls_receiver):
-    target = Target(
-        "https", "shop.example.net", tls_receiver.server_port, "/", excused=True
+def test_uses_name_of_the_url_for_host_and_tls(tls_receiver):
+    target = ParsedUrl(
+        "https", "shop.example.net", tls_receiver.server_port, "/", is_allowed=True
     )
 
-    assert call(target, line_to("127.0.0.1")) == Outcome(status=204)
+    assert send_request(target, connect_to("127.0.0.1")) == DeliveryResult(status=204)
 
-    assert tls_receiver.indications == ["shop.example.net"]
+    assert tls_receiver.server_names == ["shop.example.net"]
     assert tls_receiver.hosts == [f"shop.example.net:{tls_receiver.server_port}"]
 
 
-def test_trusts_no_certificate_of_another_name(tls_receiver):
-    target = Target(
-        "https", "other.example.net", tls_receiver.server_port, "/", excused=True
+def test_rejects_certificate_of_another_name(tls_receiver):
+    target = ParsedUrl(
+        "https", "other.example.net", tls_receiver.server_port, "/", is_allowed=True
     )
 
-    outcome = call(target, line_to("127.0.0.1"))
+    result = send_request(target, connect_to("127.0.0.1"))
 
-    assert "certificate verify failed" in outcome.trouble
+    assert "certificate verify failed" in result.error
     assert tls_receiver.hosts == []
 
 
-def test_calls_the_next_address_where_one_does_not_answer(receiver):
-    target = target_of(receiver.url, excused={receiver.place})
+def test_tries_next_address_after_failed_connection(webhook_receiver):
+    target = parse_url(
+        webhook_receiver.url, allowed_hosts={webhook_receiver.host_and_port}
+    )
 
-    assert call(target, line_to("127.0.0.2", "127.0.0.1")) == Outcome(status=204)
+    assert send_request(target, connect_to("127.0.0.2", "127.0.0.1")) == DeliveryResult(
+        status=204
+    )

@@ -1,4 +1,7 @@
-"""reliability.md, section 11: who is slow or dead does not hold the others up."""
+"""The delivery worker: slow and failing endpoints do not delay others.
+
+Design: docs/reliability.md, section 6.
+"""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,59 +13,61 @@ from django.utils import timezone
 
 from accounts.models.webhooks import Delivery
 from accounts.services import deliveries
-from accounts.services.deliveries import Outcome, due_endpoints
-from accounts.services.events import note
-from accounts.services.webhooks import add_webhook
+from accounts.services.changes import record_change
+from accounts.services.deliveries import DeliveryResult, list_due_endpoints
+from accounts.services.webhooks import create_webhook
 from affiliate_site.webhooks import worker as workers
-from affiliate_site.webhooks.sending import SECONDS
+from affiliate_site.webhooks.sending import TIMEOUT_SECONDS
 from affiliate_site.webhooks.worker import (
-    FOR_THE_FAILING,
-    HANDS,
-    OF_ONE_ACCOUNT,
-    PER_ENDPOINT,
-    Worker,
+    MAX_CALLS_PER_ENDPOINT,
+    MAX_CALLS_TO_FAILING_ENDPOINTS,
+    MAX_CONCURRENCY,
+    MAX_FAILING_CALLS_PER_ACCOUNT,
+    DeliveryWorker,
 )
 from tests.factories.accounts import AccountFactory
 
-FINE = Outcome(status=204)
+SUCCESS = DeliveryResult(status=204)
 
 
 @pytest.fixture(autouse=True)
-def plug(settings):
-    settings.EVENT_BODY = "tests.accounts.services.test_outbox.render"
+def render_names(settings):
+    settings.EVENT_PAYLOAD_RENDERER = "tests.accounts.services.test_outbox.render"
 
 
 @pytest.fixture
-def listener(db):
-    """A company that is told of so many events: `listener(3)`; its endpoint."""
+def make_listening_account(db):
+    """Create an account with a webhook and due deliveries; return the webhook."""
 
     def make(events, *, account=None, **changes):
         account = account or AccountFactory()
         number = account.webhook_endpoints.count()
         url = f"https://hooks.example.net/{number}"
-        endpoint = add_webhook(account, url=url, at=timezone.now())
+        endpoint = create_webhook(account, url=url, at=timezone.now())
         for _ in range(events):
-            note(account, "customer.created", account, at=timezone.now())
+            record_change(account, "customer.created", account, at=timezone.now())
         if changes:
-            endpoint.change(**changes)
+            endpoint.update_row(**changes)
         return endpoint
 
     return make
 
 
 @pytest.fixture
-def calls(monkeypatch):
-    """Stands for the network: `calls.to(endpoint)` counts, `calls.slow` wait."""
-    calls = Calls()
-    monkeypatch.setattr(workers, "send", calls.send)
-    return calls
+def fake_network(monkeypatch):
+    """Replace `send_delivery` by a FakeNetwork."""
+    network = FakeNetwork()
+    monkeypatch.setattr(workers, "send_delivery", network.send)
+    return network
 
 
-class Calls:
+class FakeNetwork:
+    """Counts calls per endpoint; calls to `slow` ones wait for `release`."""
+
     def __init__(self):
         self.sent = []
         self.slow = set()
-        self.answers = {}
+        self.results = {}
         self.release = threading.Event()
         self.lock = threading.Lock()
 
@@ -71,225 +76,258 @@ class Calls:
             self.sent.append(delivery.endpoint_id)
         if delivery.endpoint_id in self.slow:
             assert self.release.wait(30)
-        return self.answers.get(delivery.endpoint_id, FINE)
+        return self.results.get(delivery.endpoint_id, SUCCESS)
 
-    def to(self, endpoint):
+    def count_for(self, endpoint):
         return self.sent.count(endpoint.pk)
 
 
-def worked_off(told=None):
-    Worker(tell=told or (lambda *_: None)).run(until=timezone.now())
+def run_worker(on_result=lambda *_: None):
+    DeliveryWorker(on_result=on_result).run(due_before=timezone.now())
 
 
-def test_sends_all_that_is_due(listener, calls):
-    endpoints = [listener(events) for events in (1, 10, 50)]
+def test_sends_all_due_deliveries(make_listening_account, fake_network):
+    endpoints = [make_listening_account(events) for events in (1, 10, 50)]
 
-    worked_off()
+    run_worker()
 
-    assert [calls.to(endpoint) for endpoint in endpoints] == [1, 10, 50]
+    assert [fake_network.count_for(endpoint) for endpoint in endpoints] == [1, 10, 50]
     for endpoint in endpoints:
         rows = endpoint.account.deliveries
         assert not rows.filter(delivered_at=None).exists()
-    assert due_endpoints(at=timezone.now()) == []
+    assert list_due_endpoints(at=timezone.now()) == []
 
 
-def test_leaves_what_comes_later(listener, calls):
-    until = timezone.now()
-    endpoint = listener(3)
+def test_leaves_later_deliveries(make_listening_account, fake_network):
+    due_before = timezone.now()
+    endpoint = make_listening_account(3)
 
-    Worker(tell=lambda *_: None).run(until=until)
+    DeliveryWorker(on_result=lambda *_: None).run(due_before=due_before)
 
-    assert calls.to(endpoint) == 0
-
-
-def test_holds_few_hands_for_one_receiver(listener, calls):
-    """The quick are served to the end while the slow have not answered once."""
-    slow, quick = listener(100), listener(100)
-    calls.slow = {slow.pk}
-    waiting = threading.Event()
-
-    def told(delivery, outcome):
-        if calls.to(quick) == 100:
-            waiting.set()
-            calls.release.set()
-        assert calls.to(slow) <= PER_ENDPOINT or waiting.is_set()
-
-    worked_off(told)
-
-    assert waiting.is_set()
-    assert (calls.to(slow), calls.to(quick)) == (100, 100)
+    assert fake_network.count_for(endpoint) == 0
 
 
-def test_holds_half_of_the_hands_free_for_first_calls(listener, calls):
-    slow = [listener(10) for _ in range(HANDS // 2 // PER_ENDPOINT + 3)]
-    quick = listener(5)
-    calls.slow = {endpoint.pk for endpoint in slow}
+def test_limits_calls_per_endpoint(make_listening_account, fake_network):
+    """All fast calls end before the first response of the slow endpoint."""
+    slow, fast = make_listening_account(100), make_listening_account(100)
+    fake_network.slow = {slow.pk}
+    fast_done = threading.Event()
 
-    def told(delivery, outcome):
-        if calls.to(quick) == 5:
-            calls.release.set()
+    def on_result(delivery, result):
+        if fake_network.count_for(fast) == 100:
+            fast_done.set()
+            fake_network.release.set()
+        assert (
+            fake_network.count_for(slow) <= MAX_CALLS_PER_ENDPOINT or fast_done.is_set()
+        )
 
-    worked_off(told)
+    run_worker(on_result)
 
-    assert calls.to(quick) == 5
+    assert fast_done.is_set()
+    assert (fake_network.count_for(slow), fake_network.count_for(fast)) == (100, 100)
 
 
-def test_gives_the_failing_of_one_account_two_hands(listener, calls):
-    """The dead ones of a company hold up no failing one of another."""
+def test_reserves_half_of_the_slots_for_first_calls(
+    make_listening_account, fake_network
+):
+    slow = [
+        make_listening_account(10)
+        for _ in range(MAX_CONCURRENCY // 2 // MAX_CALLS_PER_ENDPOINT + 3)
+    ]
+    fast = make_listening_account(5)
+    fake_network.slow = {endpoint.pk for endpoint in slow}
+
+    def on_result(delivery, result):
+        if fake_network.count_for(fast) == 5:
+            fake_network.release.set()
+
+    run_worker(on_result)
+
+    assert fake_network.count_for(fast) == 5
+
+
+def test_limits_calls_to_failing_endpoints_of_one_account(
+    make_listening_account, fake_network
+):
+    """Failing endpoints of one account do not delay those of another."""
     now = timezone.now()
     account = AccountFactory()
-    dead = [listener(3, account=account, failing_since=now) for _ in range(9)]
-    once = listener(1, failing_since=now)
-    calls.slow = {endpoint.pk for endpoint in dead}
+    failing = [
+        make_listening_account(3, account=account, failing_since=now) for _ in range(9)
+    ]
+    other = make_listening_account(1, failing_since=now)
+    fake_network.slow = {endpoint.pk for endpoint in failing}
 
-    def told(delivery, outcome):
-        if calls.to(once) == 1 and not calls.release.is_set():
-            assert sum(calls.to(endpoint) for endpoint in dead) == OF_ONE_ACCOUNT
-            calls.release.set()
+    def on_result(delivery, result):
+        if fake_network.count_for(other) == 1 and not fake_network.release.is_set():
+            assert (
+                sum(fake_network.count_for(endpoint) for endpoint in failing)
+                == MAX_FAILING_CALLS_PER_ACCOUNT
+            )
+            fake_network.release.set()
 
-    worked_off(told)
+    run_worker(on_result)
 
-    assert calls.release.is_set()
+    assert fake_network.release.is_set()
 
 
-def test_leaves_a_receiver_alone_that_has_just_failed(listener, calls):
+def test_waits_for_backoff_of_failing_endpoint(make_listening_account, fake_network):
     now = timezone.now()
-    resting = listener(3, failing_since=now, rests_until=now + timedelta(minutes=1))
-    fine = listener(1)
-    worker = Worker(tell=lambda *_: worker.stop())
+    backed_off = make_listening_account(
+        3, failing_since=now, backoff_until=now + timedelta(minutes=1)
+    )
+    healthy = make_listening_account(1)
+    worker = DeliveryWorker(on_result=lambda *_: worker.stop())
 
     worker.run()
 
-    assert (calls.to(resting), calls.to(fine)) == (0, 1)
-    worked_off()  # with --once, all that is due is tried
-    assert calls.to(resting) == 3
+    assert (fake_network.count_for(backed_off), fake_network.count_for(healthy)) == (
+        0,
+        1,
+    )
+    run_worker()  # with --once, backoff is ignored
+    assert fake_network.count_for(backed_off) == 3
 
 
-def test_goes_on_where_the_database_fails_for_a_moment(
-    listener, calls, monkeypatch, caplog
+def test_continues_after_temporary_database_error(
+    make_listening_account, fake_network, monkeypatch, caplog
 ):
-    endpoint = listener(10)
+    endpoint = make_listening_account(10)
     failures = iter([True])
 
-    def fail_once(*told, **more):
+    def fail_once(*args, **kwargs):
         if next(failures, False):
             raise OperationalError("server closed the connection unexpectedly")
-        return deliveries.record(*told, **more)
+        return deliveries.record_delivery_result(*args, **kwargs)
 
-    monkeypatch.setattr(workers, "record", fail_once)
-    told = []
+    monkeypatch.setattr(workers, "record_delivery_result", fail_once)
+    recorded = []
 
-    def stop_at_last(delivery, outcome):
-        told.append(delivery)
-        if len(told) == 9:
+    def stop_at_last(delivery, result):
+        recorded.append(delivery)
+        if len(recorded) == 9:
             worker.stop()
 
-    worker = Worker(tell=stop_at_last)
+    worker = DeliveryWorker(on_result=stop_at_last)
     worker.run()
 
     rows = endpoint.account.deliveries
-    assert (calls.to(endpoint), rows.exclude(delivered_at=None).count()) == (10, 9)
-    assert "What is due could not be read or written" in caplog.text
+    assert (
+        fake_network.count_for(endpoint),
+        rows.exclude(delivered_at=None).count(),
+    ) == (
+        10,
+        9,
+    )
+    assert "Due deliveries could not be read or written" in caplog.text
 
 
-def test_does_not_say_that_it_is_done_where_the_database_fails(listener, monkeypatch):
+def test_once_raises_database_error(make_listening_account, monkeypatch):
     def fail(**_):
         raise OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(workers, "due_endpoints", fail)
+    monkeypatch.setattr(workers, "list_due_endpoints", fail)
 
     with pytest.raises(OperationalError):
-        worked_off()
+        run_worker()
 
 
-def test_writes_down_trouble_of_any_length(listener, calls):
-    endpoint = listener(1)
-    calls.answers = {endpoint.pk: Outcome(trouble="x" * 1000)}
+def test_stores_error_of_any_length(make_listening_account, fake_network):
+    endpoint = make_listening_account(1)
+    fake_network.results = {endpoint.pk: DeliveryResult(error="x" * 1000)}
 
-    worked_off()
+    run_worker()
 
-    assert endpoint.account.deliveries.get().trouble == "x" * 255
+    assert endpoint.account.deliveries.get().error == "x" * 255
 
 
-def test_gives_the_failing_one_hand_each(listener, calls):
+def test_limits_calls_to_failing_endpoints(make_listening_account, fake_network):
     now = timezone.now()
-    failing = [listener(3, failing_since=now) for _ in range(FOR_THE_FAILING + 4)]
-    fine = listener(30)
-    calls.slow = {endpoint.pk for endpoint in failing}
+    failing = [
+        make_listening_account(3, failing_since=now)
+        for _ in range(MAX_CALLS_TO_FAILING_ENDPOINTS + 4)
+    ]
+    healthy = make_listening_account(30)
+    fake_network.slow = {endpoint.pk for endpoint in failing}
 
-    def told(delivery, outcome):
-        if calls.to(fine) == 30 and not calls.release.is_set():
-            begun = [calls.to(endpoint) for endpoint in failing]
-            assert max(begun) == 1
-            assert sum(begun) == FOR_THE_FAILING
-            calls.release.set()
+    def on_result(delivery, result):
+        if fake_network.count_for(healthy) == 30 and not fake_network.release.is_set():
+            counts = [fake_network.count_for(endpoint) for endpoint in failing]
+            assert max(counts) == 1
+            assert sum(counts) == MAX_CALLS_TO_FAILING_ENDPOINTS
+            fake_network.release.set()
 
-    worked_off(told)
+    run_worker(on_result)
 
-    assert calls.release.is_set()
+    assert fake_network.release.is_set()
 
 
-def test_writes_down_each_outcome(listener, calls):
-    broken, fine = listener(1), listener(1)
-    calls.answers = {broken.pk: Outcome(status=500, trouble="answered 500")}
-    told = []
+def test_records_each_result(make_listening_account, fake_network):
+    broken, healthy = make_listening_account(1), make_listening_account(1)
+    fake_network.results = {broken.pk: DeliveryResult(status=500, error="answered 500")}
+    results = {}
 
-    worked_off(lambda delivery, outcome: told.append((delivery.endpoint_id, outcome)))
+    def on_result(delivery, result):
+        results[delivery.endpoint_id] = result
 
-    assert dict(told) == {
-        broken.pk: Outcome(status=500, trouble="answered 500"),
-        fine.pk: FINE,
+    run_worker(on_result)
+
+    assert results == {
+        broken.pk: DeliveryResult(status=500, error="answered 500"),
+        healthy.pk: SUCCESS,
     }
-    assert broken.account.deliveries.get().trouble == "answered 500"
+    assert broken.account.deliveries.get().error == "answered 500"
 
 
-def test_takes_a_fault_of_ours_for_a_failed_try(listener, calls, monkeypatch, caplog):
-    broken, fine = listener(1), listener(1)
+def test_records_unexpected_exception_as_failed_attempt(
+    make_listening_account, fake_network, monkeypatch, caplog
+):
+    broken, healthy = make_listening_account(1), make_listening_account(1)
 
     def fail_for_one(delivery, *, at):
         if delivery.endpoint_id == broken.pk:
-            raise ZeroDivisionError("oh")
-        return FINE
+            raise ZeroDivisionError("error")
+        return SUCCESS
 
-    monkeypatch.setattr(workers, "send", fail_for_one)
+    monkeypatch.setattr(workers, "send_delivery", fail_for_one)
 
-    worked_off()
+    run_worker()
 
-    assert broken.account.deliveries.get().trouble == (
+    assert broken.account.deliveries.get().error == (
         "our own fault, see the log: ZeroDivisionError"
     )
-    assert fine.account.deliveries.get().delivered_at
+    assert healthy.account.deliveries.get().delivered_at
     assert "A webhook could not be called" in caplog.text
 
 
-def test_finishes_what_is_in_hand_when_it_is_stopped(listener, calls):
-    endpoint = listener(PER_ENDPOINT + 5)
-    worker = Worker(tell=lambda *_: worker.stop())
+def test_completes_calls_in_progress_when_stopped(make_listening_account, fake_network):
+    endpoint = make_listening_account(MAX_CALLS_PER_ENDPOINT + 5)
+    worker = DeliveryWorker(on_result=lambda *_: worker.stop())
 
     worker.run()
 
     delivered = endpoint.account.deliveries.exclude(delivered_at=None).count()
-    assert delivered == calls.to(endpoint)
-    assert PER_ENDPOINT <= delivered < PER_ENDPOINT + 5
-    assert not worker.in_hand
+    assert delivered == fake_network.count_for(endpoint)
+    assert MAX_CALLS_PER_ENDPOINT <= delivered < MAX_CALLS_PER_ENDPOINT + 5
+    assert not worker.calls_in_progress
 
 
-def test_tells_two_workers_apart(listener, calls):
-    """What one has claimed the other does not see."""
-    endpoint = listener(PER_ENDPOINT)
-    calls.slow = {endpoint.pk}
-    first, second = (Worker(tell=lambda *_: None) for _ in range(2))
-    with ThreadPoolExecutor(HANDS) as hands:
-        first.take(hands, due=timezone.now())
-        second.take(hands, due=timezone.now())
-        calls.release.set()
-        while first.in_hand:
-            first.finish(timeout=None)
+def test_workers_claim_different_deliveries(make_listening_account, fake_network):
+    """A delivery claimed by one worker is not claimed by the other."""
+    endpoint = make_listening_account(MAX_CALLS_PER_ENDPOINT)
+    fake_network.slow = {endpoint.pk}
+    first, second = (DeliveryWorker(on_result=lambda *_: None) for _ in range(2))
+    with ThreadPoolExecutor(MAX_CONCURRENCY) as executor:
+        first.start_due_deliveries(executor, due=timezone.now())
+        second.start_due_deliveries(executor, due=timezone.now())
+        fake_network.release.set()
+        while first.calls_in_progress:
+            first.record_finished_calls(timeout_seconds=None)
 
-    assert second.in_hand == {}
-    assert calls.to(endpoint) == PER_ENDPOINT
+    assert second.calls_in_progress == {}
+    assert fake_network.count_for(endpoint) == MAX_CALLS_PER_ENDPOINT
     assert not Delivery.objects.filter(attempts__gt=1).exists()
 
 
-def test_has_a_lease_longer_than_any_call():
-    assert deliveries.LEASE.total_seconds() > 3 * SECONDS
+def test_lease_is_longer_than_any_call():
+    assert deliveries.LEASE_DURATION.total_seconds() > 3 * TIMEOUT_SECONDS

@@ -1,4 +1,4 @@
-"""operations.md, section 3: what a program pays, at the command line."""
+"""Commands create_program, check_ledger and fund_payouts."""
 
 import io
 import json
@@ -10,27 +10,32 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from payouts.models.commission_types import CommissionType, RateKind
-from payouts.services.payments import Order, pay
-from tests.command_line import is_refused_as_wrong, refusal, run, run_json
-from tests.proof import books_agree
-from tests.shop import Shop
-from tests.world import World
+from payouts.services.payments import PaymentOrder, create_payments
+from tests.command_line import (
+    is_usage_error,
+    run_command,
+    run_failing_command,
+    run_json_command,
+)
+from tests.ledger_checks import assert_ledger_consistent
+from tests.program_scenario import ProgramScenario
+from tests.sample_account import SampleAccount
 from tracking.models.programs import Program
 
 NEEDED = ["--title", "Harbor Lamps", "--currency", "EUR"]
 
 
 def create(*options):
-    return run("create_program", "harbor", "harbor-lamps", *(options or NEEDED))
+    return run_command("create_program", "harbor", "harbor-lamps", *(options or NEEDED))
 
 
-def kept():
-    """Programs, rates and events: what a refused command must not touch."""
+def snapshot_programs():
+    """Rows that a rejected command must not change."""
     return [
         list(Program.objects.order_by("id").values()),
         list(CommissionType.objects.order_by("id").values()),
         [
-            list(program.account.events.order_by("id").values())
+            list(program.account.audit_log.order_by("id").values())
             for program in Program.objects.select_related("account")
         ],
     ]
@@ -40,7 +45,7 @@ def test_prints_the_slug_of_a_new_program(account):
     assert create() == "harbor-lamps\n"
 
 
-def test_makes_a_program_with_the_defaults(account):
+def test_creates_a_program_with_defaults(account):
     create()
 
     program = account.programs.get()
@@ -51,7 +56,7 @@ def test_makes_a_program_with_the_defaults(account):
     assert not program.auto_approve_commissions
 
 
-def test_gives_a_program_its_type_standard(account):
+def test_creates_the_commission_type_standard(account):
     create()
 
     rate = account.commission_types.get()
@@ -61,7 +66,7 @@ def test_gives_a_program_its_type_standard(account):
     assert rate.is_default
 
 
-def test_makes_a_program_with_all_options(account):
+def test_creates_a_program_with_all_options(account):
     create(
         "--title",
         "Harbor & Søn",
@@ -86,8 +91,8 @@ def test_makes_a_program_with_all_options(account):
     assert (rate.kind, rate.value) == (RateKind.FIXED, Decimal(500))
 
 
-def test_tells_a_new_program_as_json(account):
-    assert run_json("create_program", "harbor", "harbor-lamps", *NEEDED) == {
+def test_prints_a_new_program_as_json(account):
+    assert run_json_command("create_program", "harbor", "harbor-lamps", *NEEDED) == {
         "program": "harbor-lamps",
         "title": "Harbor Lamps",
         "currency": "EUR",
@@ -107,7 +112,7 @@ def test_tells_a_new_program_as_json(account):
         ("--commission-fixed", "9999999999999.99", "fixed", "9999999999999.99"),
     ],
 )
-def test_takes_the_commission_exactly(account, option, number, kind, value):
+def test_stores_the_exact_rate(account, option, number, kind, value):
     create(*NEEDED, option, number)
 
     rate = account.commission_types.get()
@@ -148,38 +153,40 @@ CANNOT_BE_DONE = {
 
 
 @pytest.mark.parametrize("options", CANNOT_BE_DONE.values(), ids=CANNOT_BE_DONE)
-def test_says_what_cannot_be_done(account, options):
-    before = kept()
+def test_rejects_invalid_options(account, options):
+    before = snapshot_programs()
 
-    refusal("create_program", "harbor", "harbor-lamps", *options)
-    assert kept() == before
+    run_failing_command("create_program", "harbor", "harbor-lamps", *options)
+    assert snapshot_programs() == before
 
 
 @pytest.mark.parametrize("slug", ["Harbor", "a b", "a" * 65, "ä", "a_b", "a/b"])
-def test_makes_no_program_of_an_odd_slug(account, slug):
-    refusal("create_program", "harbor", slug, *NEEDED)
+def test_rejects_an_invalid_slug(account, slug):
+    run_failing_command("create_program", "harbor", slug, *NEEDED)
 
     assert not account.programs.exists()
 
 
-def test_says_that_a_program_exists(account):
+def test_rejects_a_duplicate_program(account):
     create()
-    before = kept()
+    before = snapshot_programs()
 
-    assert "harbor-lamps" in refusal(
+    assert "harbor-lamps" in run_failing_command(
         "create_program", "harbor", "harbor-lamps", *NEEDED
     )
-    assert kept() == before
+    assert snapshot_programs() == before
 
 
-def test_lets_another_account_have_the_same_slug(account, other_account):
+def test_allows_the_same_slug_in_another_account(account, other_account):
     create()
 
-    assert run("create_program", other_account.slug, "harbor-lamps", *NEEDED)
+    assert run_command("create_program", other_account.slug, "harbor-lamps", *NEEDED)
 
 
-def test_does_not_know_an_account(account):
-    assert "unknown" in refusal("create_program", "unknown", "harbor-lamps", *NEEDED)
+def test_rejects_an_unknown_account(account):
+    assert "unknown" in run_failing_command(
+        "create_program", "unknown", "harbor-lamps", *NEEDED
+    )
 
 
 WRONG = {
@@ -214,23 +221,23 @@ WRONG = {
 
 
 @pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
-def test_stops_at_wrong_arguments(account, arguments):
-    before = kept()
+def test_rejects_wrong_arguments(account, arguments):
+    before = snapshot_programs()
 
-    assert is_refused_as_wrong("create_program", *arguments)
-    assert kept() == before
+    assert is_usage_error("create_program", *arguments)
+    assert snapshot_programs() == before
 
 
 @pytest.fixture
-def sold(account, api):
-    """An account with one sale of 200, 10 % of it pending."""
-    world = World(api, account.slug, "harbor")
-    assert world.commission
+def account_with_conversion(account, api):
+    """An account with one conversion of 200 and a pending commission of 10 %."""
+    world = SampleAccount(api, account.slug, "harbor")
+    assert world.commission_id
     return world
 
 
-def checked_ledger(*options):
-    """What the check writes, and its exit code."""
+def run_check_ledger(*options):
+    """Run check_ledger; return stdout, stderr and exit code."""
     out, err = io.StringIO(), io.StringIO()
     try:
         call_command("check_ledger", *options, stdout=out, stderr=err)
@@ -239,45 +246,45 @@ def checked_ledger(*options):
     return out.getvalue(), err.getvalue(), 0
 
 
-def bend(account, **values):
-    """Write a wrong balance, past the service that should have made it."""
+def corrupt_balance(account, **values):
+    """Write a wrong balance directly."""
     account.ledger_accounts.filter(kind="pending").update(**values)
 
 
-def test_finds_the_books_of_a_sale_in_order(sold):
-    out, err, code = checked_ledger("--account", "harbor")
+def test_finds_the_ledger_of_a_conversion_balanced(account_with_conversion):
+    out, err, code = run_check_ledger("--account", "harbor")
 
     assert (err, code) == ("", 0)
     assert "OK" in out
 
 
-def test_tells_the_check_as_json(sold):
-    told = run_json("check_ledger", "--account", "harbor")
+def test_prints_the_check_as_json(account_with_conversion):
+    output = run_json_command("check_ledger", "--account", "harbor")
 
-    assert list(told) == ["ok", "checked", "failures", "closed_days"]
-    assert (told["ok"], told["failures"]) == (True, [])
-    assert told["closed_days"] == {"count": 0, "last_id": None, "sum": 0}
-
-
-def test_finds_nothing_to_check_in_an_account_without_sales(account):
-    assert run_json("check_ledger", "--account", "harbor")["ok"] is True
+    assert list(output) == ["ok", "checked", "failures", "closed_days"]
+    assert (output["ok"], output["failures"]) == (True, [])
+    assert output["closed_days"] == {"count": 0, "last_id": None, "sum": 0}
 
 
-def test_sums_the_days_that_are_closed(sold, account, monkeypatch):
+def test_finds_nothing_to_check_without_conversions(account):
+    assert run_json_command("check_ledger", "--account", "harbor")["ok"] is True
+
+
+def test_sums_the_days_that_are_closed(account_with_conversion, account, monkeypatch):
     tomorrow = timezone.now() + timedelta(days=1)
     monkeypatch.setattr(timezone, "now", lambda: tomorrow)
 
-    closed = run_json("check_ledger", "--account", "harbor")["closed_days"]
+    closed = run_json_command("check_ledger", "--account", "harbor")["closed_days"]
 
     last = account.transfers.order_by("-id").first()
     assert closed == {"count": 1, "last_id": last.pk, "sum": 20}
 
 
 @pytest.mark.parametrize("wrong", [Decimal("19.9999"), Decimal(0), Decimal(-20)])
-def test_names_every_row_that_differs(sold, account, wrong):
-    bend(account, balance=wrong)
+def test_reports_every_discrepancy(account_with_conversion, account, wrong):
+    corrupt_balance(account, balance=wrong)
 
-    out, err, code = checked_ledger("--account", "harbor")
+    out, err, code = run_check_ledger("--account", "harbor")
 
     assert code == 1
     assert len(err.splitlines()) == 1
@@ -286,105 +293,111 @@ def test_names_every_row_that_differs(sold, account, wrong):
         assert "harbor" in line
 
 
-def test_tells_as_json_what_differs(sold, account):
-    bend(account, balance=Decimal("19.9999"))
-    out, _, code = checked_ledger("--account", "harbor", "--json")
+def test_prints_discrepancies_as_json(account_with_conversion, account):
+    corrupt_balance(account, balance=Decimal("19.9999"))
+    out, _, code = run_check_ledger("--account", "harbor", "--json")
 
-    told = json.loads(out)
+    output = json.loads(out)
     assert code == 1
-    assert told["ok"] is False
-    assert {failure["equation"] for failure in told["failures"]} >= {"E1", "E2", "E4"}
-    for failure in told["failures"]:
+    assert output["ok"] is False
+    assert {failure["equation"] for failure in output["failures"]} >= {"E1", "E2", "E4"}
+    for failure in output["failures"]:
         assert set(failure) >= {"equation", "account", "row", "stored", "computed"}
 
 
-def test_finds_a_commission_whose_amount_was_changed_past_the_ledger(sold, account):
+def test_finds_a_commission_changed_without_the_ledger(
+    account_with_conversion, account
+):
     account.commissions.update(amount=Decimal(21))
 
-    out, _, code = checked_ledger("--account", "harbor")
+    out, _, code = run_check_ledger("--account", "harbor")
 
     assert code == 1
     assert {line.split()[0] for line in out.splitlines()} >= {"E4", "E5", "E6"}
 
 
-def test_checks_one_account_alone_when_told(sold, account, other_account):
-    bend(account, balance=Decimal(1))
+def test_checks_one_account_only_with_account_option(
+    account_with_conversion, account, other_account
+):
+    corrupt_balance(account, balance=Decimal(1))
 
-    assert checked_ledger("--account", other_account.slug)[2] == 0
-    assert checked_ledger()[2] == 1
+    assert run_check_ledger("--account", other_account.slug)[2] == 0
+    assert run_check_ledger()[2] == 1
 
 
-def test_changes_nothing_by_checking(sold, account):
-    bend(account, balance=Decimal(1))
+def test_changes_nothing_by_checking(account_with_conversion, account):
+    corrupt_balance(account, balance=Decimal(1))
     before = list(account.ledger_accounts.order_by("id").values())
 
-    checked_ledger("--account", "harbor")
+    run_check_ledger("--account", "harbor")
 
     assert list(account.ledger_accounts.order_by("id").values()) == before
 
 
-def test_notes_what_came_of_it_where_that_is_asked(sold, account, other_account):
-    checked_ledger()
+def test_stores_the_result_with_note_option(
+    account_with_conversion, account, other_account
+):
+    run_check_ledger()
     account.refresh_from_db()
-    assert account.proved_at is None
+    assert account.reconciled_at is None
 
-    bend(account, balance=Decimal(1))
-    assert checked_ledger("--note")[2] == 1
+    corrupt_balance(account, balance=Decimal(1))
+    assert run_check_ledger("--note")[2] == 1
 
     account.refresh_from_db()
     other_account.refresh_from_db()
-    assert account.differing_rows > 0
-    assert (account.proved_at, other_account.differing_rows) == (
-        other_account.proved_at,
+    assert account.discrepancy_count > 0
+    assert (account.reconciled_at, other_account.discrepancy_count) == (
+        other_account.reconciled_at,
         0,
     )
 
 
-def test_checks_no_account_that_does_not_exist(account):
-    assert "unknown" in refusal("check_ledger", "--account", "unknown")
+def test_does_not_check_an_unknown_account(account):
+    assert "unknown" in run_failing_command("check_ledger", "--account", "unknown")
 
 
 # The payout balance.
 
 
-def funds(account):
-    """Transfers, balances and events: what a refused command must not touch."""
+def snapshot_ledger(account):
+    """Rows that a rejected top-up must not change."""
     return [
         list(getattr(account, name).order_by("id").values())
-        for name in ("transfers", "ledger_accounts", "events")
+        for name in ("transfers", "ledger_accounts", "audit_log")
     ]
 
 
 def test_adds_to_the_payout_balance_each_time(account):
     sums = [("1250.50", "EUR"), ("0.01", "eur"), ("7", "JPY"), ("0.5", "KWD")]
 
-    told = [run("fund_payouts", "harbor", *words) for words in sums]
+    output = [run_command("fund_payouts", "harbor", *words) for words in sums]
 
-    assert told == ["1250.50 EUR\n", "1250.51 EUR\n", "7 JPY\n", "0.500 KWD\n"]
-    books_agree(account)
-
-
-def test_tells_the_payout_balance_as_json(account):
-    run("fund_payouts", "harbor", "1250.50", "EUR")
-
-    told = run("fund_payouts", "harbor", "0.05", "eur", "--json")
-
-    assert told == '{"currency":"EUR","balance":1250.55}\n'
+    assert output == ["1250.50 EUR\n", "1250.51 EUR\n", "7 JPY\n", "0.500 KWD\n"]
+    assert_ledger_consistent(account)
 
 
-def test_tells_a_payout_balance_below_nought(account):
-    """More was paid than there was."""
+def test_prints_the_payout_balance_as_json(account):
+    run_command("fund_payouts", "harbor", "1250.50", "EUR")
+
+    output = run_command("fund_payouts", "harbor", "0.05", "eur", "--json")
+
+    assert output == '{"currency":"EUR","balance":1250.55}\n'
+
+
+def test_prints_a_negative_payout_balance(account):
+    """Payments exceed the top-ups."""
     account.uses_payouts = True
     account.save()
-    shop = Shop(account)
-    order = Order(shop.mina.slug, Decimal(20), "EUR")
-    pay(account, orders=[order], at=timezone.now())
+    scenario = ProgramScenario(account)
+    order = PaymentOrder(scenario.mina.slug, Decimal(20), "EUR")
+    create_payments(account, orders=[order], at=timezone.now())
 
-    assert run("fund_payouts", "harbor", "0.5", "EUR") == "-19.50 EUR\n"
+    assert run_command("fund_payouts", "harbor", "0.5", "EUR") == "-19.50 EUR\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "part"),
+    ("words", "message"),
     [
         (["harbor", "0", "EUR"], "above 0"),
         (["harbor", "0.00", "EUR"], "above 0"),
@@ -397,11 +410,11 @@ def test_tells_a_payout_balance_below_nought(account):
         (["unknown", "5", "EUR"], "unknown"),
     ],
 )
-def test_says_what_cannot_be_added(account, words, part):
-    before = funds(account)
+def test_rejects_invalid_top_ups(account, words, message):
+    before = snapshot_ledger(account)
 
-    assert part in refusal("fund_payouts", *words)
-    assert funds(account) == before
+    assert message in run_failing_command("fund_payouts", *words)
+    assert snapshot_ledger(account) == before
 
 
 @pytest.mark.parametrize(
@@ -419,8 +432,8 @@ def test_says_what_cannot_be_added(account, words, part):
     ],
     ids=ascii,
 )
-def test_adds_nothing_by_wrong_arguments(account, words):
-    before = funds(account)
+def test_rejects_wrong_arguments_of_top_ups(account, words):
+    before = snapshot_ledger(account)
 
-    assert is_refused_as_wrong("fund_payouts", *words)
-    assert funds(account) == before
+    assert is_usage_error("fund_payouts", *words)
+    assert snapshot_ledger(account) == before

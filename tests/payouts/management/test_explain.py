@@ -1,4 +1,4 @@
-"""operations.md, section 3: one sale explained at the command line."""
+"""Command explain."""
 
 import io
 import json
@@ -7,98 +7,103 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command
 
-from tests.command_line import is_refused_as_wrong, refusal, run, run_json
-from tests.proof import everything
-from tests.shop import Shop
+from tests.command_line import (
+    is_usage_error,
+    run_command,
+    run_failing_command,
+    run_json_command,
+)
+from tests.ledger_checks import snapshot_account
+from tests.program_scenario import ProgramScenario
 
 
 @pytest.fixture
-def sale(shop):
-    return shop.sell("33.33", external_id="order-1")
+def conversion(scenario):
+    return scenario.create_conversion("33.33", external_id="order-1")
 
 
-def explained(sale, *options):
-    """What the command writes, and its exit code."""
+def run_explain(conversion, *options):
+    """Run explain; return stdout, stderr and exit code."""
     out, err = io.StringIO(), io.StringIO()
     code = 0
     try:
         call_command(
-            "explain", "harbor", str(sale.pk), *options, stdout=out, stderr=err
+            "explain", "harbor", str(conversion.pk), *options, stdout=out, stderr=err
         )
-    except CommandError as refusal:  # as manage.py ends: one line, exit 1
-        err.write(f"{refusal}\n")
-        code = refusal.returncode
+    except CommandError as error:  # as manage.py does: one line, exit 1
+        err.write(f"{error}\n")
+        code = error.returncode
     return out.getvalue(), err.getvalue(), code
 
 
-def test_tells_the_story(sale):
-    story = run("explain", "harbor", str(sale.pk))
+def test_prints_the_explanation(conversion):
+    explanation = run_command("explain", "harbor", str(conversion.pk))
 
     for word in ("order-1", "33.33 EUR", "minakessler", "coupon", "3.333", "3.33 EUR"):
-        assert word in story
-    assert "again" not in story
+        assert word in explanation
+    assert "reload" not in explanation
 
 
-def test_says_that_all_agrees(sale):
-    out, err, code = explained(sale, "--verify")
+def test_prints_that_the_verification_succeeded(conversion):
+    out, err, code = run_explain(conversion, "--verify")
 
     assert (err, code) == ("", 0)
-    assert "the same" in out
+    assert "Verified: " in out
 
 
 @pytest.mark.parametrize(
     ("options", "verified"),
     [([], None), (["--verify"], True)],
-    ids=["told", "verified"],
+    ids=["explained", "verified"],
 )
-def test_tells_the_story_as_json(sale, options, verified):
-    before = everything(sale.account)
+def test_prints_the_explanation_as_json(conversion, options, verified):
+    before = snapshot_account(conversion.account)
 
-    told = run_json("explain", "harbor", str(sale.pk), *options)
+    output = run_json_command("explain", "harbor", str(conversion.pk), *options)
 
-    assert list(told) == ["conversion", "attribution", "commissions", "verified"]
-    assert told["verified"] is verified
-    assert told["conversion"]["amount"] == 33.33
-    assert told["attribution"]["winner"]["affiliate"] == "minakessler"
-    assert [it["amount"] for it in told["commissions"]] == [3.33]
-    assert everything(sale.account) == before
-
-
-BENT = [{"amount": Decimal(4)}, {"rate": Decimal(11)}, {"sub_amount": Decimal(34)}]
+    assert list(output) == ["conversion", "attribution", "commissions", "verified"]
+    assert output["verified"] is verified
+    assert output["conversion"]["amount"] == 33.33
+    assert output["attribution"]["winner"]["affiliate"] == "minakessler"
+    assert [row["amount"] for row in output["commissions"]] == [3.33]
+    assert snapshot_account(conversion.account) == before
 
 
-@pytest.mark.parametrize("values", BENT, ids=["amount", "rate", "part"])
-def test_ends_with_1_when_a_commission_was_bent(sale, values):
-    sale.account.commissions.update(**values)
+CORRUPTED = [{"amount": Decimal(4)}, {"rate": Decimal(11)}, {"sub_amount": Decimal(34)}]
 
-    out, err, code = explained(sale, "--verify")
+
+@pytest.mark.parametrize("values", CORRUPTED, ids=["amount", "rate", "sub-amount"])
+def test_exits_with_1_for_a_corrupted_commission(conversion, values):
+    conversion.account.commissions.update(**values)
+
+    out, err, code = run_explain(conversion, "--verify")
 
     assert code == 1
-    assert "NOT the same" in out
+    assert "Verification failed" in out
     assert err.count("\n") == 1
 
 
-def test_ends_with_1_when_the_decision_was_bent(sale):
-    decision = sale.account.decisions.filter(conversion=sale)
+def test_exits_with_1_for_a_corrupted_attribution_record(conversion):
+    decision = conversion.account.attribution_records.filter(conversion=conversion)
     outcome = decision.get().outcome.replace('"coupon"', '"click_id"')
     decision.update(outcome=outcome)
 
-    assert explained(sale, "--verify")[2] == 1
+    assert run_explain(conversion, "--verify")[2] == 1
 
 
-def test_gives_the_reason_in_one_line_however_much_differs(sale):
-    sale.account.commissions.update(amount=Decimal(4), rate=Decimal(11))
+def test_prints_all_differences_in_one_line(conversion):
+    conversion.account.commissions.update(amount=Decimal(4), rate=Decimal(11))
 
-    _, err, code = explained(sale, "--verify")
+    _, err, code = run_explain(conversion, "--verify")
 
     assert code == 1
     assert len(err.splitlines()) == 1
 
 
-def test_tells_as_json_that_something_differs(sale):
-    sale.account.commissions.update(amount=Decimal(4))
+def test_prints_failed_verification_as_json(conversion):
+    conversion.account.commissions.update(amount=Decimal(4))
 
-    out, err, code = explained(sale, "--verify", "--json")
+    out, err, code = run_explain(conversion, "--verify", "--json")
 
     assert code == 1
     assert err
@@ -106,27 +111,32 @@ def test_tells_as_json_that_something_differs(sale):
     assert out.count("\n") == 1
 
 
-def test_only_tells_what_differs_without_verify(sale):
-    sale.account.commissions.update(amount=Decimal(4))
+def test_prints_no_differences_without_verify(conversion):
+    conversion.account.commissions.update(amount=Decimal(4))
 
-    assert explained(sale)[1:] == ("", 0)
+    assert run_explain(conversion)[1:] == ("", 0)
 
 
 @pytest.mark.parametrize("number", ["0", "999999", "9" * 40])
-def test_does_not_know_a_sale(shop, number):
-    assert refusal("explain", "harbor", number) == "Conversion not found"
+def test_rejects_an_unknown_conversion(scenario, number):
+    assert run_failing_command("explain", "harbor", number) == "Conversion not found"
 
 
-def test_does_not_know_the_sale_of_another_account(shop, other_account):
-    theirs = Shop(other_account, mark="zz-marker-").sell("200")
+def test_rejects_a_conversion_of_another_account(scenario, other_account):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
+        "200"
+    )
 
-    assert refusal("explain", "harbor", str(theirs.pk)) == "Conversion not found"
+    assert (
+        run_failing_command("explain", "harbor", str(theirs.pk))
+        == "Conversion not found"
+    )
 
 
-def test_does_not_know_an_account(sale):
-    assert "unknown" in refusal("explain", "unknown", str(sale.pk))
+def test_rejects_an_unknown_account(conversion):
+    assert "unknown" in run_failing_command("explain", "unknown", str(conversion.pk))
 
 
 @pytest.mark.parametrize("number", ["", "order-1", "1.0", "1_0", "\uff11"], ids=ascii)
-def test_stops_at_a_malformed_number(shop, number):
-    assert is_refused_as_wrong("explain", "harbor", number)
+def test_rejects_a_malformed_id(scenario, number):
+    assert is_usage_error("explain", "harbor", number)

@@ -1,4 +1,4 @@
-"""Contract 7.10: what a period earned that is over, granted once."""
+"""Bonuses of periods that are over (docs/api-contract.md, section 7.10)."""
 
 import json
 from contextlib import suppress
@@ -9,20 +9,30 @@ import pytest
 
 from payouts.models.commission_types import RateKind
 from payouts.services import bonuses
-from payouts.services.bonuses import grant_bonuses, spans
-from payouts.services.commissions import approve, disapprove
-from payouts.services.funding import top_up
-from payouts.services.ledger import balances_of, hold
-from payouts.services.revising import (
+from payouts.services.bonuses import grant_bonuses, list_period_ranges
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.conversion_updates import (
     add_commissions,
-    change_conversion,
-    remove_conversion,
+    delete_conversion,
+    update_conversion,
 )
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.ledger import get_payable_balances_by_slug, open_ledger_session
 from tests.factories.accounts import PlanFactory
-from tests.proof import Broken, books_agree, everything, failing_at
-from tests.shop import OPENED, SOLD, Shop, items_of
-from tracking.services.affiliates import remove_affiliate
-from tracking.services.placement import put_below
+from tests.ledger_checks import (
+    InjectedDatabaseError,
+    assert_ledger_consistent,
+    fail_at_statement,
+    snapshot_account,
+)
+from tests.program_scenario import (
+    CONVERSION_CREATED_AT,
+    PROGRAM_CREATED_AT,
+    ProgramScenario,
+    build_line_items,
+)
+from tracking.services.affiliates import delete_affiliate
+from tracking.services.hierarchy import set_parent
 
 MARCH = date(2026, 3, 1)
 APRIL = datetime(2026, 4, 1, tzinfo=UTC)
@@ -30,66 +40,82 @@ MAY = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def shop(account):
-    shop = Shop(account)
-    shop.program.change(auto_approve_commissions=True)
-    yield shop
-    books_agree(account)
+def scenario(account):
+    scenario = ProgramScenario(account)
+    scenario.program.update_row(auto_approve_commissions=True)
+    yield scenario
+    assert_ledger_consistent(account)
 
 
-def granted(account, *, at=APRIL):
-    """Whose bonus of which title, and how much, in the order of granting."""
+def make_bonuses(account, *, at=APRIL):
+    """Grant bonuses; return affiliate, title and amount of each in order."""
     return [
-        (it.affiliate.slug, it.name, it.amount) for it in grant_bonuses(account, at=at)
+        (row.affiliate.slug, row.name, row.amount)
+        for row in grant_bonuses(account, at=at)
     ]
 
 
 MINA_50 = ("minakessler", "Goal", Decimal(50))
 
 
-# What is made.
+# The commission of a bonus.
 
 
-def test_makes_a_commission_of_no_sale(shop, account):
-    bonus = shop.bonus(goal="2", value="5", kind=RateKind.PERCENTAGE, title="Two")
-    shop.sell("200")
-    shop.sell("49.90", at=SOLD + timedelta(days=1))
-    written = account.events.count()
+def test_creates_a_commission_without_conversion(scenario, account):
+    bonus = scenario.create_bonus(
+        goal="2", value="5", kind=RateKind.PERCENTAGE, title="Two"
+    )
+    scenario.create_conversion("200")
+    scenario.create_conversion("49.90", at=CONVERSION_CREATED_AT + timedelta(days=1))
+    written = account.audit_log.count()
 
     (made,) = grant_bonuses(account, at=APRIL)
 
-    kept = account.commissions.get(kind="bonus")
-    assert kept.pk == made.pk
-    assert (kept.commission_type, kept.name, kept.conversion) == ("bonus", "Two", None)
-    assert (kept.affiliate, kept.currency) == (shop.mina.affiliate, "EUR")
-    assert (kept.sub_amount, kept.amount) == (None, Decimal("12.50"))  # 12.495
-    assert (kept.rate_kind, kept.rate) == ("percentage", 5)
-    assert (kept.bonus, kept.period_start) == (bonus, MARCH)
-    assert (kept.status, kept.created_at, kept.finalized_at) == (
+    stored = account.commissions.get(kind="bonus")
+    assert stored.pk == made.pk
+    assert (stored.commission_type, stored.name, stored.conversion) == (
+        "bonus",
+        "Two",
+        None,
+    )
+    assert (stored.affiliate, stored.currency) == (scenario.mina.affiliate, "EUR")
+    assert (stored.sub_amount, stored.amount) == (None, Decimal("12.50"))  # 12.495
+    assert (stored.rate_kind, stored.rate) == ("percentage", 5)
+    assert (stored.bonus, stored.period_start) == (bonus, MARCH)
+    assert (stored.status, stored.created_at, stored.finalized_at) == (
         "approved",
         APRIL,
         None,
     )
-    working = json.loads(kept.working)
-    assert working["period"] == {"from": "2026-03-01", "to": "2026-04-01"}
-    assert working["reached"]["conversions"] == 2
-    assert Decimal(working["reached"]["amount"]) == Decimal("249.90")
-    assert balances_of(account) == {"minakessler": {"EUR": Decimal("37.49")}}
-    (told,) = account.events.order_by("id")[written:]
-    assert (told.kind, told.subject) == ("commission.created", f"commission:{made.pk}")
+    calculation = json.loads(stored.calculation)
+    assert calculation["period"] == {"from": "2026-03-01", "to": "2026-04-01"}
+    assert calculation["reached"]["conversions"] == 2
+    assert Decimal(calculation["reached"]["amount"]) == Decimal("249.90")
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal("37.49")}
+    }
+    (entry,) = account.audit_log.order_by("id")[written:]
+    assert (entry.kind, entry.subject) == (
+        "commission.created",
+        f"commission:{made.pk}",
+    )
 
 
-def test_bears_a_bonus_pending_where_somebody_decides(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
-    shop.program.change(auto_approve_commissions=False)
+def test_creates_a_pending_bonus_without_automatic_approval(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
+    scenario.program.update_row(auto_approve_commissions=False)
 
     (made,) = grant_bonuses(account, at=APRIL)
 
     assert made.status == "pending"
-    assert balances_of(account) == {"minakessler": {"EUR": Decimal(20)}}
-    approve(account, commission_id=made.pk, at=APRIL)
-    assert balances_of(account) == {"minakessler": {"EUR": Decimal(70)}}
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(20)}
+    }
+    approve_commission(account, commission_id=made.pk, at=APRIL)
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(70)}
+    }
 
 
 @pytest.mark.parametrize(
@@ -99,18 +125,22 @@ def test_bears_a_bonus_pending_where_somebody_decides(shop, account):
         pytest.param("140", ["approved", "approved"], id="both"),
     ],
 )
-def test_lets_a_bonus_wait_that_lacks_cover(shop, account, funds, states):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
-    shop.sell("200", member=shop.join("Odette", "Varga"))
+def test_keeps_an_unfunded_bonus_pending(scenario, account, funds, states):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
+    scenario.create_conversion(
+        "200", affiliate=scenario.create_enrolled_affiliate("Odette", "Varga")
+    )
     account.uses_payouts = True
     account.save()
-    top_up(account, amount=Decimal(funds), currency="EUR", at=SOLD)
+    top_up_payout_balance(
+        account, amount=Decimal(funds), currency="EUR", at=CONVERSION_CREATED_AT
+    )
 
     made = grant_bonuses(account, at=APRIL)
 
-    assert sorted(it.status for it in made) == states
-    assert {(it.status, it.finalized_at) for it in made} <= {
+    assert sorted(commission.status for commission in made) == states
+    assert {(commission.status, commission.finalized_at) for commission in made} <= {
         ("approved", APRIL),
         ("pending", None),
     }
@@ -125,160 +155,178 @@ def test_lets_a_bonus_wait_that_lacks_cover(shop, account, funds, states):
     ],
 )
 def test_rounds_in_the_currency_of_the_program(account, kind, value, currency, amount):
-    shop = Shop(account, currency=currency)
-    shop.program.change(auto_approve_commissions=True)
-    shop.bonus(goal="1", value=value, kind=kind)
-    shop.sell("195")
+    scenario = ProgramScenario(account, currency=currency)
+    scenario.program.update_row(auto_approve_commissions=True)
+    scenario.create_bonus(goal="1", value=value, kind=kind)
+    scenario.create_conversion("195")
 
-    assert granted(account) == [("minakessler", "Goal", Decimal(amount))]
-    books_agree(account)
+    assert make_bonuses(account) == [("minakessler", "Goal", Decimal(amount))]
+    assert_ledger_consistent(account)
 
 
-# When the goal is reached.
+# Progress towards the goal.
 
 
 @pytest.mark.parametrize(
     ("goal_type", "goal", "reached"),
     [
-        pytest.param("conversions", "2", True, id="two-sales"),
+        pytest.param("conversions", "2", True, id="two-conversions"),
         pytest.param("conversions", "3", False, id="not-three"),
         pytest.param("conversion_amount", "249.90", True, id="exactly"),
         pytest.param("conversion_amount", "249.91", False, id="a-cent-short"),
-        pytest.param("conversion_amount", "0", True, id="nought"),
+        pytest.param("conversion_amount", "0", True, id="zero"),
     ],
 )
-def test_asks_for_the_goal(shop, account, goal_type, goal, reached):
-    shop.bonus(goal=goal, goal_type=goal_type, value="50")
-    shop.sell("200")
-    shop.sell("49.90")
+def test_requires_the_goal(scenario, account, goal_type, goal, reached):
+    scenario.create_bonus(goal=goal, goal_type=goal_type, value="50")
+    scenario.create_conversion("200")
+    scenario.create_conversion("49.90")
 
-    assert granted(account) == ([MINA_50] if reached else [])
+    assert make_bonuses(account) == ([MINA_50] if reached else [])
 
 
-def test_counts_the_present_amount_of_a_sale_once(shop, account):
-    shop.bonus(goal="250", goal_type="conversion_amount", value="50")
-    sale = shop.sell("100", "100")
-    add_commissions(account, conversion_id=sale.pk, items=items_of("100"), at=SOLD)
-
-    assert granted(account) == []
-
-    change_conversion(
+def test_counts_the_present_amount_of_a_conversion_once(scenario, account):
+    scenario.create_bonus(goal="250", goal_type="conversion_amount", value="50")
+    conversion = scenario.create_conversion("100", "100")
+    add_commissions(
         account,
-        conversion_id=sale.pk,
+        conversion_id=conversion.pk,
+        line_items=build_line_items("100"),
+        at=CONVERSION_CREATED_AT,
+    )
+
+    assert make_bonuses(account) == []
+
+    update_conversion(
+        account,
+        conversion_id=conversion.pk,
         changes={"amount": Decimal(250)},
-        recalculate=False,
+        should_recalculate=False,
         at=APRIL,
     )
-    assert granted(account) == [MINA_50]
+    assert make_bonuses(account) == [MINA_50]
 
 
-def test_counts_each_affiliate_apart(shop, account):
-    shop.bonus(goal="2", value="50")
-    rival = shop.join("Odette", "Varga")
-    shop.sell("200")
-    shop.sell("200", member=rival)
-    shop.sell("200", member=rival)
+def test_counts_each_affiliate_separately(scenario, account):
+    scenario.create_bonus(goal="2", value="50")
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.create_conversion("200")
+    scenario.create_conversion("200", affiliate=other_affiliate)
+    scenario.create_conversion("200", affiliate=other_affiliate)
 
-    assert granted(account) == [("odettevarga", "Goal", Decimal(50))]
+    assert make_bonuses(account) == [("odettevarga", "Goal", Decimal(50))]
 
 
-def test_does_not_count_what_others_below_sold(shop, account):
-    odette = shop.join("Odette", "Varga")
-    put_below(account, affiliate_id="minakessler", parent=odette.slug, at=SOLD)
-    shop.level(2, "3")
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
+def test_does_not_count_conversions_of_sub_affiliates(scenario, account):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    set_parent(
+        account,
+        affiliate_id="minakessler",
+        parent_id=odette.slug,
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.create_level(2, "3")
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
 
-    assert granted(account) == [MINA_50]
+    assert make_bonuses(account) == [MINA_50]
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "take_back",
     [
         pytest.param(
-            lambda shop, sale: remove_conversion(
-                shop.account, conversion_id=sale.pk, at=SOLD
+            lambda scenario, conversion: delete_conversion(
+                scenario.account, conversion_id=conversion.pk, at=CONVERSION_CREATED_AT
             ),
-            id="removed",
+            id="deleted",
         ),
         pytest.param(
-            lambda shop, sale: disapprove(
-                shop.account, commission_id=shop.commission_of(sale).pk, at=SOLD
+            lambda scenario, conversion: disapprove_commission(
+                scenario.account,
+                commission_id=scenario.get_commission(conversion).pk,
+                at=CONVERSION_CREATED_AT,
             ),
             id="disapproved",
         ),
     ],
 )
-def test_does_not_count_a_sale_without_approved_commission(shop, account, spoil):
-    shop.bonus(goal="2", value="50")
-    shop.sell("200")
-    spoil(shop, shop.sell("200"))
+def test_does_not_count_a_conversion_without_approved_commission(
+    scenario, account, take_back
+):
+    scenario.create_bonus(goal="2", value="50")
+    scenario.create_conversion("200")
+    take_back(scenario, scenario.create_conversion("200"))
 
-    assert granted(account) == []
-
-
-def test_does_not_count_sales_in_other_currencies_or_programs(shop, account):
-    other = Shop(account, "other-lamps", mark="o-", email="o@notes.example.org")
-    other.program.change(auto_approve_commissions=True)
-    twice = other.take_in(shop.mina.affiliate)
-    shop.bonus(goal="2", value="50")
-    shop.sell("200")
-    shop.sell("200", currency="USD")
-    other.sell("200", member=twice)
-
-    assert granted(account) == []
+    assert make_bonuses(account) == []
 
 
-def test_grants_nothing_of_another_account(shop, account, other_account):
-    theirs = Shop(other_account, mark="zz-marker-")
-    theirs.program.change(auto_approve_commissions=True)
-    theirs.bonus(goal="1", value="50")
-    theirs.sell("200")
-    before = everything(other_account)
+def test_does_not_count_conversions_in_other_currencies_or_programs(scenario, account):
+    other = ProgramScenario(
+        account, "other-lamps", prefix="o-", email="o@notes.example.org"
+    )
+    other.program.update_row(auto_approve_commissions=True)
+    twice = other.enroll(scenario.mina.affiliate)
+    scenario.create_bonus(goal="2", value="50")
+    scenario.create_conversion("200")
+    scenario.create_conversion("200", currency="USD")
+    other.create_conversion("200", affiliate=twice)
 
-    assert granted(account) == []
-    assert everything(other_account) == before
+    assert make_bonuses(account) == []
 
 
-def test_grants_nothing_without_the_feature(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
+def test_grants_nothing_of_another_account(scenario, account, other_account):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-")
+    theirs.program.update_row(auto_approve_commissions=True)
+    theirs.create_bonus(goal="1", value="50")
+    theirs.create_conversion("200")
+    before = snapshot_account(other_account)
+
+    assert make_bonuses(account) == []
+    assert snapshot_account(other_account) == before
+
+
+def test_grants_nothing_without_the_feature(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
     account.plan = PlanFactory(name="pro")
     account.save()
 
-    assert granted(account) == []
+    assert make_bonuses(account) == []
 
 
 @pytest.mark.parametrize("approved", [False, None])
-def test_grants_nothing_to_whom_the_program_does_not_approve(shop, account, approved):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
-    shop.mina.enrolment.change(approved=approved)
+def test_grants_nothing_to_affiliates_who_are_not_approved(scenario, account, approved):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
+    scenario.mina.enrollment.update_row(approved=approved)
 
-    assert granted(account) == []
-
-
-def test_grants_nothing_to_whoever_left(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
-    remove_affiliate(account, affiliate_id="minakessler", at=SOLD)
-
-    assert granted(account) == []
+    assert make_bonuses(account) == []
 
 
-# The highest counts.
+def test_grants_nothing_after_the_enrollment_was_deleted(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
+    delete_affiliate(account, affiliate_id="minakessler", at=CONVERSION_CREATED_AT)
+
+    assert make_bonuses(account) == []
 
 
-def test_grants_the_highest_of_one_goal_and_period_alone(shop, account):
-    shop.bonus(goal="1", value="90", title="One")
-    shop.bonus(goal="3", value="50", title="Three")
-    shop.bonus(goal="2", value="70", title="Two")
-    shop.bonus(goal="1", goal_type="conversion_amount", value="5", title="Amount")
-    shop.bonus(goal="1", period="week", value="3", title="Week")
-    shop.sell("200")
-    shop.sell("200")
+# The highest goal.
 
-    assert sorted(granted(account)) == [
+
+def test_grants_the_highest_bonus_of_a_goal_type_and_period_only(scenario, account):
+    scenario.create_bonus(goal="1", value="90", title="One")
+    scenario.create_bonus(goal="3", value="50", title="Three")
+    scenario.create_bonus(goal="2", value="70", title="Two")
+    scenario.create_bonus(
+        goal="1", goal_type="conversion_amount", value="5", title="Amount"
+    )
+    scenario.create_bonus(goal="1", period="week", value="3", title="Week")
+    scenario.create_conversion("200")
+    scenario.create_conversion("200")
+
+    assert sorted(make_bonuses(account)) == [
         ("minakessler", "Amount", Decimal(5)),
         ("minakessler", "Two", Decimal(70)),
         ("minakessler", "Week", Decimal(3)),
@@ -326,14 +374,14 @@ def test_grants_the_highest_of_one_goal_and_period_alone(shop, account):
         ),
     ],
 )
-def test_knows_the_periods_that_are_over(period, since, until, starts):
+def test_lists_the_periods_that_are_over(period, since, until, starts):
     since, until = (
-        datetime.fromisoformat(it).replace(tzinfo=UTC) for it in (since, until)
+        datetime.fromisoformat(row).replace(tzinfo=UTC) for row in (since, until)
     )
 
-    found = spans(period, since=since, at=until)
+    found = list_period_ranges(period, since=since, at=until)
 
-    assert [it.starts.isoformat() for it in found] == starts
+    assert [row.start.isoformat() for row in found] == starts
 
 
 @pytest.mark.parametrize(
@@ -347,178 +395,190 @@ def test_knows_the_periods_that_are_over(period, since, until, starts):
         pytest.param(datetime(2026, 3, 16, tzinfo=UTC), False, id="after"),
     ],
 )
-def test_counts_from_monday_to_monday(shop, account, sold, counts):
-    shop.bonus(
+def test_counts_from_monday_to_monday(scenario, account, sold, counts):
+    scenario.create_bonus(
         goal="1", value="50", period="week", at=datetime(2026, 3, 10, tzinfo=UTC)
     )
-    shop.sell("200", at=sold)
+    scenario.create_conversion("200", at=sold)
 
     made = grant_bonuses(account, at=datetime(2026, 3, 16, tzinfo=UTC))
 
-    assert [it.period_start for it in made] == [date(2026, 3, 9)] * counts
+    assert [commission.period_start for commission in made] == [
+        date(2026, 3, 9)
+    ] * counts
 
 
-def test_waits_until_the_period_is_over(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
+def test_waits_until_the_period_is_over(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
 
-    assert granted(account, at=APRIL - timedelta(seconds=1)) == []
-    assert granted(account, at=APRIL) == [MINA_50]
-
-
-def test_counts_a_period_from_before_the_bonus_was_defined_in_it(shop, account):
-    shop.bonus(goal="1", value="50", at=APRIL - timedelta(seconds=1))
-    shop.sell("200")
-
-    assert granted(account) == [MINA_50]
+    assert make_bonuses(account, at=APRIL - timedelta(seconds=1)) == []
+    assert make_bonuses(account, at=APRIL) == [MINA_50]
 
 
-def test_grants_nothing_for_periods_before_the_bonus(shop, account):
-    shop.bonus(goal="1", value="50", at=APRIL)
-    shop.bonus(goal="2", value="90", at=OPENED)
-    shop.sell("200")
+def test_counts_a_period_from_before_the_bonus_was_defined_in_it(scenario, account):
+    scenario.create_bonus(goal="1", value="50", at=APRIL - timedelta(seconds=1))
+    scenario.create_conversion("200")
 
-    assert granted(account, at=MAY) == []
+    assert make_bonuses(account) == [MINA_50]
 
 
-def test_catches_up_on_every_period_that_was_missed(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
-    shop.sell("200", at=APRIL)
+def test_grants_nothing_for_periods_before_the_bonus(scenario, account):
+    scenario.create_bonus(goal="1", value="50", at=APRIL)
+    scenario.create_bonus(goal="2", value="90", at=PROGRAM_CREATED_AT)
+    scenario.create_conversion("200")
+
+    assert make_bonuses(account, at=MAY) == []
+
+
+def test_catches_up_on_every_period_that_was_missed(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
+    scenario.create_conversion("200", at=APRIL)
 
     made = grant_bonuses(account, at=MAY)
 
-    assert sorted(it.period_start for it in made) == [MARCH, APRIL.date()]
+    assert sorted(commission.period_start for commission in made) == [
+        MARCH,
+        APRIL.date(),
+    ]
 
 
-def test_waits_while_a_commission_of_the_period_is_pending(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
-    shop.program.change(auto_approve_commissions=False)
-    waiting = shop.commission_of(shop.sell("200"))
-    shop.program.change(auto_approve_commissions=True)
-    shop.sell("200", at=APRIL)
+def test_waits_while_a_commission_of_the_period_is_pending(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
+    scenario.program.update_row(auto_approve_commissions=False)
+    waiting = scenario.get_commission(scenario.create_conversion("200"))
+    scenario.program.update_row(auto_approve_commissions=True)
+    scenario.create_conversion("200", at=APRIL)
 
-    assert granted(account) == []
-    disapprove(account, commission_id=waiting.pk, at=APRIL)
-    assert granted(account) == [MINA_50]
+    assert make_bonuses(account) == []
+    disapprove_commission(account, commission_id=waiting.pk, at=APRIL)
+    assert make_bonuses(account) == [MINA_50]
 
 
-# Once.
+# Granted once.
 
 
 @pytest.mark.parametrize("period", ["week", "month", "all_time"])
-def test_grants_nothing_twice(shop, account, period):
-    shop.bonus(goal="1", value="50", period=period)
-    shop.sell("200")
-    assert granted(account) == [MINA_50]
-    before = everything(account)
+def test_grants_nothing_twice(scenario, account, period):
+    scenario.create_bonus(goal="1", value="50", period=period)
+    scenario.create_conversion("200")
+    assert make_bonuses(account) == [MINA_50]
+    before = snapshot_account(account)
 
-    assert granted(account) == []
-    assert granted(account, at=APRIL + timedelta(hours=1)) == []
-    assert everything(account) == before
-
-
-def test_grants_nothing_again_where_a_higher_goal_is_reached_later(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.bonus(goal="2", value="90")
-    shop.sell("200")
-    late = shop.commission_of(shop.sell("200"))
-    disapprove(account, commission_id=late.pk, at=SOLD)
-    assert granted(account) == [MINA_50]
-
-    approve(account, commission_id=late.pk, at=APRIL)
-
-    assert granted(account) == []
+    assert make_bonuses(account) == []
+    assert make_bonuses(account, at=APRIL + timedelta(hours=1)) == []
+    assert snapshot_account(account) == before
 
 
-def test_grants_nothing_again_though_the_bonus_was_disapproved(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
+def test_grants_nothing_again_if_a_higher_goal_is_reached_later(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_bonus(goal="2", value="90")
+    scenario.create_conversion("200")
+    late = scenario.get_commission(scenario.create_conversion("200"))
+    disapprove_commission(account, commission_id=late.pk, at=CONVERSION_CREATED_AT)
+    assert make_bonuses(account) == [MINA_50]
+
+    approve_commission(account, commission_id=late.pk, at=APRIL)
+
+    assert make_bonuses(account) == []
+
+
+def test_grants_nothing_again_though_the_bonus_was_disapproved(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
     (made,) = grant_bonuses(account, at=APRIL)
 
-    disapprove(account, commission_id=made.pk, at=APRIL)
+    disapprove_commission(account, commission_id=made.pk, at=APRIL)
 
-    assert granted(account) == []
-
-
-def test_grants_each_bonus_of_all_time_once(shop, account):
-    shop.bonus(goal="1", value="50", period="all_time", title="One")
-    shop.bonus(goal="2", value="90", period="all_time", title="Two")
-    shop.sell("200")
-    assert granted(account, at=SOLD) == [("minakessler", "One", Decimal(50))]
-
-    shop.sell("200", at=APRIL)
-
-    assert granted(account, at=APRIL) == [("minakessler", "Two", Decimal(90))]
-    assert granted(account, at=MAY) == []
+    assert make_bonuses(account) == []
 
 
-def test_grants_no_lower_bonus_of_all_time_when_a_sale_is_taken_back(shop, account):
-    shop.bonus(goal="1", value="50", period="all_time", title="One")
-    shop.bonus(goal="2", value="90", period="all_time", title="Two")
-    shop.sell("200")
-    sale = shop.sell("200")
-    assert granted(account) == [("minakessler", "Two", Decimal(90))]
+def test_grants_each_bonus_of_all_time_once(scenario, account):
+    scenario.create_bonus(goal="1", value="50", period="all_time", title="One")
+    scenario.create_bonus(goal="2", value="90", period="all_time", title="Two")
+    scenario.create_conversion("200")
+    assert make_bonuses(account, at=CONVERSION_CREATED_AT) == [
+        ("minakessler", "One", Decimal(50))
+    ]
 
-    remove_conversion(account, conversion_id=sale.pk, at=APRIL)
+    scenario.create_conversion("200", at=APRIL)
 
-    assert granted(account, at=MAY) == []
+    assert make_bonuses(account, at=APRIL) == [("minakessler", "Two", Decimal(90))]
+    assert make_bonuses(account, at=MAY) == []
 
 
-def test_looks_again_at_what_was_earned_once_nobody_can_move_it(
-    shop, account, monkeypatch
-):
-    shop.bonus(goal="1", value="50", title="One")
-    shop.bonus(goal="2", value="90", title="Two")
-    shop.sell("200")
-    late = shop.commission_of(shop.sell("200"))
-    disapprove(account, commission_id=late.pk, at=SOLD)
+def test_grants_no_lower_all_time_bonus_when_a_conversion_is_deleted(scenario, account):
+    scenario.create_bonus(goal="1", value="50", period="all_time", title="One")
+    scenario.create_bonus(goal="2", value="90", period="all_time", title="Two")
+    scenario.create_conversion("200")
+    conversion = scenario.create_conversion("200")
+    assert make_bonuses(account) == [("minakessler", "Two", Decimal(90))]
+
+    delete_conversion(account, conversion_id=conversion.pk, at=APRIL)
+
+    assert make_bonuses(account, at=MAY) == []
+
+
+def test_reads_earned_bonuses_again_after_locking(scenario, account, monkeypatch):
+    scenario.create_bonus(goal="1", value="50", title="One")
+    scenario.create_bonus(goal="2", value="90", title="Two")
+    scenario.create_conversion("200")
+    late = scenario.get_commission(scenario.create_conversion("200"))
+    disapprove_commission(account, commission_id=late.pk, at=CONVERSION_CREATED_AT)
 
     def hold_late(*args, **kwargs):
-        """Somebody approves between the first look and the lock."""
-        approve(account, commission_id=late.pk, at=APRIL)
-        return hold(*args, **kwargs)
+        """Approve a commission between the first read and the lock."""
+        approve_commission(account, commission_id=late.pk, at=APRIL)
+        return open_ledger_session(*args, **kwargs)
 
-    monkeypatch.setattr(bonuses, "hold", hold_late)
+    monkeypatch.setattr(bonuses, "open_ledger_session", hold_late)
 
-    assert granted(account) == [("minakessler", "Two", Decimal(90))]
+    assert make_bonuses(account) == [("minakessler", "Two", Decimal(90))]
 
 
-def test_holds_the_books_of_a_few_at_a_time(shop, account, monkeypatch):
-    monkeypatch.setattr(bonuses, "AT_ONCE", 2)
-    shop.bonus(goal="1", value="50")
+def test_locks_a_limited_number_of_balances_at_a_time(scenario, account, monkeypatch):
+    monkeypatch.setattr(bonuses, "MAX_LOCKED_BALANCES", 2)
+    scenario.create_bonus(goal="1", value="50")
     for name in "abcde":
-        shop.sell("200", member=shop.join("Odette", f"Varga{name}"))
+        scenario.create_conversion(
+            "200",
+            affiliate=scenario.create_enrolled_affiliate("Odette", f"Varga{name}"),
+        )
 
-    made = granted(account)
+    made = make_bonuses(account)
 
     assert [slug for slug, *_ in made] == [f"odettevarga{name}" for name in "abcde"]
-    assert granted(account) == []
+    assert make_bonuses(account) == []
 
 
-def test_counts_all_time_from_before_the_bonus(shop, account):
-    shop.sell("200")
-    shop.bonus(goal="1", value="50", period="all_time", at=APRIL)
+def test_counts_all_time_from_before_the_bonus(scenario, account):
+    scenario.create_conversion("200")
+    scenario.create_bonus(goal="1", value="50", period="all_time", at=APRIL)
 
-    assert granted(account, at=APRIL) == [MINA_50]
+    assert make_bonuses(account, at=APRIL) == [MINA_50]
 
 
-def test_keeps_nothing_when_any_statement_fails(shop, account):
-    shop.bonus(goal="1", value="50")
-    shop.sell("200")
-    shop.sell("200", member=shop.join("Odette", "Varga"))
+def test_stores_nothing_when_any_statement_fails(scenario, account):
+    scenario.create_bonus(goal="1", value="50")
+    scenario.create_conversion("200")
+    scenario.create_conversion(
+        "200", affiliate=scenario.create_enrolled_affiliate("Odette", "Varga")
+    )
     account.uses_payouts = True
     account.save()
-    top_up(account, amount=Decimal(100), currency="EUR", at=SOLD)
-    before = everything(account)
+    top_up_payout_balance(
+        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+    before = snapshot_account(account)
 
     for number in range(100):
-        with failing_at(number) as asked, suppress(Broken):
+        with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
             grant_bonuses(account, at=APRIL)
-        if len(asked) == number:
+        if len(queries) == number:
             break
-        assert everything(account) == before, f"{number}: {asked[number]}"
+        assert snapshot_account(account) == before, f"{number}: {queries[number]}"
 
     assert number > 10
     assert account.commissions.filter(kind="bonus").count() == 2

@@ -1,4 +1,4 @@
-"""Contract 2.3.3: what may be decided about a commission, and what it moves."""
+"""Statuses of a commission (docs/api-contract.md, section 2.3.3)."""
 
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -7,52 +7,57 @@ from decimal import Decimal
 import pytest
 
 from payouts.errors import CommissionApproved, CommissionNotFound, CommissionUnfunded
-from payouts.services.commissions import approve, disapprove
-from payouts.services.ledger import balances_of
-from tests.proof import Broken, books_agree, everything, failing_at
-from tests.shop import SOLD, Shop, remove
-from tracking.services.programs import archive
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.ledger import get_payable_balances_by_slug
+from tests.ledger_checks import (
+    InjectedDatabaseError,
+    assert_ledger_consistent,
+    fail_at_statement,
+    snapshot_account,
+)
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tracking.services.programs import archive_program
 
-DECIDED = SOLD + timedelta(days=1)
-LATER = SOLD + timedelta(days=2)
-
-
-@pytest.fixture
-def shop(account):
-    shop = Shop(account)
-    yield shop
-    books_agree(account)
+DECIDED = CONVERSION_CREATED_AT + timedelta(days=1)
+LATER = CONVERSION_CREATED_AT + timedelta(days=2)
 
 
 @pytest.fixture
-def commission(shop):
-    """20 EUR of a sale of 200, pending."""
-    return shop.commission_of(shop.sell("200"))
+def scenario(account):
+    scenario = ProgramScenario(account)
+    yield scenario
+    assert_ledger_consistent(account)
 
 
-def turn_on_payouts(account):
-    """From now on the account pays through the service."""
+@pytest.fixture
+def commission(scenario):
+    """A pending commission of 20 EUR of a conversion of 200."""
+    return scenario.get_commission(scenario.create_conversion("200"))
+
+
+def enable_payouts(account):
+    """Enable the payout feature."""
     account.uses_payouts = True
     account.save()
 
 
 @contextmanager
-def fund(account, amount, currency="EUR"):
-    """A payout balance for a while; topping it up is not built yet."""
+def add_funds(account, amount, currency="EUR"):
+    """Top up the payout balance."""
     row, _ = account.ledger_accounts.get_or_create(
         currency=currency, kind="funding", defaults={"balance": Decimal(0)}
     )
-    row.change(balance=-Decimal(amount))
+    row.update_row(balance=-Decimal(amount))
     yield
-    row.change(balance=Decimal(0))
+    row.update_row(balance=Decimal(0))
 
 
-def put(account, commission, status):
-    """Bring a pending commission into this state."""
+def apply_status(account, commission, status):
+    """Change the status of a pending commission."""
     if status == "approved":
-        approve(account, commission_id=commission.pk, at=DECIDED)
+        approve_commission(account, commission_id=commission.pk, at=DECIDED)
     elif status == "disapproved":
-        disapprove(account, commission_id=commission.pk, at=DECIDED)
+        disapprove_commission(account, commission_id=commission.pk, at=DECIDED)
 
 
 @pytest.mark.parametrize("status", ["pending", "approved", "disapproved"])
@@ -60,55 +65,63 @@ def put(account, commission, status):
     ("decide", "goal", "balances"),
     [
         pytest.param(
-            approve, "approved", {"minakessler": {"EUR": Decimal(20)}}, id="approve"
+            approve_commission,
+            "approved",
+            {"minakessler": {"EUR": Decimal(20)}},
+            id="approve",
         ),
-        pytest.param(disapprove, "disapproved", {}, id="disapprove"),
+        pytest.param(disapprove_commission, "disapproved", {}, id="disapprove"),
     ],
 )
-def test_decides_from_any_state_without_the_payout_feature(
+def test_sets_any_status_without_the_payout_feature(
     account, commission, status, decide, goal, balances
 ):
-    put(account, commission, status)
+    apply_status(account, commission, status)
 
     decided = decide(account, commission_id=commission.pk, at=LATER)
 
     assert decided.pk == commission.pk
     assert (decided.status, decided.finalized_at) == (goal, None)
-    assert (commission.again().status, commission.again().finalized_at) == (goal, None)
-    assert balances_of(account) == balances
+    assert (commission.reload().status, commission.reload().finalized_at) == (
+        goal,
+        None,
+    )
+    assert get_payable_balances_by_slug(account) == balances
 
 
-@pytest.mark.parametrize("decide", [approve, disapprove])
+@pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
 def test_changes_nothing_when_it_is_repeated(account, commission, decide):
     decide(account, commission_id=commission.pk, at=DECIDED)
-    before = everything(account)
+    before = snapshot_account(account)
 
     again = decide(account, commission_id=commission.pk, at=LATER)
 
-    assert again.status == commission.again().status
-    assert everything(account) == before
+    assert again.status == commission.reload().status
+    assert snapshot_account(account) == before
 
 
-def test_goes_up_and_down_any_number_of_times(account, shop, commission):
-    other = shop.commission_of(shop.sell("50"))
+def test_changes_status_any_number_of_times(account, scenario, commission):
+    other = scenario.get_commission(scenario.create_conversion("50"))
 
     for _ in range(3):
-        approve(account, commission_id=commission.pk, at=DECIDED)
-        approve(account, commission_id=other.pk, at=DECIDED)
-        disapprove(account, commission_id=commission.pk, at=LATER)
-        books_agree(account)
+        approve_commission(account, commission_id=commission.pk, at=DECIDED)
+        approve_commission(account, commission_id=other.pk, at=DECIDED)
+        disapprove_commission(account, commission_id=commission.pk, at=LATER)
+        assert_ledger_consistent(account)
 
-    assert balances_of(account) == {"minakessler": {"EUR": Decimal(5)}}
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(5)}}
 
 
-def test_notes_each_change_in_the_diary(account, commission):
-    written = account.events.count()
+def test_logs_each_change(account, commission):
+    written = account.audit_log.count()
 
-    approve(account, commission_id=commission.pk, at=DECIDED)
-    disapprove(account, commission_id=commission.pk, at=LATER)
+    approve_commission(account, commission_id=commission.pk, at=DECIDED)
+    disapprove_commission(account, commission_id=commission.pk, at=LATER)
 
-    told = account.events.order_by("id")[written:]
-    assert [(it.kind, it.subject, it.facts, it.created_at) for it in told] == [
+    entries = account.audit_log.order_by("id")[written:]
+    assert [
+        (row.kind, row.subject, row.details, row.created_at) for row in entries
+    ] == [
         (
             "commission.updated",
             f"commission:{commission.pk}",
@@ -124,42 +137,45 @@ def test_notes_each_change_in_the_diary(account, commission):
     ]
 
 
-@pytest.mark.parametrize("decide", [approve, disapprove])
+@pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
 @pytest.mark.parametrize("number", [0, 999_999_999, 2**63 - 1])
-def test_does_not_know_other_numbers(account, commission, decide, number):
+def test_rejects_unknown_ids(account, commission, decide, number):
     with pytest.raises(CommissionNotFound):
         decide(account, commission_id=number, at=DECIDED)
 
 
-@pytest.mark.parametrize("decide", [approve, disapprove])
-def test_does_not_know_the_commissions_of_other_accounts(
+@pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
+def test_rejects_commissions_of_other_accounts(
     account, other_account, commission, decide
 ):
     with pytest.raises(CommissionNotFound):
         decide(other_account, commission_id=commission.pk, at=DECIDED)
 
-    assert commission.again().status == "pending"
+    assert commission.reload().status == "pending"
 
 
-def test_decides_though_the_program_is_archived_or_the_affiliate_removed(
-    account, shop, commission
+def test_sets_status_in_an_archived_program_or_of_a_deleted_affiliate(
+    account, scenario, commission
 ):
-    archive(account, slug=shop.program.slug, at=DECIDED)
-    remove(shop.mina.affiliate)
+    archive_program(account, slug=scenario.program.slug, at=DECIDED)
+    mark_removed(scenario.mina.affiliate)
 
-    assert approve(account, commission_id=commission.pk, at=LATER).status == "approved"
-    again = disapprove(account, commission_id=commission.pk, at=LATER)
+    assert (
+        approve_commission(account, commission_id=commission.pk, at=LATER).status
+        == "approved"
+    )
+    again = disapprove_commission(account, commission_id=commission.pk, at=LATER)
     assert again.status == "disapproved"
 
 
-def test_decides_in_the_currency_of_the_commission(account, shop):
-    yen = shop.commission_of(shop.sell("1000", currency="JPY"))
-    dinar = shop.commission_of(shop.sell("1.234", currency="KWD"))
+def test_posts_in_the_currency_of_the_commission(account, scenario):
+    yen = scenario.get_commission(scenario.create_conversion("1000", currency="JPY"))
+    dinar = scenario.get_commission(scenario.create_conversion("1.234", currency="KWD"))
 
-    for it in (yen, dinar):
-        approve(account, commission_id=it.pk, at=DECIDED)
+    for row in (yen, dinar):
+        approve_commission(account, commission_id=row.pk, at=DECIDED)
 
-    assert balances_of(account) == {
+    assert get_payable_balances_by_slug(account) == {
         "minakessler": {"JPY": Decimal(100), "KWD": Decimal("0.123")}
     }
 
@@ -167,120 +183,138 @@ def test_decides_in_the_currency_of_the_commission(account, shop):
 # With the payout feature.
 
 
-@pytest.mark.parametrize("decide", [approve, disapprove])
-def test_freezes_what_is_approved_with_the_payout_feature(account, commission, decide):
-    approve(account, commission_id=commission.pk, at=DECIDED)
-    turn_on_payouts(account)
-    before = everything(account)
+@pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
+def test_keeps_approved_commissions_final_with_the_payout_feature(
+    account, commission, decide
+):
+    approve_commission(account, commission_id=commission.pk, at=DECIDED)
+    enable_payouts(account)
+    before = snapshot_account(account)
 
-    with pytest.raises(CommissionApproved) as refused:
+    with pytest.raises(CommissionApproved) as raised:
         decide(account, commission_id=commission.pk, at=LATER)
 
-    assert str(refused.value) == "The commission is approved and cannot be changed."
-    assert refused.value.code == "commission_approved"
-    assert everything(account) == before
+    assert str(raised.value) == "The commission is approved and cannot be changed."
+    assert raised.value.code == "commission_approved"
+    assert snapshot_account(account) == before
 
 
 @pytest.mark.parametrize("status", ["pending", "disapproved"])
 def test_disapproves_with_the_payout_feature(account, commission, status):
-    put(account, commission, status)
-    turn_on_payouts(account)
+    apply_status(account, commission, status)
+    enable_payouts(account)
 
-    decided = disapprove(account, commission_id=commission.pk, at=LATER)
+    decided = disapprove_commission(account, commission_id=commission.pk, at=LATER)
 
     assert decided.status == "disapproved"
 
 
 @pytest.mark.parametrize("status", ["pending", "disapproved"])
-def test_wants_cover_with_the_payout_feature(account, commission, status):
-    put(account, commission, status)
-    turn_on_payouts(account)
-    before = everything(account)
+def test_needs_funds_with_the_payout_feature(account, commission, status):
+    apply_status(account, commission, status)
+    enable_payouts(account)
+    before = snapshot_account(account)
 
-    with pytest.raises(CommissionUnfunded) as refused:
-        approve(account, commission_id=commission.pk, at=LATER)
+    with pytest.raises(CommissionUnfunded) as raised:
+        approve_commission(account, commission_id=commission.pk, at=LATER)
 
-    assert str(refused.value) == "The payout balance does not cover this commission."
-    assert refused.value.code == "commission_unfunded"
-    assert everything(account) == before
+    assert str(raised.value) == "The payout balance does not cover this commission."
+    assert raised.value.code == "commission_unfunded"
+    assert snapshot_account(account) == before
 
 
 @pytest.mark.parametrize("status", ["pending", "disapproved"])
-def test_makes_a_covered_commission_final(account, commission, status):
-    put(account, commission, status)
-    turn_on_payouts(account)
+def test_makes_a_funded_commission_final(account, commission, status):
+    apply_status(account, commission, status)
+    enable_payouts(account)
 
-    with fund(account, "20"):
-        decided = approve(account, commission_id=commission.pk, at=LATER)
+    with add_funds(account, "20"):
+        decided = approve_commission(account, commission_id=commission.pk, at=LATER)
 
     assert (decided.status, decided.finalized_at) == ("approved", LATER)
-    assert commission.again().finalized_at == LATER
-    for decide in (approve, disapprove):
+    assert commission.reload().finalized_at == LATER
+    for decide in (approve_commission, disapprove_commission):
         with pytest.raises(CommissionApproved):
             decide(account, commission_id=commission.pk, at=LATER)
 
 
 @pytest.mark.parametrize(
-    ("funds", "covered"),
+    ("funds", "is_funded"),
     [
         pytest.param("49.99", False, id="a-cent-short"),
         pytest.param("50", True, id="exactly"),
         pytest.param("50.01", True, id="a-cent-more"),
     ],
 )
-def test_counts_what_is_owed_to_everybody(account, shop, commission, funds, covered):
-    rival = shop.join("Odette", "Varga")
-    for sale in (shop.sell("100"), shop.sell("200", member=rival)):
-        put(account, shop.commission_of(sale), "approved")
-    turn_on_payouts(account)
+def test_counts_payables_of_all_affiliates(
+    account, scenario, commission, funds, is_funded
+):
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    for conversion in (
+        scenario.create_conversion("100"),
+        scenario.create_conversion("200", affiliate=other_affiliate),
+    ):
+        apply_status(account, scenario.get_commission(conversion), "approved")
+    enable_payouts(account)
 
-    with fund(account, funds):
-        if covered:
-            approve(account, commission_id=commission.pk, at=LATER)
+    with add_funds(account, funds):
+        if is_funded:
+            approve_commission(account, commission_id=commission.pk, at=LATER)
         else:
             with pytest.raises(CommissionUnfunded):
-                approve(account, commission_id=commission.pk, at=LATER)
+                approve_commission(account, commission_id=commission.pk, at=LATER)
 
-    assert (commission.again().status == "approved") is covered
+    assert (commission.reload().status == "approved") is is_funded
 
 
-def test_does_not_count_what_is_owed_in_other_currencies(account, shop, commission):
-    put(account, shop.commission_of(shop.sell("9000", currency="JPY")), "approved")
-    turn_on_payouts(account)
+def test_ignores_payables_in_other_currencies(account, scenario, commission):
+    apply_status(
+        account,
+        scenario.get_commission(scenario.create_conversion("9000", currency="JPY")),
+        "approved",
+    )
+    enable_payouts(account)
 
-    with fund(account, "1000000", "JPY"), pytest.raises(CommissionUnfunded):
-        approve(account, commission_id=commission.pk, at=LATER)
-    with fund(account, "20"):
-        decided = approve(account, commission_id=commission.pk, at=LATER)
+    with add_funds(account, "1000000", "JPY"), pytest.raises(CommissionUnfunded):
+        approve_commission(account, commission_id=commission.pk, at=LATER)
+    with add_funds(account, "20"):
+        decided = approve_commission(account, commission_id=commission.pk, at=LATER)
 
     assert decided.status == "approved"
 
 
 @pytest.mark.parametrize(
-    ("owed", "covered"),
-    [pytest.param("0", True, id="nothing-owed"), pytest.param("10", False, id="owed")],
+    ("payable", "is_funded"),
+    [
+        pytest.param("0", True, id="nothing-owed"),
+        pytest.param("10", False, id="payable"),
+    ],
 )
-def test_approves_nought_when_what_is_owed_is_covered(account, shop, owed, covered):
-    put(account, shop.commission_of(shop.sell(owed)), "approved")
-    nought = shop.commission_of(shop.sell("0"))
-    turn_on_payouts(account)
+def test_approves_zero_if_payables_are_funded(account, scenario, payable, is_funded):
+    apply_status(
+        account,
+        scenario.get_commission(scenario.create_conversion(payable)),
+        "approved",
+    )
+    zero = scenario.get_commission(scenario.create_conversion("0"))
+    enable_payouts(account)
 
     with suppress(CommissionUnfunded):
-        approve(account, commission_id=nought.pk, at=LATER)
+        approve_commission(account, commission_id=zero.pk, at=LATER)
 
-    assert (nought.again().status == "approved") is covered
+    assert (zero.reload().status == "approved") is is_funded
 
 
-def test_keeps_nothing_when_any_statement_fails(account, shop, commission):
-    for decide in (approve, disapprove):
-        before = everything(account)
+def test_stores_nothing_when_any_statement_fails(account, scenario, commission):
+    for decide in (approve_commission, disapprove_commission):
+        before = snapshot_account(account)
         for number in range(100):
-            with failing_at(number) as asked, suppress(Broken):
+            with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
                 decide(account, commission_id=commission.pk, at=DECIDED)
-            if len(asked) == number:
+            if len(queries) == number:
                 break
-            assert everything(account) == before, f"{number}: {asked[number]}"
+            assert snapshot_account(account) == before, f"{number}: {queries[number]}"
         assert number > 6
-        books_agree(account)
+        assert_ledger_consistent(account)
 
-    assert commission.again().status == "disapproved"
+    assert commission.reload().status == "disapproved"

@@ -1,190 +1,206 @@
-"""Contract 7.7: the payout balance, topped up, and what it lets be approved."""
+"""Top-ups of the payout balance and approvals (docs/api-contract.md, section 7.7)."""
 
 from decimal import Decimal
 
 import pytest
 
-from accounts.errors import OddSetting
+from accounts.errors import InvalidSetting
 from payouts.errors import BalanceTooLarge, CommissionUnfunded
-from payouts.services.commissions import approve
-from payouts.services.funding import top_up
-from payouts.services.payments import Order, cancel_payment, pay
-from tests.proof import books_agree, everything
-from tests.shop import SOLD, Shop
+from payouts.services.commissions import approve_commission
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.errors import UnknownCurrency
 
 
 @pytest.fixture
-def shop(account):
-    """An account that pays through the service; a sale of so much earns all of it."""
+def scenario(account):
+    """An account with the payout feature; commissions are 100 % of the conversion."""
     account.uses_payouts = True
     account.save()
-    shop = Shop(account)
-    shop.type("all", 100)
-    yield shop
-    books_agree(account)
+    scenario = ProgramScenario(account)
+    scenario.create_commission_type("all", 100)
+    yield scenario
+    assert_ledger_consistent(account)
 
 
-def fund(account, amount, currency="EUR"):
-    return top_up(account, amount=Decimal(amount), currency=currency, at=SOLD)
+def add_funds(account, amount, currency="EUR"):
+    return top_up_payout_balance(
+        account, amount=Decimal(amount), currency=currency, at=CONVERSION_CREATED_AT
+    )
 
 
-def waiting(shop, amount, **sale):
-    """A commission of so much, pending."""
-    return shop.commission_of(shop.sell((amount, "all"), **sale))
+def make_pending_commission(scenario, amount, **conversion):
+    """Create a pending commission of an amount."""
+    return scenario.get_commission(
+        scenario.create_conversion((amount, "all"), **conversion)
+    )
 
 
-def approves(commission):
-    """Is it approved when somebody tries?"""
+def is_approvable(commission):
+    """Can the commission be approved?"""
     try:
-        approve(commission.account, commission_id=commission.pk, at=SOLD)
+        approve_commission(
+            commission.account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
+        )
     except CommissionUnfunded:
-        assert commission.again().status == "pending"
+        assert commission.reload().status == "pending"
         return False
     return True
 
 
-def paid(account, amount, to="minakessler"):
-    orders = [Order(to, Decimal(amount), "EUR")]
-    return pay(account, orders=orders, at=SOLD)[0]
+def make_payment(account, amount, to="minakessler"):
+    orders = [PaymentOrder(to, Decimal(amount), "EUR")]
+    return create_payments(account, orders=orders, at=CONVERSION_CREATED_AT)[0]
 
 
-def test_adds_each_time_and_tells_the_new_balance(shop, account):
-    told = [
-        fund(account, amount, currency)
+def test_adds_each_time_and_returns_the_new_balance(scenario, account):
+    results = [
+        add_funds(account, amount, currency)
         for amount, currency in [
             *(("1250.50", "EUR"), ("0.01", " eur ")),
             *(("7", "JPY"), ("0.001", "kwd")),
         ]
     ]
 
-    assert told == [
+    assert results == [
         ("EUR", Decimal("1250.50")),
         ("EUR", Decimal("1250.51")),
         ("JPY", Decimal(7)),
         ("KWD", Decimal("0.001")),
     ]
     rows = account.transfers.order_by("id")
-    assert {(it.kind, it.debit.kind, it.credit.kind) for it in rows} == {
+    assert {(row.kind, row.debit.kind, row.credit.kind) for row in rows} == {
         ("funded", "funding", "external")
     }
 
 
-def test_tells_the_diary_once_for_each(shop, account):
-    written = account.events.count()
+def test_logs_each_top_up_once(scenario, account):
+    written = account.audit_log.count()
 
-    fund(account, "12.5", "eur")
+    add_funds(account, "12.5", "eur")
 
-    (line,) = account.events.order_by("id")[written:]
-    assert (line.kind, line.facts) == (
-        "payouts.funded",
+    (entry,) = account.audit_log.order_by("id")[written:]
+    assert (entry.kind, entry.details) == (
+        "payout_balance.topped_up",
         {"amount": "12.5", "currency": "EUR"},
     )
 
 
 @pytest.mark.parametrize(
-    ("amount", "currency", "refusal"),
+    ("amount", "currency", "error_class"),
     [
-        pytest.param("0", "EUR", OddSetting, id="nought"),
-        pytest.param("-1", "EUR", OddSetting, id="below-nought"),
-        pytest.param("0.005", "EUR", OddSetting, id="half-a-cent"),
-        pytest.param("1.001", "EUR", OddSetting, id="a-tenth-of-a-cent-too-much"),
-        pytest.param("0.5", "JPY", OddSetting, id="half-a-yen"),
-        pytest.param("1E+13", "EUR", OddSetting, id="fourteen-digits"),
-        pytest.param("1E+40", "EUR", OddSetting, id="immense"),
+        pytest.param("0", "EUR", InvalidSetting, id="zero"),
+        pytest.param("-1", "EUR", InvalidSetting, id="negative"),
+        pytest.param("0.005", "EUR", InvalidSetting, id="half-a-cent"),
+        pytest.param("1.001", "EUR", InvalidSetting, id="a-tenth-of-a-cent-too-much"),
+        pytest.param("0.5", "JPY", InvalidSetting, id="half-a-yen"),
+        pytest.param("1E+13", "EUR", InvalidSetting, id="fourteen-digits"),
+        pytest.param("1E+40", "EUR", InvalidSetting, id="immense"),
         pytest.param("1", "XXX", UnknownCurrency, id="unknown-currency"),
         pytest.param("1", "", UnknownCurrency, id="no-currency"),
     ],
 )
-def test_refuses_what_cannot_be_added(shop, account, amount, currency, refusal):
-    before = everything(account)
+def test_rejects_invalid_top_ups(scenario, account, amount, currency, error_class):
+    before = snapshot_account(account)
 
-    with pytest.raises(refusal):
-        fund(account, amount, currency)
+    with pytest.raises(error_class):
+        add_funds(account, amount, currency)
 
-    assert everything(account) == before
+    assert snapshot_account(account) == before
 
 
-def test_refuses_a_payout_balance_that_its_column_could_not_hold(shop, account):
+def test_rejects_a_payout_balance_that_exceeds_its_column(scenario, account):
     for _ in range(90):
-        fund(account, "9999999999999")
-    fund(account, "89")
-    before = everything(account)
+        add_funds(account, "9999999999999")
+    add_funds(account, "89")
+    before = snapshot_account(account)
 
     with pytest.raises(BalanceTooLarge):
-        fund(account, "1")
+        add_funds(account, "1")
 
-    assert everything(account) == before
+    assert snapshot_account(account) == before
 
 
 def test_keeps_the_payout_balances_of_accounts_and_currencies_apart(
-    shop, account, other_account
+    scenario, account, other_account
 ):
-    commission = waiting(shop, "10")
-    fund(other_account, "1000")
-    fund(account, "1000", "USD")
-    fund(account, "9.99")
+    commission = make_pending_commission(scenario, "10")
+    add_funds(other_account, "1000")
+    add_funds(account, "1000", "USD")
+    add_funds(account, "9.99")
 
-    assert not approves(commission)
-    fund(account, "0.01")
-    assert approves(commission)
-    books_agree(other_account)
-
-
-def test_approves_no_more_than_there_is(shop, account):
-    rival = shop.join("Odette", "Varga")
-    first = waiting(shop, "30")
-    second, third = waiting(shop, "20", member=rival), waiting(shop, "0.01")
-    fund(account, "50")
-
-    assert [approves(it) for it in (first, second, third)] == [True, True, False]
+    assert not is_approvable(commission)
+    add_funds(account, "0.01")
+    assert is_approvable(commission)
+    assert_ledger_consistent(other_account)
 
 
-def test_does_not_set_one_affiliates_debt_against_anothers_claim(shop, account):
-    """Owed is the sum of the balances above nought; this one has -50, that one 40."""
-    rival = shop.join("Odette", "Varga")
-    claim = waiting(shop, "40", member=rival)
-    fund(account, "100")
-    assert approves(claim)
-    paid(account, "50")
+def test_approves_up_to_the_payout_balance(scenario, account):
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    first = make_pending_commission(scenario, "30")
+    second, third = (
+        make_pending_commission(scenario, "20", affiliate=other_affiliate),
+        make_pending_commission(scenario, "0.01"),
+    )
+    add_funds(account, "50")
 
-    # 50 are left; 40 are owed. Mina's hole of 50 neither adds to the fund nor saves it.
-    ten, cent = waiting(shop, "10"), waiting(shop, "10.01")
+    assert [is_approvable(row) for row in (first, second, third)] == [True, True, False]
 
-    assert [approves(it) for it in (cent, ten)] == [False, True]
+
+def test_does_not_net_negative_and_positive_balances(scenario, account):
+    """Payables are the sum of positive balances; here -50 and 40."""
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    payable_commission = make_pending_commission(
+        scenario, "40", affiliate=other_affiliate
+    )
+    add_funds(account, "100")
+    assert is_approvable(payable_commission)
+    make_payment(account, "50")
+
+    # 50 are left, 40 are payable; Mina's balance of -50 does not count.
+    ten, cent = (
+        make_pending_commission(scenario, "10"),
+        make_pending_commission(scenario, "10.01"),
+    )
+
+    assert [is_approvable(row) for row in (cent, ten)] == [False, True]
 
 
 @pytest.mark.parametrize("to", ["minakessler", "odettevarga"])
-def test_keeps_the_cover_through_a_payment_and_its_cancellation(shop, account, to):
-    """What is owed and what is there fall and rise together."""
-    rival = shop.join("Odette", "Varga")
-    for member in (shop.mina, rival):
-        commission = waiting(shop, "40", member=member)
-        fund(account, "40")
-        assert approves(commission)
+def test_keeps_funds_sufficient_through_payment_and_cancellation(scenario, account, to):
+    """Payables and payout balance change by the same amounts."""
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    for affiliate in (scenario.mina, other_affiliate):
+        commission = make_pending_commission(scenario, "40", affiliate=affiliate)
+        add_funds(account, "40")
+        assert is_approvable(commission)
 
-    payment = paid(account, "40", to=to)
-    late = waiting(shop, "0.01")
-    assert not approves(late)
-    cancel_payment(account, payment_id=payment.public_id, at=SOLD)
+    payment = make_payment(account, "40", to=to)
+    late = make_pending_commission(scenario, "0.01")
+    assert not is_approvable(late)
+    cancel_payment(account, payment_id=payment.public_id, at=CONVERSION_CREATED_AT)
 
-    assert not approves(late)
-    fund(account, "0.01")
-    assert approves(late)
-
-
-def test_approves_nothing_once_a_payment_overdrew_the_payout_balance(shop, account):
-    fund(account, "10")
-    paid(account, "10.01")
-
-    assert not approves(waiting(shop, "0"))
-    fund(account, "0.01")
-    assert approves(waiting(shop, "0"))
+    assert not is_approvable(late)
+    add_funds(account, "0.01")
+    assert is_approvable(late)
 
 
-def test_asks_for_no_cover_without_the_payout_feature(shop, account):
+def test_approves_nothing_after_a_payment_overdrew_the_payout_balance(
+    scenario, account
+):
+    add_funds(account, "10")
+    make_payment(account, "10.01")
+
+    assert not is_approvable(make_pending_commission(scenario, "0"))
+    add_funds(account, "0.01")
+    assert is_approvable(make_pending_commission(scenario, "0"))
+
+
+def test_needs_no_funds_without_the_payout_feature(scenario, account):
     account.uses_payouts = False
     account.save()
-    fund(account, "5")
+    add_funds(account, "5")
 
-    assert approves(waiting(shop, "1000"))
+    assert is_approvable(make_pending_commission(scenario, "1000"))

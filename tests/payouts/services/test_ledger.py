@@ -1,136 +1,144 @@
-"""architecture.md, section 14: each transfer, and what they add up to."""
+"""The ledger: transfers and balances (docs/architecture.md)."""
 
 from decimal import Decimal
 
 import pytest
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
-from accounts.engines import OnlyGrows, naming_refused_changes
 from payouts.errors import BalanceTooLarge
 from payouts.models.commission_types import RateKind
-from payouts.services.commissions import approve, disapprove
-from payouts.services.ledger import balances_of, hold
-from tests.proof import books_agree, everything
-from tests.shop import SOLD, Shop, remove
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.ledger import get_payable_balances_by_slug, open_ledger_session
+from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
 
 EARNED = ("earned", "expense", "pending")
 APPROVED = ("approved", "pending", "payable")
 REOPENED = ("reopened", "payable", "pending")
 WITHDRAWN = ("withdrawn", "pending", "expense")
 
-STORIES = {
+STATUS_SEQUENCES = {
     "pending": ((), [EARNED]),
-    "approved": ((approve,), [EARNED, APPROVED]),
-    "approved-twice": ((approve, approve), [EARNED, APPROVED]),
-    "disapproved": ((disapprove,), [EARNED, WITHDRAWN]),
-    "disapproved-twice": ((disapprove, disapprove), [EARNED, WITHDRAWN]),
+    "approved": ((approve_commission,), [EARNED, APPROVED]),
+    "approved-twice": ((approve_commission, approve_commission), [EARNED, APPROVED]),
+    "disapproved": ((disapprove_commission,), [EARNED, WITHDRAWN]),
+    "disapproved-twice": (
+        (disapprove_commission, disapprove_commission),
+        [EARNED, WITHDRAWN],
+    ),
     "approved-then-disapproved": (
-        (approve, disapprove),
+        (approve_commission, disapprove_commission),
         [EARNED, APPROVED, REOPENED, WITHDRAWN],
     ),
     "disapproved-then-approved": (
-        (disapprove, approve),
+        (disapprove_commission, approve_commission),
         [EARNED, WITHDRAWN, EARNED, APPROVED],
     ),
 }
 
 
 @pytest.fixture
-def shop(account):
-    shop = Shop(account)
-    yield shop
-    books_agree(account)
+def scenario(account):
+    scenario = ProgramScenario(account)
+    yield scenario
+    assert_ledger_consistent(account)
 
 
-def act(shop, commission, *decisions):
+def apply_status_changes(scenario, commission, *decisions):
     for decide in decisions:
-        decide(shop.account, commission_id=commission.pk, at=SOLD)
+        decide(scenario.account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
 
 
-def chain(account, commission):
-    """The transfers of a commission: kind, from, to, in the order of their steps."""
-    rows = account.transfers.filter(commission=commission).order_by("step")
+def list_transfers(account, commission):
+    """Type, debit and credit of a commission's transfers in sequence."""
+    rows = account.transfers.filter(commission=commission).order_by("sequence_number")
     return list(rows.values_list("kind", "debit__kind", "credit__kind"))
 
 
-def stored(account):
-    """(kind, affiliate's slug, currency) → the balance that is stored."""
+def get_stored_balances(account):
+    """Stored balances by type, affiliate slug and currency."""
     rows = account.ledger_accounts.values_list(
         "kind", "affiliate__slug", "currency", "balance"
     )
     return {(kind, slug, currency): balance for kind, slug, currency, balance in rows}
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_moves_a_commission_step_by_step(shop, account, story):
-    decisions, moves = STORIES[story]
-    commission = shop.commission_of(shop.sell("200"))
+@pytest.mark.parametrize("transition", STATUS_SEQUENCES)
+def test_posts_each_status_transition(scenario, account, transition):
+    decisions, moves = STATUS_SEQUENCES[transition]
+    commission = scenario.get_commission(scenario.create_conversion("200"))
 
-    act(shop, commission, *decisions)
+    apply_status_changes(scenario, commission, *decisions)
 
-    assert chain(account, commission) == moves
-    rows = account.transfers.order_by("step")
-    assert [row.step for row in rows] == list(range(1, len(moves) + 1))
+    assert list_transfers(account, commission) == moves
+    rows = account.transfers.order_by("sequence_number")
+    assert [row.sequence_number for row in rows] == list(range(1, len(moves) + 1))
     assert {(row.amount, row.currency, row.created_at) for row in rows} == {
-        (Decimal(20), "EUR", SOLD)
+        (Decimal(20), "EUR", CONVERSION_CREATED_AT)
     }
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_moves_nothing_for_a_commission_of_nought(shop, account, story):
-    decisions, _ = STORIES[story]
-    commission = shop.commission_of(shop.sell("0"))
+@pytest.mark.parametrize("transition", STATUS_SEQUENCES)
+def test_posts_nothing_for_a_commission_of_zero(scenario, account, transition):
+    decisions, _ = STATUS_SEQUENCES[transition]
+    commission = scenario.get_commission(scenario.create_conversion("0"))
 
-    act(shop, commission, *decisions)
+    apply_status_changes(scenario, commission, *decisions)
 
     assert not account.transfers.exists()
 
 
-def test_earns_and_approves_at_birth(shop, account):
-    shop.program.change(auto_approve_commissions=True)
+def test_posts_an_approved_commission_at_creation(scenario, account):
+    scenario.program.update_row(auto_approve_commissions=True)
 
-    commission = shop.commission_of(shop.sell("200"))
+    commission = scenario.get_commission(scenario.create_conversion("200"))
 
-    assert chain(account, commission) == [EARNED, APPROVED]
+    assert list_transfers(account, commission) == [EARNED, APPROVED]
 
 
-def test_moves_nothing_past_the_cap(shop, account):
-    shop.program.change(recurring=False)
-    shop.sell("200", customer_id="acct-1")
+def test_posts_nothing_past_the_cap(scenario, account):
+    scenario.program.update_row(recurring=False)
+    scenario.create_conversion("200", customer_id="acct-1")
 
-    commission = shop.commission_of(shop.sell("200", customer_id="acct-1"))
+    commission = scenario.get_commission(
+        scenario.create_conversion("200", customer_id="acct-1")
+    )
 
-    assert chain(account, commission) == []
+    assert list_transfers(account, commission) == []
 
 
 @pytest.mark.parametrize(
     ("decisions", "pending", "payable"),
     [
         pytest.param((), 20, 0, id="pending"),
-        pytest.param((approve,), 0, 20, id="approved"),
-        pytest.param((approve, disapprove), 0, 0, id="disapproved"),
+        pytest.param((approve_commission,), 0, 20, id="approved"),
+        pytest.param(
+            (approve_commission, disapprove_commission), 0, 0, id="disapproved"
+        ),
     ],
 )
-def test_stores_the_balances_that_a_decision_needs(
-    shop, account, decisions, pending, payable
+def test_stores_pending_payable_and_funding_balances(
+    scenario, account, decisions, pending, payable
 ):
-    act(shop, shop.commission_of(shop.sell("200")), *decisions)
+    apply_status_changes(
+        scenario, scenario.get_commission(scenario.create_conversion("200")), *decisions
+    )
 
-    assert stored(account) == {
+    assert get_stored_balances(account) == {
         ("expense", None, "EUR"): None,
         ("pending", "minakessler", "EUR"): Decimal(pending),
         ("payable", "minakessler", "EUR"): Decimal(payable),
     }
 
 
-def test_keeps_a_place_for_each_affiliate_and_currency(shop, account):
-    rival = shop.join("Odette", "Varga")
-    shop.sell("200")
-    shop.sell("200", member=rival)
-    shop.sell("0.30000000000000004")
-    shop.sell("200", currency="JPY")
+def test_has_a_ledger_account_for_each_affiliate_and_currency(scenario, account):
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.create_conversion("200")
+    scenario.create_conversion("200", affiliate=other_affiliate)
+    scenario.create_conversion("0.30000000000000004")
+    scenario.create_conversion("200", currency="JPY")
 
-    assert stored(account) == {
+    assert get_stored_balances(account) == {
         ("expense", None, "EUR"): None,
         ("pending", "minakessler", "EUR"): Decimal("20.03"),
         ("payable", "minakessler", "EUR"): Decimal(0),
@@ -142,147 +150,176 @@ def test_keeps_a_place_for_each_affiliate_and_currency(shop, account):
     }
 
 
-def test_tells_balances_sorted_and_without_noughts(shop, account):
-    rival = shop.join("Odette", "Varga")
-    idle = shop.join("Abel", "Idle")
-    for member, currency in (
-        *((rival, "EUR"), (shop.mina, "KWD"), (shop.mina, "EUR")),
-        *((shop.mina, "JPY"), (rival, "CHF")),
+def test_returns_balances_sorted_and_without_zeros(scenario, account):
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    idle = scenario.create_enrolled_affiliate("Abel", "Idle")
+    for affiliate, currency in (
+        *((other_affiliate, "EUR"), (scenario.mina, "KWD"), (scenario.mina, "EUR")),
+        *((scenario.mina, "JPY"), (other_affiliate, "CHF")),
     ):
-        sale = shop.sell("200", member=member, currency=currency)
-        act(shop, shop.commission_of(sale), approve)
-    act(shop, shop.commission_of(shop.sell("1", member=rival)), disapprove)
-    shop.sell("200", member=idle)
-    remove(rival.affiliate)
+        conversion = scenario.create_conversion(
+            "200", affiliate=affiliate, currency=currency
+        )
+        apply_status_changes(
+            scenario, scenario.get_commission(conversion), approve_commission
+        )
+    apply_status_changes(
+        scenario,
+        scenario.get_commission(
+            scenario.create_conversion("1", affiliate=other_affiliate)
+        ),
+        disapprove_commission,
+    )
+    scenario.create_conversion("200", affiliate=idle)
+    mark_removed(other_affiliate.affiliate)
 
-    told = balances_of(account)
+    balances = get_payable_balances_by_slug(account)
 
-    assert told == {
+    assert balances == {
         "minakessler": {"EUR": 20, "JPY": 20, "KWD": 20},
         "odettevarga": {"CHF": 20, "EUR": 20},
     }
-    assert [list(told), *map(list, told.values())] == [
+    assert [list(balances), *map(list, balances.values())] == [
         ["minakessler", "odettevarga"],
         ["EUR", "JPY", "KWD"],
         ["CHF", "EUR"],
     ]
-    assert balances_of(account, rival.affiliate.pk) == {
+    assert get_payable_balances_by_slug(account, other_affiliate.affiliate.pk) == {
         "odettevarga": {"CHF": 20, "EUR": 20}
     }
-    assert balances_of(account, idle.affiliate.pk) == {}
+    assert get_payable_balances_by_slug(account, idle.affiliate.pk) == {}
 
 
-def test_keeps_the_books_of_two_accounts_apart(shop, account, other_account):
-    theirs = Shop(other_account, mark="zz-marker-")
-    act(theirs, theirs.commission_of(theirs.sell("1000")), approve)
+def test_separates_the_ledgers_of_two_accounts(scenario, account, other_account):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-")
+    apply_status_changes(
+        theirs,
+        theirs.get_commission(theirs.create_conversion("1000")),
+        approve_commission,
+    )
 
-    act(shop, shop.commission_of(shop.sell("200")), approve)
+    apply_status_changes(
+        scenario,
+        scenario.get_commission(scenario.create_conversion("200")),
+        approve_commission,
+    )
 
-    assert balances_of(account) == {"minakessler": {"EUR": 20}}
-    books_agree(account, other_account)
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": 20}}
+    assert_ledger_consistent(account, other_account)
 
 
-# It only grows.
+# Append-only transfers.
 
 
 @pytest.mark.parametrize(
     "change",
     [
         pytest.param(lambda rows: rows.update(amount=Decimal(1)), id="update"),
-        pytest.param(lambda rows: rows.update(step=9), id="renumber"),
+        pytest.param(lambda rows: rows.update(sequence_number=9), id="renumber"),
         pytest.param(lambda rows: rows._raw_delete(rows.db), id="delete"),
     ],
 )
-def test_refuses_to_change_or_delete_a_transfer(shop, account, change):
-    shop.sell("200")
-    before = everything(account)
+def test_rejects_updates_and_deletes_of_transfers(scenario, account, change):
+    scenario.create_conversion("200")
+    before = snapshot_account(account)
 
-    with pytest.raises(OnlyGrows), naming_refused_changes(), transaction.atomic():
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         change(account.transfers.all())
 
-    assert everything(account) == before
+    assert snapshot_account(account) == before
 
 
-# What does not fit.
+# Limits.
 
 
-def test_refuses_a_balance_that_its_column_could_not_hold(shop, account):
-    """Below 9·10¹⁴: ninety times the largest amount, and not ninety more."""
-    shop.type("huge", 9_999_999_999_999, kind=RateKind.FIXED)
-    shop.type("rest", 89, kind=RateKind.FIXED)
-    shop.type("one", 1, kind=RateKind.FIXED)
-    shop.sell(*[("0", "huge")] * 90)
-    shop.sell(("0", "rest"))
-    before = everything(account)
+def test_rejects_a_balance_that_exceeds_its_column(scenario, account):
+    """The limit is 9·10¹⁴, 90 times the largest amount."""
+    scenario.create_commission_type("huge", 9_999_999_999_999, kind=RateKind.FIXED)
+    scenario.create_commission_type("rest", 89, kind=RateKind.FIXED)
+    scenario.create_commission_type("one", 1, kind=RateKind.FIXED)
+    scenario.create_conversion(*[("0", "huge")] * 90)
+    scenario.create_conversion(("0", "rest"))
+    before = snapshot_account(account)
 
-    with pytest.raises(BalanceTooLarge) as refused:
-        shop.sell(("0", "one"), customer_id="acct-1")
+    with pytest.raises(BalanceTooLarge) as raised:
+        scenario.create_conversion(("0", "one"), customer_id="acct-1")
 
-    assert str(refused.value) == "This value has too many digits."
-    assert stored(account)[("pending", "minakessler", "EUR")] == 9 * 10**14 - 1
-    assert everything(account) == before
+    assert str(raised.value) == "This value has too many digits."
+    assert (
+        get_stored_balances(account)[("pending", "minakessler", "EUR")]
+        == 9 * 10**14 - 1
+    )
+    assert snapshot_account(account) == before
 
 
-def test_refuses_an_approval_that_its_column_could_not_hold(shop, account):
-    shop.type("huge", 9_999_999_999_999, kind=RateKind.FIXED)
-    shop.type("rest", 90, kind=RateKind.FIXED)
-    shop.program.change(auto_approve_commissions=True)
-    shop.sell(*[("0", "huge")] * 90)
-    shop.program.change(auto_approve_commissions=False)
-    last = shop.commission_of(shop.sell(("0", "rest")))
-    before = everything(account)
+def test_rejects_an_approval_that_exceeds_the_column(scenario, account):
+    scenario.create_commission_type("huge", 9_999_999_999_999, kind=RateKind.FIXED)
+    scenario.create_commission_type("rest", 90, kind=RateKind.FIXED)
+    scenario.program.update_row(auto_approve_commissions=True)
+    scenario.create_conversion(*[("0", "huge")] * 90)
+    scenario.program.update_row(auto_approve_commissions=False)
+    last = scenario.get_commission(scenario.create_conversion(("0", "rest")))
+    before = snapshot_account(account)
 
     with pytest.raises(BalanceTooLarge):
-        act(shop, last, approve)
+        apply_status_changes(scenario, last, approve_commission)
 
-    assert everything(account) == before
+    assert snapshot_account(account) == before
 
 
 # Locks.
 
 
-def asked_of(statements, story):
-    with statements() as asked:
-        story()
-    return [it["sql"] for it in asked.captured_queries]
+def list_statements(statements, operation):
+    with statements() as queries:
+        operation()
+    return [query["sql"] for query in queries.captured_queries]
 
 
-def test_opens_the_books_of_a_sale_after_everything_else(shop, statements):
-    asked = asked_of(
-        statements, lambda: shop.sell("200", customer_id="acct-1", external_id="one")
+def test_locks_the_ledger_last_when_a_conversion_is_created(scenario, capture_queries):
+    queries = list_statements(
+        capture_queries,
+        lambda: scenario.create_conversion(
+            "200", customer_id="acct-1", external_id="one"
+        ),
     )
 
-    books = [
+    ledger = [
         number
-        for number, sql in enumerate(asked)
+        for number, sql in enumerate(queries)
         if "payouts_ledgeraccount" in sql or "payouts_transfer" in sql
     ]
     others = [
         number
-        for number, sql in enumerate(asked)
-        if sql.startswith(("INSERT", "UPDATE")) and number not in books
+        for number, sql in enumerate(queries)
+        if sql.startswith(("INSERT", "UPDATE")) and number not in ledger
     ]
-    assert max(others) < min(books)
+    assert max(others) < min(ledger)
 
 
-def test_locks_the_books_before_it_changes_a_commission(shop, account, statements):
-    commission = shop.commission_of(shop.sell("200"))
+def test_locks_the_ledger_before_a_commission_changes(
+    scenario, account, capture_queries
+):
+    commission = scenario.get_commission(scenario.create_conversion("200"))
 
-    asked = asked_of(statements, lambda: act(shop, commission, approve))
+    queries = list_statements(
+        capture_queries,
+        lambda: apply_status_changes(scenario, commission, approve_commission),
+    )
 
     locked = next(
         number
-        for number, sql in enumerate(asked)
+        for number, sql in enumerate(queries)
         if "payouts_ledgeraccount" in sql and "ORDER BY" in sql
     )
     changed = next(
         number
-        for number, sql in enumerate(asked)
+        for number, sql in enumerate(queries)
         if sql.startswith('UPDATE "payouts_commission"')
     )
     looked_again = [
         number
-        for number, sql in enumerate(asked)
+        for number, sql in enumerate(queries)
         if sql.startswith("SELECT") and 'FROM "payouts_commission"' in sql
     ]
     assert locked < max(looked_again) < changed
@@ -292,29 +329,37 @@ def test_locks_the_books_before_it_changes_a_commission(shop, account, statement
     connection.vendor == "sqlite",
     reason="SQLite has one writer: there are no row locks to look at",
 )
-def test_locks_rows_once_in_the_order_of_their_ids(shop, account, statements):
-    rival = shop.join("Odette", "Varga")
-    purses = [(it.affiliate.pk, "EUR") for it in (rival, shop.mina)]
+def test_locks_rows_once_in_the_order_of_their_ids(scenario, account, capture_queries):
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    balance_keys = [
+        (row.affiliate.pk, "EUR") for row in (other_affiliate, scenario.mina)
+    ]
 
     def open_books():
         with (
             transaction.atomic(),
-            hold(account, purses, at=SOLD) as books,
+            open_ledger_session(
+                account, balance_keys, at=CONVERSION_CREATED_AT
+            ) as ledger,
         ):
-            books.covers(purses[0], Decimal(0), besides=())
+            ledger.has_funds(balance_keys[0], Decimal(0), reserved=())
 
     account.uses_payouts = True
-    asked = asked_of(statements, open_books)
+    queries = list_statements(capture_queries, open_books)
 
-    locks = [sql for sql in asked if "FOR NO KEY UPDATE" in sql]
+    locks = [sql for sql in queries if "FOR NO KEY UPDATE" in sql]
     assert len(locks) == 1
     assert 'ORDER BY "payouts_ledgeraccount"."id" ASC' in locks[0]
 
 
-def test_makes_no_place_before_its_first_word(shop, account, statements):
+def test_creates_no_ledger_account_before_its_first_use(
+    scenario, account, capture_queries
+):
     def ask_nothing():
-        with hold(account, [(shop.mina.affiliate.pk, "EUR")], at=SOLD):
+        with open_ledger_session(
+            account, [(scenario.mina.affiliate.pk, "EUR")], at=CONVERSION_CREATED_AT
+        ):
             pass
 
-    assert asked_of(statements, ask_nothing) == []
-    assert stored(account) == {}
+    assert list_statements(capture_queries, ask_nothing) == []
+    assert get_stored_balances(account) == {}

@@ -1,4 +1,4 @@
-"""Contract 7.2: which rate counts, the group's or the type's; what parents earn."""
+"""Group rates and level commissions (docs/api-contract.md, section 7.2)."""
 
 import json
 from datetime import timedelta
@@ -7,60 +7,60 @@ from decimal import Decimal
 import pytest
 
 from payouts.models.commission_types import RateKind
-from payouts.services.commissions import approve
-from payouts.services.funding import top_up
-from payouts.services.ledger import balances_of
-from payouts.services.revising import change_conversion
+from payouts.services.commissions import approve_commission
+from payouts.services.conversion_updates import update_conversion
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.ledger import get_payable_balances_by_slug
 from tests.factories.accounts import PlanFactory
-from tests.proof import books_agree
-from tests.shop import SOLD, Shop, remove
-from tracking.services.affiliates import remove_affiliate
-from tracking.services.placement import make_group, put_below, put_into_group
-from tracking.services.programs import archive
+from tests.ledger_checks import assert_ledger_consistent
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tracking.services.affiliates import delete_affiliate
+from tracking.services.hierarchy import create_group, set_group, set_parent
+from tracking.services.programs import archive_program
 
-LATER = SOLD + timedelta(days=1)
-
-
-@pytest.fixture
-def shop(account):
-    shop = Shop(account)
-    yield shop
-    books_agree(account)
+LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
 
 @pytest.fixture
-def family(shop):
-    """Mina below Odette below Pavel; level 2 earns 3 %, level 3 earns 1 %."""
-    shop.odette = shop.join("Odette", "Varga")
-    shop.pavel = shop.join("Pavel", "Horn")
-    below(shop.mina, shop.odette)
-    below(shop.odette, shop.pavel)
-    shop.level(2, "3")
-    shop.level(3, "1")
-    return shop
+def scenario(account):
+    scenario = ProgramScenario(account)
+    yield scenario
+    assert_ledger_consistent(account)
 
 
-def below(child, parent):
-    put_below(
+@pytest.fixture
+def hierarchy(scenario):
+    """Mina's parent is Odette, hers is Pavel; level 2 earns 3 %, level 3 earns 1 %."""
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.pavel = scenario.create_enrolled_affiliate("Pavel", "Horn")
+    attach_child(scenario.mina, scenario.odette)
+    attach_child(scenario.odette, scenario.pavel)
+    scenario.create_level(2, "3")
+    scenario.create_level(3, "1")
+    return scenario
+
+
+def attach_child(child, parent):
+    set_parent(
         child.affiliate.account,
         affiliate_id=child.slug,
-        parent=parent and parent.slug,
-        at=SOLD,
+        parent_id=parent and parent.slug,
+        at=CONVERSION_CREATED_AT,
     )
 
 
-def lines(sale):
-    """The commissions of a sale by number: whose, as what, how much, in which state."""
-    rows = sale.account.commissions.filter(conversion=sale).order_by("id")
+def list_commission_values(conversion):
+    """Affiliate, kind, amount and status of a conversion's commissions."""
+    rows = conversion.account.commissions.filter(conversion=conversion).order_by("id")
     return [
-        (it.affiliate.slug, it.commission_type, it.amount, it.status)
-        for it in rows.select_related("affiliate")
+        (row.affiliate.slug, row.commission_type, row.amount, row.status)
+        for row in rows.select_related("affiliate")
     ]
 
 
-def earned(sale):
-    """The same, without the states."""
-    return [line[:3] for line in lines(sale)]
+def list_amounts(conversion):
+    """Affiliate, kind and amount of a conversion's commissions."""
+    return [values[:3] for values in list_commission_values(conversion)]
 
 
 MINA = ("minakessler", "standard", Decimal(20))
@@ -68,15 +68,18 @@ ODETTE = ("odettevarga", "level-2", Decimal(6))
 PAVEL = ("pavelhorn", "level-3", Decimal(2))
 
 
-# Whose rate.
+# Group rates.
 
 
 @pytest.fixture
-def circle(shop, account):
+def affiliate_group(scenario, account):
     """The group that Mina is in."""
-    group = make_group(account, title="Inner circle", at=SOLD)
-    put_into_group(
-        account, affiliate_id=shop.mina.slug, group_id=group.public_id, at=SOLD
+    group = create_group(account, title="Inner circle", at=CONVERSION_CREATED_AT)
+    set_group(
+        account,
+        affiliate_id=scenario.mina.slug,
+        group_id=group.public_id,
+        at=CONVERSION_CREATED_AT,
     )
     return group
 
@@ -89,107 +92,118 @@ def circle(shop, account):
         pytest.param(RateKind.FIXED, "3.33", "3.33", id="an-amount"),
     ],
 )
-def test_pays_the_rate_of_the_group_in_place_of_the_types(
-    shop, circle, kind, value, amount
+def test_pays_the_group_rate_in_place_of_the_type_rate(
+    scenario, affiliate_group, kind, value, amount
 ):
-    shop.group_rate(circle, value, kind=kind)
+    scenario.create_group_rate(affiliate_group, value, kind=kind)
 
-    commission = shop.commission_of(shop.sell("200"))
+    commission = scenario.get_commission(scenario.create_conversion("200"))
 
     assert (commission.commission_type, commission.name) == ("standard", "Standard")
     assert (commission.rate_kind, commission.rate) == (kind, Decimal(value))
     assert commission.amount == Decimal(amount)
-    assert json.loads(commission.working)["rate"]["from"] == (
-        f"group {circle.public_id} for type standard"
+    assert json.loads(commission.calculation)["rate"]["from"] == (
+        f"group {affiliate_group.public_id} for type standard"
     )
 
 
-def test_pays_a_group_for_the_type_that_it_has_a_rate_for(shop, circle):
-    shop.type("accessories", "7.5")
-    shop.group_rate(circle, "50", of="accessories")
+def test_pays_the_group_rate_for_its_type_only(scenario, affiliate_group):
+    scenario.create_commission_type("accessories", "7.5")
+    scenario.create_group_rate(affiliate_group, "50", commission_type="accessories")
 
-    sale = shop.sell("200", ("200", "accessories"), ("200", "default"))
+    conversion = scenario.create_conversion(
+        "200", ("200", "accessories"), ("200", "default")
+    )
 
-    assert earned(sale) == [
+    assert list_amounts(conversion) == [
         MINA,
         ("minakessler", "accessories", Decimal(100)),
         MINA,
     ]
 
 
-def test_pays_the_rate_of_nobody_elses_group(shop, account, circle):
-    rival = shop.join("Odette", "Varga")
-    others = make_group(account, title="Inner circle", at=SOLD)
-    shop.group_rate(others, "99")
+def test_ignores_rates_of_other_groups(scenario, account, affiliate_group):
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    others = create_group(account, title="Inner circle", at=CONVERSION_CREATED_AT)
+    scenario.create_group_rate(others, "99")
 
-    assert earned(shop.sell("200")) == [MINA]
-    assert earned(shop.sell("200", member=rival)) == [
-        ("odettevarga", "standard", Decimal(20))
-    ]
-
-
-def test_pays_the_groups_rate_of_the_moment_of_the_sale(shop, account, circle):
-    shop.group_rate(circle, "50")
-    early = shop.sell("200")
-
-    put_into_group(account, affiliate_id=shop.mina.slug, group_id=None, at=LATER)
-
-    late = shop.sell("200", at=LATER)
-    assert [shop.commission_of(it).amount for it in (early, late)] == [100, 20]
+    assert list_amounts(scenario.create_conversion("200")) == [MINA]
+    assert list_amounts(
+        scenario.create_conversion("200", affiliate=other_affiliate)
+    ) == [("odettevarga", "standard", Decimal(20))]
 
 
-def test_pays_no_rate_of_another_program(shop, account, circle):
-    other = Shop(account, "other-lamps", mark="o-", email="o-mina@notes.example.org")
-    other.group_rate(circle, "99")
+def test_pays_the_group_rate_at_the_time_of_the_conversion(
+    scenario, account, affiliate_group
+):
+    scenario.create_group_rate(affiliate_group, "50")
+    early = scenario.create_conversion("200")
 
-    assert earned(shop.sell("200")) == [MINA]
+    set_group(account, affiliate_id=scenario.mina.slug, group_id=None, at=LATER)
+
+    late = scenario.create_conversion("200", at=LATER)
+    assert [scenario.get_commission(row).amount for row in (early, late)] == [100, 20]
 
 
-def test_pays_parents_by_the_level_whatever_groups_get(family, account, circle):
-    for member in (family.odette, family.pavel):
-        put_into_group(
-            account, affiliate_id=member.slug, group_id=circle.public_id, at=SOLD
+def test_ignores_group_rates_of_other_programs(scenario, account, affiliate_group):
+    other = ProgramScenario(
+        account, "other-lamps", prefix="o-", email="o-mina@notes.example.org"
+    )
+    other.create_group_rate(affiliate_group, "99")
+
+    assert list_amounts(scenario.create_conversion("200")) == [MINA]
+
+
+def test_pays_level_rates_whatever_the_group_rates(hierarchy, account, affiliate_group):
+    for affiliate in (hierarchy.odette, hierarchy.pavel):
+        set_group(
+            account,
+            affiliate_id=affiliate.slug,
+            group_id=affiliate_group.public_id,
+            at=CONVERSION_CREATED_AT,
         )
-    family.group_rate(circle, "50")
+    hierarchy.create_group_rate(affiliate_group, "50")
 
-    sale = family.sell("200")
+    conversion = hierarchy.create_conversion("200")
 
-    assert earned(sale) == [
+    assert list_amounts(conversion) == [
         ("minakessler", "standard", Decimal(100)),
         ODETTE,
         PAVEL,
     ]
 
 
-# The parents.
+# Levels.
 
 
-def test_pays_each_level_by_the_same_sub_amount(family, account):
-    sale = family.sell("200")
+def test_pays_each_level_by_the_same_sub_amount(hierarchy, account):
+    conversion = hierarchy.create_conversion("200")
 
-    assert earned(sale) == [MINA, ODETTE, PAVEL]
-    regular, *levels = account.commissions.filter(conversion=sale).order_by("id")
-    assert [(it.kind, it.sub_amount, it.follows_id) for it in levels] == [
+    assert list_amounts(conversion) == [MINA, ODETTE, PAVEL]
+    regular, *levels = account.commissions.filter(conversion=conversion).order_by("id")
+    assert [
+        (level.kind, level.sub_amount, level.base_commission_id) for level in levels
+    ] == [
         ("level", 200, regular.pk),
         ("level", 200, regular.pk),
     ]
-    assert (regular.kind, regular.follows_id) == ("regular", None)
+    assert (regular.kind, regular.base_commission_id) == ("regular", None)
 
 
-def test_pays_each_level_once_for_every_part(family, account):
-    family.type("accessories", "7.5")
+def test_pays_each_level_for_every_line_item(hierarchy, account):
+    hierarchy.create_commission_type("accessories", "7.5")
 
-    sale = family.sell("200", ("49.90", "accessories"))
+    conversion = hierarchy.create_conversion("200", ("49.90", "accessories"))
 
-    rows = account.commissions.filter(conversion=sale)
+    rows = account.commissions.filter(conversion=conversion)
     family_tree = {
         (
-            it.follows.commission_type if it.follows else None,
-            it.affiliate.slug,
-            it.commission_type,
-            it.amount,
+            row.base_commission.commission_type if row.base_commission else None,
+            row.affiliate.slug,
+            row.commission_type,
+            row.amount,
         )
-        for it in rows.select_related("affiliate", "follows")
+        for row in rows.select_related("affiliate", "base_commission")
     }
     assert rows.count() == 6
     assert family_tree == {
@@ -202,12 +216,12 @@ def test_pays_each_level_once_for_every_part(family, account):
     }
 
 
-def test_pays_nobody_above_for_a_type_that_leaves_parents_out(family):
-    family.type("accessories", "7.5").change(mlm=False)
+def test_pays_no_levels_for_a_type_without_mlm(hierarchy):
+    hierarchy.create_commission_type("accessories", "7.5").update_row(mlm=False)
 
-    sale = family.sell("200", ("200", "accessories"))
+    conversion = hierarchy.create_conversion("200", ("200", "accessories"))
 
-    assert earned(sale) == [
+    assert list_amounts(conversion) == [
         MINA,
         ("minakessler", "accessories", Decimal(15)),
         ODETTE,
@@ -215,163 +229,199 @@ def test_pays_nobody_above_for_a_type_that_leaves_parents_out(family):
     ]
 
 
-def test_pays_a_fixed_level_in_any_currency(family):
-    family.account.levels.filter(level=2).update(kind=RateKind.FIXED, value=Decimal(5))
+def test_pays_a_fixed_level_in_any_currency(hierarchy):
+    hierarchy.account.levels.filter(level=2).update(
+        kind=RateKind.FIXED, value=Decimal(5)
+    )
 
-    sale = family.sell("150", currency="JPY")
+    conversion = hierarchy.create_conversion("150", currency="JPY")
 
-    assert earned(sale) == [
+    assert list_amounts(conversion) == [
         ("minakessler", "standard", Decimal(15)),
         ("odettevarga", "level-2", Decimal(5)),
         ("pavelhorn", "level-3", Decimal(2)),  # 1.5, half up
     ]
 
 
-def test_books_levels_of_nought(family):
-    assert [amount for _, _, amount in earned(family.sell("0"))] == [0, 0, 0]
+def test_creates_level_commissions_of_zero(hierarchy):
+    assert [
+        amount for _, _, amount in list_amounts(hierarchy.create_conversion("0"))
+    ] == [
+        0,
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(
     ("seller", "paid"),
     [
-        pytest.param("mina", ["standard", "level-2", "level-3"], id="whole-chain"),
+        pytest.param("mina", ["standard", "level-2", "level-3"], id="whole-hierarchy"),
         pytest.param("odette", ["standard", "level-2"], id="shorter-chain"),
-        pytest.param("pavel", ["standard"], id="nobody-above"),
+        pytest.param("pavel", ["standard"], id="no-parent"),
     ],
 )
-def test_counts_levels_from_whoever_sold(family, seller, paid):
-    sale = family.sell("200", member=getattr(family, seller))
+def test_counts_levels_from_the_affiliate_of_the_conversion(hierarchy, seller, paid):
+    conversion = hierarchy.create_conversion(
+        "200", affiliate=getattr(hierarchy, seller)
+    )
 
-    assert [kind for _, kind, _ in earned(sale)] == paid
-
-
-def test_stops_where_the_levels_end(family):
-    below(family.pavel, family.join("Rosa", "Lind"))
-
-    assert earned(family.sell("200")) == [MINA, ODETTE, PAVEL]
+    assert [kind for _, kind, _ in list_amounts(conversion)] == paid
 
 
-def test_pays_no_level_of_another_program(shop, account):
-    below(shop.mina, shop.join("Odette", "Varga"))
-    Shop(account, "other", mark="o-", email="o@notes.example.org").level(2, "50")
+def test_stops_where_the_levels_end(hierarchy):
+    attach_child(hierarchy.pavel, hierarchy.create_enrolled_affiliate("Rosa", "Lind"))
 
-    assert earned(shop.sell("200")) == [MINA]
+    assert list_amounts(hierarchy.create_conversion("200")) == [MINA, ODETTE, PAVEL]
 
 
-def test_pays_no_levels_without_the_feature(family, account):
+def test_ignores_levels_of_other_programs(scenario, account):
+    attach_child(scenario.mina, scenario.create_enrolled_affiliate("Odette", "Varga"))
+    ProgramScenario(
+        account, "other", prefix="o-", email="o@notes.example.org"
+    ).create_level(2, "50")
+
+    assert list_amounts(scenario.create_conversion("200")) == [MINA]
+
+
+def test_pays_no_levels_without_the_feature(hierarchy, account):
     account.plan = PlanFactory(name="pro")
     account.save()
 
-    assert earned(family.sell("200")) == [MINA]
+    assert list_amounts(hierarchy.create_conversion("200")) == [MINA]
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         pytest.param(
-            lambda parent: remove(parent.affiliate),
+            lambda parent: mark_removed(parent.affiliate),
             "the affiliate is deleted",
             id="deleted",
         ),
         pytest.param(
-            lambda parent: parent.enrolment.change(approved=False),
+            lambda parent: parent.enrollment.update_row(approved=False),
             "not approved in the program",
             id="disapproved",
         ),
         pytest.param(
-            lambda parent: parent.enrolment.change(approved=None),
+            lambda parent: parent.enrollment.update_row(approved=None),
             "not approved in the program",
             id="undecided",
         ),
     ],
 )
-def test_passes_a_parent_over_and_moves_nobody_up(family, account, change, reason):
-    change(family.odette)
+def test_skips_a_parent_without_moving_others_up(hierarchy, account, change, reason):
+    change(hierarchy.odette)
 
-    sale = family.sell("200")
+    conversion = hierarchy.create_conversion("200")
 
-    assert earned(sale) == [MINA, PAVEL]
-    regular = account.commissions.get(conversion=sale, kind="regular")
-    assert json.loads(regular.working)["passed_over"] == [
+    assert list_amounts(conversion) == [MINA, PAVEL]
+    regular = account.commissions.get(conversion=conversion, kind="regular")
+    assert json.loads(regular.calculation)["skipped"] == [
         {"level": 2, "affiliate": "odettevarga", "reason": reason}
     ]
 
 
-def test_passes_over_whoever_is_approved_in_another_program_alone(family, account):
-    other = Shop(account, "other-lamps", mark="o-", email="o@notes.example.org")
-    stranger = other.join("Rosa", "Lind")
-    below(stranger, family.pavel)
-    below(family.mina, stranger)
+def test_skips_a_parent_approved_in_another_program_only(hierarchy, account):
+    other = ProgramScenario(
+        account, "other-lamps", prefix="o-", email="o@notes.example.org"
+    )
+    parent = other.create_enrolled_affiliate("Rosa", "Lind")
+    attach_child(parent, hierarchy.pavel)
+    attach_child(hierarchy.mina, parent)
 
-    assert earned(family.sell("200")) == [MINA, PAVEL]
-
-
-def test_pays_nobody_above_an_affiliate_whose_parent_left(family, account):
-    remove_affiliate(account, affiliate_id=family.odette.slug, at=SOLD)
-
-    assert earned(family.sell("200")) == [MINA]
+    assert list_amounts(hierarchy.create_conversion("200")) == [MINA, PAVEL]
 
 
-def test_pays_the_chain_of_the_moment_of_the_sale(family, account):
-    sale = family.sell("200")
+def test_pays_no_levels_after_the_parent_was_removed(hierarchy, account):
+    delete_affiliate(
+        account, affiliate_id=hierarchy.odette.slug, at=CONVERSION_CREATED_AT
+    )
 
-    below(family.mina, None)
-    change_conversion(
+    assert list_amounts(hierarchy.create_conversion("200")) == [MINA]
+
+
+def test_pays_the_hierarchy_at_the_time_of_the_conversion(hierarchy, account):
+    conversion = hierarchy.create_conversion("200")
+
+    attach_child(hierarchy.mina, None)
+    update_conversion(
         account,
-        conversion_id=sale.pk,
+        conversion_id=conversion.pk,
         changes={"amount": Decimal(400)},
-        recalculate=True,
+        should_recalculate=True,
         at=LATER,
     )
 
-    assert [amount for _, _, amount in earned(sale)] == [40, 12, 4]
-    assert earned(family.sell("200", at=LATER)) == [MINA]
+    assert [amount for _, _, amount in list_amounts(conversion)] == [40, 12, 4]
+    assert list_amounts(hierarchy.create_conversion("200", at=LATER)) == [MINA]
 
 
-# The states that levels are born in.
+# Initial statuses of levels.
 
 
 @pytest.mark.parametrize("approves", [True, False])
-def test_bears_levels_in_the_state_of_what_they_follow(family, account, approves):
-    family.program.change(auto_approve_commissions=approves)
+def test_creates_levels_with_the_status_of_their_base_commission(
+    hierarchy, account, approves
+):
+    hierarchy.program.update_row(auto_approve_commissions=approves)
 
-    sale = family.sell("200")
+    conversion = hierarchy.create_conversion("200")
 
     status = "approved" if approves else "pending"
-    assert lines(sale) == [(*it, status) for it in (MINA, ODETTE, PAVEL)]
-    owed = {
+    assert list_commission_values(conversion) == [
+        (*row, status) for row in (MINA, ODETTE, PAVEL)
+    ]
+    payables = {
         "minakessler": {"EUR": Decimal(20)},
         "odettevarga": {"EUR": Decimal(6)},
         "pavelhorn": {"EUR": Decimal(2)},
     }
-    assert balances_of(account) == (owed if approves else {})
+    assert get_payable_balances_by_slug(account) == (payables if approves else {})
 
 
-def test_bears_levels_past_the_cap_disapproved(family):
-    family.program.change(auto_approve_commissions=True, recurring=False)
+def test_disapproves_levels_past_the_cap(hierarchy):
+    hierarchy.program.update_row(auto_approve_commissions=True, recurring=False)
 
-    first, second = (family.sell("200", customer_id="acct-1") for _ in range(2))
+    first, second = (
+        hierarchy.create_conversion("200", customer_id="acct-1") for _ in range(2)
+    )
 
-    assert lines(first) == [(*it, "approved") for it in (MINA, ODETTE, PAVEL)]
-    assert lines(second) == [(*it, "disapproved") for it in (MINA, ODETTE, PAVEL)]
-
-
-def test_keeps_the_levels_of_an_odd_sale_pending(family):
-    family.program.change(auto_approve_commissions=True)
-
-    sale = family.sell("200", customer_id="MINA@notes.example.org")
-
-    assert lines(sale) == [(*it, "pending") for it in (MINA, ODETTE, PAVEL)]
+    assert list_commission_values(first) == [
+        (*row, "approved") for row in (MINA, ODETTE, PAVEL)
+    ]
+    assert list_commission_values(second) == [
+        (*row, "disapproved") for row in (MINA, ODETTE, PAVEL)
+    ]
 
 
-def test_lets_a_level_live_its_own_life(family, account):
-    sale = family.sell("200")
-    regular = account.commissions.get(conversion=sale, kind="regular")
+def test_keeps_levels_of_a_conversion_with_warnings_pending(hierarchy):
+    hierarchy.program.update_row(auto_approve_commissions=True)
 
-    approve(account, commission_id=regular.pk, at=LATER)
+    conversion = hierarchy.create_conversion(
+        "200", customer_id="MINA@notes.example.org"
+    )
 
-    assert [status for *_, status in lines(sale)] == ["approved", "pending", "pending"]
-    assert balances_of(account) == {"minakessler": {"EUR": Decimal(20)}}
+    assert list_commission_values(conversion) == [
+        (*row, "pending") for row in (MINA, ODETTE, PAVEL)
+    ]
+
+
+def test_changes_the_status_of_a_level_independently(hierarchy, account):
+    conversion = hierarchy.create_conversion("200")
+    regular = account.commissions.get(conversion=conversion, kind="regular")
+
+    approve_commission(account, commission_id=regular.pk, at=LATER)
+
+    assert [status for *_, status in list_commission_values(conversion)] == [
+        "approved",
+        "pending",
+        "pending",
+    ]
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(20)}
+    }
 
 
 @pytest.mark.parametrize(
@@ -379,36 +429,40 @@ def test_lets_a_level_live_its_own_life(family, account):
     [
         pytest.param("19.99", "pending pending pending", id="not-even-the-first"),
         pytest.param("20", "approved pending pending", id="the-first-alone"),
-        pytest.param("22", "approved pending approved", id="what-fits-beside-it"),
+        pytest.param("22", "approved pending approved", id="amount-that-still-fits"),
         pytest.param("26", "approved approved pending", id="all-but-the-last"),
         pytest.param("28", "approved approved approved", id="all"),
     ],
 )
-def test_lets_a_level_wait_that_lacks_cover_for_itself(family, account, funds, states):
-    family.program.change(auto_approve_commissions=True)
+def test_keeps_an_unfunded_level_pending(hierarchy, account, funds, states):
+    hierarchy.program.update_row(auto_approve_commissions=True)
     account.uses_payouts = True
     account.save()
-    top_up(account, amount=Decimal(funds), currency="EUR", at=SOLD)
+    top_up_payout_balance(
+        account, amount=Decimal(funds), currency="EUR", at=CONVERSION_CREATED_AT
+    )
 
-    sale = family.sell("200")
+    conversion = hierarchy.create_conversion("200")
 
-    assert [status for *_, status in lines(sale)] == states.split()
-    made = account.commissions.filter(conversion=sale).order_by("id")
-    assert [it.finalized_at == SOLD for it in made] == [
-        state == "approved" for state in states.split()
-    ]
+    assert [
+        status for *_, status in list_commission_values(conversion)
+    ] == states.split()
+    made = account.commissions.filter(conversion=conversion).order_by("id")
+    assert [
+        commission.finalized_at == CONVERSION_CREATED_AT for commission in made
+    ] == [state == "approved" for state in states.split()]
 
 
-def test_pays_levels_of_a_sale_that_was_made_before_the_archive(family, account):
-    sale = family.sell("200")
-    archive(account, slug=family.program.slug, at=LATER)
+def test_pays_levels_of_a_conversion_before_archiving(hierarchy, account):
+    conversion = hierarchy.create_conversion("200")
+    archive_program(account, slug=hierarchy.program.slug, at=LATER)
 
-    change_conversion(
+    update_conversion(
         account,
-        conversion_id=sale.pk,
+        conversion_id=conversion.pk,
         changes={"amount": Decimal(100)},
-        recalculate=True,
+        should_recalculate=True,
         at=LATER,
     )
 
-    assert [amount for _, _, amount in earned(sale)] == [10, 3, 1]
+    assert [amount for _, _, amount in list_amounts(conversion)] == [10, 3, 1]

@@ -1,11 +1,15 @@
-"""Contract 2.4.8: ways to be paid, set and made primary in one piece."""
+"""Payout methods (docs/api-contract.md, section 2.4.8)."""
 
 import pytest
 
 from payouts.errors import PayoutMethodNotFound
 from payouts.services.payout_methods import set_payout_method
-from tests.proof import Broken, everything, failing_at
-from tests.shop import SOLD, Shop
+from tests.ledger_checks import (
+    InjectedDatabaseError,
+    fail_at_statement,
+    snapshot_account,
+)
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.errors import AffiliateNotFound
 
 
@@ -15,60 +19,63 @@ def put(account, kind, details=None, *, primary=False, affiliate="minakessler"):
         affiliate_id=affiliate,
         kind=kind,
         details=details,
-        primary=primary,
-        at=SOLD,
+        is_primary=primary,
+        at=CONVERSION_CREATED_AT,
     )
 
 
-def shown(account):
-    rows = account.payout_methods.as_defined()
-    return [(it.kind, it.details, it.is_primary) for it in rows]
+def list_stored_payout_methods(account):
+    rows = account.payout_methods.in_definition_order()
+    return [(row.kind, row.details, row.is_primary) for row in rows]
 
 
-def test_has_one_primary_way_at_any_time(account, shop):
+def test_has_one_primary_payout_method_at_any_time(account, scenario):
     put(account, "bank", {"iban": "1"})
     put(account, "paypal", {"address": "m"}, primary=True)
     put(account, "bank", primary=False)
 
-    assert shown(account) == [
+    assert list_stored_payout_methods(account) == [
         ("bank", {"iban": "1"}, False),
         ("paypal", {"address": "m"}, True),
     ]
 
 
-def test_moves_the_primary_way_wholly_or_not_at_all(account, shop):
+def test_changes_the_primary_payout_method_in_one_transaction(account, scenario):
     put(account, "bank", {"iban": "1"})
-    before, number = everything(account), 0
+    before, number = snapshot_account(account), 0
     while True:
-        with failing_at(number) as asked:
+        with fail_at_statement(number) as queries:
             try:
                 put(account, "paypal", {"address": "m"}, primary=True)
-            except Broken:
-                assert everything(account) == before, asked[-1]
+            except InjectedDatabaseError:
+                assert snapshot_account(account) == before, queries[-1]
             else:
                 break
         number += 1
 
     assert number > 4
-    assert [primary for _, _, primary in shown(account)] == [False, True]
+    assert [primary for _, _, primary in list_stored_payout_methods(account)] == [
+        False,
+        True,
+    ]
 
 
-def test_leaves_the_ways_of_others_alone(account, other_account, shop):
-    other = Shop(other_account, mark="zz-marker-")
+def test_keeps_payout_methods_of_other_affiliates(account, other_account, scenario):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
     put(other_account, "paypal", {"a": "zz"}, affiliate=other.mina.slug)
-    odette = shop.join("Odette", "Varga")
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     put(account, "other", {"a": "b"}, affiliate=odette.slug)
-    before = everything(other_account)
+    before = snapshot_account(other_account)
 
     put(account, "paypal", {"a": "b"})
     put(account, "bank", primary=True)
 
-    assert everything(other_account) == before
+    assert snapshot_account(other_account) == before
     assert account.payout_methods.get(affiliate=odette.affiliate).is_primary
 
 
 @pytest.mark.parametrize(
-    ("kind", "affiliate", "refusal"),
+    ("kind", "affiliate", "error_class"),
     [
         ("cash", "minakessler", PayoutMethodNotFound),
         ("PayPal", "minakessler", PayoutMethodNotFound),
@@ -76,12 +83,16 @@ def test_leaves_the_ways_of_others_alone(account, other_account, shop):
         ("paypal", "zzmarkerminakessler", AffiliateNotFound),
     ],
 )
-def test_refuses_what_is_not_there(
-    account, other_account, shop, kind, affiliate, refusal
+def test_rejects_unknown_kinds_and_affiliates(
+    account, other_account, scenario, kind, affiliate, error_class
 ):
-    Shop(other_account, mark="zz-marker-")
+    ProgramScenario(other_account, prefix="zz-marker-")
 
-    with pytest.raises(refusal):
+    with pytest.raises(error_class):
         put(account, kind, {"a": "b"}, affiliate=affiliate)
 
-    assert shown(account) == shown(other_account) == []
+    assert (
+        list_stored_payout_methods(account)
+        == list_stored_payout_methods(other_account)
+        == []
+    )

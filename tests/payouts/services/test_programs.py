@@ -1,30 +1,30 @@
-"""Contract 7.1 and 7.2: a program, and what it pays unless told otherwise."""
+"""Creation of programs (docs/api-contract.md, sections 7.1 and 7.2)."""
 
 from decimal import Decimal
 
 import pytest
 
-from accounts.errors import OddSetting, OddSlug
+from accounts.errors import InvalidSetting, InvalidSlug
 from payouts.models.commission_types import RateKind
-from payouts.services.programs import Rules, open_program
+from payouts.services.programs import ProgramSettings, create_program
 from tests.conftest import NOW
-from tests.proof import everything, failing_at
-from tracking.errors import ProgramExists, UnknownCurrency
+from tests.ledger_checks import fail_at_statement, snapshot_account
+from tracking.errors import DuplicateProgram, UnknownCurrency
 
 
-def opened(account, slug="harbor-lamps", **rules):
-    """A program with these rules."""
-    told = Rules(**{"title": "Harbor Lamps", "currency": "EUR"} | rules)
-    return open_program(account, slug=slug, rules=told, at=NOW)
+def make_program(account, slug="harbor-lamps", **settings):
+    """Create a program with these settings."""
+    output = ProgramSettings(**{"title": "Harbor Lamps", "currency": "EUR"} | settings)
+    return create_program(account, slug=slug, settings=output, at=NOW)
 
 
-def test_opens_a_program_with_the_contracts_defaults(account):
-    program = opened(account)
+def test_creates_a_program_with_defaults(account):
+    program = make_program(account)
 
-    kept = account.programs.get()
-    assert kept == program
+    stored = account.programs.get()
+    assert stored == program
     assert {
-        name: getattr(kept, name)
+        name: getattr(stored, name)
         for name in (
             *("slug", "title", "currency", "cookie_time", "landing_page"),
             *("auto_approve_affiliates", "auto_approve_commissions"),
@@ -47,8 +47,8 @@ def test_opens_a_program_with_the_contracts_defaults(account):
     }
 
 
-def test_gives_it_one_type_and_one_generic_asset(account):
-    program = opened(account)
+def test_creates_one_commission_type_and_one_generic_asset(account):
+    program = make_program(account)
 
     kind = account.commission_types.get(program=program)
     assert (kind.identifier, kind.title) == ("standard", "Standard")
@@ -57,16 +57,16 @@ def test_gives_it_one_type_and_one_generic_asset(account):
     assert account.assets.filter(program=program).count() == 1
 
 
-def test_notes_the_rate_in_the_diary(account):
-    opened(account, rate=Decimal("7.5"))
+def test_logs_the_rate(account):
+    make_program(account, rate=Decimal("7.5"))
 
-    event = account.events.get()
-    assert (event.kind, event.subject) == ("program.opened", "program:harbor-lamps")
-    assert event.facts == {"rate": "7.5"}
+    event = account.audit_log.get()
+    assert (event.kind, event.subject) == ("program.created", "program:harbor-lamps")
+    assert event.details == {"rate": "7.5"}
 
 
 @pytest.mark.parametrize(
-    "rules",
+    "settings",
     [
         pytest.param({"cookie_time": 1}, id="cookie-1-day"),
         pytest.param({"cookie_time": 365}, id="cookie-365-days"),
@@ -86,101 +86,103 @@ def test_notes_the_rate_in_the_diary(account):
         pytest.param({"landing_page": "http://shop.example.net/a?b=c"}, id="page"),
     ],
 )
-def test_takes_settings_up_to_their_limits(account, rules):
-    program = opened(account, **rules)
+def test_accepts_settings_up_to_their_limits(account, settings):
+    program = make_program(account, **settings)
 
     kind = account.commission_types.get(program=program)
-    for name, value in rules.items():
+    for name, value in settings.items():
         source = kind if name in ("rate", "rate_kind") else program
-        kept = {"rate": "value", "rate_kind": "kind"}.get(name, name)
-        assert getattr(source, kept) == value
+        stored = {"rate": "value", "rate_kind": "kind"}.get(name, name)
+        assert getattr(source, stored) == value
 
 
 @pytest.mark.parametrize(
-    ("rules", "refusal"),
+    ("settings", "error_class"),
     [
-        pytest.param({"cookie_time": 0}, OddSetting, id="cookie-0"),
-        pytest.param({"cookie_time": 366}, OddSetting, id="cookie-366"),
-        pytest.param({"rate": Decimal("100.0001")}, OddSetting, id="more-than-all"),
-        pytest.param({"rate": Decimal("-0.0001")}, OddSetting, id="below-nought"),
-        pytest.param({"rate": Decimal("0.00001")}, OddSetting, id="too-fine"),
+        pytest.param({"cookie_time": 0}, InvalidSetting, id="cookie-0"),
+        pytest.param({"cookie_time": 366}, InvalidSetting, id="cookie-366"),
+        pytest.param({"rate": Decimal("100.0001")}, InvalidSetting, id="more-than-all"),
+        pytest.param({"rate": Decimal("-0.0001")}, InvalidSetting, id="negative"),
+        pytest.param({"rate": Decimal("0.00001")}, InvalidSetting, id="too-fine"),
         pytest.param(
             {"rate_kind": RateKind.FIXED, "rate": Decimal("0.005")},
-            OddSetting,
+            InvalidSetting,
             id="half-a-cent",
         ),
         pytest.param(
             {"rate_kind": RateKind.FIXED, "rate": Decimal("0.5"), "currency": "JPY"},
-            OddSetting,
+            InvalidSetting,
             id="half-a-yen",
         ),
         pytest.param(
             {"rate_kind": RateKind.FIXED, "rate": Decimal(-5)},
-            OddSetting,
-            id="fixed-below-nought",
+            InvalidSetting,
+            id="fixed-negative",
         ),
         pytest.param(
             {"rate_kind": RateKind.FIXED, "rate": Decimal(10**15)},
-            OddSetting,
+            InvalidSetting,
             id="fixed-over-the-ledger",
         ),
         pytest.param(
             {"rate_kind": RateKind.FIXED, "rate": Decimal(10**40)},
-            OddSetting,
+            InvalidSetting,
             id="fixed-over-everything",
         ),
-        pytest.param({"landing_page": "shop.example.net"}, OddSetting, id="no-scheme"),
-        pytest.param({"landing_page": "javascript:a"}, OddSetting, id="script"),
-        pytest.param({"landing_page": "http://[::1"}, OddSetting, id="no-address"),
+        pytest.param(
+            {"landing_page": "shop.example.net"}, InvalidSetting, id="no-scheme"
+        ),
+        pytest.param({"landing_page": "javascript:a"}, InvalidSetting, id="script"),
+        pytest.param({"landing_page": "http://[::1"}, InvalidSetting, id="no-address"),
         pytest.param({"currency": "XXX"}, UnknownCurrency, id="no-money"),
         pytest.param({"currency": ""}, UnknownCurrency, id="no-currency"),
-        pytest.param({"slug": "Harbor"}, OddSlug, id="upper-case"),
-        pytest.param({"slug": "-harbor"}, OddSlug, id="dash-first"),
-        pytest.param({"slug": "h" * 65}, OddSlug, id="65-letters"),
-        pytest.param({"slug": ""}, OddSlug, id="no-slug"),
+        pytest.param({"slug": "Harbor"}, InvalidSlug, id="upper-case"),
+        pytest.param({"slug": "-harbor"}, InvalidSlug, id="dash-first"),
+        pytest.param({"slug": "h" * 65}, InvalidSlug, id="65-letters"),
+        pytest.param({"slug": ""}, InvalidSlug, id="no-slug"),
     ],
 )
-def test_refuses_odd_settings_and_keeps_nothing(account, rules, refusal):
-    before = everything(account)
+def test_rejects_invalid_settings_and_stores_nothing(account, settings, error_class):
+    before = snapshot_account(account)
 
-    with pytest.raises(refusal):
-        opened(account, **rules)
+    with pytest.raises(error_class):
+        make_program(account, **settings)
 
-    assert everything(account) == before
+    assert snapshot_account(account) == before
 
 
 def test_keeps_the_currency_in_upper_case(account):
-    assert opened(account, currency=" eur ").currency == "EUR"
+    assert make_program(account, currency=" eur ").currency == "EUR"
 
 
-def test_refuses_a_taken_slug_and_keeps_nothing(account):
-    opened(account, title="The first")
-    before = everything(account)
+def test_rejects_a_duplicate_slug_and_stores_nothing(account):
+    make_program(account, title="The first")
+    before = snapshot_account(account)
 
-    with pytest.raises(ProgramExists) as refused:
-        opened(account, title="The second")
+    with pytest.raises(DuplicateProgram) as raised:
+        make_program(account, title="The second")
 
-    assert str(refused.value) == "The account has a program 'harbor-lamps' already"
-    assert everything(account) == before
-
-
-def test_lets_another_account_use_the_slug(account, other_account):
-    opened(account)
-
-    assert opened(other_account).account == other_account
+    assert str(raised.value) == "Program 'harbor-lamps' already exists"
+    assert snapshot_account(account) == before
 
 
-def test_keeps_nothing_when_any_statement_fails(account):
-    before = everything(account)
+def test_allows_the_slug_in_another_account(account, other_account):
+    make_program(account)
+
+    assert make_program(other_account).account == other_account
+
+
+def test_stores_nothing_when_any_statement_fails(account):
+    before = snapshot_account(account)
 
     for number in range(100):
         try:
-            with failing_at(number) as asked:
-                opened(account)
+            with fail_at_statement(number) as queries:
+                make_program(account)
         except Exception:
-            assert everything(account) == before
+            assert snapshot_account(account) == before
         else:
             break
 
-    assert len(asked) == number > 4
+    assert len(queries) == number > 4
     assert account.programs.count() == account.commission_types.count() == 1

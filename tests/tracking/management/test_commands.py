@@ -1,4 +1,4 @@
-"""operations.md, section 3: the programs of an account, at the command line."""
+"""Commands that list, archive and unarchive programs."""
 
 import re
 import uuid
@@ -6,13 +6,19 @@ from datetime import timedelta
 
 import pytest
 
-from tests.command_line import is_refused_as_wrong, manage, refusal, run, run_json
+from tests.command_line import (
+    is_usage_error,
+    run_command,
+    run_failing_command,
+    run_json_command,
+    run_manage_py,
+)
 from tests.conftest import NOW
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
 from tracking.models.programs import Program
 
-MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
+TIMESTAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
 
 
 @pytest.fixture
@@ -33,16 +39,16 @@ def programs(account, other_account):
     return older, newer
 
 
-def everything():
-    """All programs and all that was noted."""
+def snapshot_all():
+    """All programs and their accounts' audit logs."""
     return list(Program.objects.order_by("id").values()), [
-        list(program.account.events.order_by("id").values())
+        list(program.account.audit_log.order_by("id").values())
         for program in Program.objects.select_related("account")
     ]
 
 
 def test_lists_programs_as_json_oldest_first(programs):
-    assert run_json("list_programs", "harbor") == {
+    assert run_json_command("list_programs", "harbor") == {
         "programs": [
             {
                 "program": "harbor",
@@ -60,10 +66,10 @@ def test_lists_programs_as_json_oldest_first(programs):
     }
 
 
-def test_lists_programs_in_a_table_of_the_account_alone(programs):
-    titles, *rows = run("list_programs", "harbor").splitlines()
+def test_lists_only_programs_of_the_account_as_a_table(programs):
+    titles, *rows = run_command("list_programs", "harbor").splitlines()
 
-    assert titles.split() == ["Id", "Title", "Currency", "Archived"]
+    assert titles.split() == ["ID", "Title", "Currency", "Archived"]
     assert [row.split()[0] for row in rows] == ["harbor", "beacon"]
     assert "Harbor Lamps" in rows[0]
     assert "2026-03-06" in rows[1]
@@ -71,45 +77,45 @@ def test_lists_programs_in_a_table_of_the_account_alone(programs):
 
 
 @pytest.mark.parametrize("title", ["[/sale]", "[red]Sale[/red]", ":bell: Sale"])
-def test_lists_a_title_as_it_is(account, title):
+def test_prints_titles_without_markup(account, title):
     ProgramFactory(account=account, title=title)
 
-    assert title in run("list_programs", "harbor")
+    assert title in run_command("list_programs", "harbor")
 
 
-def test_lists_no_program(account):
-    assert run_json("list_programs", "harbor") == {"programs": []}
-    assert len(run("list_programs", "harbor").splitlines()) == 1
+def test_lists_nothing_without_programs(account):
+    assert run_json_command("list_programs", "harbor") == {"programs": []}
+    assert len(run_command("list_programs", "harbor").splitlines()) == 1
 
 
-def test_archives_and_brings_back_without_a_word(program):
-    assert run("archive_program", "harbor", program.slug) == ""
-    assert program.again().archived_at is not None
+def test_archives_and_unarchives_without_output(program):
+    assert run_command("archive_program", "harbor", program.slug) == ""
+    assert program.reload().archived_at is not None
 
-    assert run("unarchive_program", "harbor", program.slug) == ""
-    assert program.again().archived_at is None
+    assert run_command("unarchive_program", "harbor", program.slug) == ""
+    assert program.reload().archived_at is None
 
 
-def test_tells_an_archived_program_as_json_the_same_again(program):
-    first = run_json("archive_program", "harbor", program.slug)
-    before = everything()
-    again = run_json("archive_program", "harbor", program.slug)
+def test_archiving_again_prints_the_same_json(program):
+    first = run_json_command("archive_program", "harbor", program.slug)
+    before = snapshot_all()
+    again = run_json_command("archive_program", "harbor", program.slug)
 
     assert list(first) == ["program", "archived_at"]
     assert first["program"] == program.slug
-    assert re.fullmatch(MOMENT, first["archived_at"])
+    assert re.fullmatch(TIMESTAMP, first["archived_at"])
     assert again == first
-    assert everything() == before
+    assert snapshot_all() == before
 
 
-def test_tells_a_program_that_was_brought_back_as_json(program):
-    run("archive_program", "harbor", program.slug)
-    told = {"program": program.slug, "archived_at": None}
+def test_prints_an_unarchived_program_as_json(program):
+    run_command("archive_program", "harbor", program.slug)
+    expected = {"program": program.slug, "archived_at": None}
 
-    assert run_json("unarchive_program", "harbor", program.slug) == told
-    before = everything()
-    assert run_json("unarchive_program", "harbor", program.slug) == told
-    assert everything() == before
+    assert run_json_command("unarchive_program", "harbor", program.slug) == expected
+    before = snapshot_all()
+    assert run_json_command("unarchive_program", "harbor", program.slug) == expected
+    assert snapshot_all() == before
 
 
 @pytest.mark.parametrize("command", ["archive_program", "unarchive_program"])
@@ -118,15 +124,15 @@ def test_tells_a_program_that_was_brought_back_as_json(program):
     [("harbor", "unknown"), ("harbor", "zz-marker"), ("unknown", "harbor")],
     ids=["unknown program", "foreign program", "unknown account"],
 )
-def test_does_not_know_a_program(programs, command, account_slug, slug):
-    before = everything()
+def test_rejects_an_unknown_program(programs, command, account_slug, slug):
+    before = snapshot_all()
 
-    refusal(command, account_slug, slug)
-    assert everything() == before
+    run_failing_command(command, account_slug, slug)
+    assert snapshot_all() == before
 
 
-def test_does_not_know_an_account(programs):
-    assert "unknown" in refusal("list_programs", "unknown")
+def test_rejects_an_unknown_account(programs):
+    assert "unknown" in run_failing_command("list_programs", "unknown")
 
 
 @pytest.mark.parametrize(
@@ -140,21 +146,21 @@ def test_does_not_know_an_account(programs):
     ],
     ids=" ".join,
 )
-def test_stops_at_wrong_arguments(programs, command):
-    before = everything()
+def test_rejects_wrong_arguments(programs, command):
+    before = snapshot_all()
 
-    assert is_refused_as_wrong(*command)
-    assert everything() == before
+    assert is_usage_error(*command)
+    assert snapshot_all() == before
 
 
-@pytest.mark.usefixtures("committed")
-def test_works_as_a_process():
+@pytest.mark.usefixtures("committed_db")
+def test_runs_as_a_process():
     slug = f"acme-{uuid.uuid4().hex[:12]}"
     ProgramFactory(account=AccountFactory(slug=slug), slug="harbor")
 
-    archived = manage("archive_program", slug, "harbor")
-    unknown = manage("archive_program", slug, "beacon")
+    archived = run_manage_py("archive_program", slug, "harbor")
+    unknown = run_manage_py("archive_program", slug, "beacon")
 
-    assert (archived.code, archived.out, archived.err) == (0, "", "")
-    assert (unknown.code, unknown.out) == (1, "")
-    assert len(unknown.err.splitlines()) == 1
+    assert (archived.exit_code, archived.stdout, archived.stderr) == (0, "", "")
+    assert (unknown.exit_code, unknown.stdout) == (1, "")
+    assert len(unknown.stderr.splitlines()) == 1

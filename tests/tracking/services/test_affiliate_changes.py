@@ -1,110 +1,125 @@
-"""Contract 2.4.4 and 2.4.5: affiliates changed and removed."""
+"""Updates and deletion of affiliates (docs/api-contract.md, 2.4.4 and 2.4.5)."""
 
 from datetime import timedelta
 
 import pytest
 
-from tests.proof import Broken, everything, failing_at
-from tests.shop import SOLD, Shop
-from tracking.errors import AffiliateNotFound, EmailTaken
-from tracking.services.affiliates import change_affiliate, remove_affiliate
+from tests.ledger_checks import (
+    InjectedDatabaseError,
+    fail_at_statement,
+    snapshot_account,
+)
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tracking.errors import AffiliateNotFound, DuplicateEmail
+from tracking.services.affiliates import delete_affiliate, update_affiliate
 
 
-def changed(account, slug="minakessler", **changes):
-    return change_affiliate(account, affiliate_id=slug, changes=changes, at=SOLD)
+def apply_changes(account, slug="minakessler", **changes):
+    return update_affiliate(
+        account, affiliate_id=slug, changes=changes, at=CONVERSION_CREATED_AT
+    )
 
 
-def removed(account, slug="minakessler", at=SOLD):
-    remove_affiliate(account, affiliate_id=slug, at=at)
+def delete_by_slug(account, slug="minakessler", at=CONVERSION_CREATED_AT):
+    delete_affiliate(account, affiliate_id=slug, at=at)
 
 
-def attempts(account, act):
-    """Fail at each statement in turn; nothing is ever half-stored."""
-    before, number = everything(account), 0
+def fail_each_statement(account, operation):
+    """Fail at each statement in turn; assert that all changes are rolled back."""
+    before, number = snapshot_account(account), 0
     while True:
-        with failing_at(number) as asked:
+        with fail_at_statement(number) as queries:
             try:
-                act()
-            except Broken:
-                assert everything(account) == before, asked[-1]
+                operation()
+            except InjectedDatabaseError:
+                assert snapshot_account(account) == before, queries[-1]
             else:
                 return number
         number += 1
 
 
-def test_follows_an_address_in_any_case(account, shop):
-    affiliate = changed(account, email="MINA@Öre.example")
+def test_finds_an_updated_address_case_insensitively(account, scenario):
+    affiliate = apply_changes(account, email="MINA@Öre.example")
 
-    assert affiliate.again().email == "MINA@Öre.example"
+    assert affiliate.reload().email == "MINA@Öre.example"
     assert account.affiliates.with_email("mina@öre.EXAMPLE").get() == affiliate
     assert not account.affiliates.with_email("mina@notes.example.org").exists()
 
 
-def test_writes_nothing_when_nothing_changes(account, shop):
-    before = everything(account)
+def test_writes_nothing_if_nothing_changes(account, scenario):
+    before = snapshot_account(account)
 
-    changed(account, firstname="Mina", email="mina@notes.example.org", custom_fields={})
+    apply_changes(
+        account, firstname="Mina", email="mina@notes.example.org", custom_fields={}
+    )
 
-    assert everything(account) == before
-
-
-def test_refuses_an_address_and_keeps_everything(account, shop):
-    shop.join("Odette", "Varga", email="odette@x.example")
-    before = everything(account)
-
-    with pytest.raises(EmailTaken) as refusal:
-        changed(account, firstname="New", email="ODETTE@X.example")
-
-    assert refusal.value.path == "email"
-    assert everything(account) == before
+    assert snapshot_account(account) == before
 
 
-@pytest.mark.parametrize("act", [changed, removed], ids=["change", "removal"])
-def test_acts_wholly_or_not_at_all(account, shop, act):
-    child = shop.join("Inga", "Berg").affiliate
-    child.change(parent=shop.mina.affiliate)
-    how = {"firstname": "New", "meta_data": {"a": "b"}} if act is changed else {}
+def test_rejects_a_duplicate_address_without_any_change(account, scenario):
+    scenario.create_enrolled_affiliate("Odette", "Varga", email="odette@x.example")
+    before = snapshot_account(account)
 
-    assert attempts(account, lambda: act(account, **how)) > 2
+    with pytest.raises(DuplicateEmail) as error:
+        apply_changes(account, firstname="New", email="ODETTE@X.example")
 
-    assert account.events.filter(subject="affiliate:minakessler").count() == 3
+    assert error.value.path == "email"
+    assert snapshot_account(account) == before
 
 
-def test_removes_an_affiliate_once(account, shop):
-    removed(account)
+@pytest.mark.parametrize(
+    "operation", [apply_changes, delete_by_slug], ids=["update", "deletion"]
+)
+def test_is_atomic(account, scenario, operation):
+    child = scenario.create_enrolled_affiliate("Inga", "Berg").affiliate
+    child.update_row(parent=scenario.mina.affiliate)
+    options = {"firstname": "New", "meta_data": {"a": "b"}}
+    if operation is delete_by_slug:
+        options = {}
+
+    assert fail_each_statement(account, lambda: operation(account, **options)) > 2
+
+    assert account.audit_log.filter(subject="affiliate:minakessler").count() == 3
+
+
+def test_deletes_an_affiliate_only_once(account, scenario):
+    delete_by_slug(account)
 
     with pytest.raises(AffiliateNotFound):
-        removed(account, at=SOLD + timedelta(days=1))
+        delete_by_slug(account, at=CONVERSION_CREATED_AT + timedelta(days=1))
 
-    assert shop.mina.affiliate.again().removed_at == SOLD
-    assert account.events.filter(kind="affiliate.deleted").count() == 1
+    assert scenario.mina.affiliate.reload().deleted_at == CONVERSION_CREATED_AT
+    assert account.audit_log.filter(kind="affiliate.deleted").count() == 1
 
 
-def test_frees_the_children_of_one_affiliate_alone(account, other_account, shop):
-    other = Shop(other_account, mark="zz-marker-")
-    theirs = other.join("Inga", "Berg").affiliate
-    theirs.change(parent=other.mina.affiliate)
+def test_deletion_removes_the_parent_only_from_direct_children(
+    account, other_account, scenario
+):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
+    foreign = other.create_enrolled_affiliate("Inga", "Berg").affiliate
+    foreign.update_row(parent=other.mina.affiliate)
     odette, inga, pia = (
-        shop.join(name, "X").affiliate for name in ("Odette", "Inga", "Pia")
+        scenario.create_enrolled_affiliate(name, "X").affiliate
+        for name in ("Odette", "Inga", "Pia")
     )
-    odette.change(parent=shop.mina.affiliate)
-    shop.mina.affiliate.change(parent=pia)
-    inga.change(parent=odette)
+    odette.update_row(parent=scenario.mina.affiliate)
+    scenario.mina.affiliate.update_row(parent=pia)
+    inga.update_row(parent=odette)
 
-    removed(account)
+    delete_by_slug(account)
 
-    assert odette.again().parent is None
-    assert inga.again().parent == odette
-    assert theirs.again().parent == other.mina.affiliate
+    assert odette.reload().parent is None
+    assert inga.reload().parent == odette
+    assert foreign.reload().parent == other.mina.affiliate
 
 
 @pytest.mark.parametrize("slug", ["nobody", "zzmarkerminakessler", "MinaKessler"])
-def test_knows_the_affiliates_of_its_account_alone(account, other_account, shop, slug):
-    Shop(other_account, mark="zz-marker-")
-    before = everything(other_account)
+def test_finds_only_affiliates_of_the_account(account, other_account, scenario, slug):
+    ProgramScenario(other_account, prefix="zz-marker-")
+    before = snapshot_account(other_account)
 
-    for act in (changed, removed):
+    for operation in (apply_changes, delete_by_slug):
         with pytest.raises(AffiliateNotFound):
-            act(account, slug)
+            operation(account, slug)
 
-    assert everything(other_account) == before
+    assert snapshot_account(other_account) == before

@@ -1,4 +1,4 @@
-"""Contract 1.3 and 2.4.3: affiliates signed up, their ids, addresses, passwords."""
+"""Creation of affiliates (docs/api-contract.md, sections 1.3 and 2.4.3)."""
 
 import re
 
@@ -7,26 +7,25 @@ from django.contrib.auth.hashers import check_password
 
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
-from tests.shop import SECRET
-from tracking.errors import AffiliateNotFound, EmailTaken
+from tests.program_scenario import SECRET
+from tracking.errors import AffiliateNotFound, DuplicateEmail
 from tracking.services import affiliates
 from tracking.services.affiliates import (
-    Application,
-    affiliate_named,
-    new_secret,
-    sign_up,
-    slug_base,
+    PersonData,
+    create_affiliate,
+    create_password,
+    create_slug_base,
+    get_affiliate,
 )
 
 
-def joined(account, firstname="Odette", lastname="Varga", **more):
-    """Sign up."""
-    application = Application(firstname=firstname, lastname=lastname, **more)
-    return sign_up(account, application=application, secret=SECRET, at=NOW)
+def make_affiliate(account, firstname="Odette", lastname="Varga", **fields):
+    person = PersonData(firstname=firstname, lastname=lastname, **fields)
+    return create_affiliate(account, data=person, password=SECRET, at=NOW)
 
 
-def removed(affiliate):
-    affiliate.change(removed_at=NOW)
+def mark_deleted(affiliate):
+    affiliate.update_row(deleted_at=NOW)
 
 
 SLUGS = [
@@ -47,77 +46,87 @@ SLUGS = [
 
 
 @pytest.mark.parametrize(("firstname", "lastname", "slug"), SLUGS, ids=ascii)
-def test_folds_a_name_into_an_id(account, firstname, lastname, slug):
-    assert slug_base(firstname, lastname) == slug
-    assert joined(account, firstname, lastname).slug == slug
+def test_derives_the_id_from_the_name(account, firstname, lastname, slug):
+    assert create_slug_base(firstname, lastname) == slug
+    assert make_affiliate(account, firstname, lastname).slug == slug
 
 
-def test_numbers_affiliates_of_one_name_from_2(account):
-    slugs = [joined(account).slug for _ in range(4)]
+def test_numbers_affiliates_with_the_same_name_from_2(account):
+    slugs = [make_affiliate(account).slug for _ in range(4)]
 
     assert slugs == ["odettevarga", "odettevarga2", "odettevarga3", "odettevarga4"]
 
 
-def test_numbers_a_name_of_which_nothing_is_left(account):
-    slugs = [joined(account, "日本", name).slug for name in ("太郎", "花子")]
+def test_numbers_names_without_latin_letters(account):
+    slugs = [make_affiliate(account, "日本", name).slug for name in ("太郎", "花子")]
 
     assert slugs == ["affiliate", "affiliate2"]
 
 
-def test_numbers_a_name_that_was_cut(account):
-    slugs = [joined(account, "a" * 40, name).slug for name in ("Varga", "Kessler")]
+def test_numbers_a_truncated_name(account):
+    slugs = [
+        make_affiliate(account, "a" * 40, name).slug for name in ("Varga", "Kessler")
+    ]
 
     assert slugs == ["a" * 32, "a" * 32 + "2"]
 
 
-def test_passes_over_a_number_that_is_somebodys_name(account):
-    joined(account, "Odette", "Varga2")
-    joined(account, "Odette", "Varga")
+def test_skips_a_number_that_is_part_of_a_name(account):
+    make_affiliate(account, "Odette", "Varga2")
+    make_affiliate(account, "Odette", "Varga")
 
-    assert joined(account, "Odette", "Varga").slug == "odettevarga3"
-
-
-def test_does_not_count_longer_names(account):
-    joined(account, "Odette", "Vargasson")
-    joined(account, "Odette", "Varga")
-
-    assert joined(account, "Odette", "Varga").slug == "odettevarga2"
+    assert make_affiliate(account, "Odette", "Varga").slug == "odettevarga3"
 
 
-@pytest.mark.parametrize("which", [0, 1], ids=["the-bare-name", "a-number"])
-def test_never_uses_the_id_of_a_removed_affiliate_again(account, which):
-    removed([joined(account), joined(account)][which])
+def test_ignores_longer_names(account):
+    make_affiliate(account, "Odette", "Vargasson")
+    make_affiliate(account, "Odette", "Varga")
 
-    assert joined(account).slug == "odettevarga3"
+    assert make_affiliate(account, "Odette", "Varga").slug == "odettevarga2"
 
 
-def test_takes_the_next_number_when_others_take_it_meanwhile(account, monkeypatch):
-    joined(account)
+@pytest.mark.parametrize("index", [0, 1], ids=["bare-name", "numbered"])
+def test_reserves_the_id_of_a_deleted_affiliate(account, index):
+    mark_deleted([make_affiliate(account), make_affiliate(account)][index])
+
+    assert make_affiliate(account).slug == "odettevarga3"
+
+
+def test_tries_the_next_number_if_one_is_taken_concurrently(account, monkeypatch):
+    make_affiliate(account)
     numbers = iter([2, 3, 4, 5, 6])
     for number in (2, 3, 4):
         AffiliateFactory(account=account, slug=f"odettevarga{number}")
-    monkeypatch.setattr(affiliates, "_next_number", lambda *about: next(numbers))
+    monkeypatch.setattr(
+        affiliates, "_get_next_slug_number", lambda *args: next(numbers)
+    )
 
-    assert joined(account).slug == "odettevarga5"
+    assert make_affiliate(account).slug == "odettevarga5"
 
 
-def test_takes_four_letters_when_five_numbers_were_taken(account, monkeypatch):
-    joined(account)
+def test_appends_four_letters_after_five_taken_numbers(account, monkeypatch):
+    make_affiliate(account)
     numbers = iter([2, 3, 4, 5, 6])
     for number in range(2, 7):
         AffiliateFactory(account=account, slug=f"odettevarga{number}")
-    monkeypatch.setattr(affiliates, "_next_number", lambda *about: next(numbers))
+    monkeypatch.setattr(
+        affiliates, "_get_next_slug_number", lambda *args: next(numbers)
+    )
 
-    assert re.fullmatch("odettevarga[a-z]{4}", joined(account).slug)
+    assert re.fullmatch("odettevarga[a-z]{4}", make_affiliate(account).slug)
 
 
-def test_gives_each_account_ids_of_its_own(account, other_account):
-    assert joined(account).slug == joined(other_account).slug == "odettevarga"
+def test_ids_are_unique_per_account(account, other_account):
+    assert (
+        make_affiliate(account).slug
+        == make_affiliate(other_account).slug
+        == "odettevarga"
+    )
 
 
 # E-mail addresses
 
-SPELLINGS = [
+EQUAL_EMAILS = [
     ("odette@notes.example.org", "odette@notes.example.org"),
     ("odette@notes.example.org", "ODETTE@Notes.Example.Org"),
     ("Odette@Notes.example.org", "odette@notes.example.org"),
@@ -126,94 +135,94 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), SPELLINGS, ids=["same", "upper", "mixed", "beyond-ascii"]
+    ("first", "second"), EQUAL_EMAILS, ids=["same", "upper", "mixed", "non-ascii"]
 )
-def test_refuses_an_address_that_is_taken_in_any_case(account, first, second):
-    joined(account, email=first)
+def test_rejects_a_duplicate_address_case_insensitively(account, first, second):
+    make_affiliate(account, email=first)
 
-    with pytest.raises(EmailTaken) as refusal:
-        joined(account, email=second)
+    with pytest.raises(DuplicateEmail) as error:
+        make_affiliate(account, email=second)
 
-    assert str(refusal.value) == "Email address is already in use"
+    assert str(error.value) == "Email address is already in use"
     assert account.affiliates.count() == 1
     assert account.sources.count() == 1
-    assert account.events.count() == 1
+    assert account.audit_log.count() == 1
 
 
-def test_frees_the_address_of_a_removed_affiliate(account):
-    removed(joined(account, email="odette@notes.example.org"))
+def test_allows_the_address_of_a_deleted_affiliate(account):
+    mark_deleted(make_affiliate(account, email="odette@notes.example.org"))
 
-    later = joined(account, email="Odette@notes.example.org")
+    later = make_affiliate(account, email="Odette@notes.example.org")
 
     assert later.email == "Odette@notes.example.org"
 
 
-def test_lets_any_number_have_no_address(account):
-    joined(account)
-    joined(account)
+def test_allows_several_affiliates_without_address(account):
+    make_affiliate(account)
+    make_affiliate(account)
 
     assert list(account.affiliates.values_list("email", flat=True)) == [None, None]
 
 
-def test_does_not_mind_an_address_of_another_account(account, other_account):
-    joined(other_account, email="odette@notes.example.org")
+def test_allows_an_address_of_another_account(account, other_account):
+    make_affiliate(other_account, email="odette@notes.example.org")
 
-    assert joined(account, email="odette@notes.example.org").pk
+    assert make_affiliate(account, email="odette@notes.example.org").pk
 
 
 # Passwords
 
 
-def test_makes_a_password_of_16_letters_and_digits(account):
-    application = Application(firstname="Odette", lastname="Varga")
-    secret, another = new_secret(), new_secret()
+def test_generates_a_password_of_16_letters_and_digits(account):
+    person = PersonData(firstname="Odette", lastname="Varga")
+    password, other = create_password(), create_password()
 
-    affiliate = sign_up(account, application=application, secret=secret, at=NOW)
+    affiliate = create_affiliate(account, data=person, password=password, at=NOW)
 
-    assert re.fullmatch("[A-Za-z0-9]{16}", secret.made)
-    assert secret.made != another.made
-    assert check_password(secret.made, affiliate.again().password)
+    assert re.fullmatch("[A-Za-z0-9]{16}", password.generated)
+    assert password.generated != other.generated
+    assert check_password(password.generated, affiliate.reload().password)
 
 
-def test_hashes_a_password_that_was_sent(account):
-    secret = new_secret(" Pass word š")
+def test_hashes_a_given_password(account):
+    password = create_password(" Pass word š")
 
-    person = Application("Odette", "Varga")
-    affiliate = sign_up(account, application=person, secret=secret, at=NOW)
+    person = PersonData("Odette", "Varga")
+    affiliate = create_affiliate(account, data=person, password=password, at=NOW)
 
-    stored = affiliate.again().password
-    assert secret.made is None
+    stored = affiliate.reload().password
+    assert password.generated is None
     assert "Pass word" not in stored
     assert check_password(" Pass word š", stored)
 
 
-def test_keeps_a_password_out_of_what_it_prints():
-    secret = new_secret()
+def test_repr_does_not_contain_the_password():
+    password = create_password()
 
-    assert secret.made not in repr(secret)
-
-
-# Everything else
+    assert password.generated not in repr(password)
 
 
-def test_is_born_with_a_source_and_in_no_program(account):
-    affiliate = joined(account)
+# Other fields
+
+
+def test_creates_a_source_and_no_enrollment(account):
+    affiliate = make_affiliate(account)
 
     source = account.sources.get()
     assert source.affiliate == affiliate
     assert re.fullmatch("[1-9][0-9]*-[0-9a-f]{6}", str(source))
-    assert account.enrolments.count() == 0
+    assert account.enrollments.count() == 0
 
 
-def test_keeps_what_was_given_as_it_was_given(account):
-    affiliate = joined(
+def test_stores_values_unchanged(account):
+    affiliate = make_affiliate(
         account,
         " Odette",
         "Va\u0301rga🛶 ",
         email="Odette@notes.example.org",
         company={"company_name": " ", "company_description": ""},
         meta_data={"tier": " silver"},
-    ).again()
+    ).reload()
 
     assert (affiliate.firstname, affiliate.lastname) == (" Odette", "Va\u0301rga🛶 ")
     assert affiliate.email == "Odette@notes.example.org"
@@ -222,25 +231,25 @@ def test_keeps_what_was_given_as_it_was_given(account):
     assert affiliate.created_at == NOW
 
 
-def test_writes_the_diary_without_a_personal_value(account):
-    joined(account, email="odette@notes.example.org")
+def test_logs_the_creation_without_personal_data(account):
+    make_affiliate(account, email="odette@notes.example.org")
 
-    event = account.events.get()
+    event = account.audit_log.get()
     assert event.kind == "affiliate.created"
     assert event.subject == "affiliate:odettevarga"
-    assert event.facts == {}
+    assert event.details == {}
     assert event.created_at == NOW
 
 
-def test_finds_present_affiliates_of_the_account_alone(account, other_account):
+def test_finds_only_present_affiliates_of_the_account(account, other_account):
     present = AffiliateFactory(account=account, slug="present")
-    AffiliateFactory(account=account, slug="removed", removed_at=NOW)
+    AffiliateFactory(account=account, slug="deleted", deleted_at=NOW)
     AffiliateFactory(account=other_account, slug="foreign")
 
-    assert affiliate_named(account, "present") == present
-    for slug in ("removed", "foreign", "PRESENT", ""):
+    assert get_affiliate(account, "present") == present
+    for slug in ("deleted", "foreign", "PRESENT", ""):
         with pytest.raises(AffiliateNotFound):
-            affiliate_named(account, slug)
+            get_affiliate(account, slug)
 
 
 @pytest.mark.parametrize(
@@ -251,5 +260,5 @@ def test_finds_present_affiliates_of_the_account_alone(account, other_account):
         ("Đorđe", "Þór", "dordethor"),
     ],
 )
-def test_folds_letters_that_unicode_does_not_take_apart(firstname, lastname, slug):
-    assert slug_base(firstname, lastname) == slug
+def test_transliterates_letters_without_decomposition(firstname, lastname, slug):
+    assert create_slug_base(firstname, lastname) == slug

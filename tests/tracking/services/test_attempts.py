@@ -1,184 +1,195 @@
-"""Contract 2.2.5: a known sale, a hasty retry, and what is remembered of a failure."""
+"""Conversion attempts (docs/api-contract.md, section 2.2.5)."""
 
 from datetime import timedelta
 
 import pytest
 
-from accounts.engines import database_now
+from accounts.db_compat import get_database_time
 from tests.conftest import NOW
-from tests.proof import books_agree
-from tracking.errors import DuplicateConversion, TooManyAttempts
-from tracking.models.conversions import Origin
+from tests.ledger_checks import assert_ledger_consistent
+from tracking.errors import DuplicateConversion, TooManyConversionAttempts
+from tracking.models.conversions import ConversionOrigin
 from tracking.services import attempts
-from tracking.services.attempts import admit, forget, remember_failure
+from tracking.services.attempts import (
+    delete_failed_attempt,
+    ensure_attempt_allowed,
+    record_failed_attempt,
+)
 
-SALE = {"source": Origin.API, "external_id": "order-1"}
-FAILED = NOW
+CONVERSION = {"origin": ConversionOrigin.API, "external_id": "order-1"}
+FAILED_AT = NOW
 
 
 @pytest.fixture
-def failed(account, monkeypatch):
-    """A sale that failed at FAILED: `failed(ago=…)` moves the database's clock."""
+def failed_attempt(account, monkeypatch):
+    """An attempt that failed at FAILED_AT; call it to set the time since then."""
 
-    def ask(*, ago):
-        monkeypatch.setattr(attempts, "database_now", lambda: FAILED + ago)
+    def set_elapsed(*, elapsed):
+        monkeypatch.setattr(attempts, "get_database_time", lambda: FAILED_AT + elapsed)
 
-    ask(ago=timedelta(0))
-    remember_failure(account, **SALE, message="Unknown coupon code")
-    return ask
+    set_elapsed(elapsed=timedelta(0))
+    record_failed_attempt(account, **CONVERSION, message="Unknown coupon code")
+    return set_elapsed
 
 
-def kept(account):
-    """What is remembered."""
+def list_attempts(account):
     return list(
         account.conversion_attempts.order_by("id").values_list(
-            "source", "external_id", "failed_at", "message"
+            "origin", "external_id", "failed_at", "message"
         )
     )
 
 
-def test_admits_a_sale_that_nobody_knows(account):
-    assert admit(account, **SALE) is False
-    assert kept(account) == []
+def test_allows_a_new_conversion(account):
+    assert ensure_attempt_allowed(account, **CONVERSION) is False
+    assert list_attempts(account) == []
 
 
-def test_remembers_when_and_why_a_sale_failed(account, failed):
-    assert kept(account) == [("api", "order-1", FAILED, "Unknown coupon code")]
+def test_records_time_and_reason_of_a_failure(account, failed_attempt):
+    assert list_attempts(account) == [
+        ("api", "order-1", FAILED_AT, "Unknown coupon code")
+    ]
 
 
 @pytest.mark.parametrize(
-    "ago",
+    "elapsed",
     [
         pytest.param(timedelta(0), id="at-once"),
         pytest.param(timedelta(seconds=9, microseconds=999_999), id="just-under"),
-        pytest.param(timedelta(seconds=-1), id="clocks-were-set"),
+        pytest.param(timedelta(seconds=-1), id="clock-set-back"),
     ],
 )
-def test_refuses_a_retry_within_ten_seconds(account, failed, ago):
-    before = kept(account)
-    failed(ago=ago)
+def test_rejects_a_retry_within_ten_seconds(account, failed_attempt, elapsed):
+    before = list_attempts(account)
+    failed_attempt(elapsed=elapsed)
 
-    with pytest.raises(TooManyAttempts) as refused:
-        admit(account, **SALE)
+    with pytest.raises(TooManyConversionAttempts) as error:
+        ensure_attempt_allowed(account, **CONVERSION)
 
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "To many concurrent attempts to create conversion with id 'order-1'"
     )
-    assert kept(account) == before
+    assert list_attempts(account) == before
 
 
 @pytest.mark.parametrize(
-    "ago",
+    "elapsed",
     [
         pytest.param(timedelta(seconds=10), id="exactly"),
         pytest.param(timedelta(seconds=10, microseconds=1), id="just-over"),
         pytest.param(timedelta(days=30), id="a-month"),
     ],
 )
-def test_admits_a_retry_after_ten_seconds_and_says_so(account, failed, ago):
-    before = kept(account)
-    failed(ago=ago)
+def test_allows_a_retry_after_ten_seconds(account, failed_attempt, elapsed):
+    before = list_attempts(account)
+    failed_attempt(elapsed=elapsed)
 
-    assert admit(account, **SALE) is True
-    assert kept(account) == before
+    assert ensure_attempt_allowed(account, **CONVERSION) is True
+    assert list_attempts(account) == before
 
 
-def test_begins_the_pause_anew_with_the_next_failure(account, failed):
-    failed(ago=timedelta(seconds=10))
-    remember_failure(account, **SALE, message="Cookie expired")
+def test_next_failure_restarts_the_ten_seconds(account, failed_attempt):
+    failed_attempt(elapsed=timedelta(seconds=10))
+    record_failed_attempt(account, **CONVERSION, message="Cookie expired")
 
-    failed(ago=timedelta(seconds=19))
+    failed_attempt(elapsed=timedelta(seconds=19))
 
-    with pytest.raises(TooManyAttempts):
-        admit(account, **SALE)
-    assert kept(account) == [
-        ("api", "order-1", FAILED + timedelta(seconds=10), "Cookie expired")
+    with pytest.raises(TooManyConversionAttempts):
+        ensure_attempt_allowed(account, **CONVERSION)
+    assert list_attempts(account) == [
+        ("api", "order-1", FAILED_AT + timedelta(seconds=10), "Cookie expired")
     ]
 
 
 @pytest.mark.parametrize(
-    "sale",
+    "conversion",
     [
-        pytest.param(SALE | {"external_id": "order-2"}, id="another-sale"),
-        pytest.param(SALE | {"external_id": "Order-1"}, id="other-letters"),
-        pytest.param(SALE | {"external_id": "order-1 "}, id="a-space"),
-        pytest.param(SALE | {"source": "postback"}, id="another-source"),
-        pytest.param(SALE | {"source": "browser"}, id="a-browser"),
+        pytest.param(CONVERSION | {"external_id": "order-2"}, id="another-conversion"),
+        pytest.param(CONVERSION | {"external_id": "Order-1"}, id="another-case"),
+        pytest.param(CONVERSION | {"external_id": "order-1 "}, id="a-space"),
+        pytest.param(CONVERSION | {"origin": "postback"}, id="another-origin"),
+        pytest.param(CONVERSION | {"origin": "browser"}, id="a-browser"),
     ],
 )
-def test_never_delays_another_sale(account, failed, sale):
-    assert admit(account, **sale) is False
+def test_does_not_delay_other_conversions(account, failed_attempt, conversion):
+    assert ensure_attempt_allowed(account, **conversion) is False
 
 
-def test_never_delays_another_account(account, other_account, failed):
-    assert admit(other_account, **SALE) is False
+def test_does_not_delay_other_accounts(account, other_account, failed_attempt):
+    assert ensure_attempt_allowed(other_account, **CONVERSION) is False
 
 
-def test_keeps_the_failures_of_each_source_apart(account, failed):
-    remember_failure(account, **SALE | {"source": "postback"}, message="Cookie expired")
+def test_separates_failures_by_origin(account, failed_attempt):
+    record_failed_attempt(
+        account, **CONVERSION | {"origin": "postback"}, message="Cookie expired"
+    )
 
-    forget(account, **SALE)
+    delete_failed_attempt(account, **CONVERSION)
 
-    assert [row[0] for row in kept(account)] == ["postback"]
-
-
-def test_forgets_a_failure_of_one_sale_of_one_account(account, other_account, failed):
-    remember_failure(other_account, **SALE, message="")
-    remember_failure(account, **SALE | {"external_id": "order-2"}, message="")
-
-    forget(account, **SALE)
-
-    assert [row[1] for row in kept(account)] == ["order-2"]
-    assert [row[1] for row in kept(other_account)] == ["order-1"]
-    assert admit(account, **SALE) is False
+    assert [row[0] for row in list_attempts(account)] == ["postback"]
 
 
-def test_forgets_what_nobody_remembers(account):
-    forget(account, **SALE)
+def test_deletes_the_failure_of_one_conversion_of_one_account(
+    account, other_account, failed_attempt
+):
+    record_failed_attempt(other_account, **CONVERSION, message="")
+    record_failed_attempt(
+        account, **CONVERSION | {"external_id": "order-2"}, message=""
+    )
 
-    assert kept(account) == []
+    delete_failed_attempt(account, **CONVERSION)
+
+    assert [row[1] for row in list_attempts(account)] == ["order-2"]
+    assert [row[1] for row in list_attempts(other_account)] == ["order-1"]
+    assert ensure_attempt_allowed(account, **CONVERSION) is False
 
 
-def test_knows_a_sale_that_is_stored_before_any_pause(shop, account, failed):
-    shop.sell("200", external_id="order-1")
+def test_deleting_without_a_failure_does_nothing(account):
+    delete_failed_attempt(account, **CONVERSION)
 
-    for ago in (timedelta(0), timedelta(days=1)):
-        failed(ago=ago)
-        with pytest.raises(DuplicateConversion) as refused:
-            admit(account, **SALE)
+    assert list_attempts(account) == []
 
-    assert str(refused.value) == (
+
+def test_checks_duplicates_before_retries(scenario, account, failed_attempt):
+    scenario.create_conversion("200", external_id="order-1")
+
+    for elapsed in (timedelta(0), timedelta(days=1)):
+        failed_attempt(elapsed=elapsed)
+        with pytest.raises(DuplicateConversion) as error:
+            ensure_attempt_allowed(account, **CONVERSION)
+
+    assert str(error.value) == (
         "Duplicate conversion. There is already a conversion for External id 'order-1'"
     )
-    books_agree(account)
+    assert_ledger_consistent(account)
 
 
-@pytest.mark.parametrize("source", ["api", "postback", "browser"])
-def test_looks_for_duplicates_at_all_sources(shop, account, source):
-    shop.sell("200", external_id="order-1")
+@pytest.mark.parametrize("origin", ["api", "postback", "browser"])
+def test_finds_duplicates_of_all_origins(scenario, account, origin):
+    scenario.create_conversion("200", external_id="order-1")
 
     with pytest.raises(DuplicateConversion):
-        admit(account, **SALE | {"source": source})
+        ensure_attempt_allowed(account, **CONVERSION | {"origin": origin})
 
-    books_agree(account)
-
-
-def test_frees_the_id_of_a_removed_sale(shop, account):
-    shop.sell("0", external_id="order-1").change(removed_at=NOW)
-
-    assert admit(account, **SALE) is False
+    assert_ledger_consistent(account)
 
 
-def test_does_not_know_the_sales_of_another_account(shop, account, other_account):
-    shop.sell("200", external_id="order-1")
+def test_allows_the_id_of_a_deleted_conversion(scenario, account):
+    scenario.create_conversion("0", external_id="order-1").update_row(deleted_at=NOW)
 
-    assert admit(other_account, **SALE) is False
-    books_agree(account)
+    assert ensure_attempt_allowed(account, **CONVERSION) is False
 
 
-def test_reads_the_clock_of_the_database(account):
-    before = database_now()
-    remember_failure(account, **SALE, message="")
-    after = database_now()
+def test_ignores_conversions_of_other_accounts(scenario, account, other_account):
+    scenario.create_conversion("200", external_id="order-1")
 
-    assert before <= kept(account)[0][2] <= after
+    assert ensure_attempt_allowed(other_account, **CONVERSION) is False
+    assert_ledger_consistent(account)
+
+
+def test_uses_the_clock_of_the_database(account):
+    before = get_database_time()
+    record_failed_attempt(account, **CONVERSION, message="")
+    after = get_database_time()
+
+    assert before <= list_attempts(account)[0][2] <= after

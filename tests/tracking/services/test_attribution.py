@@ -1,4 +1,4 @@
-"""Contract 2.2.4: a verdict over an account's rows, and the reasons kept."""
+"""Attribution with the database (docs/api-contract.md, section 2.2.4)."""
 
 import json
 from datetime import timedelta
@@ -11,173 +11,192 @@ from tests.factories.tracking import (
     ClickFactory,
     CouponFactory,
     CustomerFactory,
-    EnrolmentFactory,
+    EnrollmentFactory,
 )
-from tracking.attribution import ENGINE, REGISTERING, REST, Clues, Fault
-from tracking.services.attribution import canonical, keep_decision, verify, weigh
+from tracking.attribution import (
+    ENGINE,
+    REST_CONVERSION_ORDER,
+    REST_CUSTOMER_ORDER,
+    RejectionReason,
+    TrackingParameters,
+)
+from tracking.services.attribution import (
+    attribute,
+    create_attribution_record,
+    serialize_canonical_json,
+    verify_attribution_record,
+)
 
 
 @pytest.fixture
 def odette(account, program):
     affiliate = AffiliateFactory(account=account, slug="odettevarga")
-    enrolment = EnrolmentFactory(
+    enrollment = EnrollmentFactory(
         account=account, program=program, affiliate=affiliate, code="qv7kd2p"
     )
-    CouponFactory(account=account, enrolment=enrolment, code="ODETTE10")
-    return enrolment
+    CouponFactory(account=account, enrollment=enrollment, code="ODETTE10")
+    return enrollment
 
 
 @pytest.fixture
 def click(account, odette):
     return ClickFactory(
-        account=account, enrolment=odette, created_at=NOW - timedelta(days=3)
+        account=account, enrollment=odette, created_at=NOW - timedelta(days=3)
     )
 
 
 @pytest.fixture
 def rival_click(account):
     rival = AffiliateFactory(account=account, slug="rival")
-    enrolment = EnrolmentFactory(account=account, affiliate=rival)
-    return ClickFactory(account=account, enrolment=enrolment, created_at=NOW)
+    enrollment = EnrollmentFactory(account=account, affiliate=rival)
+    return ClickFactory(account=account, enrollment=enrollment, created_at=NOW)
 
 
-def weighed(account, order=REST, ignoring=False, **clues):
-    return weigh(
+def run_attribution(
+    account, order=REST_CONVERSION_ORDER, ignore_cookie_age=False, **parameters
+):
+    return attribute(
         account,
-        clues=Clues(**clues),
+        parameters=TrackingParameters(**parameters),
         order=order,
         at=NOW,
-        ignore_cookie_age=ignoring,
+        ignore_cookie_age=ignore_cookie_age,
     )
 
 
 def test_prefers_the_coupon_over_the_click(account, odette, rival_click):
-    finding = weighed(account, coupon="ODETTE10", click_id=str(rival_click))
+    attribution = run_attribution(account, coupon="ODETTE10", click_id=str(rival_click))
 
-    assert finding.deciding_clue == "coupon"
-    assert finding.program == odette.program
-    assert finding.affiliate == odette.affiliate
-    assert finding.enrolment == odette
-    assert [it.affiliate for it in finding.verdict.losers] == ["rival"]
-
-
-def test_lets_a_known_customer_keep_its_affiliate(account, odette, rival_click):
-    customer = CustomerFactory(account=account, enrolment=odette, customer_id="acct-1")
-
-    finding = weighed(account, customer_id="acct-1", click_id=str(rival_click))
-
-    assert finding.deciding_clue == "customer"
-    assert finding.customer == customer
-    assert finding.affiliate == odette.affiliate
+    assert attribution.winning_parameter == "coupon"
+    assert attribution.program == odette.program
+    assert attribution.affiliate == odette.affiliate
+    assert attribution.enrollment == odette
+    assert [each.affiliate for each in attribution.result.rejected_candidates] == [
+        "rival"
+    ]
 
 
-def test_raises_nothing_for_a_clue_at_fault(account):
-    finding = weighed(account, coupon="unknown")
+def test_known_customer_keeps_its_affiliate(account, odette, rival_click):
+    customer = CustomerFactory(account=account, enrollment=odette, customer_id="acct-1")
 
-    assert finding.verdict.fault is Fault.UNKNOWN
+    attribution = run_attribution(
+        account, customer_id="acct-1", click_id=str(rival_click)
+    )
+
+    assert attribution.winning_parameter == "customer"
+    assert attribution.customer == customer
+    assert attribution.affiliate == odette.affiliate
+
+
+def test_does_not_raise_for_an_ineligible_winner(account):
+    attribution = run_attribution(account, coupon="unknown")
+
+    assert attribution.result.rejection_reason is RejectionReason.UNKNOWN
 
 
 @pytest.mark.parametrize("name", ["program", "affiliate"])
-def test_has_no_row_to_give_when_nobody_earns(account, name):
-    finding = weighed(account, coupon="unknown")
+def test_has_no_program_or_affiliate_without_an_eligible_winner(account, name):
+    attribution = run_attribution(account, coupon="unknown")
 
     with pytest.raises(LookupError):
-        getattr(finding, name)
+        getattr(attribution, name)
 
 
-def test_counts_the_present_cookie_time_for_old_clicks(account, program, click):
-    program.change(cookie_time=2)
+def test_uses_the_current_cookie_time_for_old_clicks(account, program, click):
+    program.update_row(cookie_time=2)
 
-    late = weighed(account, click_id=str(click))
-    ignored = weighed(account, click_id=str(click), ignoring=True)
+    expired = run_attribution(account, click_id=str(click))
+    ignored = run_attribution(account, click_id=str(click), ignore_cookie_age=True)
 
-    assert late.verdict.fault is Fault.EXPIRED
-    assert late.verdict.late_by == timedelta(days=1)
-    assert ignored.verdict.fault is None
-
-
-# The click of a sale: the deciding one, else one beside it, else the customer's.
+    assert expired.result.rejection_reason is RejectionReason.COOKIE_EXPIRED
+    assert expired.result.expired_by == timedelta(days=1)
+    assert ignored.result.rejection_reason is None
 
 
-def test_takes_the_deciding_click(account, click):
-    finding = weighed(account, click_id=str(click))
-
-    assert finding.click == finding.deciding_click == click
+# The click of a conversion: the winner's, else the click id's, else the customer's
 
 
-def test_takes_the_click_named_beside_a_higher_clue(account, odette, rival_click):
-    finding = weighed(account, coupon="ODETTE10", click_id=str(rival_click))
+def test_uses_the_click_of_the_winner(account, click):
+    attribution = run_attribution(account, click_id=str(click))
 
-    assert finding.click == rival_click
-    assert finding.deciding_click is None
+    assert attribution.click == attribution.winning_click == click
+
+
+def test_uses_the_click_id_if_another_parameter_wins(account, odette, rival_click):
+    attribution = run_attribution(account, coupon="ODETTE10", click_id=str(rival_click))
+
+    assert attribution.click == rival_click
+    assert attribution.winning_click is None
 
 
 @pytest.mark.parametrize("click_id", ["unknown", "", " "], ids=repr)
-def test_takes_no_click_when_the_one_beside_is_unknown(account, odette, click_id):
-    finding = weighed(account, coupon="ODETTE10", click_id=click_id)
+def test_has_no_click_if_the_click_id_is_unknown(account, odette, click_id):
+    attribution = run_attribution(account, coupon="ODETTE10", click_id=click_id)
 
-    assert finding.verdict.fault is None
-    assert finding.click is None
+    assert attribution.result.rejection_reason is None
+    assert attribution.click is None
 
 
-def test_takes_the_customers_own_click_last(account, odette, click, rival_click):
+def test_uses_the_customers_click_last(account, odette, click, rival_click):
     CustomerFactory(
-        account=account, enrolment=odette, customer_id="acct-1", click=click
+        account=account, enrollment=odette, customer_id="acct-1", click=click
     )
 
-    alone = weighed(account, customer_id="acct-1")
-    beside = weighed(account, customer_id="acct-1", click_id=str(rival_click))
-    unknown = weighed(account, customer_id="acct-1", click_id="unknown")
+    without = run_attribution(account, customer_id="acct-1")
+    with_click = run_attribution(
+        account, customer_id="acct-1", click_id=str(rival_click)
+    )
+    unknown = run_attribution(account, customer_id="acct-1", click_id="unknown")
 
-    assert alone.click == click
-    assert beside.click == rival_click
+    assert without.click == click
+    assert with_click.click == rival_click
     assert unknown.click == click
 
 
-def test_takes_no_click_where_there_is_none(account, odette):
-    CustomerFactory(account=account, enrolment=odette, customer_id="acct-1")
+def test_has_no_click_without_any(account, odette):
+    CustomerFactory(account=account, enrollment=odette, customer_id="acct-1")
 
-    assert weighed(account, customer_id="acct-1").click is None
-    assert weighed(account, referral_code="qv7kd2p").click is None
+    assert run_attribution(account, customer_id="acct-1").click is None
+    assert run_attribution(account, referral_code="qv7kd2p").click is None
 
 
-# Decisions
+# Attribution records
 
 
 @pytest.fixture
-def decision(account, odette, click, rival_click):
-    finding = weighed(
+def attribution_record(account, odette, click, rival_click):
+    attribution = run_attribution(
         account,
-        order=REGISTERING,
+        order=REST_CUSTOMER_ORDER,
         coupon="ODETTE10",
         referral_code="unknown",
         click_id=str(rival_click),
     )
-    customer = CustomerFactory(account=account, enrolment=odette)
-    return keep_decision(account, finding, about=customer)
+    customer = CustomerFactory(account=account, enrollment=odette)
+    return create_attribution_record(account, attribution, subject=customer)
 
 
-def test_keeps_why_a_customer_is_whose_it_is(account, decision, rival_click):
-    kept = account.decisions.get()
+def test_stores_the_attribution_of_a_customer(account, attribution_record, rival_click):
+    record = account.attribution_records.get()
 
-    assert kept.customer == account.customers.get()
-    assert kept.conversion is None
-    assert kept.engine == ENGINE
-    assert json.loads(kept.outcome) == {
-        "clue": "coupon",
+    assert record.customer == account.customers.get()
+    assert record.conversion is None
+    assert record.engine == ENGINE
+    assert json.loads(record.outcome) == {
+        "parameter": "coupon",
         "affiliate": "odettevarga",
         "program": "harbor-lamp-partners",
-        "fault": None,
-        "late_by": None,
-        "losers": [
+        "rejection_reason": None,
+        "expired_by": None,
+        "rejected_candidates": [
             {
-                "clue": "referral_code",
+                "parameter": "referral_code",
                 "value": "unknown",
                 "affiliate": None,
                 "reason": "points at nobody",
             },
             {
-                "clue": "click_id",
+                "parameter": "click_id",
                 "value": str(rival_click),
                 "affiliate": "rival",
                 "reason": "coupon comes first",
@@ -186,42 +205,48 @@ def test_keeps_why_a_customer_is_whose_it_is(account, decision, rival_click):
     }
 
 
-def test_verifies_a_decision_that_was_read_back(account, decision):
-    assert verify(account.decisions.get()) is True
+def test_verifies_a_stored_record(account, attribution_record):
+    assert verify_attribution_record(account.attribution_records.get()) is True
 
 
-def test_verifies_a_decision_after_the_world_has_changed(account, decision, odette):
-    odette.change(approved=False)
-    odette.affiliate.change(removed_at=NOW)
-    odette.program.change(archived_at=NOW, cookie_time=1)
+def test_verifies_a_record_after_its_objects_changed(
+    account, attribution_record, odette
+):
+    odette.update_row(approved=False)
+    odette.affiliate.update_row(deleted_at=NOW)
+    odette.program.update_row(archived_at=NOW, cookie_time=1)
 
-    assert verify(account.decisions.get()) is True
+    assert verify_attribution_record(account.attribution_records.get()) is True
 
 
 @pytest.mark.parametrize(
-    ("part", "old", "new"),
+    ("field", "old", "new"),
     [
         ("outcome", '"affiliate":"odettevarga"', '"affiliate":"rival"'),
-        ("outcome", '"clue":"coupon"', '"clue":"click_id"'),
-        ("outcome", '"fault":null', '"fault": null'),
+        ("outcome", '"parameter":"coupon"', '"parameter":"click_id"'),
+        ("outcome", '"rejection_reason":null', '"rejection_reason": null'),
         ("outcome", "coupon comes first", "not approved in the program"),
         ("inputs", '"affiliate":"odettevarga"', '"affiliate":"rival"'),
-        ("inputs", '"archived":false', '"archived":true'),
-        ("inputs", '"standing":"approved"', '"standing":"waiting"'),
+        (
+            "inputs",
+            '"is_program_archived":false',
+            '"is_program_archived":true',
+        ),
+        ("inputs", '"enrollment_status":"approved"', '"enrollment_status":"waiting"'),
         ("inputs", '["coupon","referral_code"', '["referral_code","coupon"'),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else "",
 )
-def test_does_not_verify_a_decision_that_was_tampered_with(
-    account, decision, part, old, new
-):
-    kept = account.decisions.get()
-    before = getattr(kept, part)
-    setattr(kept, part, before.replace(old, new))
+def test_detects_a_manipulated_record(account, attribution_record, field, old, new):
+    record = account.attribution_records.get()
+    before = getattr(record, field)
+    setattr(record, field, before.replace(old, new))
 
-    assert getattr(kept, part) != before
-    assert verify(kept) is False
+    assert getattr(record, field) != before
+    assert verify_attribution_record(record) is False
 
 
-def test_spells_json_in_one_way():
-    assert canonical({"b": 1, "a": ["ž", None]}) == '{"a":["ž",null],"b":1}'
+def test_serializes_canonical_json():
+    assert (
+        serialize_canonical_json({"b": 1, "a": ["ž", None]}) == '{"a":["ž",null],"b":1}'
+    )

@@ -1,35 +1,35 @@
-"""Contract 2.8: visits recorded, and what of them is kept."""
+"""Recording of clicks (docs/api-contract.md, section 2.8)."""
 
 import pytest
 
 from tests.conftest import NOW
 from tests.factories.tracking import (
     AffiliateFactory,
-    EnrolmentFactory,
+    EnrollmentFactory,
 )
-from tracking.attribution import Clues
+from tracking.attribution import TrackingParameters
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
     InvalidAssetOrSource,
-    NoClue,
+    MissingTrackingParameter,
     ProgramArchived,
     UnknownReferralCode,
 )
-from tracking.services.clicks import Visit, first_address, record_click, web_address
-from tracking.services.programs import archive
+from tracking.services.clicks import Visit, normalize_url, parse_client_ip, record_click
+from tracking.services.programs import archive_program
 
 
 @pytest.fixture
 def odette(account, program):
     affiliate = AffiliateFactory(account=account, slug="odettevarga")
-    return EnrolmentFactory(
+    return EnrollmentFactory(
         account=account, program=program, affiliate=affiliate, code="qv7kd2p"
     )
 
 
-def pair_of(program, affiliate):
-    """The asset of the one with the source of the other."""
+def get_asset_and_source(program, affiliate):
+    """The parameters of the program's asset and the affiliate's source."""
     account = program.account
     return {
         "asset_id": str(account.assets.get(program=program)),
@@ -37,12 +37,14 @@ def pair_of(program, affiliate):
     }
 
 
-def clicked(account, clues=None, **visit):
-    clues = {"referral_code": "qv7kd2p"} if clues is None else clues
-    return record_click(account, visit=Visit(clues=Clues(**clues), **visit), at=NOW)
+def make_click(account, parameters=None, **fields):
+    if parameters is None:
+        parameters = {"referral_code": "qv7kd2p"}
+    visit = Visit(parameters=TrackingParameters(**parameters), **fields)
+    return record_click(account, visit=visit, at=NOW)
 
 
-ADDRESSES = [
+URLS = [
     ("https://shop.example.net/?ref=qv7kd2p", True),
     ("http://shop.example.net", True),
     ("HTTPS://Shop.Example.NET/Lamps", True),
@@ -69,17 +71,17 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"), ADDRESSES, ids=[ascii(it[0])[:40] for it in ADDRESSES]
+    ("url", "is_valid"), URLS, ids=[ascii(url)[:40] for url, _ in URLS]
 )
-def test_keeps_absolute_web_addresses_alone(sent, kept):
-    assert web_address(sent) == (sent if kept else None)
+def test_accepts_only_absolute_http_urls(url, is_valid):
+    assert normalize_url(url) == (url if is_valid else None)
 
 
 @pytest.mark.parametrize("length", [2048, 2049, 9000])
-def test_cuts_an_address_at_2048_characters(length):
-    sent = "https://shop.example.net/🛶".ljust(length, "x")
+def test_truncates_urls_to_2048_characters(length):
+    url = "https://shop.example.net/🛶".ljust(length, "x")
 
-    assert web_address(sent) == sent[:2048]
+    assert normalize_url(url) == url[:2048]
 
 
 FORWARDED = [
@@ -99,22 +101,22 @@ FORWARDED = [
 ]
 
 
-@pytest.mark.parametrize(("sent", "kept"), FORWARDED, ids=repr)
-def test_keeps_the_first_valid_address_of_a_list(sent, kept):
-    assert first_address(sent) == kept
+@pytest.mark.parametrize(("header", "ip"), FORWARDED, ids=repr)
+def test_uses_the_first_valid_address_of_a_list(header, ip):
+    assert parse_client_ip(header) == ip
 
 
-def test_keeps_a_visit(account, odette):
-    click = clicked(
+def test_stores_a_visit(account, odette):
+    click = make_click(
         account,
         referrer="https://notes.example.org/lamps",
         landing_page="https://shop.example.net/?ref=qv7kd2p",
         user_agent=" agent ",
         ip="unknown, 203.0.113.7",
         meta_data={"subid1": "newsletter-12"},
-    ).again()
+    ).reload()
 
-    assert click.enrolment == odette
+    assert click.enrollment == odette
     assert (click.program, click.affiliate) == (odette.program, odette.affiliate)
     assert click.referrer == "https://notes.example.org/lamps"
     assert click.landing_page == "https://shop.example.net/?ref=qv7kd2p"
@@ -127,46 +129,52 @@ def test_keeps_a_visit(account, odette):
 @pytest.mark.parametrize(
     "ip", ["fe80::1%eth0", "::ffff:203.0.113.7", "::", "240.0.0.1"], ids=str
 )
-def test_never_fails_for_an_address(account, odette, ip):
-    assert clicked(account, ip=ip).again().enrolment == odette
+def test_accepts_unusual_addresses(account, odette, ip):
+    assert make_click(account, ip=ip).reload().enrollment == odette
 
 
-def test_keeps_nothing_where_nothing_or_nonsense_was_sent(account, odette):
-    click = clicked(account, referrer="notes", landing_page="/", ip="nowhere").again()
+def test_stores_nothing_for_missing_or_invalid_values(account, odette):
+    click = make_click(
+        account, referrer="notes", landing_page="/", ip="nowhere"
+    ).reload()
 
     assert (click.referrer, click.landing_page, click.ip) == (None, None, None)
     assert (click.user_agent, click.meta_data) == (None, {})
 
 
-def test_makes_a_new_click_of_every_visit(account, odette):
-    first, second = clicked(account), clicked(account)
+def test_creates_a_click_per_visit(account, odette):
+    first, second = make_click(account), make_click(account)
 
     assert first.public_id != second.public_id
     assert account.clicks.count() == 2
 
 
-def test_orders_the_ids_of_clicks_by_time(account, odette):
-    ids = [str(clicked(account)) for _ in range(5)]
+def test_click_ids_are_ordered_by_time(account, odette):
+    ids = [str(make_click(account)) for _ in range(5)]
 
-    assert [it[:8] for it in ids] == sorted(it[:8] for it in ids)
-    assert {it[14] for it in ids} == {"7"}
+    assert [click_id[:8] for click_id in ids] == sorted(
+        click_id[:8] for click_id in ids
+    )
+    assert {click_id[14] for click_id in ids} == {"7"}
 
 
-def test_takes_an_asset_with_a_source(account, odette):
-    clues = pair_of(odette.program, odette.affiliate)
+def test_accepts_asset_and_source(account, odette):
+    parameters = get_asset_and_source(odette.program, odette.affiliate)
 
-    assert clicked(account, clues).enrolment == odette
+    assert make_click(account, parameters).enrollment == odette
 
 
 def test_prefers_the_referral_code(account, odette):
-    rival = EnrolmentFactory(account=account)
-    clues = pair_of(rival.program, rival.affiliate) | {"referral_code": "qv7kd2p"}
+    rival = EnrollmentFactory(account=account)
+    parameters = get_asset_and_source(rival.program, rival.affiliate) | {
+        "referral_code": "qv7kd2p"
+    }
 
-    assert clicked(account, clues).enrolment == odette
+    assert make_click(account, parameters).enrollment == odette
 
 
 @pytest.mark.parametrize(
-    "clues",
+    "parameters",
     [
         {},
         {"referral_code": ""},
@@ -190,54 +198,54 @@ def test_prefers_the_referral_code(account, odette):
         "click",
     ],
 )
-def test_misses_a_link(account, odette, clues):
-    with pytest.raises(NoClue) as refusal:
-        clicked(account, clues)
+def test_rejects_missing_parameters(account, odette, parameters):
+    with pytest.raises(MissingTrackingParameter) as error:
+        make_click(account, parameters)
 
-    assert str(refusal.value) == "Missing mandatory parameter(s)"
+    assert str(error.value) == "Missing mandatory parameter(s)"
 
 
 @pytest.mark.parametrize("code", ["unknown", "QV7KD2P", "qv7kd2"])
-def test_refuses_an_unknown_code(account, odette, code):
+def test_rejects_an_unknown_code(account, odette, code):
     with pytest.raises(UnknownReferralCode):
-        clicked(account, {"referral_code": code})
+        make_click(account, {"referral_code": code})
 
 
-def test_refuses_a_code_of_another_account(account, other_account, odette):
-    EnrolmentFactory(account=other_account, code="foreign")
+def test_rejects_a_code_of_another_account(account, other_account, odette):
+    EnrollmentFactory(account=other_account, code="foreign")
 
     with pytest.raises(UnknownReferralCode):
-        clicked(account, {"referral_code": "foreign"})
+        make_click(account, {"referral_code": "foreign"})
 
 
-def test_refuses_an_unknown_pair(account, odette):
-    clues = pair_of(odette.program, odette.affiliate)
+def test_rejects_an_unknown_asset_or_source(account, odette):
+    parameters = get_asset_and_source(odette.program, odette.affiliate)
 
-    for half in clues:
+    for name in parameters:
         with pytest.raises(InvalidAssetOrSource):
-            clicked(account, clues | {half: "999999-000000"})
+            make_click(account, parameters | {name: "999999-000000"})
 
 
-def test_refuses_an_affiliate_that_never_joined_the_program(account, odette):
-    elsewhere = EnrolmentFactory(account=account)
+def test_rejects_an_affiliate_without_enrollment(account, odette):
+    elsewhere = EnrollmentFactory(account=account)
 
     with pytest.raises(AffiliateNotApproved):
-        clicked(account, pair_of(odette.program, elsewhere.affiliate))
+        make_click(account, get_asset_and_source(odette.program, elsewhere.affiliate))
 
 
-@pytest.mark.parametrize("way", ["code", "pair"])
-def test_refuses_in_the_order_deleted_not_approved_archived(account, odette, way):
-    clues = {"referral_code": "qv7kd2p"}
-    if way == "pair":
-        clues = pair_of(odette.program, odette.affiliate)
-    archive(account, slug=odette.program.slug, at=NOW)
+@pytest.mark.parametrize("by", ["referral_code", "asset_and_source"])
+def test_checks_deleted_then_approved_then_archived(account, odette, by):
+    parameters = {"referral_code": "qv7kd2p"}
+    if by == "asset_and_source":
+        parameters = get_asset_and_source(odette.program, odette.affiliate)
+    archive_program(account, slug=odette.program.slug, at=NOW)
 
     with pytest.raises(ProgramArchived):
-        clicked(account, clues)
-    odette.change(approved=False)
+        make_click(account, parameters)
+    odette.update_row(approved=False)
     with pytest.raises(AffiliateNotApproved):
-        clicked(account, clues)
-    odette.affiliate.change(removed_at=NOW)
+        make_click(account, parameters)
+    odette.affiliate.update_row(deleted_at=NOW)
     with pytest.raises(AffiliateDeleted):
-        clicked(account, clues)
+        make_click(account, parameters)
     assert account.clicks.count() == 0

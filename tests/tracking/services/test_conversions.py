@@ -1,43 +1,49 @@
-"""Contract 2.2.1: what is written of a sale, its commissions apart."""
+"""Rows of conversions, without commissions (docs/api-contract.md, section 2.2.1)."""
 
 from decimal import Decimal
 
 import pytest
 
 from tests.conftest import NOW
-from tests.proof import everything
-from tests.shop import remove
-from tracking.attribution import REST, Clues
+from tests.ledger_checks import snapshot_account
+from tests.program_scenario import mark_removed
+from tracking.attribution import REST_CONVERSION_ORDER, TrackingParameters
 from tracking.errors import DuplicateConversion
-from tracking.services.attribution import verify, weigh
-from tracking.services.conversions import create_conversion
+from tracking.services.attribution import attribute, verify_attribution_record
+from tracking.services.conversions import insert_conversion
 
 
 @pytest.fixture
-def write(account, shop):
-    """Write a sale of nought, which needs no commission: `write(external_id=…)`."""
+def insert(account, scenario):
+    """Insert a conversion with amount 0, which needs no commission."""
 
-    def make(clues=None, **values):
-        clues = clues or Clues(coupon=shop.mina.coupon)
-        finding = weigh(
-            account, clues=clues, order=REST, at=NOW, ignore_cookie_age=False
+    def insert_with(parameters=None, **values):
+        parameters = parameters or TrackingParameters(coupon=scenario.mina.coupon)
+        attribution = attribute(
+            account,
+            parameters=parameters,
+            order=REST_CONVERSION_ORDER,
+            at=NOW,
+            ignore_cookie_age=False,
         )
-        told = {
+        defaults = {
             "external_id": None,
-            "customer_id": clues.customer_id,
+            "customer_id": parameters.customer_id,
             "amount": Decimal(0),
             "currency": "EUR",
             "meta_data": {},
             "user_agent": None,
             "ip": None,
         }
-        return create_conversion(account, finding=finding, **told | values, at=NOW)
+        return insert_conversion(
+            account, attribution=attribution, **defaults | values, at=NOW
+        )
 
-    return make
+    return insert_with
 
 
-def test_writes_whose_sale_it_is(account, shop, write):
-    sale = write(
+def test_stores_a_conversion(account, scenario, insert):
+    conversion = insert(
         external_id="order-1",
         amount=Decimal("249.90"),
         currency="CHF",
@@ -45,27 +51,32 @@ def test_writes_whose_sale_it_is(account, shop, write):
         user_agent="Harbor/1",
     )
 
-    kept = account.conversions.get()
-    assert kept == sale
-    assert (kept.program, kept.affiliate) == (shop.program, shop.mina.affiliate)
-    assert (kept.customer, kept.click, kept.warnings) == (None, None, None)
-    assert (kept.external_id, kept.amount, kept.currency) == (
+    stored = account.conversions.get()
+    assert stored == conversion
+    assert (stored.program, stored.affiliate) == (
+        scenario.program,
+        scenario.mina.affiliate,
+    )
+    assert (stored.customer, stored.click, stored.warnings) == (None, None, None)
+    assert (stored.external_id, stored.amount, stored.currency) == (
         *("order-1", Decimal("249.90"), "CHF"),
     )
-    assert (kept.meta_data, kept.user_agent) == ({"channel": "web"}, "Harbor/1")
-    assert (kept.created_at, kept.removed_at) == (NOW, None)
+    assert (stored.meta_data, stored.user_agent) == ({"channel": "web"}, "Harbor/1")
+    assert (stored.created_at, stored.deleted_at) == (NOW, None)
 
 
-def test_keeps_one_decision_about_each_sale(account, write):
-    first, second = write(), write()
+def test_stores_one_attribution_record_per_conversion(account, insert):
+    first, second = insert(), insert()
 
-    decisions = {it.conversion_id: it for it in account.decisions.all()}
-    assert set(decisions) == {first.pk, second.pk}
-    assert all(verify(it) for it in decisions.values())
+    records = {
+        record.conversion_id: record for record in account.attribution_records.all()
+    }
+    assert set(records) == {first.pk, second.pk}
+    assert all(verify_attribution_record(record) for record in records.values())
 
 
 @pytest.mark.parametrize(
-    ("ip", "kept"),
+    ("ip", "stored"),
     [
         pytest.param(None, None, id="none"),
         pytest.param("192.0.2.7", "192.0.2.7", id="one"),
@@ -76,50 +87,52 @@ def test_keeps_one_decision_about_each_sale(account, write):
         pytest.param("", None, id="empty"),
     ],
 )
-def test_keeps_the_first_valid_address(account, write, ip, kept):
-    write(ip=ip)
+def test_stores_the_first_valid_address(account, insert, ip, stored):
+    insert(ip=ip)
 
-    assert account.conversions.get().ip == kept
+    assert account.conversions.get().ip == stored
 
 
-@pytest.mark.parametrize("removed", [False, True], ids=["present", "removed"])
-def test_knows_an_external_id_as_long_as_its_sale_is_present(account, write, removed):
-    first = write(external_id="order-1")
-    if removed:
-        first.change(removed_at=NOW)
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["present", "deleted"])
+def test_external_id_is_unique_until_the_deletion(account, insert, is_deleted):
+    first = insert(external_id="order-1")
+    if is_deleted:
+        first.update_row(deleted_at=NOW)
 
-    if removed:
-        assert write(external_id="order-1") != first
+    if is_deleted:
+        assert insert(external_id="order-1") != first
     else:
         before = account.conversions.count()
         with pytest.raises(DuplicateConversion):
-            write(external_id="order-1")
+            insert(external_id="order-1")
         assert account.conversions.count() == before
 
 
-def test_lets_many_sales_have_no_external_id(account, write):
-    assert [write(), write()] == list(account.conversions.order_by("id"))
+def test_allows_several_conversions_without_external_id(account, insert):
+    assert [insert(), insert()] == list(account.conversions.order_by("id"))
 
 
-def test_makes_the_customer_of_a_sale(account, shop, write):
-    click = shop.click()
+def test_creates_the_customer(account, scenario, insert):
+    click = scenario.create_click()
 
-    sale = write(Clues(click_id=str(click.public_id), customer_id="acct-1"))
+    conversion = insert(
+        TrackingParameters(click_id=str(click.public_id), customer_id="acct-1")
+    )
 
-    assert sale.customer == account.customers.get(customer_id="acct-1")
-    assert sale.customer.status == "paying"
-    assert sale.click == sale.customer.click == click
-    assert sale.tracking_source == "click"
+    assert conversion.customer == account.customers.get(customer_id="acct-1")
+    assert conversion.customer.status == "paying"
+    assert conversion.click == conversion.customer.click == click
+    assert conversion.tracking_source == "click"
 
 
-def test_moves_a_known_customer_to_paying(account, shop, write):
-    customer = shop.customer("acct-1", status="trial")
+def test_sets_a_known_customer_to_paying(account, scenario, insert):
+    customer = scenario.create_customer("acct-1", status="trial")
 
-    sale = write(Clues(customer_id="acct-1"))
+    conversion = insert(TrackingParameters(customer_id="acct-1"))
 
-    assert sale.customer == customer
-    assert sale.customer.again().status == "paying"
-    assert sale.tracking_source == "customer"
+    assert conversion.customer == customer
+    assert conversion.customer.reload().status == "paying"
+    assert conversion.tracking_source == "customer"
 
 
 @pytest.mark.parametrize(
@@ -130,17 +143,21 @@ def test_moves_a_known_customer_to_paying(account, shop, write):
         pytest.param("mina", None, id="another"),
     ],
 )
-def test_warns_of_a_customer_who_is_the_affiliate(shop, write, customer_id, warnings):
-    sale = write(Clues(coupon=shop.mina.coupon, customer_id=customer_id))
+def test_warns_if_the_customer_is_the_affiliate(
+    scenario, insert, customer_id, warnings
+):
+    conversion = insert(
+        TrackingParameters(coupon=scenario.mina.coupon, customer_id=customer_id)
+    )
 
-    assert sale.again().warnings == warnings
+    assert conversion.reload().warnings == warnings
 
 
-def test_writes_nothing_for_somebody_who_cannot_be_named(account, shop, write):
-    remove(shop.mina.affiliate)
-    before = everything(account)
+def test_inserts_nothing_without_a_winner(account, scenario, insert):
+    mark_removed(scenario.mina.affiliate)
+    before = snapshot_account(account)
 
     with pytest.raises(LookupError):
-        write(Clues(customer_id="acct-9"))
+        insert(TrackingParameters(customer_id="acct-9"))
 
-    assert everything(account) == before
+    assert snapshot_account(account) == before

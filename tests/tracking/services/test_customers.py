@@ -1,4 +1,4 @@
-"""Contract 2.1.3, 2.1.4 and 7.3: customers registered, moved, forgotten."""
+"""Customers (docs/api-contract.md, sections 2.1.3, 2.1.4 and 7.3)."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +12,9 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from payouts.services.programs import Rules, open_program
-from payouts.services.rates import Item
-from payouts.services.recording import Sale, record_conversion
+from payouts.services.calculation_input import LineItemData
+from payouts.services.conversion_creation import ConversionData, create_conversion
+from payouts.services.programs import ProgramSettings, create_program
 from tests.conftest import NOW
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import (
@@ -22,33 +22,35 @@ from tests.factories.tracking import (
     ClickFactory,
     CouponFactory,
     CustomerFactory,
-    EnrolmentFactory,
+    EnrollmentFactory,
 )
-from tests.proof import books_agree
-from tracking.attribution import Clues
+from tests.ledger_checks import assert_ledger_consistent
+from tracking.attribution import TrackingParameters
 from tracking.errors import CustomerNotFound, DuplicateCustomer
 from tracking.models.customers import Customer
-from tracking.services.attribution import verify
+from tracking.services.attribution import verify_attribution_record
 from tracking.services.customers import (
-    Registration,
-    cancel,
-    customer_named,
-    register,
-    remove,
-    rename,
-    restore,
+    CustomerData,
+    cancel_customer,
+    create_customer,
+    delete_customer,
+    get_customer,
+    uncancel_customer,
+    update_customer,
 )
-from tracking.services.programs import archive
+from tracking.services.programs import archive_program
 
-CODE = Clues(referral_code="qv7kd2p")
-OLD = timedelta(days=45, microseconds=1)
+CODE = TrackingParameters(referral_code="qv7kd2p")
+EXPIRED_AGE = timedelta(days=45, microseconds=1)
 
 
 @pytest.fixture
 def harbor(account):
-    """A program that sells, so that customers can buy."""
-    rules = Rules(title="Harbor Lamp Partners", currency="EUR")
-    return open_program(account, slug="harbor-lamp-partners", rules=rules, at=NOW)
+    """A program with a commission type, so that conversions are possible."""
+    settings = ProgramSettings(title="Harbor Lamp Partners", currency="EUR")
+    return create_program(
+        account, slug="harbor-lamp-partners", settings=settings, at=NOW
+    )
 
 
 @pytest.fixture
@@ -56,139 +58,151 @@ def odette(account, harbor):
     affiliate = AffiliateFactory(
         account=account, slug="odettevarga", email="odette@notes.example.org"
     )
-    enrolment = EnrolmentFactory(
+    enrollment = EnrollmentFactory(
         account=account, program=harbor, affiliate=affiliate, code="qv7kd2p"
     )
-    CouponFactory(account=account, enrolment=enrolment, code="ODETTE10")
-    return enrolment
+    CouponFactory(account=account, enrollment=enrollment, code="ODETTE10")
+    return enrollment
 
 
 @pytest.fixture
-def old_click(account, odette):
-    return ClickFactory(account=account, enrolment=odette, created_at=NOW - OLD)
+def expired_click(account, odette):
+    return ClickFactory(
+        account=account, enrollment=odette, created_at=NOW - EXPIRED_AGE
+    )
 
 
-def registered(account, customer_id="acct-55120", clues=CODE, **said):
-    return register(
+def make_customer(account, customer_id="acct-55120", parameters=CODE, **fields):
+    return create_customer(
         account,
-        registration=Registration(customer_id=customer_id, clues=clues, **said),
+        data=CustomerData(customer_id=customer_id, parameters=parameters, **fields),
         at=NOW,
     )
 
 
-def bought(account, customer_id="acct-55120", clues=None, at=NOW):
-    """A sale to this customer."""
-    clues = replace(clues or Clues(), customer_id=customer_id)
-    sale = Sale(clues=clues, items=[Item(sub_amount=Decimal(20))])
-    conversion = record_conversion(account, sale=sale, at=at)
-    books_agree(account)
+def make_conversion(account, customer_id="acct-55120", parameters=None, at=NOW):
+    """Create a conversion of this customer."""
+    parameters = replace(parameters or TrackingParameters(), customer_id=customer_id)
+    data = ConversionData(
+        parameters=parameters, line_items=[LineItemData(sub_amount=Decimal(20))]
+    )
+    conversion = create_conversion(account, data=data, at=at)
+    assert_ledger_consistent(account)
     return conversion
 
 
-# Registering
+# Creation
 
 
-def test_makes_a_customer_of_whom_the_clue_names(account, odette):
-    customer = registered(
+def test_creates_a_customer_of_the_attributed_affiliate(account, odette):
+    customer = make_customer(
         account,
         " acct 🛶",
         status="trial",
         meta_data={"plan": "basic"},
         user_agent="agent",
         ip="unknown, 203.0.113.7",
-    ).again()
+    ).reload()
 
     assert re.fullmatch("cu_[A-Za-z0-9]{16}", customer.public_id)
     assert customer.customer_id == " acct 🛶"
     assert (customer.program, customer.affiliate) == (odette.program, odette.affiliate)
     assert customer.click is None
-    assert (customer.status, customer.first_status) == ("trial", "trial")
+    assert (customer.status, customer.initial_status) == ("trial", "trial")
     assert customer.meta_data == {"plan": "basic"}
     assert customer.warnings is None
     assert (customer.user_agent, customer.ip) == ("agent", "203.0.113.7")
     assert customer.created_at == NOW
 
 
-def test_keeps_the_click_that_decided(account, odette):
-    click = ClickFactory(account=account, enrolment=odette, created_at=NOW)
+def test_stores_the_winning_click(account, odette):
+    click = ClickFactory(account=account, enrollment=odette, created_at=NOW)
 
-    customer = registered(account, clues=Clues(click_id=str(click)))
+    customer = make_customer(
+        account, parameters=TrackingParameters(click_id=str(click))
+    )
 
     assert customer.click == click
 
 
-def test_keeps_no_click_that_did_not_decide(account, odette):
-    click = ClickFactory(account=account, enrolment=odette, created_at=NOW)
+def test_does_not_store_another_click(account, odette):
+    click = ClickFactory(account=account, enrollment=odette, created_at=NOW)
 
-    customer = registered(account, clues=Clues(coupon="ODETTE10", click_id=str(click)))
+    customer = make_customer(
+        account, parameters=TrackingParameters(coupon="ODETTE10", click_id=str(click))
+    )
 
     assert customer.click is None
 
 
-def test_keeps_the_decision_and_can_prove_it(account, odette):
-    customer = registered(account)
+def test_stores_a_verifiable_attribution_record(account, odette):
+    customer = make_customer(account)
 
-    decision = account.decisions.get()
-    assert decision.customer == customer
-    assert verify(decision) is True
+    record = account.attribution_records.get()
+    assert record.customer == customer
+    assert verify_attribution_record(record) is True
 
 
-def test_writes_the_diary(account, odette):
-    customer = registered(account)
+def test_logs_the_creation(account, odette):
+    customer = make_customer(account)
 
-    event = account.events.filter(kind__startswith="customer").get()
+    event = account.audit_log.filter(kind__startswith="customer").get()
     assert event.kind == "customer.created"
     assert event.subject == f"customer:{customer.public_id}"
-    assert event.facts == {}
+    assert event.details == {}
 
 
 def test_warns_when_the_customer_is_the_affiliate(account, odette):
-    customer = registered(account, "ODETTE@notes.example.org")
+    customer = make_customer(account, "ODETTE@notes.example.org")
 
-    assert customer.again().warnings == ["customer_is_affiliate"]
+    assert customer.reload().warnings == ["customer_is_affiliate"]
 
 
-def test_takes_a_customer_id_of_another_account(account, other_account, odette):
+def test_accepts_a_customer_id_of_another_account(account, other_account, odette):
     CustomerFactory(account=other_account, customer_id="acct-55120")
 
-    assert registered(account).customer_id == "acct-55120"
+    assert make_customer(account).customer_id == "acct-55120"
 
 
-@pytest.mark.parametrize("rival", ["ACCT-55120", "acct-55120 ", "acct-5512"], ids=repr)
-def test_tells_customer_ids_apart_to_the_byte(account, odette, rival):
-    registered(account)
+@pytest.mark.parametrize(
+    "other_id", ["ACCT-55120", "acct-55120 ", "acct-5512"], ids=repr
+)
+def test_compares_customer_ids_exactly(account, odette, other_id):
+    make_customer(account)
 
-    assert registered(account, rival).customer_id == rival
+    assert make_customer(account, other_id).customer_id == other_id
 
 
-# Each check against the next: the first one wins (contract 2.1.3, nos. 4 to 11)
+# The order of the checks of docs/api-contract.md, section 2.1.3
 
 
-class Worse:
-    """What makes one check of the contract's table fail, and what it then says."""
+class FailureScenario:
+    """One method per check: it makes the check fail and returns the message."""
 
-    def __init__(self, account, odette, old_click):
-        self.account, self.odette, self.old_click = account, odette, old_click
-        self.clues = {"click_id": str(ClickFactory(account=account, enrolment=odette))}
-        self.said = {}
+    def __init__(self, account, odette, expired_click):
+        self.account, self.odette, self.expired_click = account, odette, expired_click
+        self.parameters = {
+            "click_id": str(ClickFactory(account=account, enrollment=odette))
+        }
+        self.fields = {}
 
-    def no_clue(self):
-        self.clues = {}
+    def no_parameter(self):
+        self.parameters = {}
         return "Missing mandatory parameter(s)"
 
     def blank(self):
-        self.clues = {"coupon": " "} | self.clues
+        self.parameters = {"coupon": " "} | self.parameters
         return (
             "Parameter 'coupon' takes precedence for tracking, but no value was passed"
         )
 
     def status(self):
-        self.said["status"] = "paying"
+        self.fields["status"] = "paying"
         return "Invalid status 'paying'. Valid are 'new', 'trial', 'lead'"
 
     def duplicate(self):
         CustomerFactory(
-            account=self.account, enrolment=self.odette, customer_id="acct-55120"
+            account=self.account, enrollment=self.odette, customer_id="acct-55120"
         )
         return (
             "Duplicate customer. There is already a customer for Customer id"
@@ -196,28 +210,28 @@ class Worse:
         )
 
     def unknown(self):
-        self.clues = {"referral_code": "unknown"} | self.clues
+        self.parameters = {"referral_code": "unknown"} | self.parameters
         return "Unknown referral code"
 
     def deleted(self):
-        self.odette.affiliate.change(removed_at=NOW)
+        self.odette.affiliate.update_row(deleted_at=NOW)
         return "Affiliate is deleted"
 
     def not_approved(self):
-        self.odette.change(approved=None)
+        self.odette.update_row(approved=None)
         return "Affiliate is not approved for this program"
 
     def archived(self):
-        archive(self.account, slug=self.odette.program.slug, at=NOW)
+        archive_program(self.account, slug=self.odette.program.slug, at=NOW)
         return "Program is archived"
 
     def expired(self):
-        self.clues |= {"click_id": str(self.old_click)}
+        self.parameters |= {"click_id": str(self.expired_click)}
         return "Cookie expired"
 
 
 CHECKS = [
-    "no_clue",
+    "no_parameter",
     "blank",
     "status",
     "duplicate",
@@ -230,25 +244,29 @@ CHECKS = [
 
 
 @pytest.fixture
-def worse(account, odette, old_click):
-    return Worse(account, odette, old_click)
+def failure_scenario(account, odette, expired_click):
+    return FailureScenario(account, odette, expired_click)
 
 
-def refusal_of(account, worse):
-    with pytest.raises(Exception) as refusal:  # noqa: PT011 - its text is compared
-        registered(account, clues=Clues(**worse.clues), **worse.said)
-    return str(refusal.value)
+def get_error(account, failure_scenario):
+    with pytest.raises(Exception) as error:  # noqa: PT011 - the message is compared
+        make_customer(
+            account,
+            parameters=TrackingParameters(**failure_scenario.parameters),
+            **failure_scenario.fields,
+        )
+    return str(error.value)
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_refuses_for_each_reason_of_the_table(account, worse, check):
+def test_rejects_each_failing_check(account, failure_scenario, check):
     before = account.customers.count()
-    told = getattr(worse, check)()
+    message = getattr(failure_scenario, check)()
 
-    assert refusal_of(account, worse) == told
+    assert get_error(account, failure_scenario) == message
     assert account.customers.count() == before + (check == "duplicate")
-    assert account.decisions.count() == 0
-    assert not account.events.filter(kind__startswith="customer").exists()
+    assert account.attribution_records.count() == 0
+    assert not account.audit_log.filter(kind__startswith="customer").exists()
 
 
 @pytest.mark.parametrize(
@@ -256,93 +274,98 @@ def test_refuses_for_each_reason_of_the_table(account, worse, check):
     [
         pair
         for pair in pairwise(CHECKS)
-        if pair != ("no_clue", "blank")  # both at once cannot be
+        if pair != ("no_parameter", "blank")  # exclude each other
     ],
     ids=lambda value: value,
 )
-def test_refuses_for_the_first_of_two_reasons(account, worse, first, second):
-    getattr(worse, second)()
-    told = getattr(worse, first)()
+def test_reports_the_first_of_two_failing_checks(
+    account, failure_scenario, first, second
+):
+    getattr(failure_scenario, second)()
+    message = getattr(failure_scenario, first)()
 
-    assert refusal_of(account, worse) == told
+    assert get_error(account, failure_scenario) == message
 
 
-def test_refuses_for_the_first_of_all_reasons(account, worse):
+def test_reports_the_first_of_all_failing_checks(account, failure_scenario):
     for check in reversed(CHECKS[1:]):
-        told = getattr(worse, check)()
+        message = getattr(failure_scenario, check)()
 
-        assert refusal_of(account, worse) == told
+        assert get_error(account, failure_scenario) == message
 
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead"])
-def test_begins_with_a_status_of_the_three(account, odette, status):
-    assert registered(account, status=status).status == status
+def test_accepts_each_initial_status(account, odette, status):
+    assert make_customer(account, status=status).status == status
 
 
 @pytest.mark.parametrize("status", ["", "paying", "canceled", "Trial", "{status}"])
-def test_refuses_to_begin_with_another_status(account, odette, status):
-    with pytest.raises(Exception) as refusal:  # noqa: PT011 - its text is compared
-        registered(account, status=status)
+def test_rejects_any_other_initial_status(account, odette, status):
+    with pytest.raises(Exception) as error:  # noqa: PT011 - the message is compared
+        make_customer(account, status=status)
 
-    assert str(refusal.value) == (
+    assert str(error.value) == (
         f"Invalid status '{status}'. Valid are 'new', 'trial', 'lead'"
     )
 
 
-def test_takes_a_click_of_exactly_the_cookie_time(account, odette):
-    at_the_border = NOW - timedelta(hours=24 * 45)
-    click = ClickFactory(account=account, enrolment=odette, created_at=at_the_border)
+def test_accepts_a_click_as_old_as_the_cookie_time(account, odette):
+    oldest = NOW - timedelta(hours=24 * 45)
+    click = ClickFactory(account=account, enrollment=odette, created_at=oldest)
 
-    assert registered(account, clues=Clues(click_id=str(click))).click == click
-
-
-def test_takes_an_old_click_when_its_age_is_ignored(account, old_click):
-    clues = Clues(click_id=str(old_click))
-
-    customer = registered(account, clues=clues, ignore_cookie_age=True)
-
-    assert customer.click == old_click
+    assert (
+        make_customer(account, parameters=TrackingParameters(click_id=str(click))).click
+        == click
+    )
 
 
-def test_refuses_the_second_of_one_name(account, odette):
-    registered(account)
+def test_accepts_an_expired_click_if_the_cookie_age_is_ignored(account, expired_click):
+    parameters = TrackingParameters(click_id=str(expired_click))
+
+    customer = make_customer(account, parameters=parameters, ignore_cookie_age=True)
+
+    assert customer.click == expired_click
+
+
+def test_rejects_a_duplicate_customer_id(account, odette):
+    make_customer(account)
 
     with pytest.raises(DuplicateCustomer):
-        registered(account, clues=Clues(coupon="ODETTE10"))
+        make_customer(account, parameters=TrackingParameters(coupon="ODETTE10"))
 
-    assert account.customers.count() == account.decisions.count() == 1
+    assert account.customers.count() == account.attribution_records.count() == 1
 
 
-def test_gives_two_at_once_one_customer_and_one_refusal(committed):
+def test_creates_one_of_two_concurrent_duplicates(committed_db):
     account = AccountFactory(slug=f"race-{uuid4().hex}")
-    EnrolmentFactory(account=account, code="qv7kd2p")
+    EnrollmentFactory(account=account, code="qv7kd2p")
     start = Barrier(2)
 
     def attempt(_):
         try:
             start.wait(10)
-            return registered(account).public_id
-        except DuplicateCustomer as refusal:
-            return str(refusal)
+            return make_customer(account).public_id
+        except DuplicateCustomer as error:
+            return str(error)
         finally:
             connection.close()
 
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(attempt, range(2)))
+        results = list(pool.map(attempt, range(2)))
 
     duplicate = (
         "Duplicate customer. There is already a customer for Customer id 'acct-55120'"
     )
     customer = account.customers.get()
-    assert sorted(answers) == sorted([duplicate, customer.public_id])
-    assert account.decisions.count() == 1
+    assert sorted(results) == sorted([duplicate, customer.public_id])
+    assert account.attribution_records.count() == 1
 
 
-# Renaming
+# Updates
 
 
-def renamed(account, customer, customer_id=None, meta_data=None):
-    return rename(
+def apply_changes(account, customer, customer_id=None, meta_data=None):
+    return update_customer(
         account,
         customer=customer,
         customer_id=customer_id,
@@ -355,33 +378,33 @@ def renamed(account, customer, customer_id=None, meta_data=None):
 def customer(account, odette):
     return CustomerFactory(
         account=account,
-        enrolment=odette,
+        enrollment=odette,
         customer_id="acct-55120",
         meta_data={"plan": "basic"},
     )
 
 
-def test_renames_a_customer(account, customer):
-    renamed(account, customer, " acct-9 ")
+def test_updates_the_customer_id(account, customer):
+    apply_changes(account, customer, " acct-9 ")
 
-    again = customer.again()
-    assert again.customer_id == " acct-9 "
-    assert again.meta_data == {"plan": "basic"}
+    updated = customer.reload()
+    assert updated.customer_id == " acct-9 "
+    assert updated.meta_data == {"plan": "basic"}
 
 
 def test_replaces_all_meta_data(account, customer):
-    renamed(account, customer, meta_data={"tier": "gold"})
+    apply_changes(account, customer, meta_data={"tier": "gold"})
 
-    again = customer.again()
-    assert again.customer_id == "acct-55120"
-    assert again.meta_data == {"tier": "gold"}
+    updated = customer.reload()
+    assert updated.customer_id == "acct-55120"
+    assert updated.meta_data == {"tier": "gold"}
 
 
-def test_tells_the_diary_which_fields_changed_but_no_value(account, customer):
-    renamed(account, customer, "acct-9", {"tier": "gold"})
+def test_logs_changed_fields_without_values(account, customer):
+    apply_changes(account, customer, "acct-9", {"tier": "gold"})
 
-    event = account.events.filter(kind="customer.updated").get()
-    assert event.facts == {"fields": ["customer_id", "meta_data"]}
+    event = account.audit_log.filter(kind="customer.updated").get()
+    assert event.details == {"fields": ["customer_id", "meta_data"]}
 
 
 @pytest.mark.parametrize(
@@ -389,142 +412,144 @@ def test_tells_the_diary_which_fields_changed_but_no_value(account, customer):
     [{}, {"customer_id": "acct-55120"}, {"meta_data": {"plan": "basic"}}],
     ids=["nothing", "the-same-id", "the-same-meta-data"],
 )
-def test_writes_nothing_when_nothing_changes(account, customer, change):
-    renamed(account, customer, **change)
+def test_logs_nothing_if_nothing_changes(account, customer, change):
+    apply_changes(account, customer, **change)
 
-    assert not account.events.filter(kind="customer.updated").exists()
+    assert not account.audit_log.filter(kind="customer.updated").exists()
 
 
-def test_refuses_a_name_that_another_customer_has(account, odette, customer):
-    CustomerFactory(account=account, enrolment=odette, customer_id="acct-9")
+def test_rejects_the_customer_id_of_another_customer(account, odette, customer):
+    CustomerFactory(account=account, enrollment=odette, customer_id="acct-9")
 
-    with pytest.raises(DuplicateCustomer) as refusal:
-        renamed(account, customer, "acct-9", {"tier": "gold"})
+    with pytest.raises(DuplicateCustomer) as error:
+        apply_changes(account, customer, "acct-9", {"tier": "gold"})
 
-    assert str(refusal.value) == (
+    assert str(error.value) == (
         "Duplicate customer. There is already a customer for Customer id 'acct-9'"
     )
-    again = customer.again()
-    assert (again.customer_id, again.meta_data) == ("acct-55120", {"plan": "basic"})
+    updated = customer.reload()
+    assert (updated.customer_id, updated.meta_data) == ("acct-55120", {"plan": "basic"})
 
 
-def test_takes_a_name_of_a_removed_customer(account, odette, customer):
-    former = CustomerFactory(account=account, enrolment=odette, customer_id="acct-9")
-    remove(account, public_id=former.public_id, at=NOW)
+def test_accepts_the_customer_id_of_a_deleted_customer(account, odette, customer):
+    previous = CustomerFactory(account=account, enrollment=odette, customer_id="acct-9")
+    delete_customer(account, public_id=previous.public_id, at=NOW)
 
-    renamed(account, customer, "acct-9")
+    apply_changes(account, customer, "acct-9")
 
-    assert customer.again().customer_id == "acct-9"
+    assert customer.reload().customer_id == "acct-9"
 
 
-# The states of contract 7.3
+# Status (docs/api-contract.md, section 7.3)
 
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead", "paying", "canceled"])
-def test_cancels_from_any_state(account, customer, status):
-    customer.change(status=status)
+def test_cancels_from_any_status(account, customer, status):
+    customer.update_row(status=status)
 
     for _ in range(2):
-        cancel(account, public_id=customer.public_id, at=NOW)
+        cancel_customer(account, public_id=customer.public_id, at=NOW)
 
-    assert customer.again().status == "canceled"
-    events = account.events.filter(kind="customer.updated")
-    told = [] if status == "canceled" else [{"status": [status, "canceled"]}]
-    assert [event.facts for event in events] == told
+    assert customer.reload().status == "canceled"
+    events = account.audit_log.filter(kind="customer.updated")
+    expected = [] if status == "canceled" else [{"status": [status, "canceled"]}]
+    assert [event.details for event in events] == expected
 
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead", "paying"])
-def test_leaves_a_customer_that_is_not_canceled(account, customer, status):
-    customer.change(status=status)
+def test_uncancel_ignores_a_customer_that_is_not_canceled(account, customer, status):
+    customer.update_row(status=status)
 
-    restore(account, public_id=customer.public_id, at=NOW)
+    uncancel_customer(account, public_id=customer.public_id, at=NOW)
 
-    assert customer.again().status == status
-    assert not account.events.filter(kind="customer.updated").exists()
-
-
-@pytest.mark.parametrize("first_status", ["new", "trial", "lead"])
-def test_restores_the_status_it_was_created_with(account, odette, first_status):
-    customer = registered(account, status=first_status)
-    cancel(account, public_id=customer.public_id, at=NOW)
-
-    restore(account, public_id=customer.public_id, at=NOW)
-
-    assert customer.again().status == first_status
+    assert customer.reload().status == status
+    assert not account.audit_log.filter(kind="customer.updated").exists()
 
 
-def test_restores_to_paying_after_a_sale(account, odette):
-    customer = registered(account, status="trial")
-    bought(account)
-    cancel(account, public_id=customer.public_id, at=NOW)
+@pytest.mark.parametrize("initial_status", ["new", "trial", "lead"])
+def test_restores_the_initial_status(account, odette, initial_status):
+    customer = make_customer(account, status=initial_status)
+    cancel_customer(account, public_id=customer.public_id, at=NOW)
 
-    restore(account, public_id=customer.public_id, at=NOW)
+    uncancel_customer(account, public_id=customer.public_id, at=NOW)
 
-    assert customer.again().status == "paying"
-
-
-def test_restores_past_a_sale_that_was_deleted(account, odette):
-    customer = registered(account, status="trial")
-    bought(account).change(removed_at=NOW)
-    cancel(account, public_id=customer.public_id, at=NOW)
-
-    restore(account, public_id=customer.public_id, at=NOW)
-
-    assert customer.again().status == "trial"
+    assert customer.reload().status == initial_status
 
 
-def test_restores_a_customer_of_a_deleted_sale_to_new(account, odette):
-    conversion = bought(account, clues=CODE)
+def test_restores_to_paying_after_a_conversion(account, odette):
+    customer = make_customer(account, status="trial")
+    make_conversion(account)
+    cancel_customer(account, public_id=customer.public_id, at=NOW)
+
+    uncancel_customer(account, public_id=customer.public_id, at=NOW)
+
+    assert customer.reload().status == "paying"
+
+
+def test_restores_the_initial_status_if_the_conversion_is_deleted(account, odette):
+    customer = make_customer(account, status="trial")
+    make_conversion(account).update_row(deleted_at=NOW)
+    cancel_customer(account, public_id=customer.public_id, at=NOW)
+
+    uncancel_customer(account, public_id=customer.public_id, at=NOW)
+
+    assert customer.reload().status == "trial"
+
+
+def test_restores_a_customer_created_by_a_deleted_conversion_to_new(account, odette):
+    conversion = make_conversion(account, parameters=CODE)
     customer = conversion.customer
-    conversion.change(removed_at=NOW)
-    cancel(account, public_id=customer.public_id, at=NOW)
+    conversion.update_row(deleted_at=NOW)
+    cancel_customer(account, public_id=customer.public_id, at=NOW)
 
-    restore(account, public_id=customer.public_id, at=NOW)
+    uncancel_customer(account, public_id=customer.public_id, at=NOW)
 
-    assert customer.again().status == "new"
+    assert customer.reload().status == "new"
 
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead", "paying", "canceled"])
-def test_pays_from_any_state_once_it_buys(account, customer, status):
-    customer.change(status=status)
+def test_conversion_sets_any_status_to_paying(account, customer, status):
+    customer.update_row(status=status)
 
-    bought(account)
+    make_conversion(account)
 
-    assert customer.again().status == "paying"
+    assert customer.reload().status == "paying"
 
 
-def test_is_born_paying_by_a_sale(account, odette):
-    customer = bought(account, clues=CODE).customer
+def test_conversion_creates_a_paying_customer(account, odette):
+    customer = make_conversion(account, parameters=CODE).customer
 
-    assert customer.again().status == "paying"
+    assert customer.reload().status == "paying"
     assert (customer.program, customer.affiliate) == (odette.program, odette.affiliate)
 
 
-@pytest.mark.parametrize("act", [cancel, restore, remove])
-@pytest.mark.parametrize("which", ["unknown", "removed", "foreign"])
-def test_moves_no_customer_that_is_not_there(
-    account, other_account, customer, act, which
+@pytest.mark.parametrize(
+    "operation", [cancel_customer, uncancel_customer, delete_customer]
+)
+@pytest.mark.parametrize("which", ["unknown", "deleted", "foreign"])
+def test_does_not_find_unknown_deleted_or_foreign_customers(
+    account, other_account, customer, operation, which
 ):
-    removed = CustomerFactory(account=account, removed_at=NOW)
+    deleted = CustomerFactory(account=account, deleted_at=NOW)
     foreign = CustomerFactory(account=other_account)
     public_id = {
         "unknown": "cu_0000000000000000",
-        "removed": removed.public_id,
+        "deleted": deleted.public_id,
         "foreign": foreign.public_id,
     }[which]
 
     with pytest.raises(CustomerNotFound):
-        act(account, public_id=public_id, at=NOW)
+        operation(account, public_id=public_id, at=NOW)
 
-    assert foreign.again().removed_at is None
-    assert foreign.again().status == "new"
-
-
-# Removing
+    assert foreign.reload().deleted_at is None
+    assert foreign.reload().status == "new"
 
 
-def test_forgets_a_customer(account, odette):
-    customer = registered(
+# Deletion
+
+
+def test_erases_a_deleted_customer(account, odette):
+    customer = make_customer(
         account,
         "odette@notes.example.org",
         meta_data={"plan": "basic"},
@@ -532,68 +557,68 @@ def test_forgets_a_customer(account, odette):
         ip="203.0.113.7",
     )
 
-    remove(account, public_id=customer.public_id, at=NOW)
+    delete_customer(account, public_id=customer.public_id, at=NOW)
 
-    tombstone = customer.again()
-    assert tombstone.removed_at == NOW
-    assert tombstone.public_id == customer.public_id
-    assert tombstone.customer_id == ""
-    assert tombstone.meta_data == {}
-    assert (tombstone.user_agent, tombstone.ip) == (None, None)
+    deleted = customer.reload()
+    assert deleted.deleted_at == NOW
+    assert deleted.public_id == customer.public_id
+    assert deleted.customer_id == ""
+    assert deleted.meta_data == {}
+    assert (deleted.user_agent, deleted.ip) == (None, None)
     with pytest.raises(CustomerNotFound):
-        customer_named(account, customer.public_id)
+        get_customer(account, customer.public_id)
 
 
-def test_lets_its_sales_stay(account, odette):
-    conversion = bought(account, clues=CODE)
+def test_keeps_conversions_of_a_deleted_customer(account, odette):
+    conversion = make_conversion(account, parameters=CODE)
 
-    remove(account, public_id=conversion.customer.public_id, at=NOW)
+    delete_customer(account, public_id=conversion.customer.public_id, at=NOW)
 
-    assert account.conversions.present().get() == conversion
-    assert conversion.again().customer_id == conversion.customer_id
+    assert account.conversions.not_deleted().get() == conversion
+    assert conversion.reload().customer_id == conversion.customer_id
 
 
-def test_frees_the_callers_id_for_another_customer(account, odette):
-    former = registered(account)
-    remove(account, public_id=former.public_id, at=NOW)
+def test_allows_the_customer_id_again_after_a_deletion(account, odette):
+    previous = make_customer(account)
+    delete_customer(account, public_id=previous.public_id, at=NOW)
 
-    later = registered(account)
+    later = make_customer(account)
 
     assert later.customer_id == "acct-55120"
-    assert later.public_id != former.public_id
-    assert account.customers.present().get() == later
+    assert later.public_id != previous.public_id
+    assert account.customers.not_deleted().get() == later
 
 
-def test_removes_any_number_of_customers(account, odette):
+def test_deletes_several_customers(account, odette):
     for _ in range(3):
-        remove(account, public_id=registered(account).public_id, at=NOW)
+        delete_customer(account, public_id=make_customer(account).public_id, at=NOW)
 
     assert account.customers.count() == 3
-    assert account.customers.present().count() == 0
+    assert account.customers.not_deleted().count() == 0
 
 
-def test_never_uses_the_id_of_a_removed_customer_again(account, customer):
-    remove(account, public_id=customer.public_id, at=NOW)
-    again = Customer(
+def test_reserves_the_id_of_a_deleted_customer(account, customer):
+    delete_customer(account, public_id=customer.public_id, at=NOW)
+    duplicate = Customer(
         account=account,
         public_id=customer.public_id,
         customer_id="acct-9",
         program=customer.program,
         affiliate=customer.affiliate,
         status="new",
-        first_status="new",
+        initial_status="new",
     )
 
     with pytest.raises(IntegrityError), transaction.atomic():
-        account.customers.bulk_create([again])
+        account.customers.bulk_create([duplicate])
 
 
-def test_removes_once(account, customer):
-    remove(account, public_id=customer.public_id, at=NOW)
+def test_deletes_once(account, customer):
+    delete_customer(account, public_id=customer.public_id, at=NOW)
 
     with pytest.raises(CustomerNotFound):
-        remove(account, public_id=customer.public_id, at=NOW)
+        delete_customer(account, public_id=customer.public_id, at=NOW)
 
-    event = account.events.filter(kind="customer.deleted").get()
+    event = account.audit_log.filter(kind="customer.deleted").get()
     assert event.subject == f"customer:{customer.public_id}"
-    assert event.facts == {}
+    assert event.details == {}

@@ -1,57 +1,59 @@
-"""Contract 2.4.7: notes, when somebody else was faster."""
+"""Concurrent changes of notes (docs/api-contract.md, section 2.4.7)."""
 
 import pytest
 
-from tests.proof import everything
-from tests.shop import SOLD
+from tests.ledger_checks import snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import NoteNotFound
 from tracking.services import notes
-from tracking.services.notes import change_note, note_named, tear_up, write_note
+from tracking.services.notes import create_note, delete_note, get_note, update_note
 
 
 @pytest.fixture
-def note(account, shop):
-    return write_note(account, affiliate=shop.mina.affiliate, text="x", at=SOLD)
+def note(account, scenario):
+    return create_note(
+        account, affiliate=scenario.mina.affiliate, text="x", at=CONVERSION_CREATED_AT
+    )
 
 
 @pytest.mark.parametrize(
-    ("act", "how"),
-    [(change_note, {"text": "y"}), (tear_up, {})],
-    ids=["change", "tear up"],
+    ("operation", "arguments"),
+    [(update_note, {"text": "y"}), (delete_note, {})],
+    ids=["update", "delete"],
 )
-def test_does_not_know_a_note_that_was_torn_up_meanwhile(
-    account, shop, note, monkeypatch, act, how
+def test_does_not_find_a_note_deleted_concurrently(
+    account, scenario, note, monkeypatch, operation, arguments
 ):
-    def overtaken(*about):
-        found = note_named(*about)
+    def get_note_and_delete_it(*args):
+        note = get_note(*args)
         account.notes.all().delete()
-        return found
+        return note
 
-    monkeypatch.setattr(notes, "note_named", overtaken)
-    events = account.events.count()
+    monkeypatch.setattr(notes, "get_note", get_note_and_delete_it)
+    event_count = account.audit_log.count()
 
     with pytest.raises(NoteNotFound):
-        act(
+        operation(
             account,
-            affiliate=shop.mina.affiliate,
+            affiliate=scenario.mina.affiliate,
             note_id=note.public_id,
-            at=SOLD,
-            **how,
+            at=CONVERSION_CREATED_AT,
+            **arguments,
         )
 
-    assert account.events.count() == events
+    assert account.audit_log.count() == event_count
 
 
-@pytest.mark.parametrize("text", ["x", None], ids=["the same", "none"])
-def test_writes_nothing_when_nothing_changes(account, shop, note, text):
-    before = everything(account)
+@pytest.mark.parametrize("text", ["x", None], ids=["unchanged", "none"])
+def test_writes_nothing_if_nothing_changes(account, scenario, note, text):
+    before = snapshot_account(account)
 
-    change_note(
+    update_note(
         account,
-        affiliate=shop.mina.affiliate,
+        affiliate=scenario.mina.affiliate,
         note_id=note.public_id,
         text=text,
-        at=SOLD,
+        at=CONVERSION_CREATED_AT,
     )
 
-    assert everything(account) == before
+    assert snapshot_account(account) == before

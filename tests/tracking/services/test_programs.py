@@ -1,111 +1,111 @@
-"""Contract 7.1: programs found, archived, brought back."""
+"""Archived programs (docs/api-contract.md, section 7.1)."""
 
 from datetime import timedelta
 
 import pytest
 
-from accounts.actor import acting
+from accounts.actor import use_actor
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
-from tracking.errors import ProgramIsLocked, ProgramNotFound
+from tracking.errors import ArchivedProgramReadOnly, ProgramNotFound
 from tracking.services.programs import (
-    archive,
-    program_named,
-    refuse_archived,
-    unarchive,
+    archive_program,
+    ensure_not_archived,
+    get_program,
+    unarchive_program,
 )
 
 LATER = NOW + timedelta(days=1)
 
 
-def diary_of(account):
+def list_audit_log_entries(account):
     return [
-        (event.kind, event.subject, event.facts, event.created_at)
-        for event in account.events.order_by("id")
+        (event.kind, event.subject, event.details, event.created_at)
+        for event in account.audit_log.order_by("id")
     ]
 
 
-def test_finds_programs_of_the_account_alone(account, other_account, program):
+def test_finds_only_programs_of_the_account(account, other_account, program):
     ProgramFactory(account=other_account, slug="foreign")
 
-    assert program_named(account, "harbor-lamp-partners") == program
+    assert get_program(account, "harbor-lamp-partners") == program
     for slug in ("foreign", "Harbor-Lamp-Partners", "unknown", ""):
-        with pytest.raises(ProgramNotFound) as refusal:
-            program_named(account, slug)
-        assert str(refusal.value) == "Program not found"
+        with pytest.raises(ProgramNotFound) as error:
+            get_program(account, slug)
+        assert str(error.value) == "Program not found"
 
 
 def test_archives_a_program(account, program):
-    archived = archive(account, slug=program.slug, at=NOW)
+    archived = archive_program(account, slug=program.slug, at=NOW)
 
-    assert archived.archived_at == program.again().archived_at == NOW
-
-
-def test_leaves_an_archived_program_as_it_is(account, program):
-    archive(account, slug=program.slug, at=NOW)
-
-    again = archive(account, slug=program.slug, at=LATER)
-
-    assert again.archived_at == program.again().archived_at == NOW
-    assert len(diary_of(account)) == 1
+    assert archived.archived_at == program.reload().archived_at == NOW
 
 
-def test_brings_a_program_back(account, program):
-    archive(account, slug=program.slug, at=NOW)
+def test_archiving_again_changes_nothing(account, program):
+    archive_program(account, slug=program.slug, at=NOW)
 
-    back = unarchive(account, slug=program.slug, at=LATER)
+    again = archive_program(account, slug=program.slug, at=LATER)
 
-    assert back.archived_at is program.again().archived_at is None
-
-
-def test_leaves_an_open_program_as_it_is(account, program):
-    unarchive(account, slug=program.slug, at=NOW)
-
-    assert program.again().archived_at is None
-    assert diary_of(account) == []
+    assert again.archived_at == program.reload().archived_at == NOW
+    assert len(list_audit_log_entries(account)) == 1
 
 
-def test_writes_the_diary(account, program):
-    with acting("a command"):
-        archive(account, slug=program.slug, at=NOW)
-        unarchive(account, slug=program.slug, at=LATER)
+def test_unarchives_a_program(account, program):
+    archive_program(account, slug=program.slug, at=NOW)
+
+    unarchived = unarchive_program(account, slug=program.slug, at=LATER)
+
+    assert unarchived.archived_at is program.reload().archived_at is None
+
+
+def test_unarchiving_an_active_program_changes_nothing(account, program):
+    unarchive_program(account, slug=program.slug, at=NOW)
+
+    assert program.reload().archived_at is None
+    assert list_audit_log_entries(account) == []
+
+
+def test_logs_both_changes(account, program):
+    with use_actor("a command"):
+        archive_program(account, slug=program.slug, at=NOW)
+        unarchive_program(account, slug=program.slug, at=LATER)
 
     subject = "program:harbor-lamp-partners"
-    assert diary_of(account) == [
+    assert list_audit_log_entries(account) == [
         ("program.archived", subject, {}, NOW),
         ("program.unarchived", subject, {}, LATER),
     ]
-    assert {event.actor for event in account.events.all()} == {"a command"}
+    assert {event.actor for event in account.audit_log.all()} == {"a command"}
 
 
-def test_leaves_other_programs_alone(account, other_account, program):
+def test_does_not_archive_other_programs(account, other_account, program):
     others = [
         ProgramFactory(account=account),
         ProgramFactory(account=other_account, slug=program.slug),
     ]
 
-    archive(account, slug=program.slug, at=NOW)
+    archive_program(account, slug=program.slug, at=NOW)
 
-    assert [other.again().archived_at for other in others] == [None, None]
+    assert [other.reload().archived_at for other in others] == [None, None]
 
 
-@pytest.mark.parametrize("act", [archive, unarchive])
-def test_does_not_know_other_programs(account, other_account, act):
+@pytest.mark.parametrize("operation", [archive_program, unarchive_program])
+def test_rejects_unknown_and_foreign_programs(account, other_account, operation):
     foreign = ProgramFactory(account=other_account)
 
     for slug in (foreign.slug, "unknown"):
         with pytest.raises(ProgramNotFound):
-            act(account, slug=slug, at=NOW)
+            operation(account, slug=slug, at=NOW)
 
-    assert diary_of(other_account) == []
+    assert list_audit_log_entries(other_account) == []
 
 
-def test_refuses_to_change_an_archived_program(account, program):
-    refuse_archived(program)
-    archived = archive(account, slug=program.slug, at=NOW)
+def test_rejects_changes_of_an_archived_program(account, program):
+    ensure_not_archived(program)
+    archived = archive_program(account, slug=program.slug, at=NOW)
 
-    with pytest.raises(ProgramIsLocked) as refusal:
-        refuse_archived(archived)
+    with pytest.raises(ArchivedProgramReadOnly) as error:
+        ensure_not_archived(archived)
 
-    assert str(refusal.value) == "This program is archived."
-    assert refusal.value.code == "program_archived"
+    assert str(error.value) == "This program is archived."
+    assert error.value.code == "program_archived"

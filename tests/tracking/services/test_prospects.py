@@ -1,275 +1,315 @@
-"""Contract 7.8: prospects promoted, whatever happens at that very moment."""
+"""Promotion of prospects, also with concurrency (docs/api-contract.md, section 7.8)."""
 
 import json
 
 import pytest
 
-from accounts.errors import Several
-from payouts.services import recording
+from accounts.errors import ErrorList
+from payouts.services import conversion_creation
 from tests.conftest import NOW
-from tests.proof import Broken, books_agree, everything, failing_at
-from tests.shop import JOINED, SOLD, Shop
-from tracking.attribution import Clues
+from tests.ledger_checks import (
+    InjectedDatabaseError,
+    assert_ledger_consistent,
+    fail_at_statement,
+    snapshot_account,
+)
+from tests.program_scenario import (
+    AFFILIATE_CREATED_AT,
+    CONVERSION_CREATED_AT,
+    ProgramScenario,
+)
+from tracking.attribution import TrackingParameters
 from tracking.errors import (
-    ProgramIsLocked,
+    ArchivedProgramReadOnly,
     ProspectNotFound,
-    UnknownGroup,
-    UnknownProgram,
+    UnknownReference,
     UnknownReferralCode,
 )
-from tracking.services import pointers, prospects
-from tracking.services.affiliates import Application
-from tracking.services.attribution import verify
-from tracking.services.programs import archive
-from tracking.services.prospects import Invitation, invite, remove_prospect
+from tracking.services import candidates
+from tracking.services.affiliates import PersonData
+from tracking.services.attribution import verify_attribution_record
+from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.programs import archive_program
+from tracking.services.prospects import ProspectData, create_prospect, delete_prospect
 
 
 @pytest.fixture
-def shop(account):
-    shop = Shop(account)
-    yield shop
-    books_agree(account)
+def scenario(account):
+    yield ProgramScenario(account)
+    assert_ledger_consistent(account)
 
 
-def invited(account, *, firstname="Pia", lastname="Lang", **more):
-    where = {
-        name: more.pop(name) for name in ("program_id", "group_id") if name in more
+def make_prospect(account, *, firstname="Pia", lastname="Lang", **fields):
+    references = {
+        name: fields.pop(name) for name in ("program_id", "group_id") if name in fields
     }
-    person = Application(firstname=firstname, lastname=lastname, **more)
-    invitation = Invitation(person, **where)
-    return invite(account, invitation=invitation, at=JOINED)
+    person = PersonData(firstname=firstname, lastname=lastname, **fields)
+    data = ProspectData(person, **references)
+    return create_prospect(account, data=data, at=AFFILIATE_CREATED_AT)
 
 
-def clues_of(shop, prospect):
-    """What points at a prospect: its code, and its pair."""
-    source = shop.account.sources.get(prospect=prospect)
+def build_tracking_parameters(scenario, prospect):
+    """The tracking parameters of a prospect: code, or asset and source."""
+    source = scenario.account.sources.get(prospect=prospect)
     return {
-        "code": Clues(
-            referral_code=shop.account.referral_codes.get(prospect=prospect).code
+        "code": TrackingParameters(
+            referral_code=scenario.account.referral_codes.get(prospect=prospect).code
         ),
-        "pair": Clues(asset_id=shop.mina.asset_id, source_id=str(source)),
+        "pair": TrackingParameters(
+            asset_id=scenario.mina.asset_id, source_id=str(source)
+        ),
     }
 
 
-def by_code(shop, prospect):
-    return clues_of(shop, prospect)["code"]
+def get_referral_code_parameters(scenario, prospect):
+    return build_tracking_parameters(scenario, prospect)["code"]
 
 
 @pytest.fixture
-def pia(shop):
-    return invited(shop.account, email="pia@notes.example.org")
+def pia(scenario):
+    return make_prospect(scenario.account, email="pia@notes.example.org")
 
 
-def test_numbers_the_ids_of_namesakes(account, shop):
+def test_numbers_affiliates_with_the_same_name(account, scenario):
     slugs = []
     for _ in range(3):
-        clues = by_code(shop, invited(account))
-        slugs.append(shop.sell("1", clues=clues).affiliate.slug)
+        parameters = get_referral_code_parameters(scenario, make_prospect(account))
+        slugs.append(
+            scenario.create_conversion("1", parameters=parameters).affiliate.slug
+        )
 
     assert slugs == ["pialang", "pialang2", "pialang3"]
 
 
-def test_gives_an_affiliate_nobody_can_sign_in_as(account, shop, pia):
-    affiliate = shop.sell("1", clues=by_code(shop, pia)).affiliate
+def test_promotes_to_an_affiliate_without_usable_password(account, scenario, pia):
+    affiliate = scenario.create_conversion(
+        "1", parameters=get_referral_code_parameters(scenario, pia)
+    ).affiliate
 
-    assert affiliate.again().password.startswith("!")
+    assert affiliate.reload().password.startswith("!")
     assert account.sources.filter(affiliate=affiliate).count() == 1
-    assert pia.again().affiliate == affiliate
+    assert pia.reload().affiliate == affiliate
 
 
 @pytest.mark.parametrize("settings", [{}, {"auto_approve_affiliates": False}])
-def test_approves_whatever_the_program_does_with_others(account, shop, pia, settings):
-    shop.program.change(**settings or {"auto_approve_affiliates": True})
+def test_approves_regardless_of_the_program_settings(account, scenario, pia, settings):
+    scenario.program.update_row(**settings or {"auto_approve_affiliates": True})
 
-    affiliate = shop.sell("1", clues=by_code(shop, pia)).affiliate
+    affiliate = scenario.create_conversion(
+        "1", parameters=get_referral_code_parameters(scenario, pia)
+    ).affiliate
 
-    assert account.enrolments.get(affiliate=affiliate).approved is True
+    assert account.enrollments.get(affiliate=affiliate).approved is True
 
 
-def test_keeps_a_decision_that_can_be_proved_later(account, shop, pia):
-    sale = shop.sell("1", clues=by_code(shop, pia), customer_id=None)
-    customer = shop.customer("acct-1", referral_code=by_code(shop, pia).referral_code)
+def test_stores_verifiable_attribution_records(account, scenario, pia):
+    conversion = scenario.create_conversion(
+        "1", parameters=get_referral_code_parameters(scenario, pia), customer_id=None
+    )
+    customer = scenario.create_customer(
+        "acct-1",
+        referral_code=get_referral_code_parameters(scenario, pia).referral_code,
+    )
 
-    first = account.decisions.get(conversion=sale)
-    second = account.decisions.get(customer=customer)
-    assert verify(first)
-    assert verify(second)
+    first = account.attribution_records.get(conversion=conversion)
+    second = account.attribution_records.get(customer=customer)
+    assert verify_attribution_record(first)
+    assert verify_attribution_record(second)
     assert json.loads(first.outcome)["affiliate"] == pia.public_id
     assert json.loads(second.outcome)["affiliate"] == "pialang"
 
 
-@pytest.mark.parametrize("doing", ["customer", "conversion"])
-def test_promotes_wholly_or_not_at_all(account, shop, pia, doing):
-    clues = by_code(shop, pia)
-    shop.click(shop.mina)
+@pytest.mark.parametrize("method", ["customer", "conversion"])
+def test_promotion_is_atomic(account, scenario, pia, method):
+    parameters = get_referral_code_parameters(scenario, pia)
+    scenario.create_click(scenario.mina)
 
-    def do():
-        if doing == "customer":
-            return shop.customer("acct-1", referral_code=clues.referral_code)
-        return shop.sell("200", clues=clues)
+    def promote():
+        if method == "customer":
+            return scenario.create_customer(
+                "acct-1", referral_code=parameters.referral_code
+            )
+        return scenario.create_conversion("200", parameters=parameters)
 
-    before, number = everything(account), 0
+    before, number = snapshot_account(account), 0
     while True:
-        with failing_at(number) as asked:
+        with fail_at_statement(number) as queries:
             try:
-                do()
-            except Broken:
-                assert everything(account) == before, asked[-1]
+                promote()
+            except InjectedDatabaseError:
+                assert snapshot_account(account) == before, queries[-1]
             else:
                 break
         number += 1
 
     assert number > 10
-    assert pia.again().promotion_method == doing
+    assert pia.reload().promotion_method == method
 
 
-# Meanwhile
+# Concurrent changes
 
 
-@pytest.mark.parametrize("clue", ["code", "pair"])
-def test_finds_the_affiliate_that_a_prospect_became_while_it_looked(
-    account, shop, pia, monkeypatch, clue
+@pytest.mark.parametrize("by", ["code", "pair"])
+def test_retries_if_the_prospect_is_promoted_during_the_attribution(
+    account, scenario, pia, monkeypatch, by
 ):
-    """Between the look for an enrolment and the look for a prospect."""
-    clues, look = clues_of(shop, pia), pointers._through_prospect
+    """The promotion happens between the queries for enrollments and prospects."""
+    parameters = build_tracking_parameters(scenario, pia)
+    resolve = candidates._resolve_through_prospect
 
-    def overtaken(*about, **named):
-        monkeypatch.setattr(pointers, "_through_prospect", look)
-        shop.sell("1", clues=clues["code"])
-        return look(*about, **named)
+    def promote_first(*args, **kwargs):
+        monkeypatch.setattr(candidates, "_resolve_through_prospect", resolve)
+        scenario.create_conversion("1", parameters=parameters["code"])
+        return resolve(*args, **kwargs)
 
-    monkeypatch.setattr(pointers, "_through_prospect", overtaken)
+    monkeypatch.setattr(candidates, "_resolve_through_prospect", promote_first)
 
-    sale = shop.sell("1", clues=clues[clue])
+    conversion = scenario.create_conversion("1", parameters=parameters[by])
 
-    # What the other has done was undone with the first look: one connection.
-    assert sale.affiliate == pia.again().affiliate
+    # The retry rolled the other promotion back: both used one connection.
+    assert conversion.affiliate == pia.reload().affiliate
     assert account.conversions.count() == 1
 
 
-def test_looks_again_when_somebody_else_has_promoted(account, shop, pia, monkeypatch):
-    clues, promote = by_code(shop, pia), recording.promoted
+def test_retries_if_the_prospect_is_promoted_concurrently(
+    account, scenario, pia, monkeypatch
+):
+    parameters = get_referral_code_parameters(scenario, pia)
+    promote = conversion_creation.promote_winning_prospect
 
-    def overtaken(*about, **named):
-        monkeypatch.setattr(recording, "promoted", promote)
-        shop.customer("acct-1", referral_code=clues.referral_code)
-        return promote(*about, **named)
+    def change_first(*args, **kwargs):
+        monkeypatch.setattr(conversion_creation, "promote_winning_prospect", promote)
+        scenario.create_customer("acct-1", referral_code=parameters.referral_code)
+        return promote(*args, **kwargs)
 
-    monkeypatch.setattr(recording, "promoted", overtaken)
+    monkeypatch.setattr(conversion_creation, "promote_winning_prospect", change_first)
 
-    sale = shop.sell("1", clues=clues)
+    conversion = scenario.create_conversion("1", parameters=parameters)
 
-    # What the other has done was undone with the first look: one connection.
-    assert sale.affiliate == pia.again().affiliate
+    # The retry rolled the other promotion back: both used one connection.
+    assert conversion.affiliate == pia.reload().affiliate
     assert account.affiliates.count() == 2
 
 
-def test_does_not_promote_who_was_removed_meanwhile(account, shop, pia, monkeypatch):
-    clues, promote = by_code(shop, pia), recording.promoted
+def test_does_not_promote_a_prospect_deleted_concurrently(
+    account, scenario, pia, monkeypatch
+):
+    parameters = get_referral_code_parameters(scenario, pia)
+    promote = conversion_creation.promote_winning_prospect
 
-    def overtaken(*about, **named):
-        account.prospects.filter(pk=pia.pk).update(removed_at=SOLD)
-        return promote(*about, **named)
+    def change_first(*args, **kwargs):
+        account.prospects.filter(pk=pia.pk).update(deleted_at=CONVERSION_CREATED_AT)
+        return promote(*args, **kwargs)
 
-    monkeypatch.setattr(recording, "promoted", overtaken)
-    with pytest.raises(prospects.LookAgain):
-        shop.sell("1", clues=clues)
+    monkeypatch.setattr(conversion_creation, "promote_winning_prospect", change_first)
+    with pytest.raises(ConcurrentUpdate):
+        scenario.create_conversion("1", parameters=parameters)
 
     assert account.affiliates.count() == 1
-    assert pia.again().promoted_at is None
+    assert pia.reload().promoted_at is None
 
 
 # Custom fields
 
 
-def test_keeps_a_custom_field_under_its_id_when_anothers_title_is_the_same(
-    account, shop
-):
+def test_prefers_the_id_of_a_custom_field_to_the_title_of_another(account, scenario):
     for slug, title in (("site", "Blog"), ("blog", "site")):
         account.field_definitions.create(slug=slug, title=title, type="text")
-    prospect = invited(account, custom_fields={"site": "s.example"})
+    prospect = make_prospect(account, custom_fields={"site": "s.example"})
 
-    affiliate = shop.sell("1", clues=by_code(shop, prospect)).affiliate
+    affiliate = scenario.create_conversion(
+        "1", parameters=get_referral_code_parameters(scenario, prospect)
+    ).affiliate
 
-    assert affiliate.again().custom_fields == {"site": "s.example"}
+    assert affiliate.reload().custom_fields == {"site": "s.example"}
 
 
-def test_sells_though_a_custom_field_takes_one_value_by_now(account, shop):
+def test_promotes_with_several_values_of_a_field_that_now_takes_one(account, scenario):
     field = account.field_definitions.create(
         slug="shoes", title="Shoes", type="multiselect"
     )
-    prospect = invited(account, custom_fields={"shoes": ["38", "39"]})
-    field.change(type="text")
+    prospect = make_prospect(account, custom_fields={"shoes": ["38", "39"]})
+    field.update_row(type="text")
 
-    affiliate = shop.sell("1", clues=by_code(shop, prospect)).affiliate
+    affiliate = scenario.create_conversion(
+        "1", parameters=get_referral_code_parameters(scenario, prospect)
+    ).affiliate
 
-    assert affiliate.again().promoted_at == SOLD
+    assert affiliate.reload().promoted_at == CONVERSION_CREATED_AT
 
 
-def test_hands_no_empty_custom_field_on(account, shop):
+def test_drops_empty_custom_fields(account, scenario):
     account.field_definitions.create(slug="site", title="Site", type="text")
-    prospect = invited(account, custom_fields={"site": None, "unknown": "x"})
+    prospect = make_prospect(account, custom_fields={"site": None, "unknown": "x"})
 
-    affiliate = shop.sell("1", clues=by_code(shop, prospect)).affiliate
+    affiliate = scenario.create_conversion(
+        "1", parameters=get_referral_code_parameters(scenario, prospect)
+    ).affiliate
 
-    assert affiliate.again().custom_fields == {}
+    assert affiliate.reload().custom_fields == {}
 
 
-# Invited, removed
+# Creation and deletion
 
 
-def test_invites_in_one_piece(account, shop):
-    before, number = everything(account), 0
+def test_creation_is_atomic(account, scenario):
+    before, number = snapshot_account(account), 0
     while True:
-        with failing_at(number) as asked:
+        with fail_at_statement(number) as queries:
             try:
-                prospect = invited(account)
-            except Broken:
-                assert everything(account) == before, asked[-1]
+                prospect = make_prospect(account)
+            except InjectedDatabaseError:
+                assert snapshot_account(account) == before, queries[-1]
             else:
                 break
         number += 1
 
     assert number > 4
-    line = account.events.get(kind="affiliate_prospect.created")
-    assert (line.subject, line.facts) == (f"prospect:{prospect.public_id}", {})
+    event = account.audit_log.get(kind="affiliate_prospect.created")
+    assert (event.subject, event.details) == (f"prospect:{prospect.public_id}", {})
 
 
 @pytest.mark.parametrize(
-    ("where", "refusal"),
+    ("fields", "error_class"),
     [
-        ({"program_id": "zz-marker-harbor-lamp-partners"}, UnknownProgram),
-        ({"group_id": "ag_zz"}, UnknownGroup),
-        ({"program_id": "late"}, ProgramIsLocked),
-        ({"program_id": "late", "group_id": "ag_zz"}, UnknownGroup),
-        ({"program_id": "late", "custom_fields": {"site": ["a"]}}, Several),
+        ({"program_id": "zz-marker-harbor-lamp-partners"}, UnknownReference),
+        ({"group_id": "ag_zz"}, UnknownReference),
+        ({"program_id": "late"}, ArchivedProgramReadOnly),
+        ({"program_id": "late", "group_id": "ag_zz"}, UnknownReference),
+        ({"program_id": "late", "custom_fields": {"site": ["a"]}}, ErrorList),
     ],
-    ids=["foreign program", "foreign group", "archived", "field first", "answer first"],
+    ids=[
+        "foreign program",
+        "foreign group",
+        "archived",
+        "reference first",
+        "custom field first",
+    ],
 )
-def test_invites_nobody_into_what_is_not_open(
-    account, other_account, shop, where, refusal
+def test_rejects_invalid_references(
+    account, other_account, scenario, fields, error_class
 ):
-    Shop(other_account, mark="zz-marker-")
+    ProgramScenario(other_account, prefix="zz-marker-")
     other_account.affiliate_groups.create(public_id="ag_zz", title="zz-marker")
     account.field_definitions.create(slug="site", title="Site", type="text")
-    Shop(account, "late", email=None)
-    archive(account, slug="late", at=NOW)
-    before = everything(account)
+    ProgramScenario(account, "late", email=None)
+    archive_program(account, slug="late", at=NOW)
+    before = snapshot_account(account)
 
-    with pytest.raises(refusal):
-        invited(account, **where)
+    with pytest.raises(error_class):
+        make_prospect(account, **fields)
 
-    assert everything(account) == before
+    assert snapshot_account(account) == before
 
 
-def test_removes_a_prospect_once(account, shop, pia):
-    clues = by_code(shop, pia)
-    remove_prospect(account, public_id=pia.public_id, at=SOLD)
+def test_deletes_a_prospect_only_once(account, scenario, pia):
+    parameters = get_referral_code_parameters(scenario, pia)
+    delete_prospect(account, public_id=pia.public_id, at=CONVERSION_CREATED_AT)
 
     with pytest.raises(ProspectNotFound):
-        remove_prospect(account, public_id=pia.public_id, at=SOLD)
+        delete_prospect(account, public_id=pia.public_id, at=CONVERSION_CREATED_AT)
     with pytest.raises(UnknownReferralCode):
-        shop.sell("1", clues=clues)
+        scenario.create_conversion("1", parameters=parameters)
 
-    assert account.events.filter(kind="affiliate_prospect.deleted").count() == 1
+    assert account.audit_log.filter(kind="affiliate_prospect.deleted").count() == 1
     assert account.referral_codes.filter(prospect=pia).count() == 1

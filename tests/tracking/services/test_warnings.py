@@ -1,9 +1,9 @@
-"""Contract 7.11: what looks odd about a sale."""
+"""Warnings about customers (docs/api-contract.md, section 7.11)."""
 
 import pytest
 
 from tests.factories.tracking import AffiliateFactory
-from tracking.services.warnings import warnings_about
+from tracking.services.warnings import find_warnings
 
 PAIRS = [
     ("odette@notes.example.org", "odette@notes.example.org", True),
@@ -22,11 +22,11 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(
-    ("email", "customer_id", "odd"), PAIRS, ids=[f"{a}-{b}" for a, b, _ in PAIRS]
+    ("email", "customer_id", "is_warned"), PAIRS, ids=[f"{a}-{b}" for a, b, _ in PAIRS]
 )
-def test_warns_when_a_customer_is_the_affiliate(account, email, customer_id, odd):
+def test_warns_if_the_customer_is_the_affiliate(account, email, customer_id, is_warned):
     affiliate = AffiliateFactory(account=account, email=email)
 
-    warnings = warnings_about(affiliate, customer_id=customer_id)
+    warnings = find_warnings(affiliate, customer_id=customer_id)
 
-    assert warnings == (["customer_is_affiliate"] if odd else None)
+    assert warnings == (["customer_is_affiliate"] if is_warned else None)

@@ -6,44 +6,49 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.models.webhooks import Method
-from tracking.services.postbacks import call_for
+from accounts.models.webhooks import PostbackMethod
+from tracking.services.postbacks import create_postback
 
 
 class Command(AccountCommand):
-    help = "Call a URL of an affiliate's for its sales and customers, macros filled in."
+    help = (
+        "Create an affiliate postback: a URL with macros that is called for the"
+        " affiliate's conversions and customers."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("affiliate", metavar="AFFILIATE", help="its id")
+        parser.add_argument("affiliate", metavar="AFFILIATE", help="the affiliate ID")
         parser.add_argument(
             "url",
             metavar="URL",
-            help="like https://track.example.net/?s=${click_subid}"
+            help="e.g. https://track.example.net/?s=${click_subid}"
             "&a=${commission_amount}&c=${currency}",
         )
-        parser.add_argument("--method", choices=Method.values, default=Method.GET.value)
+        parser.add_argument(
+            "--method", choices=PostbackMethod.values, default=PostbackMethod.GET.value
+        )
         parser.add_argument(
             "--event",
             action="append",
             default=[],
             dest="events",
             metavar="NAME",
-            help="for this event alone, like conversion.created; may be repeated",
+            help="only this event, e.g. conversion.created (repeatable)",
         )
 
-    def act(
+    def run_for_account(
         self,
         account: Account,
         *,
         at: datetime,
         affiliate: str = "",
         url: str = "",
-        method: str = Method.GET,
+        method: str = PostbackMethod.GET,
         events: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        postback = call_for(
+        postback = create_postback(
             account,
             affiliate_id=affiliate,
             url=url,
@@ -51,7 +56,7 @@ class Command(AccountCommand):
             events=events,
             at=at,
         )
-        self.tell(
+        self.write_result(
             postback.public_id,
             webhook=postback.public_id,
             affiliate=postback.affiliate,

@@ -8,14 +8,16 @@ from accounts.models.accounts import Account
 class Command(AccountCommand):
     help = "List the account's programs, oldest first."
 
-    def act(self, account: Account, *, at: datetime, **options: Any) -> None:
+    def run_for_account(
+        self, account: Account, *, at: datetime, **options: Any
+    ) -> None:
         programs = list(
             account.programs.order_by("created_at", "id").values_list(
                 "slug", "title", "currency", "archived_at"
             )
         )
-        self.tell_table(
-            ("Id", "Title", "Currency", "Archived"),
+        self.write_table(
+            ("ID", "Title", "Currency", "Archived"),
             programs,
             programs=[
                 {

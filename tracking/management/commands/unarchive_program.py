@@ -5,18 +5,18 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from tracking.services.programs import unarchive
+from tracking.services.programs import unarchive_program
 
 
 class Command(AccountCommand):
-    help = "Bring an archived program back."
+    help = "Unarchive a program."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("program", metavar="PROGRAM", help="the program's slug")
 
-    def act(
+    def run_for_account(
         self, account: Account, *, at: datetime, program: str = "", **options: Any
     ) -> None:
-        changed = unarchive(account, slug=program, at=at)
-        self.tell(None, program=changed.slug, archived_at=changed.archived_at)
+        changed = unarchive_program(account, slug=program, at=at)
+        self.write_result(None, program=changed.slug, archived_at=changed.archived_at)

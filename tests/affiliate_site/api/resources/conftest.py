@@ -1,4 +1,4 @@
-"""Odette in Harbor's program, and a clock that stands still."""
+"""Fixtures of the API tests: Odette in Harbor's program, and a frozen clock."""
 
 from datetime import timedelta
 
@@ -9,20 +9,20 @@ from tests.factories.tracking import (
     AffiliateFactory,
     ClickFactory,
     CouponFactory,
-    EnrolmentFactory,
+    EnrollmentFactory,
 )
 
 
 @pytest.fixture
-def now(time_machine):
-    """The clock stands at NOW; `now.move_to(…)` sets it to another moment."""
+def frozen_time(time_machine):
+    """Freeze the clock at NOW; `frozen_time.move_to(…)` sets another time."""
     time_machine.move_to(NOW, tick=False)
     return time_machine
 
 
 @pytest.fixture
 def odette(account, program):
-    """Approved, with the code `qv7kd2p` and the coupon `ODETTE10`."""
+    """An approved enrollment with the code `qv7kd2p` and the coupon `ODETTE10`."""
     affiliate = AffiliateFactory(
         account=account,
         slug="odettevarga",
@@ -31,20 +31,20 @@ def odette(account, program):
         email="odette@notes.example.org",
         created_at=NOW - timedelta(days=100),
     )
-    enrolment = EnrolmentFactory(
+    enrollment = EnrollmentFactory(
         account=account,
         program=program,
         affiliate=affiliate,
         code="qv7kd2p",
         applied_at=NOW - timedelta(days=99),
     )
-    CouponFactory(account=account, enrolment=enrolment, code="ODETTE10")
-    return enrolment
+    CouponFactory(account=account, enrollment=enrollment, code="ODETTE10")
+    return enrollment
 
 
 @pytest.fixture
-def rival(account):
-    """Mina, approved in a program of her own, with the code `mina777`."""
+def second_affiliate(account):
+    """Mina, approved in another program, with the code `mina777`."""
     affiliate = AffiliateFactory(
         account=account,
         slug="minakessler",
@@ -52,7 +52,7 @@ def rival(account):
         lastname="Kessler",
         created_at=NOW - timedelta(days=50),
     )
-    return EnrolmentFactory(
+    return EnrollmentFactory(
         account=account,
         affiliate=affiliate,
         code="mina777",
@@ -61,8 +61,8 @@ def rival(account):
 
 
 @pytest.fixture
-def foreign(other_account):
-    """An enrolment in another account; every text of it carries the mark."""
+def foreign_enrollment(other_account):
+    """An enrollment in another account; each of its texts contains `zz-marker`."""
     affiliate = AffiliateFactory(
         account=other_account,
         slug="zz-marker-affiliate",
@@ -70,23 +70,23 @@ def foreign(other_account):
         lastname="zz-marker",
         email="zz-marker@notes.example.org",
     )
-    enrolment = EnrolmentFactory(
+    enrollment = EnrollmentFactory(
         account=other_account,
         program__slug="zz-marker-program",
         program__title="zz-marker",
         affiliate=affiliate,
         code="zz-marker-code",
     )
-    CouponFactory(account=other_account, enrolment=enrolment, code="zz-marker-coupon")
-    return enrolment
+    CouponFactory(account=other_account, enrollment=enrollment, code="zz-marker-coupon")
+    return enrollment
 
 
 @pytest.fixture
 def click(account, odette):
-    """Odette's, three days old."""
+    """A click of Odette's link, three days old."""
     return ClickFactory(
         account=account,
-        enrolment=odette,
+        enrollment=odette,
         created_at=NOW - timedelta(days=3),
         referrer="https://notes.example.org/lamps",
         landing_page="https://shop.example.net/?ref=qv7kd2p",
@@ -95,8 +95,8 @@ def click(account, odette):
 
 
 @pytest.fixture
-def pair(account, odette):
-    """The asset of Harbor's program with Odette's source."""
+def asset_pair(account, odette):
+    """The asset of Harbor's program and Odette's source."""
     return {
         "asset_id": str(account.assets.get(program=odette.program)),
         "source_id": str(account.sources.get(affiliate=odette.affiliate)),
@@ -104,8 +104,8 @@ def pair(account, odette):
 
 
 @pytest.fixture
-def locked(account):
-    """The account takes no tracking."""
+def locked_account(account):
+    """A locked account rejects tracking requests."""
     account.locked_at = NOW
     account.save()
     return account

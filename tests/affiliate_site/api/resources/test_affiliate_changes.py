@@ -1,14 +1,17 @@
-"""Contract 2.4.4, 2.4.5, 2.4.9, 2.1.5: affiliates changed, removed, and their lists."""
+"""Updating and deleting affiliates, their programs and their meta data.
+
+See docs/api-contract.md, sections 2.1.5, 2.4.4, 2.4.5 and 2.4.9.
+"""
 
 import pytest
 from django.conf import settings
 
-from payouts.services.commissions import approve
+from payouts.services.commissions import approve_commission
 from tests.conftest import NOW
-from tests.proof import everything, money_agrees
-from tests.shop import Shop
+from tests.ledger_checks import assert_amounts_consistent, snapshot_account
+from tests.program_scenario import ProgramScenario
 
-pytestmark = pytest.mark.usefixtures("now")
+pytestmark = pytest.mark.usefixtures("frozen_time")
 
 PATH = "/affiliates/minakessler/"
 MISSING = "Missing mandatory parameter(s)"
@@ -42,7 +45,7 @@ HOME = {
 
 @pytest.fixture
 def fields(account, other_account):
-    """A text, a choice of several, and one of somebody else's."""
+    """A URL field, a multiselect field, and a field of another account."""
     for slug, title, kind in [
         ("website", "Your site", "url"),
         ("shoes", "Sizes", "multiselect"),
@@ -51,14 +54,14 @@ def fields(account, other_account):
     other_account.field_definitions.create(slug="zz-marker", title="zz", type="text")
 
 
-def flaw(path, message, **filling):
+def build_field_error(path, message, **filling):
     text = message
     for name, value in filling.items():
         text = text.replace(f"{{{{ {name} }}}}", str(value))
     return {"message": text, "message_raw": message, "property_path": path}
 
 
-def refused(response, *entries):
+def has_only_errors(response, *entries):
     assert response.status_code == 400
     assert response.json() == {"errors": list(entries)}
     return True
@@ -73,8 +76,8 @@ def not_found(response, resource="Affiliate"):
 # PATCH /affiliates/{id}/
 
 
-def test_changes_everything_that_is_sent(api, shop, fields):
-    said = {
+def test_updates_every_sent_field(api, scenario, fields):
+    body = {
         "firstname": " Minna",
         "lastname": "Keßler",
         "email": " Minna@Notes.example.org ",
@@ -88,7 +91,7 @@ def test_changes_everything_that_is_sent(api, shop, fields):
         "password": "a secret of hers",
     }
 
-    response = api.patch(PATH, said)
+    response = api.patch(PATH, body)
 
     assert response.status_code == 200
     assert list(response.json()) == list(MINA)
@@ -114,7 +117,7 @@ FILLED = {
 
 
 @pytest.mark.parametrize(
-    ("said", "changed"),
+    ("body", "changed"),
     [
         ({}, {}),
         (dict.fromkeys(["firstname", "lastname", "email", "meta_data"]), {}),
@@ -142,13 +145,13 @@ FILLED = {
             {"custom_fields": {"website": "https://m.example", "shoes": ["40"]}},
         ),
         (
-            {"custom_fields": {"website": 7, "Your site": "beside its id"}},
+            {"custom_fields": {"website": 7, "Your site": "next to its id"}},
             {"custom_fields": {"website": "7", "shoes": ["38"]}},
         ),
         ({"custom_fields": {"zz-marker": "x", "zz": "y"}}, {}),
     ],
     ids=[
-        "nothing",
+        "empty",
         "nulls",
         "null for a map",
         "empty objects",
@@ -165,22 +168,22 @@ FILLED = {
         "foreign custom fields",
     ],
 )
-def test_replaces_wholes_and_clears_by_null(api, shop, fields, said, changed):
+def test_replaces_objects_and_clears_by_null(api, scenario, fields, body, changed):
     api.patch(PATH, FILLED)
 
-    response = api.patch(PATH, said)
+    response = api.patch(PATH, body)
 
     assert response.status_code == 200
     assert response.json() == MINA | FILLED | changed
     assert api.get(PATH).json() == response.json()
 
 
-def test_writes_the_diary_when_something_changes_and_never_a_value(api, account, shop):
+def test_audit_log_records_changed_fields_without_values(api, account, scenario):
     api.patch(PATH, {"firstname": "Secretly", "email": "secret@notes.example.org"})
     api.patch(PATH, {"firstname": "Secretly"})
 
-    lines = account.events.filter(kind="affiliate.updated")
-    assert [(it.subject, it.facts) for it in lines] == [
+    events = account.audit_log.filter(kind="affiliate.updated")
+    assert [(entry.subject, entry.details) for entry in events] == [
         (
             "affiliate:minakessler",
             {"fields": ["email", "email_folded", "firstname"]},
@@ -188,7 +191,7 @@ def test_writes_the_diary_when_something_changes_and_never_a_value(api, account,
     ]
 
 
-ODD_CHANGES = [
+INVALID_CHANGES = [
     ({"firstname": "", "lastname": " "}, [("firstname", BLANK), ("lastname", BLANK)]),
     ({"firstname": True}, [("firstname", TYPE, {"type": "string"})]),
     ({"lastname": "x" * 256}, [("lastname", LONG, {"limit": 255})]),
@@ -226,30 +229,37 @@ ODD_CHANGES = [
 
 
 @pytest.mark.parametrize(
-    ("said", "entries"), ODD_CHANGES, ids=[repr(it[0])[:40] for it in ODD_CHANGES]
+    ("body", "entries"),
+    INVALID_CHANGES,
+    ids=[repr(case[0])[:40] for case in INVALID_CHANGES],
 )
-def test_refuses_odd_changes_and_changes_nothing(api, shop, fields, said, entries):
-    response = api.patch(PATH, {"company": {"name": "Kept out"}} | said)
+def test_rejects_invalid_changes_without_effect(api, scenario, fields, body, entries):
+    response = api.patch(PATH, {"company": {"name": "Kept out"}} | body)
 
-    told = [flaw(path, text, **(how[0] if how else {})) for path, text, *how in entries]
-    assert refused(response, *told)
+    expected = [
+        build_field_error(path, text, **(how[0] if how else {}))
+        for path, text, *how in entries
+    ]
+    assert has_only_errors(response, *expected)
     assert api.get(PATH).json() == MINA
 
 
 @pytest.mark.parametrize("email", ["odette@x.example", " ODETTE@X.example "])
-def test_refuses_an_address_that_somebody_else_has(api, shop, email):
-    shop.join("Odette", "Varga", email="odette@x.example")
+def test_rejects_the_email_of_another_affiliate(api, scenario, email):
+    scenario.create_enrolled_affiliate("Odette", "Varga", email="odette@x.example")
 
     response = api.patch(PATH, {"firstname": "Kept out", "email": email})
 
-    assert refused(response, flaw("email", "Email address is already in use"))
+    assert has_only_errors(
+        response, build_field_error("email", "Email address is already in use")
+    )
     assert api.get(PATH).json() == MINA
 
 
-def test_takes_an_address_that_is_its_own_foreign_or_a_prospects(
-    api, other_account, shop
+def test_accepts_its_own_email_a_foreign_one_and_a_prospects(
+    api, other_account, scenario
 ):
-    Shop(other_account, mark="zz-marker-", email="theirs@x.example")
+    ProgramScenario(other_account, prefix="zz-marker-", email="theirs@x.example")
     invited = {"firstname": "A", "lastname": "B", "email": "invited@x.example"}
     api.post("/affiliate-prospects/", invited)
 
@@ -257,7 +267,7 @@ def test_takes_an_address_that_is_its_own_foreign_or_a_prospects(
         assert api.patch(PATH, {"email": email}).json()["email"] == email
 
 
-def test_reads_the_body_then_looks_for_the_affiliate_then_reads_the_fields(api, shop):
+def test_checks_body_then_affiliate_then_fields(api, scenario):
     broken = api.patch("/affiliates/nobody/", "[]")
     unknown = api.patch("/affiliates/nobody/", {"firstname": ""})
 
@@ -265,7 +275,7 @@ def test_reads_the_body_then_looks_for_the_affiliate_then_reads_the_fields(api, 
     assert not_found(unknown)
 
 
-def test_is_not_replaced_by_put(api, shop):
+def test_rejects_put(api, scenario):
     response = api.put(PATH, {"firstname": "New"})
 
     assert response.status_code == 405
@@ -276,21 +286,23 @@ def test_is_not_replaced_by_put(api, shop):
 
 
 @pytest.fixture
-def removed(api, account, shop):
-    """Mina had a sale, a payment, a child; then she was removed."""
-    shop.click_id = str(shop.click())
-    shop.sale = shop.sell("200", customer_id="acct-1")
-    approve(account, commission_id=shop.commission_of(shop.sale).pk, at=NOW)
+def removed(api, account, scenario):
+    """Mina with a conversion, a payment and a child, then deleted."""
+    scenario.click_id = str(scenario.create_click())
+    scenario.sale = scenario.create_conversion("200", customer_id="acct-1")
+    approve_commission(
+        account, commission_id=scenario.get_commission(scenario.sale).pk, at=NOW
+    )
     order = {"affiliate_id": "minakessler", "amount": 5, "currency": "EUR"}
-    shop.payment = api.post("/payments/", order).json()[0]
-    shop.inga = shop.join("Inga", "Berg")
+    scenario.payment = api.post("/payments/", order).json()[0]
+    scenario.inga = scenario.create_enrolled_affiliate("Inga", "Berg")
     api.put("/affiliates/ingaberg/parent/", {"affiliate_id": "minakessler"})
-    shop.note = api.post(f"{PATH}notes/", {"note": "gone?"}).json()["id"]
+    scenario.note = api.post(f"{PATH}notes/", {"note": "gone?"}).json()["id"]
     api.put(f"{PATH}payout-methods/paypal/", {"paypal_address": "m@x.example"})
     response = api.delete(PATH, "[]")
     assert (response.status_code, response.content) == (204, b"")
-    yield shop
-    money_agrees(account)
+    yield scenario
+    assert_amounts_consistent(account)
 
 
 SUB_PATHS = [
@@ -322,13 +334,13 @@ SUB_PATHS = [
 
 
 @pytest.mark.parametrize(("method", "tail"), SUB_PATHS, ids=map("".join, SUB_PATHS))
-def test_is_gone_with_every_sub_path(api, removed, method, tail):
+def test_every_sub_path_of_a_deleted_affiliate_returns_404(api, removed, method, tail):
     path = PATH + tail.format(note=removed.note)
 
-    assert not_found(api.ask(method, path, {"firstname": []}))
+    assert not_found(api.request(method, path, {"firstname": []}))
 
 
-def test_leaves_every_list_of_affiliates(api, removed):
+def test_deleted_affiliate_appears_in_no_list(api, removed):
     queries = [
         "email=mina@notes.example.org",
         f"referral_code={removed.mina.code}",
@@ -337,27 +349,27 @@ def test_leaves_every_list_of_affiliates(api, removed):
     ]
 
     found = [api.get(f"/affiliates/?{query}").json() for query in queries]
-    member = api.get("/programs/harbor-lamp-partners/affiliates/minakessler/")
+    enrollment = api.get("/programs/harbor-lamp-partners/affiliates/minakessler/")
 
     assert found == [[]] * 4
     assert [row["id"] for row in api.get("/affiliates/").json()] == ["ingaberg"]
-    assert not_found(member)
+    assert not_found(enrollment)
 
 
-def test_keeps_what_a_removed_affiliate_earned(api, removed):
+def test_keeps_the_commissions_and_balance_of_a_deleted_affiliate(api, removed):
     conversion = api.get(f"/conversions/{removed.sale.pk}/").json()
-    owed = api.get("/balances/").json()
+    balance = api.get("/balances/").json()
     payments = api.get("/payments/").json()
 
-    assert conversion["affiliate"] == removed.mina.ref
+    assert conversion["affiliate"] == removed.mina.reference
     assert conversion["commissions"][0]["approved"] is True
-    assert [it["id"] for it in payments] == [removed.payment["id"]]
-    assert str(owed).count("15") == 1
+    assert [payment["id"] for payment in payments] == [removed.payment["id"]]
+    assert str(balance).count("15") == 1
 
 
-def test_leaves_the_children_without_a_parent(api, account, removed):
-    removed.level(2, "3")
-    sale = removed.sell("200", member=removed.inga)
+def test_deleting_a_parent_leaves_its_children_without_one(api, account, removed):
+    removed.create_level(2, "3")
+    sale = removed.create_conversion("200", affiliate=removed.inga)
 
     assert api.get("/affiliates/ingaberg/").json()["parent_id"] is None
     assert api.get("/affiliates/?parent_id=minakessler").json() == []
@@ -365,7 +377,7 @@ def test_leaves_the_children_without_a_parent(api, account, removed):
 
 
 @pytest.mark.parametrize(
-    "clue",
+    "parameter",
     [
         {"coupon": "{mina.coupon}"},
         {"referral_code": "{mina.code}"},
@@ -373,18 +385,20 @@ def test_leaves_the_children_without_a_parent(api, account, removed):
         {"asset_id": "{mina.asset_id}", "source_id": "{mina.source_id}"},
         {"customer_id": "acct-1"},
     ],
-    ids=lambda clue: next(iter(clue)),
+    ids=lambda parameter: next(iter(parameter)),
 )
-def test_says_that_a_removed_affiliate_is_deleted(api, removed, clue):
-    clues = {name: text.format_map(vars(removed)) for name, text in clue.items()}
+def test_tracking_reports_a_deleted_affiliate(api, removed, parameter):
+    parameters = {
+        name: text.format_map(vars(removed)) for name, text in parameter.items()
+    }
 
-    response = api.post("/conversions/", clues | {"amount": 1})
+    response = api.post("/conversions/", parameters | {"amount": 1})
 
     assert response.status_code == 400
     assert response.json() == {"errors": [{"message": "Affiliate is deleted"}]}
 
 
-def test_frees_the_address_alone(api, removed):
+def test_deleting_frees_the_email_only(api, removed):
     inga = "/programs/harbor-lamp-partners/affiliates/ingaberg/"
     again = api.post(
         "/affiliates/",
@@ -394,30 +408,34 @@ def test_frees_the_address_alone(api, removed):
     code = api.patch(inga, {"referral_code": removed.mina.code})
 
     assert again.json()["id"] == "minakessler2"
-    assert refused(coupon, flaw("coupon", "Coupon is already in use"))
-    assert refused(code, flaw("referral_code", "Referral code is already in use"))
+    assert has_only_errors(
+        coupon, build_field_error("coupon", "Coupon is already in use")
+    )
+    assert has_only_errors(
+        code, build_field_error("referral_code", "Referral code is already in use")
+    )
 
 
-def test_does_not_remove_somebody_of_another_account(api, other_account, shop):
-    other = Shop(other_account, mark="zz-marker-")
-    before = everything(other_account)
+def test_cannot_delete_an_affiliate_of_another_account(api, other_account, scenario):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
+    before = snapshot_account(other_account)
 
     response = api.delete(f"/affiliates/{other.mina.slug}/")
 
     assert not_found(response)
-    assert everything(other_account) == before
+    assert snapshot_account(other_account) == before
 
 
 # GET /affiliates/{id}/programs/
 
 
-def test_lists_the_programs_of_an_affiliate_newest_first(api, account, shop):
-    later = Shop(
+def test_lists_the_programs_of_an_affiliate_newest_first(api, account, scenario):
+    later = ProgramScenario(
         account, "later", email=None, title="Later", currency="JPY", landing_page=""
     )
-    member = later.take_in(shop.mina.affiliate, approved=None)
-    account.coupons.filter(enrolment=member.enrolment).delete()
-    later.program.change(archived_at=NOW)
+    affiliate = later.enroll(scenario.mina.affiliate, approved=None)
+    account.coupons.filter(enrollment=affiliate.enrollment).delete()
+    later.program.update_row(archived_at=NOW)
 
     response = api.get(f"{PATH}programs/")
 
@@ -439,9 +457,9 @@ def test_lists_the_programs_of_an_affiliate_newest_first(api, account, shop):
             "coupon": None,
             "applied_at": "2026-03-02T08:00:00+00:00",
             "referral_link": {
-                "link": f"{settings.PUBLIC_URL}/?ref={member.code}",
-                "asset_id": member.asset_id,
-                "source_id": shop.mina.source_id,
+                "link": f"{settings.PUBLIC_URL}/?ref={affiliate.code}",
+                "asset_id": affiliate.asset_id,
+                "source_id": scenario.mina.source_id,
             },
         },
         {
@@ -455,22 +473,22 @@ def test_lists_the_programs_of_an_affiliate_newest_first(api, account, shop):
             "recurring_cap": None,
             "recurring_period_days": None,
             "program_category": None,
-            "program": shop.ref,
+            "program": scenario.reference,
             "approved": True,
-            "coupon": shop.mina.coupon,
+            "coupon": scenario.mina.coupon,
             "applied_at": "2026-03-02T08:00:00+00:00",
             "referral_link": {
-                "link": f"https://shop.example.net/?ref={shop.mina.code}",
-                "asset_id": shop.mina.asset_id,
-                "source_id": shop.mina.source_id,
+                "link": f"https://shop.example.net/?ref={scenario.mina.code}",
+                "asset_id": scenario.mina.asset_id,
+                "source_id": scenario.mina.source_id,
             },
         },
     ]
     assert 'page=1>; rel="last"' in response["Link"]
 
 
-def test_lists_no_programs_of_somebody_else(api, other_account, shop):
-    other = Shop(other_account, mark="zz-marker-")
+def test_lists_no_programs_of_another_account(api, other_account, scenario):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
 
     assert not_found(api.get(f"/affiliates/{other.mina.slug}/programs/"))
 
@@ -478,7 +496,7 @@ def test_lists_no_programs_of_somebody_else(api, other_account, shop):
 # GET /affiliates/custom-fields/
 
 
-def test_lists_the_custom_fields_as_they_were_defined(api, account, fields):
+def test_lists_the_custom_fields_as_defined(api, account, fields):
     account.field_definitions.create(
         slug="size", title="Size", type="select", required=True, options=["S", "L"]
     )
@@ -513,17 +531,17 @@ def test_lists_the_custom_fields_as_they_were_defined(api, account, fields):
 
 
 @pytest.fixture(params=["Affiliate", "Conversion"])
-def owner(request, account, shop):
-    """What carries the meta data: its path, its row, its name."""
-    sale = shop.sell("200", meta_data={"plan": "basic"})
-    shop.mina.affiliate.change(meta_data={"plan": "basic"})
-    row = {"Affiliate": shop.mina.affiliate, "Conversion": sale}[request.param]
+def meta_data_owner(request, account, scenario):
+    """The path, the row and the resource name of an object with meta data."""
+    sale = scenario.create_conversion("200", meta_data={"plan": "basic"})
+    scenario.mina.affiliate.update_row(meta_data={"plan": "basic"})
+    row = {"Affiliate": scenario.mina.affiliate, "Conversion": sale}[request.param]
     plural = f"{request.param.lower()}s"
     return f"/{plural}/{getattr(row, 'slug', row.pk)}/meta-data/", row, request.param
 
 
-def test_reads_and_replaces_meta_data(api, owner):
-    path, row, _ = owner
+def test_reads_and_replaces_meta_data(api, meta_data_owner):
+    path, row, _ = meta_data_owner
 
     shown = api.get(path)
     replaced = api.put(path, '{"a": 1.50, "b": true}')
@@ -532,46 +550,50 @@ def test_reads_and_replaces_meta_data(api, owner):
     assert shown.json() == {"plan": "basic"}
     assert (replaced.status_code, replaced.json()) == (200, {"a": "1.50", "b": "true"})
     assert (by_alias.status_code, by_alias.json()) == (200, {"c": ""})
-    assert row.again().meta_data == {"c": ""}
+    assert row.reload().meta_data == {"c": ""}
     assert by_alias["X-RateLimit-Limit"] == "300"
     assert by_alias["X-RateLimit-Remaining"] == "298"
 
 
-def test_keeps_single_keys(api, owner):
-    path, row, _ = owner
+def test_sets_reads_and_deletes_single_keys(api, meta_data_owner):
+    path, row, _ = meta_data_owner
 
-    made = api.put(f"{path}%C5%BE%20x/", {"value": ""})
+    created = api.put(f"{path}%C5%BE%20x/", {"value": ""})
     over = api.put(f"{path}plan/", {"value": "pro"})
     shown = api.get(f"{path}%C5%BE%20x/")
-    gone = api.delete(f"{path}plan/", "{{")
+    deleted = api.delete(f"{path}plan/", "{{")
 
-    assert (made.status_code, made.json()) == (200, {"value": ""})
+    assert (created.status_code, created.json()) == (200, {"value": ""})
     assert (over.status_code, over.json()) == (200, {"value": "pro"})
     assert shown.json() == {"value": ""}
-    assert (gone.status_code, gone.content) == (204, b"")
-    assert row.again().meta_data == {"ž x": ""}
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert row.reload().meta_data == {"ž x": ""}
     assert not_found(api.get(f"{path}plan/"), "Meta data key")
     assert not_found(api.delete(f"{path}plan/"), "Meta data key")
 
 
-def test_refuses_odd_meta_data(api, owner):
-    path, row, _ = owner
+def test_rejects_invalid_meta_data(api, meta_data_owner):
+    path, row, _ = meta_data_owner
     ten = {f"key-{n}": "x" for n in range(10)}
-    crowded = flaw("meta_data", "Meta data holds {{ limit }} keys at most.", limit=10)
+    crowded = build_field_error(
+        "meta_data", "Meta data holds {{ limit }} keys at most.", limit=10
+    )
 
-    assert refused(api.put(path, ten | {"eleventh": "x"}), crowded)
-    assert refused(
+    assert has_only_errors(api.put(path, ten | {"eleventh": "x"}), crowded)
+    assert has_only_errors(
         api.put(path, {"a": None, "b": []}),
-        flaw("meta_data[a]", TYPE, type="string"),
-        flaw("meta_data[b]", TYPE, type="string"),
+        build_field_error("meta_data[a]", TYPE, type="string"),
+        build_field_error("meta_data[b]", TYPE, type="string"),
     )
     assert api.put(path, ten).status_code == 200
-    assert refused(
+    assert has_only_errors(
         api.put(f"{path}eleventh/", {"value": "x"}),
         crowded | {"property_path": "value"},
     )
-    assert refused(api.put(f"{path}key-1/", {}), flaw("value", MISSING))
-    assert row.again().meta_data == ten
+    assert has_only_errors(
+        api.put(f"{path}key-1/", {}), build_field_error("value", MISSING)
+    )
+    assert row.reload().meta_data == ten
 
 
 @pytest.mark.parametrize(
@@ -585,29 +607,34 @@ def test_refuses_odd_meta_data(api, owner):
     ],
     ids=["get", "put", "get-key", "put-key", "delete-key"],
 )
-@pytest.mark.parametrize("which", ["removed", "foreign", "unknown"])
-def test_knows_no_meta_data_of_others(
-    api, other_account, owner, which, method, tail, body
+@pytest.mark.parametrize("kind", ["removed", "foreign", "unknown"])
+def test_meta_data_of_unknown_objects_returns_404(
+    api, other_account, meta_data_owner, kind, method, tail, body
 ):
-    path, _, name = owner
-    other = Shop(other_account, mark="zz-marker-")
-    foreign = {"Affiliate": other.mina.slug, "Conversion": other.sell("1").pk}[name]
-    if which == "removed":
+    path, _, name = meta_data_owner
+    other = ProgramScenario(other_account, prefix="zz-marker-")
+    foreign = {
+        "Affiliate": other.mina.slug,
+        "Conversion": other.create_conversion("1").pk,
+    }[name]
+    if kind == "removed":
         assert api.delete(path.replace("meta-data/", "")).status_code == 204
     else:
-        number = foreign if which == "foreign" else "9999999999999999999999"
+        number = foreign if kind == "foreign" else "9999999999999999999999"
         path = f"/{name.lower()}s/{number}/meta-data/"
 
-    response = api.ask(method, path + tail, body)
+    response = api.request(method, path + tail, body)
 
     assert not_found(response, name)
 
 
-def test_tells_the_diary_that_meta_data_changed_but_not_what(api, account, owner):
-    path, _, name = owner
+def test_audit_log_records_meta_data_changes_without_values(
+    api, account, meta_data_owner
+):
+    path, _, name = meta_data_owner
 
     api.put(f"{path}plan/", {"value": "basic"})
     api.put(f"{path}plan/", {"value": "secret"})
 
-    lines = account.events.filter(kind=f"{name.lower()}.updated")
-    assert [it.facts for it in lines] == [{"fields": ["meta_data"]}]
+    events = account.audit_log.filter(kind=f"{name.lower()}.updated")
+    assert [entry.details for entry in events] == [{"fields": ["meta_data"]}]

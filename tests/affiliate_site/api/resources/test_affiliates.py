@@ -1,4 +1,4 @@
-"""Contract 2.4.1 to 2.4.3: affiliates, as the API takes and shows them."""
+"""Creating, showing and listing affiliates: docs/api-contract.md, 2.4.1 to 2.4.3."""
 
 import re
 from datetime import timedelta
@@ -9,7 +9,7 @@ from django.contrib.auth.hashers import check_password
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, ClickFactory
 
-pytestmark = pytest.mark.usefixtures("now")
+pytestmark = pytest.mark.usefixtures("frozen_time")
 
 LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 NOT_FOUND = {"errors": [{"message": "Affiliate not found"}]}
@@ -50,19 +50,19 @@ FULL = BARE | {
 }
 
 
-def flaw(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
 def missing(*paths):
-    return {"errors": [flaw(path, MISSING) for path in paths]}
+    return {"errors": [build_field_error(path, MISSING) for path in paths]}
 
 
-def limits_of(response):
+def get_rate_limit_headers(response):
     return [response.headers.get(name) for name in LIMITS]
 
 
-def signed_up(api, body):
+def make_affiliate(api, body):
     response = api.post("/affiliates/", NAME | body)
     assert response.status_code == 200, response.content
     return response.json()
@@ -71,7 +71,7 @@ def signed_up(api, body):
 # POST /affiliates/
 
 
-def test_signs_an_affiliate_up(api):
+def test_creates_an_affiliate(api):
     body = {
         "firstname": "Odette",
         "lastname": "Varga",
@@ -89,25 +89,29 @@ def test_signs_an_affiliate_up(api):
     assert response["Content-Type"] == "application/json"
     assert response.json() == FULL | {"password": None}
     assert list(response.json()) == [*BARE, "password"]
-    assert limits_of(response) == ["1500", "1499", str(int(NOW.timestamp()) + 300)]
+    assert get_rate_limit_headers(response) == [
+        "1500",
+        "1499",
+        str(int(NOW.timestamp()) + 300),
+    ]
     assert "Link" not in response
     shown = api.get("/affiliates/odettevarga/")
     assert shown.status_code == 200
     assert shown.json() == FULL
 
 
-def test_signs_an_affiliate_up_by_its_name_alone(api, account):
-    shown = signed_up(api, {})
+def test_creates_an_affiliate_from_its_name_only(api, account):
+    shown = make_affiliate(api, {})
 
     password = shown.pop("password")
     assert shown == BARE
     assert re.fullmatch("[A-Za-z0-9]{16}", password)
     assert check_password(password, account.affiliates.get().password)
-    assert account.enrolments.count() == 0
+    assert account.enrollments.count() == 0
 
 
-def test_shows_a_password_once(api):
-    password = signed_up(api, {})["password"]
+def test_shows_the_password_once(api):
+    password = make_affiliate(api, {})["password"]
 
     for path in ("/affiliates/", "/affiliates/odettevarga/"):
         assert password.encode() not in api.get(path).content
@@ -117,13 +121,13 @@ def test_shows_a_password_once(api):
 @pytest.mark.parametrize(
     "password", ["x" * 8, "x" * 128, " " * 8, "žš🛶" * 3, 12345678]
 )
-def test_keeps_a_password_that_was_sent_as_a_hash(api, account, password):
-    assert signed_up(api, {"password": password})["password"] is None
+def test_stores_a_sent_password_as_a_hash(api, account, password):
+    assert make_affiliate(api, {"password": password})["password"] is None
 
     assert check_password(str(password), account.affiliates.get().password)
 
 
-def test_sends_no_welcome(api):
+def test_sends_no_welcome_email(api):
     response = api.post("/affiliates/?send_welcome_email=true", NAME)
 
     assert response.status_code == 200
@@ -150,45 +154,45 @@ def test_sends_no_welcome(api):
         "unknown",
     ],
 )
-def test_does_not_mind_what_says_nothing(api, body):
-    shown = signed_up(api, body)
+def test_ignores_empty_and_unknown_values(api, body):
+    shown = make_affiliate(api, body)
 
     del shown["password"]
     assert shown == BARE
 
 
 def test_returns_text_byte_for_byte(api):
-    odd = " 🛶 e\u0301 \u2028\t"
+    special = " 🛶 e\u0301 \u2028\t"
     address = {
-        "address": odd,
+        "address": special,
         "address_two": "",
-        "postal_code": odd,
-        "city": odd,
-        "state": odd,
+        "postal_code": special,
+        "city": special,
+        "state": special,
         "country": {"code": " si\n", "name": "Nowhere"},
     }
 
-    shown = signed_up(
+    shown = make_affiliate(
         api,
         {
-            "firstname": odd,
-            "lastname": odd,
-            "company": {"name": odd, "description": ""},
+            "firstname": special,
+            "lastname": special,
+            "company": {"name": special, "description": ""},
             "address": address,
-            "meta_data": {odd: odd},
+            "meta_data": {special: special},
         },
     )
 
-    assert (shown["firstname"], shown["lastname"]) == (odd, odd)
-    assert shown["company"] == {"name": odd, "description": ""}
+    assert (shown["firstname"], shown["lastname"]) == (special, special)
+    assert shown["company"] == {"name": special, "description": ""}
     assert shown["address"] == address | {"country": {"code": "SI", "name": "Slovenia"}}
-    assert shown["meta_data"] == {odd: odd}
+    assert shown["meta_data"] == {special: special}
     del shown["password"]
     assert api.get(f"/affiliates/{shown['id']}/").json() == shown
 
 
-def test_takes_integers_as_their_digits(api):
-    shown = signed_up(
+def test_accepts_integers_as_text(api):
+    shown = make_affiliate(
         api,
         {
             "firstname": 7,
@@ -212,8 +216,8 @@ def test_takes_integers_as_their_digits(api):
     ],
     ids=["plain", "trimmed", "long"],
 )
-def test_keeps_an_address_as_it_was_spelled(api, sent, kept):
-    assert signed_up(api, {"email": sent})["email"] == (kept or sent)
+def test_keeps_the_case_of_an_email(api, sent, kept):
+    assert make_affiliate(api, {"email": sent})["email"] == (kept or sent)
 
 
 @pytest.mark.parametrize(
@@ -227,13 +231,13 @@ def test_keeps_an_address_as_it_was_spelled(api, sent, kept):
     ],
     ids=repr,
 )
-def test_takes_a_country_by_its_code(api, country, code, name):
-    shown = signed_up(api, {"address": ADDRESS | {"country": country}})
+def test_accepts_a_country_code(api, country, code, name):
+    shown = make_affiliate(api, {"address": ADDRESS | {"country": country}})
 
     assert shown["address"]["country"] == {"code": code, "name": name}
 
 
-ODD_FIELDS = [
+INVALID_FIELDS = [
     ({"firstname": None}, [("firstname", MISSING)]),
     ({"firstname": ""}, [("firstname", MISSING)]),
     ({"lastname": " \t\u00a0"}, [("lastname", MISSING)]),
@@ -356,23 +360,25 @@ ODD_FIELDS = [
 
 @pytest.mark.parametrize(
     ("body", "entries"),
-    ODD_FIELDS,
-    ids=[f"{n}-{'-'.join(it[0])[:30]}" for n, it in enumerate(ODD_FIELDS)],
+    INVALID_FIELDS,
+    ids=[f"{n}-{'-'.join(case[0])[:30]}" for n, case in enumerate(INVALID_FIELDS)],
 )
-def test_refuses_odd_fields(api, account, body, entries):
-    told = []
+def test_rejects_invalid_fields(api, account, body, entries):
+    expected = []
     for path, template, *filling in entries:
         value = str(filling[0] if filling else "string")
-        told.append(flaw(path, re.sub(r"\{\{ \w+ \}\}", value, template), template))
+        expected.append(
+            build_field_error(path, re.sub(r"\{\{ \w+ \}\}", value, template), template)
+        )
 
     response = api.post("/affiliates/", NAME | body)
 
     assert response.status_code == 400
-    assert response.json() == {"errors": told}
+    assert response.json() == {"errors": expected}
     assert account.affiliates.count() == 0
 
 
-def test_misses_both_names(api):
+def test_requires_both_names(api):
     response = api.post("/affiliates/", {})
 
     assert response.status_code == 400
@@ -380,7 +386,7 @@ def test_misses_both_names(api):
 
 
 @pytest.mark.parametrize("body", ["", "[]", '[{"firstname": "a"}]', "firstname=a"])
-def test_wants_a_json_object(api, body):
+def test_requires_a_json_object(api, body):
     response = api.post("/affiliates/", body)
 
     assert response.status_code == 400
@@ -392,23 +398,25 @@ def test_wants_a_json_object(api, body):
 @pytest.mark.parametrize(
     "email", ["odette@notes.example.org", " ODETTE@Notes.Example.ORG "]
 )
-def test_refuses_an_address_that_is_taken(api, account, odette, email):
+def test_rejects_a_taken_email(api, account, odette, email):
     response = api.post("/affiliates/", NAME | {"email": email})
 
     assert response.status_code == 400
     assert response.json() == {
-        "errors": [flaw("email", "Email address is already in use")]
+        "errors": [build_field_error("email", "Email address is already in use")]
     }
     assert account.affiliates.count() == 1
 
 
-def test_takes_an_address_that_was_freed_or_is_foreign(api, odette, foreign):
-    odette.affiliate.change(removed_at=NOW)
+def test_accepts_the_email_of_a_deleted_or_foreign_affiliate(
+    api, odette, foreign_enrollment
+):
+    odette.affiliate.update_row(deleted_at=NOW)
 
-    ours = signed_up(api, {"email": "odette@notes.example.org"})
-    theirs = signed_up(api, {"email": "zz-marker@notes.example.org"})
+    own = make_affiliate(api, {"email": "odette@notes.example.org"})
+    foreign = make_affiliate(api, {"email": "zz-marker@notes.example.org"})
 
-    assert (ours["id"], theirs["id"]) == ("odettevarga2", "odettevarga3")
+    assert (own["id"], foreign["id"]) == ("odettevarga2", "odettevarga3")
 
 
 # GET /affiliates/{id}/
@@ -423,14 +431,18 @@ def test_shows_an_affiliate(api, odette):
         "created_at": "2025-11-24T09:15:27+00:00",
     }
     assert list(response.json()) == list(BARE)
-    assert limits_of(response) == ["1500", "1499", str(int(NOW.timestamp()) + 300)]
+    assert get_rate_limit_headers(response) == [
+        "1500",
+        "1499",
+        str(int(NOW.timestamp()) + 300),
+    ]
 
 
 @pytest.mark.parametrize(
     "slug", ["unknown", "OdetteVarga", "removed", "zz-marker-affiliate"]
 )
-def test_does_not_know_other_affiliates(api, account, odette, foreign, slug):
-    AffiliateFactory(account=account, slug="removed", removed_at=NOW)
+def test_unknown_affiliates_return_404(api, account, odette, foreign_enrollment, slug):
+    AffiliateFactory(account=account, slug="removed", deleted_at=NOW)
 
     response = api.get(f"/affiliates/{slug}/")
 
@@ -442,8 +454,8 @@ def test_does_not_know_other_affiliates(api, account, odette, foreign, slug):
 
 
 @pytest.fixture
-def listed(account, other_account, odette, rival, foreign):
-    """Odette, Mina, somebody without a program, one removed, one foreign."""
+def affiliates(account, other_account, odette, second_affiliate, foreign_enrollment):
+    """Odette, Mina, one without a program, one deleted, one of another account."""
     AffiliateFactory(
         account=account, slug="nobody", email="100%_x@x.example", created_at=NOW
     )
@@ -451,11 +463,11 @@ def listed(account, other_account, odette, rival, foreign):
         account=account,
         slug="removed",
         email="removed@notes.example.org",
-        removed_at=NOW,
+        deleted_at=NOW,
     )
 
 
-def test_lists_affiliates_newest_first(api, listed):
+def test_lists_affiliates_newest_first(api, affiliates):
     response = api.get("/affiliates/")
 
     assert response.status_code == 200
@@ -465,7 +477,11 @@ def test_lists_affiliates_newest_first(api, listed):
         "odettevarga",
     ]
     assert response.json()[2] == api.get("/affiliates/odettevarga/").json()
-    assert limits_of(response) == ["1500", "1499", str(int(NOW.timestamp()) + 300)]
+    assert get_rate_limit_headers(response) == [
+        "1500",
+        "1499",
+        str(int(NOW.timestamp()) + 300),
+    ]
     address = "<http://testserver/1.6/affiliates/?page=1>"
     assert response["Link"] == f'{address}; rel="last", {address}; rel="first"'
 
@@ -511,19 +527,30 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("query", "found"), FILTERS, ids=[it[0] for it in FILTERS])
-def test_narrows_the_list(
-    api, account, other_account, odette, foreign, click, pair, listed, query, found
+@pytest.mark.parametrize(("query", "found"), FILTERS, ids=[case[0] for case in FILTERS])
+def test_filters_the_list(
+    api,
+    account,
+    other_account,
+    odette,
+    foreign_enrollment,
+    click,
+    asset_pair,
+    affiliates,
+    query,
+    found,
 ):
-    theirs = ClickFactory(account=other_account, enrolment=foreign)
-    number = pair["source_id"].partition("-")[0]
-    hex_digits = "000000" if not pair["source_id"].endswith("000000") else "ffffff"
+    foreign_click = ClickFactory(account=other_account, enrollment=foreign_enrollment)
+    number = asset_pair["source_id"].partition("-")[0]
+    hex_digits = (
+        "000000" if not asset_pair["source_id"].endswith("000000") else "ffffff"
+    )
     query = query.format(
-        source=pair["source_id"],
+        source=asset_pair["source_id"],
         odd_source=f"{number}-{hex_digits}",
         foreign_source=other_account.sources.get(),
         click=click,
-        foreign_click=theirs,
+        foreign_click=foreign_click,
     )
 
     response = api.get(f"/affiliates/?{query}")
@@ -532,10 +559,14 @@ def test_narrows_the_list(
     assert [row["id"] for row in response.json()] == found
 
 
-def test_names_an_affiliate_of_several_programs_once(api, account, odette, rival):
-    account.enrolments.create(program=rival.program, affiliate=odette.affiliate)
+def test_lists_an_affiliate_of_several_programs_once(
+    api, account, odette, second_affiliate
+):
+    account.enrollments.create(
+        program=second_affiliate.program, affiliate=odette.affiliate
+    )
     for n in range(3):
-        ClickFactory(account=account, enrolment=odette, created_at=NOW + timedelta(n))
+        ClickFactory(account=account, enrollment=odette, created_at=NOW + timedelta(n))
 
     assert len(api.get("/affiliates/").json()) == 2
 
@@ -544,8 +575,10 @@ def test_names_an_affiliate_of_several_programs_once(api, account, odette, rival
     "name",
     ["click_id", "source_id", "email", "referral_code", "parent_id", "parentId"],
 )
-def test_refuses_nul_in_a_query(api, name):
+def test_rejects_nul_in_a_query(api, name):
     response = api.get(f"/affiliates/?{name}=a%00b")
 
     assert response.status_code == 400
-    assert response.json() == {"errors": [flaw(name, "This value is not valid text.")]}
+    assert response.json() == {
+        "errors": [build_field_error(name, "This value is not valid text.")]
+    }

@@ -1,86 +1,98 @@
-"""Contract 2.9: what affiliates are owed."""
+"""Balances due to affiliates: docs/api-contract.md, section 2.9."""
 
 import pytest
 
-from payouts.services.commissions import approve, disapprove
-from tests.proof import money_agrees
-from tests.shop import SOLD, Shop, remove
+from payouts.services.commissions import approve_commission, disapprove_commission
+from tests.ledger_checks import assert_amounts_consistent
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
 
 
 @pytest.fixture
-def shop(account):
-    shop = Shop(account)
-    yield shop
-    money_agrees(account)
+def scenario(account):
+    scenario = ProgramScenario(account)
+    yield scenario
+    assert_amounts_consistent(account)
 
 
-def earn(shop, amount, *, member=None, **sale):
-    """A sale whose commission is approved."""
-    commission = shop.commission_of(shop.sell(amount, member=member, **sale))
-    approve(shop.account, commission_id=commission.pk, at=SOLD)
+def make_approved_commission(scenario, amount, *, affiliate=None, **sale):
+    """Create a conversion and approve its commission."""
+    commission = scenario.get_commission(
+        scenario.create_conversion(amount, affiliate=affiliate, **sale)
+    )
+    approve_commission(
+        scenario.account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
+    )
     return commission
 
 
-def body(response):
+def get_json(response):
     assert response.status_code == 200, response.content
     return response.content
 
 
-def test_tells_an_empty_list_when_nothing_is_owed(api, shop):
-    shop.sell("200")
+def test_returns_an_empty_list_when_no_balance_is_due(api, scenario):
+    scenario.create_conversion("200")
 
-    assert body(api.get("/balances/")) == b"[]"
-    assert body(api.get("/affiliates/minakessler/balances/")) == b"{}"
+    assert get_json(api.get("/balances/")) == b"[]"
+    assert get_json(api.get("/affiliates/minakessler/balances/")) == b"{}"
 
 
-def test_sorts_affiliates_and_currencies(api, shop):
-    rival = shop.join("Abel", "Sorel")
-    earn(shop, "237.40", currency="USD")
-    earn(shop, "237.40")
-    earn(shop, "199", member=rival, currency="JPY")
-    earn(shop, "1.235", member=rival, currency="KWD")
+def test_sorts_affiliates_and_currencies(api, scenario):
+    other_affiliate = scenario.create_enrolled_affiliate("Abel", "Sorel")
+    make_approved_commission(scenario, "237.40", currency="USD")
+    make_approved_commission(scenario, "237.40")
+    make_approved_commission(scenario, "199", affiliate=other_affiliate, currency="JPY")
+    make_approved_commission(
+        scenario, "1.235", affiliate=other_affiliate, currency="KWD"
+    )
 
-    assert body(api.get("/balances/")) == (
+    assert get_json(api.get("/balances/")) == (
         b'[{"affiliate_id":"abelsorel","balances":{"JPY":20,"KWD":0.124}},'
         b'{"affiliate_id":"minakessler","balances":{"EUR":23.74,"USD":23.74}}]'
     )
-    assert body(api.get("/affiliates/minakessler/balances/")) == (
+    assert get_json(api.get("/affiliates/minakessler/balances/")) == (
         b'{"EUR":23.74,"USD":23.74}'
     )
 
 
-def test_leaves_out_currencies_and_affiliates_at_nought(api, shop, account):
-    rival = shop.join("Odette", "Varga")
-    gone = earn(shop, "200", member=rival)
-    earn(shop, "200")
-    taken_back = earn(shop, "100", currency="CHF")
-    earn(shop, "0", currency="JPY")
-    for commission in (gone, taken_back):
-        disapprove(account, commission_id=commission.pk, at=SOLD)
+def test_omits_zero_balances(api, scenario, account):
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    first = make_approved_commission(scenario, "200", affiliate=other_affiliate)
+    make_approved_commission(scenario, "200")
+    second = make_approved_commission(scenario, "100", currency="CHF")
+    make_approved_commission(scenario, "0", currency="JPY")
+    for commission in (first, second):
+        disapprove_commission(
+            account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
+        )
 
-    assert body(api.get("/balances/")) == (
+    assert get_json(api.get("/balances/")) == (
         b'[{"affiliate_id":"minakessler","balances":{"EUR":20}}]'
     )
-    assert body(api.get("/affiliates/odettevarga/balances/")) == b"{}"
+    assert get_json(api.get("/affiliates/odettevarga/balances/")) == b"{}"
 
 
-def test_includes_removed_affiliates_in_the_list_alone(api, shop):
-    earn(shop, "200")
-    remove(shop.mina.affiliate)
+def test_includes_deleted_affiliates_only_in_the_list(api, scenario):
+    make_approved_commission(scenario, "200")
+    mark_removed(scenario.mina.affiliate)
 
-    alone = api.get("/affiliates/minakessler/balances/")
+    single = api.get("/affiliates/minakessler/balances/")
 
-    assert body(api.get("/balances/")) == (
+    assert get_json(api.get("/balances/")) == (
         b'[{"affiliate_id":"minakessler","balances":{"EUR":20}}]'
     )
-    assert alone.status_code == 404
-    assert alone.json() == {"errors": [{"message": "Affiliate not found"}]}
+    assert single.status_code == 404
+    assert single.json() == {"errors": [{"message": "Affiliate not found"}]}
 
 
-def test_is_one_whole_list_without_a_link(api, shop):
-    shop.type("all", 100)
+def test_is_not_paginated(api, scenario):
+    scenario.create_commission_type("all", 100)
     for number in range(26):
-        earn(shop, ("1", "all"), member=shop.join("Seller", f"Nr{number:02}"))
+        make_approved_commission(
+            scenario,
+            ("1", "all"),
+            affiliate=scenario.create_enrolled_affiliate("Seller", f"Nr{number:02}"),
+        )
 
     response = api.get("/balances/?page=2")
 
@@ -95,7 +107,7 @@ def test_is_one_whole_list_without_a_link(api, shop):
     ("path", "limit"),
     [("/balances/", "10"), ("/affiliates/minakessler/balances/", "1500")],
 )
-def test_tells_how_often_it_may_be_asked(api, shop, path, limit):
+def test_sends_rate_limit_headers(api, scenario, path, limit):
     response = api.get(path)
 
     assert response["X-RateLimit-Limit"] == limit
@@ -104,28 +116,28 @@ def test_tells_how_often_it_may_be_asked(api, shop, path, limit):
 
 
 @pytest.mark.parametrize("affiliate", ["nobody", "MinaKessler", "1", "zz-markermina"])
-def test_knows_no_other_affiliates(api, shop, other_account, affiliate):
-    earn(Shop(other_account, mark="zz-marker"), "200")
+def test_unknown_affiliates_return_404(api, scenario, other_account, affiliate):
+    make_approved_commission(ProgramScenario(other_account, prefix="zz-marker"), "200")
 
     response = api.get(f"/affiliates/{affiliate}/balances/")
 
     assert response.status_code == 404
     assert response.json() == {"errors": [{"message": "Affiliate not found"}]}
-    assert body(api.get("/balances/")) == b"[]"
+    assert get_json(api.get("/balances/")) == b"[]"
 
 
 @pytest.mark.parametrize("role", ["viewer", "manager", "owner"])
-def test_is_read_by_every_role(shop, account, key_for, api, role):
-    earn(shop, "200")
-    api.key = key_for(account, role)
+def test_every_role_can_read(scenario, account, make_key, api, role):
+    make_approved_commission(scenario, "200")
+    api.key = make_key(account, role)
 
-    assert body(api.get("/affiliates/minakessler/balances/")) == b'{"EUR":20}'
+    assert get_json(api.get("/affiliates/minakessler/balances/")) == b'{"EUR":20}'
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("path", ["/balances/", "/affiliates/minakessler/balances/"])
-def test_is_only_read(api, shop, method, path):
-    response = api.ask(method, path)
+def test_rejects_writing_methods(api, scenario, method, path):
+    response = api.request(method, path)
 
     assert response.status_code == 405
     assert response["Allow"] == "GET, HEAD, OPTIONS"

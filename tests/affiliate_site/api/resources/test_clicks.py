@@ -1,6 +1,6 @@
-"""Contract 2.8: clicks, as the API takes and shows them.
+"""Recording, showing and listing clicks: docs/api-contract.md, section 2.8.
 
-The messages of tracking are in test_tracking_messages.py.
+The error messages of tracking are tested in test_tracking_messages.py.
 """
 
 import re
@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from tests.conftest import NOW
-from tests.factories.tracking import ClickFactory, EnrolmentFactory
+from tests.factories.tracking import ClickFactory, EnrollmentFactory
 
-pytestmark = pytest.mark.usefixtures("now")
+pytestmark = pytest.mark.usefixtures("frozen_time")
 
 FORM = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -21,8 +21,8 @@ CODE = {"referral_code": "qv7kd2p"}
 NOT_FOUND = {"errors": [{"message": "Click not found"}]}
 
 
-def shown_of(click):
-    """The fixture `click` as the API shows it."""
+def expected_click(click):
+    """Return the representation of the fixture `click`."""
     return {
         "id": str(click),
         "created_at": "2026-03-01T09:15:27+00:00",
@@ -45,16 +45,16 @@ def shown_of(click):
     }
 
 
-def limits_of(response):
+def get_rate_limit_headers(response):
     return [response.headers.get(name) for name in LIMITS]
 
 
-def flaw(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
-def made(api, body):
-    """The click that a POST made, as the API shows it."""
+def make_click(api, body):
+    """Create a click by POST and return its representation."""
     response = api.post("/clicks/", CODE | body)
     assert response.status_code == 200, response.content
     return api.get(f"/clicks/{response.json()['id']}/").json()
@@ -78,18 +78,18 @@ def test_records_a_visit(api, odette):
     assert response["Content-Type"] == "application/json"
     assert list(response.json()) == ["id"]
     assert re.fullmatch(FORM, response.json()["id"])
-    assert limits_of(response) == [None, None, None]
+    assert get_rate_limit_headers(response) == [None, None, None]
 
 
-def test_makes_a_new_click_of_every_call(api, odette):
+def test_creates_a_click_on_every_call(api, odette):
     ids = [api.post("/clicks/", CODE).json()["id"] for _ in range(3)]
 
     assert len(set(ids)) == 3
     assert [row["id"] for row in api.get("/clicks/").json()] == ids[::-1]
 
 
-def test_takes_an_asset_with_a_source(api, odette, pair):
-    response = api.post("/clicks/", pair)
+def test_accepts_an_asset_with_a_source(api, odette, asset_pair):
+    response = api.post("/clicks/", asset_pair)
 
     assert response.status_code == 200
     (shown,) = api.get("/clicks/").json()
@@ -97,24 +97,24 @@ def test_takes_an_asset_with_a_source(api, odette, pair):
 
 
 @pytest.mark.parametrize("code", [None, ""], ids=["null", "blank"])
-def test_takes_a_pair_beside_an_empty_code(api, odette, pair, code):
-    assert api.post("/clicks/", pair | {"referral_code": code}).status_code == 200
+def test_accepts_asset_and_source_with_an_empty_code(api, odette, asset_pair, code):
+    assert api.post("/clicks/", asset_pair | {"referral_code": code}).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "source", ["unknown", "999999-000000", "", None, "{rival}"], ids=repr
+    "source", ["unknown", "999999-000000", "", None, "{second}"], ids=repr
 )
-def test_ignores_a_source_beside_a_code_that_is_not_its_own(
-    api, account, odette, rival, source
+def test_ignores_a_source_that_does_not_match_the_code(
+    api, account, odette, second_affiliate, source
 ):
-    if source == "{rival}":
-        source = str(account.sources.get(affiliate=rival.affiliate))
+    if source == "{second}":
+        source = str(account.sources.get(affiliate=second_affiliate.affiliate))
 
-    assert made(api, {"source_id": source})["affiliate"]["id"] == "odettevarga"
+    assert make_click(api, {"source_id": source})["affiliate"]["id"] == "odettevarga"
 
 
 def test_trims_the_code(api, odette):
-    assert made(api, {"referral_code": "\t qv7kd2p\n"})
+    assert make_click(api, {"referral_code": "\t qv7kd2p\n"})
 
 
 ADDRESSES = [
@@ -136,32 +136,32 @@ ADDRESSES = [
 @pytest.mark.parametrize(
     ("sent", "kept"), ADDRESSES, ids=[str(a) for a, _ in ADDRESSES]
 )
-def test_never_refuses_an_address_of_the_web(api, odette, name, sent, kept):
-    shown = made(api, {name: sent})
+def test_never_rejects_a_url(api, odette, name, sent, kept):
+    shown = make_click(api, {name: sent})
 
     assert shown["details"][name] == (sent if kept else None)
 
 
 @pytest.mark.parametrize("name", ["referrer", "landing_page"])
-def test_cuts_an_address_at_2048_characters(api, odette, name):
+def test_truncates_a_url_to_2048_characters(api, odette, name):
     address = "https://notes.example.org/🛶".ljust(5000, "x")
 
-    assert made(api, {name: address})["details"][name] == address[:2048]
+    assert make_click(api, {name: address})["details"][name] == address[:2048]
 
 
 @pytest.mark.parametrize("ip", ["nowhere", "", 7, "1.2.3.4, 5.6.7.8", "x" * 5000])
-def test_never_refuses_an_address_of_the_net(api, odette, ip):
-    assert made(api, {"ip": ip})["geolocation"] is None
+def test_never_rejects_an_ip_address(api, odette, ip):
+    assert make_click(api, {"ip": ip})["geolocation"] is None
 
 
-def test_cuts_a_user_agent_at_1000_characters(api, account, odette):
-    made(api, {"user_agent": "🛶" * 1001})
+def test_truncates_a_user_agent_to_1000_characters(api, account, odette):
+    make_click(api, {"user_agent": "🛶" * 1001})
 
     assert account.clicks.get().user_agent == "🛶" * 1000
 
 
-def test_tells_what_a_visitor_came_with(api, odette):
-    details = made(api, {"user_agent": FIREFOX})["details"]
+def test_shows_the_details_of_the_user_agent(api, odette):
+    details = make_click(api, {"user_agent": FIREFOX})["details"]
 
     assert list(details) == [
         "referrer",
@@ -173,24 +173,26 @@ def test_tells_what_a_visitor_came_with(api, odette):
     ]
     assert details["browser"] == "Firefox 131"
     assert details["os"] == "Linux"
-    assert all(it is None or isinstance(it, str) for it in details.values())
+    assert all(value is None or isinstance(value, str) for value in details.values())
 
 
 @pytest.mark.parametrize("agent", [None, "", "no agent at all", "\u202e🛶"])
-def test_tells_nothing_of_an_odd_user_agent(api, odette, agent):
-    details = made(api, {"user_agent": agent})["details"]
+def test_shows_no_details_of_an_unknown_user_agent(api, odette, agent):
+    details = make_click(api, {"user_agent": agent})["details"]
 
-    assert [details[it] for it in ("browser", "os", "platform", "device")] == [None] * 4
+    assert [details[item] for item in ("browser", "os", "platform", "device")] == [
+        None
+    ] * 4
 
 
 def test_returns_meta_data_byte_for_byte(api, odette):
     data = {" key ": " 🛶 e\u0301 ", "1": "", "ž🛶": "\u2028'\"\\/&<>"}
 
-    assert made(api, {"meta_data": data})["meta_data"] == data
+    assert make_click(api, {"meta_data": data})["meta_data"] == data
 
 
-def test_hands_its_meta_data_to_the_customer(api, odette):
-    click = made(api, {"meta_data": {"subid1": "a"}})
+def test_copies_its_meta_data_to_the_customer(api, odette):
+    click = make_click(api, {"meta_data": {"subid1": "a"}})
 
     customer = api.post("/customers/", {"customer_id": "a", "click_id": click["id"]})
 
@@ -207,8 +209,8 @@ def test_hands_its_meta_data_to_the_customer(api, odette):
     ],
     ids=["nulls", "more-nulls", "unknown"],
 )
-def test_does_not_mind_what_it_does_not_need(api, odette, body):
-    assert made(api, body)["meta_data"] == {}
+def test_ignores_unneeded_values(api, odette, body):
+    assert make_click(api, body)["meta_data"] == {}
 
 
 FIELDS = [
@@ -227,17 +229,19 @@ FIELDS = [
 @pytest.mark.parametrize(
     ("name", "value", "path"), FIELDS, ids=[f"{a}-{b}" for a, b, _ in FIELDS]
 )
-def test_refuses_an_odd_field(api, account, odette, name, value, path):
+def test_rejects_an_invalid_field(api, account, odette, name, value, path):
     response = api.post("/clicks/", CODE | {name: value})
 
     assert response.status_code == 400
     assert response.json() == {
-        "errors": [flaw(path, "This value should be of type string.", TYPE)]
+        "errors": [
+            build_field_error(path, "This value should be of type string.", TYPE)
+        ]
     }
     assert account.clicks.count() == 0
 
 
-def test_names_every_odd_field_in_the_order_of_the_table(api, odette):
+def test_reports_every_invalid_field_in_documented_order(api, odette):
     names = ["asset_id", "source_id", "user_agent", "meta_data"]
 
     response = api.post("/clicks/", CODE | dict.fromkeys(reversed(names), 1.5))
@@ -254,31 +258,37 @@ def test_shows_a_click(api, click):
 
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
-    assert response.json() == shown_of(click)
-    assert list(response.json()) == list(shown_of(click))
-    assert limits_of(response) == ["100", "99", str(int(NOW.timestamp()) + 60)]
+    assert response.json() == expected_click(click)
+    assert list(response.json()) == list(expected_click(click))
+    assert get_rate_limit_headers(response) == [
+        "100",
+        "99",
+        str(int(NOW.timestamp()) + 60),
+    ]
     assert "Link" not in response
 
 
-def test_shows_a_click_of_an_affiliate_that_was_deleted(api, odette, click):
-    odette.affiliate.change(removed_at=NOW)
+def test_shows_a_click_of_a_deleted_affiliate(api, odette, click):
+    odette.affiliate.update_row(deleted_at=NOW)
 
-    assert api.get(f"/clicks/{click}/").json() == shown_of(click)
+    assert api.get(f"/clicks/{click}/").json() == expected_click(click)
 
 
 @pytest.mark.parametrize(
-    "which",
+    "click_id",
     ["5b0f6f1e-98c4-4c0e-9f0a-3c1f0d2b7a61", "1", "{upper}", "{foreign}", "{hex}"],
 )
-def test_does_not_know_other_clicks(api, other_account, foreign, click, which):
-    theirs = ClickFactory(account=other_account, enrolment=foreign)
-    which = {
+def test_unknown_clicks_return_404(
+    api, other_account, foreign_enrollment, click, click_id
+):
+    foreign_click = ClickFactory(account=other_account, enrollment=foreign_enrollment)
+    click_id = {
         "{upper}": f"{str(click)[:-1]}F",
-        "{foreign}": str(theirs),
+        "{foreign}": str(foreign_click),
         "{hex}": str(click).replace("-", ""),
-    }.get(which, which)
+    }.get(click_id, click_id)
 
-    response = api.get(f"/clicks/{which}/")
+    response = api.get(f"/clicks/{click_id}/")
 
     assert response.status_code == 404
     assert response.json() == NOT_FOUND
@@ -288,42 +298,46 @@ def test_does_not_know_other_clicks(api, other_account, foreign, click, which):
 
 SUB_VALUES = [
     {"subid1": "newsletter-12"},
-    {"subid1": "newsletter-13", "1": "one", "0": "nought"},
+    {"subid1": "newsletter-13", "1": "one", "0": "zero"},
     {"ž🛶": "é", "a b": "", "a.b": "dot", "$": "dollar", "[0": "bracket", "#": "x"},
     {"SUBID1": "newsletter-12", "a*b%": "50%_", "subid": "newsletter"},
 ]
 
 
 @pytest.fixture
-def listed(account, other_account, odette, rival, foreign):
-    """Four clicks on four days, the first of SUB_VALUES the newest."""
+def clicks(account, other_account, odette, second_affiliate, foreign_enrollment):
+    """Four clicks on four days; the first of SUB_VALUES is the newest."""
     for n, data in enumerate(SUB_VALUES):
         ClickFactory(
             account=account,
-            enrolment=rival if n == 3 else odette,
+            enrollment=second_affiliate if n == 3 else odette,
             created_at=NOW - timedelta(days=n),
             meta_data=data,
         )
     ClickFactory(
         account=other_account,
-        enrolment=foreign,
+        enrollment=foreign_enrollment,
         created_at=NOW,
         meta_data={"subid1": "newsletter-12", "zz-marker": "zz-marker"},
     )
 
 
-def test_lists_clicks_newest_first(api, listed):
+def test_lists_clicks_newest_first(api, clicks):
     response = api.get("/clicks/")
 
     assert response.status_code == 200
     assert [row["meta_data"] for row in response.json()] == SUB_VALUES
-    assert limits_of(response) == ["900", "899", str(int(NOW.timestamp()) + 60)]
+    assert get_rate_limit_headers(response) == [
+        "900",
+        "899",
+        str(int(NOW.timestamp()) + 60),
+    ]
     address = "<http://testserver/1.6/clicks/?page=1>"
     assert response["Link"] == f'{address}; rel="last", {address}; rel="first"'
 
 
-def test_lists_what_it_shows(api, click):
-    assert api.get("/clicks/").json() == [shown_of(click)]
+def test_list_and_detail_show_the_same(api, click):
+    assert api.get("/clicks/").json() == [expected_click(click)]
 
 
 FILTERS = [
@@ -390,9 +404,9 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(
-    ("query", "found"), FILTERS, ids=[it[0][:60] for it in FILTERS]
+    ("query", "found"), FILTERS, ids=[case[0][:60] for case in FILTERS]
 )
-def test_narrows_the_list(api, listed, query, found):
+def test_filters_the_list(api, clicks, query, found):
     response = api.get(f"/clicks/?{query}")
 
     assert response.status_code == 200
@@ -404,27 +418,30 @@ def test_narrows_the_list(api, listed, query, found):
 @pytest.mark.parametrize(
     ("query", "entry"),
     [
-        ("date_from=x", flaw("date_from", "Invalid date")),
-        ("date_to=", flaw("date_to", "Invalid date")),
-        ("page=-1", flaw("page", "Invalid page")),
-        ("meta_data[key]=%00", flaw("meta_data[key]", "This value is not valid text.")),
+        ("date_from=x", build_field_error("date_from", "Invalid date")),
+        ("date_to=", build_field_error("date_to", "Invalid date")),
+        ("page=-1", build_field_error("page", "Invalid page")),
+        (
+            "meta_data[key]=%00",
+            build_field_error("meta_data[key]", "This value is not valid text."),
+        ),
         (
             "meta_data[key]=a&meta_data[value]=%00",
-            flaw("meta_data[value]", "This value is not valid text."),
+            build_field_error("meta_data[value]", "This value is not valid text."),
         ),
     ],
     ids=["from", "to", "page", "key", "value"],
 )
-def test_refuses_an_odd_query(api, listed, query, entry):
+def test_rejects_an_invalid_query(api, clicks, query, entry):
     response = api.get(f"/clicks/?{query}")
 
     assert response.status_code == 400
     assert response.json() == {"errors": [entry]}
 
 
-def test_keeps_brackets_on_the_way_to_other_pages(api, account, odette):
+def test_keeps_brackets_in_page_links(api, account, odette):
     ClickFactory.create_batch(
-        26, account=account, enrolment=odette, meta_data={"1": "one"}
+        26, account=account, enrollment=odette, meta_data={"1": "one"}
     )
 
     response = api.get("/clicks/?meta_data[key]=1")
@@ -439,7 +456,7 @@ def test_keeps_brackets_on_the_way_to_other_pages(api, account, odette):
 @pytest.mark.parametrize(
     ("plan", "status"), [("basic", 403), ("pro", 200), ("enterprise", 200)]
 )
-def test_shows_clicks_where_the_plan_has_them(
+def test_requires_the_clicks_feature_of_the_plan(
     api, account, click, set_plan, plan, status
 ):
     set_plan(account, plan)
@@ -448,10 +465,10 @@ def test_shows_clicks_where_the_plan_has_them(
         assert api.get(path).status_code == status
 
 
-def test_records_through_every_program_of_the_affiliate(api, account, odette):
-    EnrolmentFactory(account=account, affiliate=odette.affiliate, code="second1")
+def test_records_clicks_in_each_program_of_the_affiliate(api, account, odette):
+    EnrollmentFactory(account=account, affiliate=odette.affiliate, code="second1")
 
-    first, second = made(api, {}), made(api, {"referral_code": "second1"})
+    first, second = make_click(api, {}), make_click(api, {"referral_code": "second1"})
 
     assert first["affiliate"] == second["affiliate"]
     assert first["program"] != second["program"]

@@ -1,56 +1,56 @@
-"""Contract 2.3: commissions listed, approved, disapproved."""
+"""Listing, approving and disapproving commissions: docs/api-contract.md, 2.3."""
 
 from datetime import timedelta
 
 import pytest
 
-from payouts.services.commissions import approve, disapprove
-from tests.affiliate_site.api.resources.shown import shown_commission
-from tests.proof import everything, money_agrees
-from tests.shop import SOLD, Shop
+from payouts.services.commissions import approve_commission, disapprove_commission
+from tests.affiliate_site.api.resources.expected import expected_commission
+from tests.ledger_checks import assert_amounts_consistent, snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 UNKNOWN = {"errors": [{"message": "Commission not found"}]}
 
 
 @pytest.fixture
-def shop(account):
-    shop = Shop(account)
-    yield shop
-    money_agrees(account)
+def scenario(account):
+    scenario = ProgramScenario(account)
+    yield scenario
+    assert_amounts_consistent(account)
 
 
 @pytest.fixture
-def commission(shop):
-    """20 EUR of a sale of 200, pending."""
-    return shop.commission_of(shop.sell("200"))
+def commission(scenario):
+    """A pending commission of 20 EUR for a conversion of 200 EUR."""
+    return scenario.get_commission(scenario.create_conversion("200"))
 
 
 APPROVED = {"approved": True, "status": "approved"}
 DISAPPROVED = {"approved": False, "status": "disapproved"}
 
 
-def said(response):
+def get_json(response):
     assert response.status_code == 200, response.content
     return response.json()
 
 
-def numbers(response):
-    return [row["id"] for row in said(response)]
+def list_ids(response):
+    return [row["id"] for row in get_json(response)]
 
 
-def turn_on_payouts(account):
+def enable_payouts(account):
     account.uses_payouts = True
     account.save()
 
 
-# The list.
+# List
 
 
-def test_shows_a_commission_standing_alone(api, commission):
+def test_shows_a_commission(api, commission):
     response = api.get("/commissions/")
 
-    assert said(response) == [shown_commission(commission)]
-    assert list(response.json()[0]) == list(shown_commission(commission))
+    assert get_json(response) == [expected_commission(commission)]
+    assert list(response.json()[0]) == list(expected_commission(commission))
     assert response["Link"] == (
         '<http://testserver/1.6/commissions/?page=1>; rel="last", '
         '<http://testserver/1.6/commissions/?page=1>; rel="first"'
@@ -59,45 +59,47 @@ def test_shows_a_commission_standing_alone(api, commission):
     assert response["X-RateLimit-Limit"] == "1500"
 
 
-def test_shows_pending_as_null_to_whoever_asked_for_it(api, shop, account, commission):
+def test_shows_pending_as_null_with_the_option(api, scenario, account, commission):
     account.pending_as_null = True
     account.save()
-    others = [shop.commission_of(shop.sell("200")) for _ in range(2)]
-    approve(account, commission_id=others[0].pk, at=SOLD)
-    disapprove(account, commission_id=others[1].pk, at=SOLD)
+    others = [
+        scenario.get_commission(scenario.create_conversion("200")) for _ in range(2)
+    ]
+    approve_commission(account, commission_id=others[0].pk, at=CONVERSION_CREATED_AT)
+    disapprove_commission(account, commission_id=others[1].pk, at=CONVERSION_CREATED_AT)
 
-    rows = said(api.get("/commissions/"))
+    rows = get_json(api.get("/commissions/"))
 
     assert rows == [
-        shown_commission(others[1], **DISAPPROVED),
-        shown_commission(others[0], **APPROVED),
-        shown_commission(commission, approved=None),
+        expected_commission(others[1], **DISAPPROVED),
+        expected_commission(others[0], **APPROVED),
+        expected_commission(commission, approved=None),
     ]
 
 
-def test_lists_newest_first_then_by_number(api, shop):
-    late = shop.sell("1", at=SOLD + timedelta(days=1))
-    early = shop.sell("2", "3", "4")
+def test_lists_newest_first_then_by_id(api, scenario):
+    late = scenario.create_conversion("1", at=CONVERSION_CREATED_AT + timedelta(days=1))
+    early = scenario.create_conversion("2", "3", "4")
 
     first, second, third = (
-        shop.account.commissions.filter(conversion=early)
+        scenario.account.commissions.filter(conversion=early)
         .order_by("id")
         .values_list("id", flat=True)
     )
-    assert numbers(api.get("/commissions/")) == [
-        shop.commission_of(late).pk,
+    assert list_ids(api.get("/commissions/")) == [
+        scenario.get_commission(late).pk,
         third,
         second,
         first,
     ]
 
 
-def test_gives_25_a_page(api, shop):
-    shop.sell(*["1"] * 26)
+def test_pages_have_25_rows(api, scenario):
+    scenario.create_conversion(*["1"] * 26)
 
     pages = [api.get(f"/commissions/?status=&page={number}") for number in (1, 2, 3)]
 
-    assert [len(said(page)) for page in pages] == [25, 1, 0]
+    assert [len(get_json(page)) for page in pages] == [25, 1, 0]
     base = "<http://testserver/1.6/commissions/?status=&page="
     assert [page["Link"] for page in pages] == [
         f'{base}2>; rel="next", {base}2>; rel="last", {base}1>; rel="first"',
@@ -107,19 +109,23 @@ def test_gives_25_a_page(api, shop):
 
 
 @pytest.fixture
-def cast(shop, account, other_account):
-    """Four commissions, by name; `approved` is a rival's."""
-    rival = shop.join("Odette", "Varga")
-    made = {
-        "pending": shop.sell("200"),
-        "approved": shop.sell("200", member=rival),
-        "disapproved": shop.sell("200"),
+def commissions(scenario, account, other_account):
+    """Three commissions by ID, with their names; Odette earns `approved`."""
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    created = {
+        "pending": scenario.create_conversion("200"),
+        "approved": scenario.create_conversion("200", affiliate=other_affiliate),
+        "disapproved": scenario.create_conversion("200"),
     }
-    made = {name: shop.commission_of(sale).pk for name, sale in made.items()}
-    approve(account, commission_id=made["approved"], at=SOLD)
-    disapprove(account, commission_id=made["disapproved"], at=SOLD)
-    Shop(other_account, mark="zz-marker-").sell("200")
-    return {number: name for name, number in made.items()}
+    created = {name: scenario.get_commission(sale).pk for name, sale in created.items()}
+    approve_commission(
+        account, commission_id=created["approved"], at=CONVERSION_CREATED_AT
+    )
+    disapprove_commission(
+        account, commission_id=created["disapproved"], at=CONVERSION_CREATED_AT
+    )
+    ProgramScenario(other_account, prefix="zz-marker-").create_conversion("200")
+    return {number: name for name, number in created.items()}
 
 
 ALL = {"pending", "approved", "disapproved"}
@@ -153,10 +159,10 @@ ALL = {"pending", "approved", "disapproved"}
         ("status=pending&status=approved", {"approved"}),
     ],
 )
-def test_narrows_the_list(api, cast, query, names):
-    rows = numbers(api.get(f"/commissions/?{query}"))
+def test_filters_the_list(api, commissions, query, names):
+    rows = list_ids(api.get(f"/commissions/?{query}"))
 
-    assert {cast[number] for number in rows} == names
+    assert {commissions[number] for number in rows} == names
 
 
 @pytest.mark.parametrize(
@@ -180,7 +186,7 @@ def test_narrows_the_list(api, cast, query, names):
         pytest.param("page=01", "page", *["Invalid page"] * 2, id="page-01"),
     ],
 )
-def test_refuses_odd_filters(api, commission, query, path, message, raw):
+def test_rejects_invalid_filters(api, commission, query, path, message, raw):
     response = api.get(f"/commissions/?{query}")
 
     assert response.status_code == 400
@@ -189,7 +195,7 @@ def test_refuses_odd_filters(api, commission, query, path, message, raw):
     }
 
 
-# The decision.
+# Approval
 
 
 @pytest.mark.parametrize("path", ["approved", "approval"])
@@ -197,33 +203,39 @@ def test_refuses_odd_filters(api, commission, query, path, message, raw):
 @pytest.mark.parametrize(
     ("method", "changed"), [("PUT", APPROVED), ("DELETE", DISAPPROVED)]
 )
-def test_decides_from_any_state(
+def test_approves_and_disapproves_from_any_status(
     api, account, commission, path, before, method, changed
 ):
     if before == "approved":
-        approve(account, commission_id=commission.pk, at=SOLD)
+        approve_commission(
+            account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
+        )
     elif before == "disapproved":
-        disapprove(account, commission_id=commission.pk, at=SOLD)
+        disapprove_commission(
+            account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
+        )
 
-    response = api.ask(method, f"/commissions/{commission.pk}/{path}/")
+    response = api.request(method, f"/commissions/{commission.pk}/{path}/")
 
-    assert said(response) == shown_commission(commission, **changed)
-    assert list(response.json()) == list(shown_commission(commission))
-    assert said(api.get("/commissions/")) == [shown_commission(commission, **changed)]
+    assert get_json(response) == expected_commission(commission, **changed)
+    assert list(response.json()) == list(expected_commission(commission))
+    assert get_json(api.get("/commissions/")) == [
+        expected_commission(commission, **changed)
+    ]
     balance = {"EUR": 20} if changed is APPROVED else {}
-    assert said(api.get("/affiliates/minakessler/balances/")) == balance
+    assert get_json(api.get("/affiliates/minakessler/balances/")) == balance
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"[]", b"nonsense", b"\xff\x00", b'{"approved": false}']
 )
-def test_never_reads_a_body(api, commission, body):
+def test_ignores_the_body(api, commission, body):
     response = api.put(f"/commissions/{commission.pk}/approved/", body)
 
-    assert said(response) == shown_commission(commission, **APPROVED)
+    assert get_json(response) == expected_commission(commission, **APPROVED)
 
 
-def test_has_no_fixed_limit(api, commission):
+def test_has_no_rate_limit_of_its_own(api, commission):
     response = api.put(f"/commissions/{commission.pk}/approved/")
 
     assert "X-RateLimit-Limit" not in response
@@ -234,8 +246,8 @@ def test_has_no_fixed_limit(api, commission):
     ["abc", "0", "01", "-1", "1.0", "%31%00", "10" * 15, str(2**63), "٣", "+1"],
 )
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_does_not_know_odd_numbers(api, commission, method, number):
-    response = api.ask(method, f"/commissions/{number}/approved/")
+def test_invalid_ids_return_404(api, commission, method, number):
+    response = api.request(method, f"/commissions/{number}/approved/")
 
     assert response.status_code == 404
     if "%00" not in number:
@@ -243,27 +255,27 @@ def test_does_not_know_odd_numbers(api, commission, method, number):
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_does_not_know_the_commissions_of_other_accounts(
+def test_commissions_of_other_accounts_return_404(
     api, commission, other_account, method
 ):
-    theirs = Shop(other_account, mark="zz-marker-")
-    foreign = theirs.commission_of(theirs.sell("200"))
-    before = everything(other_account)
+    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
+    foreign = other_scenario.get_commission(other_scenario.create_conversion("200"))
+    before = snapshot_account(other_account)
 
-    response = api.ask(method, f"/commissions/{foreign.pk}/approved/")
+    response = api.request(method, f"/commissions/{foreign.pk}/approved/")
 
     assert response.status_code == 404
     assert response.json() == UNKNOWN
-    assert everything(other_account) == before
+    assert snapshot_account(other_account) == before
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_refuses_what_is_final(api, account, commission, method):
-    approve(account, commission_id=commission.pk, at=SOLD)
-    turn_on_payouts(account)
-    before = everything(account)
+def test_rejects_changes_of_a_final_commission(api, account, commission, method):
+    approve_commission(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
+    enable_payouts(account)
+    before = snapshot_account(account)
 
-    response = api.ask(method, f"/commissions/{commission.pk}/approved/")
+    response = api.request(method, f"/commissions/{commission.pk}/approved/")
 
     assert response.status_code == 409
     assert response.json() == {
@@ -274,11 +286,11 @@ def test_refuses_what_is_final(api, account, commission, method):
             }
         ]
     }
-    assert {**everything(account), "ApiKey": None} == {**before, "ApiKey": None}
+    assert {**snapshot_account(account), "ApiKey": None} == {**before, "ApiKey": None}
 
 
-def test_refuses_what_is_not_funded(api, account, commission):
-    turn_on_payouts(account)
+def test_rejects_approval_without_funds(api, account, commission):
+    enable_payouts(account)
 
     response = api.put(f"/commissions/{commission.pk}/approved/")
 
@@ -291,18 +303,18 @@ def test_refuses_what_is_not_funded(api, account, commission):
             }
         ]
     }
-    assert said(api.get("/commissions/")) == [shown_commission(commission)]
+    assert get_json(api.get("/commissions/")) == [expected_commission(commission)]
 
 
-def test_shows_when_a_commission_became_final(api, shop, account):
-    nought = shop.commission_of(shop.sell("0"))
-    turn_on_payouts(account)
+def test_shows_when_a_commission_became_final(api, scenario, account):
+    zero = scenario.get_commission(scenario.create_conversion("0"))
+    enable_payouts(account)
 
-    answer = said(api.put(f"/commissions/{nought.pk}/approved/"))
+    data = get_json(api.put(f"/commissions/{zero.pk}/approved/"))
 
-    moment = nought.again().finalized_at.strftime("%Y-%m-%dT%H:%M:%S+00:00")
-    assert answer == shown_commission(
-        nought,
+    moment = zero.reload().finalized_at.strftime("%Y-%m-%dT%H:%M:%S+00:00")
+    assert data == expected_commission(
+        zero,
         conversion_sub_amount=0,
         amount=0,
         final=True,
@@ -311,32 +323,32 @@ def test_shows_when_a_commission_became_final(api, shop, account):
     )
 
 
-def test_disapproves_with_the_payout_feature(api, account, commission):
-    turn_on_payouts(account)
+def test_disapproves_with_the_payouts_feature(api, account, commission):
+    enable_payouts(account)
 
     response = api.delete(f"/commissions/{commission.pk}/approved/")
 
-    assert said(response) == shown_commission(commission, **DISAPPROVED)
+    assert get_json(response) == expected_commission(commission, **DISAPPROVED)
 
 
 @pytest.mark.parametrize(
     ("role", "status"), [("viewer", 403), ("manager", 200), ("owner", 200)]
 )
-def test_asks_for_a_manager(api, account, key_for, commission, role, status):
-    api.key = key_for(account, role)
+def test_requires_the_manager_role(api, account, make_key, commission, role, status):
+    api.key = make_key(account, role)
 
-    answers = [
-        api.ask(method, f"/commissions/{commission.pk}/approved/").status_code
+    responses = [
+        api.request(method, f"/commissions/{commission.pk}/approved/").status_code
         for method in ("PUT", "DELETE")
     ]
 
-    assert answers == [status, status]
+    assert responses == [status, status]
     assert api.get("/commissions/").status_code == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
-def test_knows_no_other_method(api, commission, method):
-    response = api.ask(method, f"/commissions/{commission.pk}/approved/")
+def test_rejects_other_methods(api, commission, method):
+    response = api.request(method, f"/commissions/{commission.pk}/approved/")
 
     assert response.status_code == 405
     assert response["Allow"] == "PUT, DELETE, OPTIONS"

@@ -1,4 +1,7 @@
-"""Contract 2.2.6 to 2.2.8: conversions changed, removed, given more commissions."""
+"""Updating and deleting conversions, and adding commissions to them.
+
+See docs/api-contract.md, sections 2.2.6 to 2.2.8.
+"""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -6,13 +9,13 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 
-from payouts.services.commissions import approve
-from payouts.services.funding import top_up
-from tests.conftest import NOW, Api
-from tests.proof import everything, money_agrees
-from tests.shop import SOLD, Shop, remove
-from tracking.services.placement import put_below
-from tracking.services.programs import archive
+from payouts.services.commissions import approve_commission
+from payouts.services.funding import top_up_payout_balance
+from tests.conftest import NOW, ApiClient
+from tests.ledger_checks import assert_amounts_consistent, snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tracking.services.hierarchy import set_parent
+from tracking.services.programs import archive_program
 
 UNKNOWN = {"errors": [{"message": "Conversion not found"}]}
 NO_JSON = {"errors": [{"message": "Request body was not valid JSON"}]}
@@ -32,42 +35,49 @@ LONG = "This value is too long, {{ limit }} characters at most."
 
 
 @pytest.fixture
-def shop(account):
-    """A program with a second type."""
-    shop = Shop(account)
-    shop.type("accessories", "7.5")
-    yield shop
-    money_agrees(account)
+def scenario(account):
+    """A program with a second commission type."""
+    scenario = ProgramScenario(account)
+    scenario.create_commission_type("accessories", "7.5")
+    yield scenario
+    assert_amounts_consistent(account)
 
 
 @pytest.fixture
-def sale(shop):
-    """200 EUR of an order-1, one commission pending."""
-    return shop.sell("200", external_id="order-1", meta_data={"plan": "pro"})
+def sale(scenario):
+    """The conversion `order-1` of 200 EUR with one pending commission."""
+    return scenario.create_conversion(
+        "200", external_id="order-1", meta_data={"plan": "pro"}
+    )
 
 
 @pytest.fixture
-def odette(shop):
-    """Mina's parent, who earns 3 % by level 2."""
-    odette = shop.join("Odette", "Varga")
-    put_below(shop.account, affiliate_id=shop.mina.slug, parent=odette.slug, at=SOLD)
-    shop.level(2, "3")
+def odette(scenario):
+    """Mina's parent, who earns 3 % on level 2."""
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    set_parent(
+        scenario.account,
+        affiliate_id=scenario.mina.slug,
+        parent_id=odette.slug,
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.create_level(2, "3")
     return odette
 
 
-def at(sale, more="", query=""):
+def build_path(sale, more="", query=""):
     return f"/conversions/{sale.pk}/{more}{query}"
 
 
 RECALCULATED = "?recalculate_commissions=true"
 
 
-def said(response):
+def get_json(response):
     assert response.status_code == 200, response.content
     return response.json()
 
 
-def refusal(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {
         "message": message,
         "message_raw": raw or message,
@@ -75,30 +85,30 @@ def refusal(path, message, raw=None):
     }
 
 
-def refused(response, *entries):
+def assert_errors(response, *entries):
     assert response.status_code == 400, response.content
     assert response.json() == {"errors": list(entries)}
 
 
-def stored(account):
-    """Everything but what each request leaves behind."""
-    return {**everything(account), "ApiKey": None}
+def snapshot_account_data(account):
+    """Return all rows except those that every request changes."""
+    return {**snapshot_account(account), "ApiKey": None}
 
 
-def numbers(sale):
+def list_commission_ids(sale):
     rows = sale.account.commissions.filter(conversion=sale)
     return list(rows.order_by("id").values_list("id", flat=True))
 
 
-def commission(shop, number, **changed):
-    """A pending commission of 20 EUR, as it stands in a conversion."""
+def expected_nested_commission(scenario, number, **changed):
+    """Return a pending commission of 20 EUR as nested in a conversion."""
     return {
         "id": number,
         "conversion_sub_amount": 200,
         "amount": 20,
         "commission_type": "standard",
         "approved": False,
-        "affiliate": shop.mina.ref,
+        "affiliate": scenario.mina.reference,
         "kind": "regular",
         "currency": "EUR",
         "created_at": "2026-03-04T09:15:27+00:00",
@@ -109,9 +119,9 @@ def commission(shop, number, **changed):
     } | changed
 
 
-def alone(shop, number, sale, **changed):
-    """The same, standing alone."""
-    return commission(shop, number) | {
+def expected_commission(scenario, number, sale, **changed):
+    """Return the same commission as a resource."""
+    return expected_nested_commission(scenario, number) | {
         "status": "pending",
         "conversion": {"id": sale.pk},
         "finalization_date": None,
@@ -119,16 +129,19 @@ def alone(shop, number, sale, **changed):
     }
 
 
-def conversion(shop, sale, **changed):
-    """The sale of 200 EUR."""
+def expected_conversion(scenario, sale, **changed):
+    """Return the representation of the conversion of 200 EUR."""
     return {
         "id": sale.pk,
         "external_id": "order-1",
         "amount": 200,
         "click": None,
-        "commissions": [commission(shop, number) for number in numbers(sale)],
-        "program": shop.ref,
-        "affiliate": shop.mina.ref,
+        "commissions": [
+            expected_nested_commission(scenario, number)
+            for number in list_commission_ids(sale)
+        ],
+        "program": scenario.reference,
+        "affiliate": scenario.mina.reference,
         "customer": None,
         "meta_data": {"plan": "pro"},
         "created_at": "2026-03-04T09:15:27+00:00",
@@ -138,16 +151,18 @@ def conversion(shop, sale, **changed):
     } | changed
 
 
-def freeze(account, *chosen):
-    """Approve these, of an account that pays through the service."""
+def approve_with_payouts(account, *chosen):
+    """Approve these commissions in an account with the payouts feature."""
     account.uses_payouts = True
     account.save()
-    top_up(account, amount=Decimal(100), currency="EUR", at=SOLD)
+    top_up_payout_balance(
+        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
+    )
     for number in chosen:
-        approve(account, commission_id=number, at=SOLD)
+        approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT)
 
 
-# PATCH.
+# PATCH /conversions/{id}/
 
 
 @pytest.mark.parametrize(
@@ -156,8 +171,8 @@ def freeze(account, *chosen):
         pytest.param({}, {}, id="nothing"),
         pytest.param({"amount": 49.9}, {"amount": 49.9}, id="amount"),
         pytest.param({"amount": "49.90"}, {"amount": 49.9}, id="amount-as-text"),
-        pytest.param({"amount": 0}, {"amount": 0}, id="nought"),
-        pytest.param({"amount": -0.001}, {"amount": 0}, id="nought-after-rounding"),
+        pytest.param({"amount": 0}, {"amount": 0}, id="zero"),
+        pytest.param({"amount": -0.001}, {"amount": 0}, id="zero-after-rounding"),
         pytest.param({"amount": 0.125}, {"amount": 0.13}, id="half-up"),
         pytest.param({"amount": None}, {}, id="null-amount"),
         pytest.param({"external_id": "O-2"}, {"external_id": "O-2"}, id="external-id"),
@@ -180,17 +195,17 @@ def freeze(account, *chosen):
         ),
     ],
 )
-def test_changes_what_is_sent_alone(api, shop, sale, body, changed):
-    response = api.patch(at(sale), body)
+def test_updates_only_the_sent_fields(api, scenario, sale, body, changed):
+    response = api.patch(build_path(sale), body)
 
-    assert said(response) == conversion(shop, sale, **changed)
-    assert list(response.json()) == list(conversion(shop, sale))
-    assert said(api.get(at(sale))) == response.json()
+    assert get_json(response) == expected_conversion(scenario, sale, **changed)
+    assert list(response.json()) == list(expected_conversion(scenario, sale))
+    assert get_json(api.get(build_path(sale))) == response.json()
     assert "X-RateLimit-Limit" not in response
 
 
 @pytest.mark.parametrize(
-    ("query", "follows"),
+    ("query", "is_recalculated"),
     [
         ("?recalculate_commissions=true", True),
         ("?recalculate_commissions=1", True),
@@ -203,174 +218,218 @@ def test_changes_what_is_sent_alone(api, shop, sale, body, changed):
         ("", False),
     ],
 )
-def test_lets_the_commissions_follow_where_that_is_asked_for(
-    api, shop, sale, query, follows
+def test_recalculates_commissions_only_on_request(
+    api, scenario, sale, query, is_recalculated
 ):
-    (number,) = numbers(sale)
+    (number,) = list_commission_ids(sale)
 
-    response = api.patch(at(sale, query=query), {"amount": 150})
+    response = api.patch(build_path(sale, query=query), {"amount": 150})
 
-    followed = {"conversion_sub_amount": 150, "amount": 15} if follows else {}
-    nested = [commission(shop, number, **followed)]
-    assert said(response) == conversion(shop, sale, amount=150, commissions=nested)
+    followed = {"conversion_sub_amount": 150, "amount": 15} if is_recalculated else {}
+    nested = [expected_nested_commission(scenario, number, **followed)]
+    assert get_json(response) == expected_conversion(
+        scenario, sale, amount=150, commissions=nested
+    )
 
 
 @pytest.mark.parametrize(
-    ("currency", "sold", "amount", "became", "parts"),
+    ("currency", "sold", "amount", "expected_amount", "expected_commission_amounts"),
     [
         pytest.param("JPY", "1000", 100.5, 101, (101, 10), id="JPY"),
         pytest.param("KWD", "1.234", 2.0005, 2.001, (2.001, 0.2), id="KWD"),
     ],
 )
-def test_rounds_in_the_currency_of_the_sale(
-    api, shop, currency, sold, amount, became, parts
+def test_rounds_in_the_currency_of_the_conversion(
+    api, scenario, currency, sold, amount, expected_amount, expected_commission_amounts
 ):
-    sale = shop.sell(sold, currency=currency)
+    sale = scenario.create_conversion(sold, currency=currency)
 
-    response = api.patch(at(sale, query=RECALCULATED), {"amount": amount})
+    response = api.patch(build_path(sale, query=RECALCULATED), {"amount": amount})
 
-    (nested,) = said(response)["commissions"]
-    assert response.json()["amount"] == became
-    assert (nested["conversion_sub_amount"], nested["amount"]) == parts
+    (nested,) = get_json(response)["commissions"]
+    assert response.json()["amount"] == expected_amount
+    assert (
+        nested["conversion_sub_amount"],
+        nested["amount"],
+    ) == expected_commission_amounts
     assert nested["currency"] == currency
 
 
-def test_moves_the_balances_of_everybody_who_earned(api, shop, odette):
-    sale = shop.sell("200")
-    for number in numbers(sale):
-        said(api.put(f"/commissions/{number}/approved/"))
+def test_updates_the_balances_of_all_affiliates(api, scenario, odette):
+    sale = scenario.create_conversion("200")
+    for number in list_commission_ids(sale):
+        get_json(api.put(f"/commissions/{number}/approved/"))
 
-    response = api.patch(at(sale, query=RECALCULATED), {"amount": 50})
+    response = api.patch(build_path(sale, query=RECALCULATED), {"amount": 50})
 
     assert [
-        (it["kind"], it["conversion_sub_amount"], it["amount"], it["approved"])
-        for it in said(response)["commissions"]
+        (
+            commission["kind"],
+            commission["conversion_sub_amount"],
+            commission["amount"],
+            commission["approved"],
+        )
+        for commission in get_json(response)["commissions"]
     ] == [("regular", 50, 5, True), ("level", 50, 1.5, True)]
-    assert said(api.get("/balances/")) == [
+    assert get_json(api.get("/balances/")) == [
         {"affiliate_id": "minakessler", "balances": {"EUR": 5}},
         {"affiliate_id": "odettevarga", "balances": {"EUR": 1.5}},
     ]
 
 
-def test_keeps_final_commissions_as_they_are(api, shop, account):
-    sale = shop.sell("100", "100", external_id="order-1", meta_data={"plan": "pro"})
-    first, second = numbers(sale)
-    freeze(account, first)
-
-    response = api.patch(at(sale, query=RECALCULATED), {"amount": 100})
-
-    kept, followed = said(response)["commissions"]
-    assert kept == commission(
-        shop, first, conversion_sub_amount=100, amount=10, approved=True, final=True
+def test_keeps_final_commissions_unchanged(api, scenario, account):
+    sale = scenario.create_conversion(
+        "100", "100", external_id="order-1", meta_data={"plan": "pro"}
     )
-    assert followed == commission(shop, second, conversion_sub_amount=50, amount=5)
-    assert said(api.get("/balances/")) == [
+    first, second = list_commission_ids(sale)
+    approve_with_payouts(account, first)
+
+    response = api.patch(build_path(sale, query=RECALCULATED), {"amount": 100})
+
+    kept, followed = get_json(response)["commissions"]
+    assert kept == expected_nested_commission(
+        scenario, first, conversion_sub_amount=100, amount=10, approved=True, final=True
+    )
+    assert followed == expected_nested_commission(
+        scenario, second, conversion_sub_amount=50, amount=5
+    )
+    assert get_json(api.get("/balances/")) == [
         {"affiliate_id": "minakessler", "balances": {"EUR": 10}}
     ]
 
 
 @pytest.mark.parametrize(
-    ("body", "flaws"),
+    ("body", "errors"),
     [
         pytest.param(
             {"amount": -1},
-            [refusal("amount", "This value should be 0 or more.")],
-            id="below-nought",
+            [build_field_error("amount", "This value should be 0 or more.")],
+            id="negative",
         ),
-        pytest.param({"amount": "1e2"}, [refusal("amount", NO_NUMBER)], id="exponent"),
-        pytest.param({"amount": ""}, [refusal("amount", NO_NUMBER)], id="empty"),
-        pytest.param({"amount": " 1"}, [refusal("amount", NO_NUMBER)], id="spaced"),
-        pytest.param({"amount": True}, [refusal("amount", NO_NUMBER)], id="boolean"),
-        pytest.param({"amount": [1]}, [refusal("amount", NO_NUMBER)], id="array"),
         pytest.param(
-            {"amount": 10**13}, [refusal("amount", MANY_DIGITS)], id="14-whole-digits"
+            {"amount": "1e2"}, [build_field_error("amount", NO_NUMBER)], id="exponent"
+        ),
+        pytest.param(
+            {"amount": ""}, [build_field_error("amount", NO_NUMBER)], id="empty"
+        ),
+        pytest.param(
+            {"amount": " 1"}, [build_field_error("amount", NO_NUMBER)], id="spaced"
+        ),
+        pytest.param(
+            {"amount": True}, [build_field_error("amount", NO_NUMBER)], id="boolean"
+        ),
+        pytest.param(
+            {"amount": [1]}, [build_field_error("amount", NO_NUMBER)], id="array"
+        ),
+        pytest.param(
+            {"amount": 10**13},
+            [build_field_error("amount", MANY_DIGITS)],
+            id="14-whole-digits",
         ),
         pytest.param(
             b'{"amount": 12345678901234.56}',
-            [refusal("amount", MANY_DIGITS)],
+            [build_field_error("amount", MANY_DIGITS)],
             id="16-digits",
         ),
         pytest.param(
             {"external_id": ["a"], "amount": {}, "meta_data": "a"},
             [
-                refusal("amount", NO_NUMBER),
-                refusal("external_id", TYPE.replace("{{ type }}", "string"), TYPE),
-                refusal("meta_data", TYPE.replace("{{ type }}", "object"), TYPE),
+                build_field_error("amount", NO_NUMBER),
+                build_field_error(
+                    "external_id", TYPE.replace("{{ type }}", "string"), TYPE
+                ),
+                build_field_error(
+                    "meta_data", TYPE.replace("{{ type }}", "object"), TYPE
+                ),
             ],
             id="all-at-once-in-order",
         ),
         pytest.param(
             {"external_id": "x" * 256},
-            [refusal("external_id", LONG.replace("{{ limit }}", "255"), LONG)],
+            [
+                build_field_error(
+                    "external_id", LONG.replace("{{ limit }}", "255"), LONG
+                )
+            ],
             id="long-id",
         ),
         pytest.param(
             {"meta_data": {"plan": None}},
-            [refusal("meta_data[plan]", TYPE.replace("{{ type }}", "string"), TYPE)],
+            [
+                build_field_error(
+                    "meta_data[plan]", TYPE.replace("{{ type }}", "string"), TYPE
+                )
+            ],
             id="null-in-meta-data",
         ),
     ],
 )
-def test_refuses_odd_values(api, account, sale, body, flaws):
-    before = stored(account)
+def test_rejects_invalid_values(api, account, sale, body, errors):
+    before = snapshot_account_data(account)
 
-    response = api.patch(at(sale, query=RECALCULATED), body)
+    response = api.patch(build_path(sale, query=RECALCULATED), body)
 
-    refused(response, *flaws)
-    assert stored(account) == before
+    assert_errors(response, *errors)
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize("value", ["yes", "2", "null", "true%20"])
-def test_refuses_an_odd_flag(api, account, sale, value):
-    before = stored(account)
+def test_rejects_an_invalid_recalculation_flag(api, account, sale, value):
+    before = snapshot_account_data(account)
 
     response = api.patch(
-        at(sale, query=f"?recalculate_commissions={value}"), {"amount": 1}
+        build_path(sale, query=f"?recalculate_commissions={value}"), {"amount": 1}
     )
 
-    refused(
+    assert_errors(
         response,
-        refusal("recalculate_commissions", "This value should be true or false."),
+        build_field_error(
+            "recalculate_commissions", "This value should be true or false."
+        ),
     )
-    assert stored(account) == before
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"null", b"17", b'{"amount": 1', b'{"amount": 1, "amount": 2}']
 )
-def test_wants_an_object(api, account, sale, body):
-    before = stored(account)
+def test_requires_an_object(api, account, sale, body):
+    before = snapshot_account_data(account)
 
-    response = api.patch(at(sale), body)
+    response = api.patch(build_path(sale), body)
 
     assert response.status_code == 400
     assert response.json() == NO_JSON
-    assert stored(account) == before
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize("query", ["", RECALCULATED])
-def test_refuses_an_external_id_that_is_taken(api, account, shop, sale, query):
-    shop.sell("1", external_id="order-2")
-    before = stored(account)
+def test_rejects_a_taken_external_id(api, account, scenario, sale, query):
+    scenario.create_conversion("1", external_id="order-2")
+    before = snapshot_account_data(account)
 
-    response = api.patch(at(sale, query=query), {"amount": 1, "external_id": "order-2"})
+    response = api.patch(
+        build_path(sale, query=query), {"amount": 1, "external_id": "order-2"}
+    )
 
-    refused(
+    assert_errors(
         response,
         {
             "message": "Duplicate conversion. There is already a conversion"
             " for External id 'order-2'"
         },
     )
-    assert stored(account) == before
+    assert snapshot_account_data(account) == before
 
 
-def test_takes_an_external_id_of_another_account(api, shop, sale, other_account):
-    Shop(other_account, mark="zz-marker-").sell("1", external_id="order-2")
+def test_accepts_an_external_id_of_another_account(api, scenario, sale, other_account):
+    ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
+        "1", external_id="order-2"
+    )
 
-    response = api.patch(at(sale), {"external_id": "order-2"})
+    response = api.patch(build_path(sale), {"external_id": "order-2"})
 
-    assert said(response)["external_id"] == "order-2"
+    assert get_json(response)["external_id"] == "order-2"
 
 
 @pytest.mark.parametrize(
@@ -381,69 +440,69 @@ def test_takes_an_external_id_of_another_account(api, shop, sale, other_account)
         pytest.param("0.01", 10**13 - 1, id="longer-than-a-decimal"),
     ],
 )
-def test_refuses_an_amount_by_which_a_part_grows_too_long(
-    account, shop, key_for, sold, amount
+def test_rejects_an_amount_that_makes_a_line_item_too_large(
+    account, scenario, make_key, sold, amount
 ):
-    calm = Api(key_for(account), Client(raise_request_exception=False))
-    sale = shop.sell(sold)
+    client = ApiClient(make_key(account), Client(raise_request_exception=False))
+    sale = scenario.create_conversion(sold)
     added = {"conversion_sub_amount": 9 * 10**12}
-    said(calm.post(at(sale, "commissions/"), added))
-    before = stored(account)
+    get_json(client.post(build_path(sale, "commissions/"), added))
+    before = snapshot_account_data(account)
 
-    response = calm.patch(at(sale, query=RECALCULATED), {"amount": amount})
+    response = client.patch(build_path(sale, query=RECALCULATED), {"amount": amount})
 
-    refused(response, refusal("amount", MANY_DIGITS))
-    assert stored(account) == before
-
-
-# DELETE.
+    assert_errors(response, build_field_error("amount", MANY_DIGITS))
+    assert snapshot_account_data(account) == before
 
 
-def test_removes_a_sale_for_good(api, shop, sale):
-    (number,) = numbers(sale)
-    said(api.put(f"/commissions/{number}/approved/"))
+# DELETE /conversions/{id}/
 
-    response = api.delete(at(sale))
+
+def test_deletes_a_conversion(api, scenario, sale):
+    (number,) = list_commission_ids(sale)
+    get_json(api.put(f"/commissions/{number}/approved/"))
+
+    response = api.delete(build_path(sale))
 
     assert (response.status_code, response.content) == (204, b"")
-    assert said(api.get("/conversions/")) == []
-    assert said(api.get("/commissions/")) == []
-    assert said(api.get("/balances/")) == []
-    assert said(api.get("/affiliates/minakessler/balances/")) == {}
-    assert said(
+    assert get_json(api.get("/conversions/")) == []
+    assert get_json(api.get("/commissions/")) == []
+    assert get_json(api.get("/balances/")) == []
+    assert get_json(api.get("/affiliates/minakessler/balances/")) == {}
+    assert get_json(
         api.post(
-            "/conversions/", {"coupon": shop.mina.coupon, "external_id": "order-1"}
+            "/conversions/", {"coupon": scenario.mina.coupon, "external_id": "order-1"}
         )
     )
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"nonsense"])
-def test_never_reads_the_body_of_a_removal(api, sale, body):
-    assert api.delete(at(sale), body).status_code == 204
+def test_ignores_the_body_of_a_delete(api, sale, body):
+    assert api.delete(build_path(sale), body).status_code == 204
 
 
-def test_keeps_the_status_of_the_customer(api, shop):
-    customer = shop.customer("acct-1")
-    sale = shop.sell("200", customer_id="acct-1")
+def test_deleting_keeps_the_status_of_the_customer(api, scenario):
+    customer = scenario.create_customer("acct-1")
+    sale = scenario.create_conversion("200", customer_id="acct-1")
 
-    api.delete(at(sale))
+    api.delete(build_path(sale))
 
-    assert said(api.get(f"/customers/{customer.public_id}/"))["status"] == "paying"
+    assert get_json(api.get(f"/customers/{customer.public_id}/"))["status"] == "paying"
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_keeps_a_sale_of_which_one_commission_is_final(
-    api, account, shop, odette, number
+def test_rejects_deletion_when_a_commission_is_final(
+    api, account, scenario, odette, number
 ):
-    sale = shop.sell("200", "100")
-    freeze(account, numbers(sale)[number])
-    before = stored(account)
+    sale = scenario.create_conversion("200", "100")
+    approve_with_payouts(account, list_commission_ids(sale)[number])
+    before = snapshot_account_data(account)
 
-    response = api.delete(at(sale))
+    response = api.delete(build_path(sale))
 
     assert response.status_code == 409
     assert response.json() == FINAL
-    assert stored(account) == before
+    assert snapshot_account_data(account) == before
 
 
 REQUESTS = pytest.mark.parametrize(
@@ -464,30 +523,30 @@ REQUESTS = pytest.mark.parametrize(
 
 
 @REQUESTS
-def test_does_not_know_a_removed_sale(api, account, sale, method, path, body):
-    api.delete(at(sale))
-    before = stored(account)
+def test_deleted_conversion_returns_404(api, account, sale, method, path, body):
+    api.delete(build_path(sale))
+    before = snapshot_account_data(account)
 
-    response = api.ask(method, at(sale, path), body)
+    response = api.request(method, build_path(sale, path), body)
 
     assert response.status_code == 404
     assert response.json() == UNKNOWN
-    assert stored(account) == before
+    assert snapshot_account_data(account) == before
 
 
 @REQUESTS
-def test_does_not_know_the_sales_of_other_accounts(
-    api, shop, other_account, method, path, body
+def test_conversions_of_other_accounts_return_404(
+    api, scenario, other_account, method, path, body
 ):
-    theirs = Shop(other_account, mark="zz-marker-")
-    foreign = theirs.sell("200", meta_data={"plan": "zz-marker"})
-    before = stored(other_account)
+    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
+    foreign = other_scenario.create_conversion("200", meta_data={"plan": "zz-marker"})
+    before = snapshot_account_data(other_account)
 
-    response = api.ask(method, at(foreign, path), body)
+    response = api.request(method, build_path(foreign, path), body)
 
     assert response.status_code == 404
     assert response.json() == UNKNOWN
-    assert stored(other_account) == before
+    assert snapshot_account_data(other_account) == before
 
 
 @pytest.mark.parametrize(
@@ -499,11 +558,11 @@ def test_does_not_know_the_sales_of_other_accounts(
         pytest.param("DELETE", "approved/", None, id="disapprove"),
     ],
 )
-def test_does_not_know_the_commissions_of_a_removed_sale(api, sale, method, path, body):
-    (number,) = numbers(sale)
-    api.delete(at(sale))
+def test_commissions_of_a_deleted_conversion_return_404(api, sale, method, path, body):
+    (number,) = list_commission_ids(sale)
+    api.delete(build_path(sale))
 
-    response = api.ask(method, f"/commissions/{number}/{path}", body)
+    response = api.request(method, f"/commissions/{number}/{path}", body)
 
     assert response.status_code == 404
     assert response.json() == {"errors": [{"message": "Commission not found"}]}
@@ -513,25 +572,27 @@ def test_does_not_know_the_commissions_of_a_removed_sale(api, sale, method, path
 @pytest.mark.parametrize(
     ("method", "more"), [("PATCH", ""), ("DELETE", ""), ("POST", "commissions/")]
 )
-def test_does_not_know_odd_numbers(api, sale, method, more, number):
-    response = api.ask(method, f"/conversions/{number}/{more}", {"amount": 1})
+def test_invalid_ids_return_404(api, sale, method, more, number):
+    response = api.request(method, f"/conversions/{number}/{more}", {"amount": 1})
 
     assert response.status_code == 404
     assert response.json() == UNKNOWN
 
 
-# POST …/commissions/.
+# POST /conversions/{id}/commissions/
 
 
-def test_books_one_commission(api, shop, sale, now):
-    now.move_to(NOW + timedelta(hours=1))
+def test_adds_one_commission(api, scenario, sale, frozen_time):
+    frozen_time.move_to(NOW + timedelta(hours=1))
     body = {"conversion_sub_amount": 49.9, "commission_type": " accessories "}
 
-    response = api.post(at(sale, "commissions/"), body | {"comment": "A renewal"})
+    response = api.post(
+        build_path(sale, "commissions/"), body | {"comment": "A renewal"}
+    )
 
-    first, second = numbers(sale)
-    booked = alone(
-        shop,
+    first, second = list_commission_ids(sale)
+    added = expected_commission(
+        scenario,
         second,
         sale,
         conversion_sub_amount=49.9,
@@ -541,10 +602,13 @@ def test_books_one_commission(api, shop, sale, now):
         comment="A renewal",
         created_at="2026-03-04T10:15:27+00:00",
     )
-    assert said(response) == [booked]
-    assert list(response.json()[0]) == list(booked)
-    assert said(api.get(at(sale)))["amount"] == 200
-    assert [it["id"] for it in said(api.get(at(sale)))["commissions"]] == [
+    assert get_json(response) == [added]
+    assert list(response.json()[0]) == list(added)
+    assert get_json(api.get(build_path(sale)))["amount"] == 200
+    assert [
+        commission["id"]
+        for commission in get_json(api.get(build_path(sale)))["commissions"]
+    ] == [
         first,
         second,
     ]
@@ -552,75 +616,94 @@ def test_books_one_commission(api, shop, sale, now):
     assert "X-RateLimit-Limit" not in response
 
 
-def test_books_many_with_their_levels(api, shop, sale, odette, now):
+def test_adds_many_commissions_with_their_levels(
+    api, scenario, sale, odette, frozen_time
+):
     body = [
         {"conversion_sub_amount": "100"},
         {"conversion_sub_amount": 0, "commission_type": "default", "comment": None},
     ]
 
-    response = api.post(at(sale, "commissions/"), body)
+    response = api.post(build_path(sale, "commissions/"), body)
 
-    _, first, second, level, nought = numbers(sale)
+    _, first, second, level, zero = list_commission_ids(sale)
     of_odette = {
-        "affiliate": odette.ref,
+        "affiliate": odette.reference,
         "kind": "level",
         "commission_type": "level-2",
         "commission_name": "Level 2",
     }
-    assert said(response) == [
-        alone(shop, first, sale, conversion_sub_amount=100, amount=10),
-        alone(shop, second, sale, conversion_sub_amount=0, amount=0),
-        alone(shop, level, sale, conversion_sub_amount=100, amount=3, **of_odette),
-        alone(shop, nought, sale, conversion_sub_amount=0, amount=0, **of_odette),
+    assert get_json(response) == [
+        expected_commission(
+            scenario, first, sale, conversion_sub_amount=100, amount=10
+        ),
+        expected_commission(scenario, second, sale, conversion_sub_amount=0, amount=0),
+        expected_commission(
+            scenario, level, sale, conversion_sub_amount=100, amount=3, **of_odette
+        ),
+        expected_commission(
+            scenario, zero, sale, conversion_sub_amount=0, amount=0, **of_odette
+        ),
     ]
 
 
-def test_books_in_the_currency_of_the_sale(api, shop):
-    sale = shop.sell("1000", currency="JPY")
+def test_adds_commissions_in_the_currency_of_the_conversion(api, scenario):
+    sale = scenario.create_conversion("1000", currency="JPY")
 
-    (booked,) = said(
-        api.post(at(sale, "commissions/"), {"conversion_sub_amount": 14.5})
+    (added,) = get_json(
+        api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 14.5})
     )
 
-    assert booked["conversion_sub_amount"] == 15
-    assert (booked["amount"], booked["currency"]) == (2, "JPY")
+    assert added["conversion_sub_amount"] == 15
+    assert (added["amount"], added["currency"]) == (2, "JPY")
 
 
-def test_shows_pending_as_null_to_whoever_asked_for_it(api, account, sale):
+def test_shows_pending_as_null_with_the_option(api, account, sale):
     account.pending_as_null = True
     account.save()
 
-    (booked,) = said(api.post(at(sale, "commissions/"), {"conversion_sub_amount": 1}))
-    changed = said(api.patch(at(sale, query=RECALCULATED), {"amount": 100}))
+    (added,) = get_json(
+        api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 1})
+    )
+    changed = get_json(api.patch(build_path(sale, query=RECALCULATED), {"amount": 100}))
 
-    assert (booked["approved"], booked["status"]) == (None, "pending")
-    assert [it["approved"] for it in changed["commissions"]] == [None, None]
+    assert (added["approved"], added["status"]) == (None, "pending")
+    assert [commission["approved"] for commission in changed["commissions"]] == [
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("body", "flaws"),
+    ("body", "errors"),
     [
-        pytest.param([], [refusal("", MISSING)], id="empty-array"),
-        pytest.param({}, [refusal("conversion_sub_amount", MISSING)], id="nothing"),
+        pytest.param([], [build_field_error("", MISSING)], id="empty-array"),
+        pytest.param(
+            {}, [build_field_error("conversion_sub_amount", MISSING)], id="nothing"
+        ),
         pytest.param(
             {"sub_amount": 5},
-            [refusal("conversion_sub_amount", MISSING)],
+            [build_field_error("conversion_sub_amount", MISSING)],
             id="the-old-name",
         ),
         pytest.param(
             {"conversion_sub_amount": None},
-            [refusal("conversion_sub_amount", MISSING)],
+            [build_field_error("conversion_sub_amount", MISSING)],
             id="null",
         ),
         pytest.param(
             [{"conversion_sub_amount": 5}, {}],
-            [refusal("[1].conversion_sub_amount", MISSING)],
+            [build_field_error("[1].conversion_sub_amount", MISSING)],
             id="nothing-in-an-array",
         ),
         pytest.param(
             {"conversion_sub_amount": -0.01},
-            [refusal("conversion_sub_amount", "This value should be 0 or more.")],
-            id="below-nought",
+            [
+                build_field_error(
+                    "conversion_sub_amount", "This value should be 0 or more."
+                )
+            ],
+            id="negative",
         ),
         pytest.param(
             [
@@ -629,26 +712,28 @@ def test_shows_pending_as_null_to_whoever_asked_for_it(api, account, sale):
                 {"conversion_sub_amount": 10**13, "comment": "x" * 1001},
             ],
             [
-                refusal("[0].conversion_sub_amount", NO_NUMBER),
-                refusal("[2].conversion_sub_amount", MANY_DIGITS),
-                refusal("[2].comment", LONG.replace("{{ limit }}", "1000"), LONG),
+                build_field_error("[0].conversion_sub_amount", NO_NUMBER),
+                build_field_error("[2].conversion_sub_amount", MANY_DIGITS),
+                build_field_error(
+                    "[2].comment", LONG.replace("{{ limit }}", "1000"), LONG
+                ),
             ],
-            id="every-flaw",
+            id="every-error",
         ),
         pytest.param(
             [{"conversion_sub_amount": 5}, 5],
-            [refusal("[1]", TYPE.replace("{{ type }}", "object"), TYPE)],
+            [build_field_error("[1]", TYPE.replace("{{ type }}", "object"), TYPE)],
             id="no-object",
         ),
         pytest.param(
             [None],
-            [refusal("[0]", TYPE.replace("{{ type }}", "object"), TYPE)],
+            [build_field_error("[0]", TYPE.replace("{{ type }}", "object"), TYPE)],
             id="null-in-an-array",
         ),
         pytest.param(
             [{"conversion_sub_amount": 1}] * 101,
             [
-                refusal(
+                build_field_error(
                     "",
                     "This list holds 100 items at most.",
                     "This list holds {{ limit }} items at most.",
@@ -658,7 +743,7 @@ def test_shows_pending_as_null_to_whoever_asked_for_it(api, account, sale):
         ),
         pytest.param(
             {"conversion_sub_amount": 5, "commission_type": "level-2"},
-            [refusal("commission_type", "Unknown commission type")],
+            [build_field_error("commission_type", "Unknown commission type")],
             id="unknown-type",
         ),
         pytest.param(
@@ -668,36 +753,42 @@ def test_shows_pending_as_null_to_whoever_asked_for_it(api, account, sale):
                 {"conversion_sub_amount": 5, "commission_type": "bonus"},
             ],
             [
-                refusal("[0].commission_type", "Unknown commission type"),
-                refusal("[2].commission_type", "Unknown commission type"),
+                build_field_error("[0].commission_type", "Unknown commission type"),
+                build_field_error("[2].commission_type", "Unknown commission type"),
             ],
             id="unknown-types",
         ),
         pytest.param(
             {"conversion_sub_amount": 5, "commission_type": ["standard"]},
-            [refusal("commission_type", TYPE.replace("{{ type }}", "string"), TYPE)],
-            id="type-of-odd-type",
+            [
+                build_field_error(
+                    "commission_type", TYPE.replace("{{ type }}", "string"), TYPE
+                )
+            ],
+            id="type-of-wrong-type",
         ),
     ],
 )
-def test_refuses_all_for_one_flaw(api, account, sale, body, flaws):
-    before = stored(account)
+def test_rejects_all_commissions_when_one_is_invalid(api, account, sale, body, errors):
+    before = snapshot_account_data(account)
 
-    response = api.post(at(sale, "commissions/"), body)
+    response = api.post(build_path(sale, "commissions/"), body)
 
-    refused(response, *flaws)
-    assert stored(account) == before
+    assert_errors(response, *errors)
+    assert snapshot_account_data(account) == before
 
 
-def test_takes_a_hundred_at_once(api, sale):
-    response = api.post(at(sale, "commissions/"), [{"conversion_sub_amount": 1}] * 100)
+def test_accepts_a_hundred_commissions(api, sale):
+    response = api.post(
+        build_path(sale, "commissions/"), [{"conversion_sub_amount": 1}] * 100
+    )
 
-    assert len(said(response)) == 100
+    assert len(get_json(response)) == 100
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b'"a"', b"[{]"])
-def test_wants_an_object_or_an_array(api, sale, body):
-    response = api.post(at(sale, "commissions/"), body)
+def test_requires_an_object_or_an_array(api, sale, body):
+    response = api.post(build_path(sale, "commissions/"), body)
 
     assert response.status_code == 400
     assert response.json() == NO_JSON
@@ -714,17 +805,19 @@ def test_wants_an_object_or_an_array(api, sale, body):
         pytest.param(400, [{"message": "Affiliate is deleted"}], id="deleted-too"),
     ],
 )
-def test_adds_nothing_against_a_rule(api, account, shop, sale, status, errors):
-    archive(account, slug=shop.program.slug, at=SOLD)
+def test_adds_nothing_when_the_program_or_affiliate_forbids_it(
+    api, account, scenario, sale, status, errors
+):
+    archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
     if status == 400:
-        remove(shop.mina.affiliate)
-    before = stored(account)
+        mark_removed(scenario.mina.affiliate)
+    before = snapshot_account_data(account)
 
-    response = api.post(at(sale, "commissions/"), {"conversion_sub_amount": 5})
+    response = api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 5})
 
     assert response.status_code == status
     assert response.json() == {"errors": errors}
-    assert stored(account) == before
+    assert snapshot_account_data(account) == before
 
 
 def test_adds_once_for_one_idempotency_key(api, sale):
@@ -732,33 +825,33 @@ def test_adds_once_for_one_idempotency_key(api, sale):
     headers = {"Idempotency-Key": "renewal-1"}
 
     first, second = (
-        api.post(at(sale, "commissions/"), body, **headers) for _ in range(2)
+        api.post(build_path(sale, "commissions/"), body, **headers) for _ in range(2)
     )
 
     assert second.content == first.content
     assert second["Idempotent-Replayed"] == "true"
-    assert len(numbers(sale)) == 2
+    assert len(list_commission_ids(sale)) == 2
 
 
-# All three.
+# All three operations
 
 
 @pytest.mark.parametrize("state", ["archived", "locked", "deleted"])
-def test_changes_and_removes_whatever_became_of_the_program(
-    api, account, shop, sale, state
-):
+def test_updates_and_deletes_in_any_program_state(api, account, scenario, sale, state):
     if state == "archived":
-        archive(account, slug=shop.program.slug, at=SOLD)
+        archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
     elif state == "locked":
-        account.locked_at = SOLD
+        account.locked_at = CONVERSION_CREATED_AT
         account.save()
     else:
-        remove(shop.mina.affiliate)
+        mark_removed(scenario.mina.affiliate)
 
-    changed = api.patch(at(sale, query=RECALCULATED), {"amount": 50})
-    removed = api.delete(at(sale))
+    changed = api.patch(build_path(sale, query=RECALCULATED), {"amount": 50})
+    removed = api.delete(build_path(sale))
 
-    assert [it["amount"] for it in said(changed)["commissions"]] == [5]
+    assert [
+        commission["amount"] for commission in get_json(changed)["commissions"]
+    ] == [5]
     assert removed.status_code == 204
 
 
@@ -770,22 +863,24 @@ def test_changes_and_removes_whatever_became_of_the_program(
         ("owner", [200, 200, 204]),
     ],
 )
-def test_asks_for_a_manager(api, account, key_for, sale, role, statuses):
-    api.key = key_for(account, role)
+def test_requires_the_manager_role(api, account, make_key, sale, role, statuses):
+    api.key = make_key(account, role)
 
-    answers = [
-        api.patch(at(sale), {"amount": 1}),
-        api.post(at(sale, "commissions/"), {"conversion_sub_amount": 1}),
-        api.delete(at(sale)),
+    responses = [
+        api.patch(build_path(sale), {"amount": 1}),
+        api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 1}),
+        api.delete(build_path(sale)),
     ]
 
-    assert [it.status_code for it in answers] == statuses
+    assert [response.status_code for response in responses] == statuses
 
 
-def test_reads_the_body_before_it_looks_for_the_sale(api, shop):
-    answers = [
+def test_checks_body_before_the_conversion(api, scenario):
+    responses = [
         api.patch("/conversions/999/", b"nonsense"),
         api.post("/conversions/999/commissions/", b"nonsense"),
     ]
 
-    assert [(it.status_code, it.json()) for it in answers] == [(400, NO_JSON)] * 2
+    assert [(response.status_code, response.json()) for response in responses] == [
+        (400, NO_JSON)
+    ] * 2

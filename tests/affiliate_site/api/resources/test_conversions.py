@@ -1,4 +1,4 @@
-"""Contract 2.2: sales over the wire, byte for byte."""
+"""Creating, showing and listing conversions: docs/api-contract.md, section 2.2."""
 
 import json
 import re
@@ -10,20 +10,20 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from accounts.engines import database_now
-from accounts.services.accounts import lock
+from accounts.db_compat import get_database_time
+from accounts.services.accounts import lock_account
 from affiliate_site.api.resources import conversions as endpoint
 from payouts.models.commission_types import RateKind
-from payouts.services.commissions import approve, disapprove
-from payouts.services.revising import remove_conversion
-from tests.conftest import Api
-from tests.proof import everything, money_agrees
-from tests.shop import SOLD, Shop, remove
-from tracking.services.programs import archive
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.conversion_updates import delete_conversion
+from tests.conftest import ApiClient
+from tests.ledger_checks import assert_amounts_consistent, snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tracking.services.programs import archive_program
 
-UNHEARD_OF = "00000000-0000-7000-8000-000000000000"
+UNKNOWN_CLICK_ID = "00000000-0000-7000-8000-000000000000"
 MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
-HASTY = "To many concurrent attempts to create conversion with id 'order-1'"
+TOO_MANY_ATTEMPTS = "To many concurrent attempts to create conversion with id 'order-1'"
 DUPLICATE = (
     "Duplicate conversion. There is already a conversion for External id 'order-1'"
 )
@@ -31,37 +31,39 @@ MISSING = "Missing mandatory parameter(s)"
 
 
 @pytest.fixture
-def shop(account):
-    """A program with a second type and a second affiliate."""
-    shop = Shop(account)
-    shop.type("accessories", "7.5")
-    shop.type("flat", "2.5", kind=RateKind.FIXED, title="Flat fee")
-    shop.rival = shop.join("Odette", "Varga")
-    yield shop
-    money_agrees(account)
+def scenario(account):
+    """A program with a second commission type and a second affiliate."""
+    scenario = ProgramScenario(account)
+    scenario.create_commission_type("accessories", "7.5")
+    scenario.create_commission_type(
+        "flat", "2.5", kind=RateKind.FIXED, title="Flat fee"
+    )
+    scenario.second_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    yield scenario
+    assert_amounts_consistent(account)
 
 
 @pytest.fixture
-def clue(shop):
-    """The coupon of Mina, as a body has it."""
-    return {"coupon": shop.mina.coupon}
+def tracking_parameter(scenario):
+    """The coupon of Mina as part of a body."""
+    return {"coupon": scenario.mina.coupon}
 
 
-def said(response):
+def get_json(response):
     assert response.status_code == 200, response.content
     return response.json()
 
 
-def refusal(response, status=400):
-    """The messages of a refusal that speaks of no field."""
+def list_error_messages(response, status=400):
+    """Return the messages of an error response without field errors."""
     assert response.status_code == status, response.content
     errors = response.json()["errors"]
     assert all(list(error) == ["message"] for error in errors)
     return [error["message"] for error in errors]
 
 
-def flaws(response):
-    """The messages of a refusal of fields, by path."""
+def list_field_errors(response):
+    """Return the messages of field errors by path."""
     assert response.status_code == 400, response.content
     errors = response.json()["errors"]
     for error in errors:
@@ -69,20 +71,20 @@ def flaws(response):
     return [(error["property_path"], error["message"]) for error in errors]
 
 
-def wire(body):
-    """The bytes that orjson would send."""
+def encode_json(body):
+    """Return the JSON bytes as orjson encodes them."""
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def commission(shop, **changed):
-    """A pending commission of 20 EUR for a sub-amount of 200."""
+def expected_commission(scenario, **changed):
+    """Return a pending commission of 20 EUR for a sub-amount of 200."""
     return {
         "id": changed.pop("id"),
         "conversion_sub_amount": 200,
         "amount": 20,
         "commission_type": "standard",
         "approved": False,
-        "affiliate": shop.mina.ref,
+        "affiliate": scenario.mina.reference,
         "kind": "regular",
         "currency": "EUR",
         "created_at": "2026-03-04T09:15:27+00:00",
@@ -93,9 +95,9 @@ def commission(shop, **changed):
     } | changed
 
 
-def conversion(shop, sale, **changed):
-    """A sale of 200 EUR by Mina's coupon."""
-    number = shop.account.commissions.filter(conversion=sale).values_list(
+def expected_conversion(scenario, sale, **changed):
+    """Return a conversion of 200 EUR by Mina's coupon."""
+    number = scenario.account.commissions.filter(conversion=sale).values_list(
         "id", flat=True
     )
     return {
@@ -103,9 +105,9 @@ def conversion(shop, sale, **changed):
         "external_id": None,
         "amount": 200,
         "click": None,
-        "commissions": [commission(shop, id=number[0])],
-        "program": shop.ref,
-        "affiliate": shop.mina.ref,
+        "commissions": [expected_commission(scenario, id=number[0])],
+        "program": scenario.reference,
+        "affiliate": scenario.mina.reference,
         "customer": None,
         "meta_data": {},
         "created_at": "2026-03-04T09:15:27+00:00",
@@ -115,11 +117,11 @@ def conversion(shop, sale, **changed):
     } | changed
 
 
-# The bodies.
+# Bodies
 
 
-def test_shows_a_sale_with_everything(api, shop):
-    click = shop.click(
+def test_shows_a_conversion_with_all_fields(api, scenario):
+    click = scenario.create_click(
         referrer="https://notes.example.org/lamps",
         landing_page="https://shop.example.net/lamp",
         meta_data={"subid1": "newsletter-12"},
@@ -140,8 +142,8 @@ def test_shows_a_sale_with_everything(api, shop):
 
     response = api.post("/conversions/?override_max_cookie_time=1", body)
 
-    sale = said(response)
-    first, second, third = (it["id"] for it in sale["commissions"])
+    sale = get_json(response)
+    first, second, third = (commission["id"] for commission in sale["commissions"])
     assert first < second < third
     assert MOMENT.fullmatch(sale["created_at"])
     same = {"created_at": sale["created_at"]}
@@ -155,9 +157,9 @@ def test_shows_a_sale_with_everything(api, shop):
             "landing_page": "https://shop.example.net/lamp",
         },
         "commissions": [
-            commission(shop, id=first, comment="two lamps", **same),
-            commission(
-                shop,
+            expected_commission(scenario, id=first, comment="two lamps", **same),
+            expected_commission(
+                scenario,
                 id=second,
                 conversion_sub_amount=49.9,
                 amount=3.74,
@@ -165,8 +167,8 @@ def test_shows_a_sale_with_everything(api, shop):
                 commission_name="Accessories",
                 **same,
             ),
-            commission(
-                shop,
+            expected_commission(
+                scenario,
                 id=third,
                 conversion_sub_amount=0,
                 amount=2.5,
@@ -175,8 +177,8 @@ def test_shows_a_sale_with_everything(api, shop):
                 **same,
             ),
         ],
-        "program": shop.ref,
-        "affiliate": shop.mina.ref,
+        "program": scenario.reference,
+        "affiliate": scenario.mina.reference,
         "customer": {
             "id": sale["customer"]["id"],
             "customer_id": "acct-55120",
@@ -188,31 +190,33 @@ def test_shows_a_sale_with_everything(api, shop):
         "affiliate_meta_data": {"subid1": "newsletter-12"},
         "tracking_source": "click",
     }
-    assert response.content == wire(expected)
+    assert response.content == encode_json(expected)
     assert response["Content-Type"] == "application/json"
     assert response["Cache-Control"] == "no-store"
     assert "X-RateLimit-Limit" not in response
     assert "Link" not in response
-    assert said(api.get(f"/conversions/{sale['id']}/")) == expected
-    assert said(api.get("/conversions/")) == [expected]
+    assert get_json(api.get(f"/conversions/{sale['id']}/")) == expected
+    assert get_json(api.get("/conversions/")) == [expected]
 
 
-def test_shows_the_least_sale(api, shop, clue):
-    response = api.post("/conversions/", clue)
+def test_shows_a_minimal_conversion(api, scenario, tracking_parameter):
+    response = api.post("/conversions/", tracking_parameter)
 
-    sale = said(response)
+    sale = get_json(response)
     number = sale["commissions"][0]["id"]
     same = {"created_at": sale["created_at"]}
-    bare = commission(shop, id=number, conversion_sub_amount=0, amount=0, **same)
-    assert response.content == wire(
+    bare = expected_commission(
+        scenario, id=number, conversion_sub_amount=0, amount=0, **same
+    )
+    assert response.content == encode_json(
         {
             "id": sale["id"],
             "external_id": None,
             "amount": 0,
             "click": None,
             "commissions": [bare],
-            "program": shop.ref,
-            "affiliate": shop.mina.ref,
+            "program": scenario.reference,
+            "affiliate": scenario.mina.reference,
             "customer": None,
             "meta_data": {},
             "created_at": sale["created_at"],
@@ -223,11 +227,11 @@ def test_shows_the_least_sale(api, shop, clue):
     )
 
 
-def test_keeps_meta_data_as_text(api, shop, clue):
+def test_keeps_meta_data_as_text(api, scenario, tracking_parameter):
     sent = '{"first": true, "a": 1.50, "b": 1e2, "c": -0, "plan": " \u00e9 ", "d": ""}'
-    body = json.dumps(clue)[:-1] + f', "meta_data": {sent}}}'
+    body = json.dumps(tracking_parameter)[:-1] + f', "meta_data": {sent}}}'
 
-    assert said(api.post("/conversions/", body))["meta_data"] == {
+    assert get_json(api.post("/conversions/", body))["meta_data"] == {
         "first": "true",
         "a": "1.50",
         "b": "100",
@@ -237,8 +241,10 @@ def test_keeps_meta_data_as_text(api, shop, clue):
     }
 
 
-def test_gives_nested_commissions_exactly_the_keys_of_the_spec(api, shop, clue):
-    nested = said(api.post("/conversions/", clue))["commissions"][0]
+def test_nested_commissions_have_exactly_the_specified_keys(
+    api, scenario, tracking_parameter
+):
+    nested = get_json(api.post("/conversions/", tracking_parameter))["commissions"][0]
 
     assert list(nested) == [
         *("id", "conversion_sub_amount", "amount", "commission_type", "approved"),
@@ -247,19 +253,21 @@ def test_gives_nested_commissions_exactly_the_keys_of_the_spec(api, shop, clue):
     ]
 
 
-def test_shows_one_sale(api, shop):
-    sale = shop.sell("200", external_id="order-1")
+def test_shows_one_conversion(api, scenario):
+    sale = scenario.create_conversion("200", external_id="order-1")
 
     response = api.get(f"/conversions/{sale.pk}/")
 
-    assert response.content == wire(conversion(shop, sale, external_id="order-1"))
+    assert response.content == encode_json(
+        expected_conversion(scenario, sale, external_id="order-1")
+    )
     assert response["X-RateLimit-Limit"] == "1500"
 
 
-def test_shows_a_sale_without_a_removed_customer(api, shop):
-    sale = shop.sell("200", customer_id="acct-1")
+def test_shows_a_conversion_without_its_deleted_customer(api, scenario):
+    sale = scenario.create_conversion("200", customer_id="acct-1")
     public_id = sale.customer.public_id
-    before = said(api.get(f"/conversions/{sale.pk}/"))
+    before = get_json(api.get(f"/conversions/{sale.pk}/"))
 
     api.delete(f"/customers/{public_id}/")
 
@@ -268,20 +276,30 @@ def test_shows_a_sale_without_a_removed_customer(api, shop):
         "customer_id": "acct-1",
         "status": "paying",
     }
-    assert said(api.get(f"/conversions/{sale.pk}/")) == before | {"customer": None}
+    assert get_json(api.get(f"/conversions/{sale.pk}/")) == before | {"customer": None}
 
 
-def test_shows_the_names_of_a_removed_affiliate(api, shop):
-    sale = shop.sell("200")
-    remove(shop.mina.affiliate)
+def test_shows_the_name_of_a_deleted_affiliate(api, scenario):
+    sale = scenario.create_conversion("200")
+    mark_removed(scenario.mina.affiliate)
 
-    assert said(api.get(f"/conversions/{sale.pk}/")) == conversion(shop, sale)
+    assert get_json(api.get(f"/conversions/{sale.pk}/")) == expected_conversion(
+        scenario, sale
+    )
 
 
-def test_hides_the_sub_values_of_somebody_elses_click(api, shop, clue):
-    click = shop.click(shop.rival, meta_data={"subid1": "hers"}, at=timezone.now())
+def test_hides_the_sub_ids_of_another_affiliates_click(
+    api, scenario, tracking_parameter
+):
+    click = scenario.create_click(
+        scenario.second_affiliate, meta_data={"subid1": "hers"}, at=timezone.now()
+    )
 
-    sale = said(api.post("/conversions/", clue | {"click_id": str(click.public_id)}))
+    sale = get_json(
+        api.post(
+            "/conversions/", tracking_parameter | {"click_id": str(click.public_id)}
+        )
+    )
 
     assert sale["click"]["created_at"]
     assert sale["affiliate_meta_data"] is None
@@ -291,31 +309,34 @@ def test_hides_the_sub_values_of_somebody_elses_click(api, shop, clue):
     ("status", "approved"),
     [("pending", None), ("approved", True), ("disapproved", False)],
 )
-def test_shows_pending_as_null_to_whoever_asked_for_it(
-    api, shop, account, status, approved
+def test_shows_pending_as_null_with_the_option(
+    api, scenario, account, status, approved
 ):
     account.pending_as_null = True
     account.save()
-    sale = shop.sell("200")
-    number = shop.commission_of(sale).pk
+    sale = scenario.create_conversion("200")
+    number = scenario.get_commission(sale).pk
     if status == "approved":
-        approve(account, commission_id=number, at=SOLD)
+        approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT)
     elif status == "disapproved":
-        disapprove(account, commission_id=number, at=SOLD)
+        disapprove_commission(account, commission_id=number, at=CONVERSION_CREATED_AT)
 
-    nested = [commission(shop, id=number, approved=approved)]
-    assert said(api.get("/conversions/")) == [
-        conversion(shop, sale, commissions=nested)
+    nested = [expected_commission(scenario, id=number, approved=approved)]
+    assert get_json(api.get("/conversions/")) == [
+        expected_conversion(scenario, sale, commissions=nested)
     ]
-    assert said(api.get(f"/conversions/{sale.pk}/"))["commissions"] == nested
+    assert get_json(api.get(f"/conversions/{sale.pk}/"))["commissions"] == nested
 
 
 @pytest.mark.parametrize(
-    ("rules", "body", "born"),
+    ("settings", "body", "approved_and_warnings"),
     [
         pytest.param({}, {}, [False, None], id="pending"),
         pytest.param(
-            {"auto_approve_commissions": True}, {}, [True, None], id="approved-at-birth"
+            {"auto_approve_commissions": True},
+            {},
+            [True, None],
+            id="approved-initially",
         ),
         pytest.param(
             {"auto_approve_commissions": True},
@@ -325,86 +346,102 @@ def test_shows_pending_as_null_to_whoever_asked_for_it(
         ),
     ],
 )
-def test_says_in_which_state_a_commission_is_born(api, shop, clue, rules, body, born):
-    if rules:
-        shop.program.change(**rules)
+def test_sets_the_initial_status_of_a_commission(
+    api, scenario, tracking_parameter, settings, body, approved_and_warnings
+):
+    if settings:
+        scenario.program.update_row(**settings)
 
-    sale = said(api.post("/conversions/", clue | {"amount": 200} | body))
+    sale = get_json(
+        api.post("/conversions/", tracking_parameter | {"amount": 200} | body)
+    )
 
-    assert [sale["commissions"][0]["approved"], sale["warnings"]] == born
+    assert [
+        sale["commissions"][0]["approved"],
+        sale["warnings"],
+    ] == approved_and_warnings
     assert sale["commissions"][0]["final"] is None
-    balance = {"EUR": 20} if born[0] else {}
-    assert said(api.get("/affiliates/minakessler/balances/")) == balance
+    balance = {"EUR": 20} if approved_and_warnings[0] else {}
+    assert get_json(api.get("/affiliates/minakessler/balances/")) == balance
 
 
-def test_keeps_what_lacks_cover_pending(api, shop, account, clue):
-    shop.program.change(auto_approve_commissions=True)
+def test_keeps_commissions_without_funds_pending(
+    api, scenario, account, tracking_parameter
+):
+    scenario.program.update_row(auto_approve_commissions=True)
     account.uses_payouts = True
     account.save()
-    parts = [{"sub_amount": 200}, {"sub_amount": 0}]
+    line_items = [{"sub_amount": 200}, {"sub_amount": 0}]
 
-    sale = said(api.post("/conversions/", clue | {"commissions": parts}))
+    sale = get_json(
+        api.post("/conversions/", tracking_parameter | {"commissions": line_items})
+    )
 
-    assert [(it["approved"], it["final"]) for it in sale["commissions"]] == [
+    assert [
+        (commission["approved"], commission["final"])
+        for commission in sale["commissions"]
+    ] == [
         (False, None),
         (True, True),
     ]
 
 
-def test_disapproves_past_the_cap(api, shop, clue):
-    shop.program.change(recurring=False)
-    body = clue | {"customer_id": "acct-1", "amount": 200}
-    first = said(api.post("/conversions/", body))
+def test_disapproves_commissions_above_the_cap(api, scenario, tracking_parameter):
+    scenario.program.update_row(recurring=False)
+    body = tracking_parameter | {"customer_id": "acct-1", "amount": 200}
+    first = get_json(api.post("/conversions/", body))
 
-    second = said(api.post("/conversions/", body))
-    numbers = [it["commissions"][0]["id"] for it in (first, second)]
+    second = get_json(api.post("/conversions/", body))
+    numbers = [item["commissions"][0]["id"] for item in (first, second)]
 
-    listed = said(api.get("/commissions/"))
-    assert [(it["id"], it["status"]) for it in listed] == [
+    rows = get_json(api.get("/commissions/"))
+    assert [(row["id"], row["status"]) for row in rows] == [
         (numbers[1], "disapproved"),
         (numbers[0], "pending"),
     ]
     assert second["customer"]["status"] == "paying"
 
 
-# The messages of the spec.
+# Messages of the API 1.6 specification
 
 
-def locked(shop):
-    lock(shop.account, at=SOLD)
-    return {"coupon": shop.mina.coupon}
+def locked(scenario):
+    lock_account(scenario.account, at=CONVERSION_CREATED_AT)
+    return {"coupon": scenario.mina.coupon}
 
 
-def removed(shop):
-    remove(shop.mina.affiliate)
-    return {"coupon": shop.mina.coupon}
+def removed(scenario):
+    mark_removed(scenario.mina.affiliate)
+    return {"coupon": scenario.mina.coupon}
 
 
-def disapproved(shop):
-    shop.mina.enrolment.change(approved=False)
-    return {"coupon": shop.mina.coupon}
+def disapproved(scenario):
+    scenario.mina.enrollment.update_row(approved=False)
+    return {"coupon": scenario.mina.coupon}
 
 
-def archived(shop):
-    archive(shop.account, slug=shop.program.slug, at=SOLD)
-    return {"coupon": shop.mina.coupon}
-
-
-def expired(shop):
-    clicked_at = timezone.now() - timedelta(days=45, seconds=1)
-    return {"click_id": str(shop.click(at=clicked_at).public_id)}
-
-
-def known(shop):
-    shop.sell("200", external_id="order-1")
-    return {"coupon": shop.mina.coupon, "external_id": "order-1"}
-
-
-def hasty(shop):
-    shop.account.conversion_attempts.create(
-        source="api", external_id="order-1", failed_at=database_now(), message=""
+def archived(scenario):
+    archive_program(
+        scenario.account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT
     )
-    return {"coupon": shop.mina.coupon, "external_id": "order-1"}
+    return {"coupon": scenario.mina.coupon}
+
+
+def expired(scenario):
+    clicked_at = timezone.now() - timedelta(days=45, seconds=1)
+    return {"click_id": str(scenario.create_click(at=clicked_at).public_id)}
+
+
+def make_known_conversion(scenario):
+    scenario.create_conversion("200", external_id="order-1")
+    return {"coupon": scenario.mina.coupon, "external_id": "order-1"}
+
+
+def fail_recent_attempt(scenario):
+    scenario.account.conversion_attempts.create(
+        origin="api", external_id="order-1", failed_at=get_database_time(), message=""
+    )
+    return {"coupon": scenario.mina.coupon, "external_id": "order-1"}
 
 
 def blank(name):
@@ -414,9 +451,9 @@ def blank(name):
 PAIR = {"asset_id": "1-abcdef", "source_id": "1-abcdef"}
 
 MESSAGES = {
-    "no-clue": (MISSING, {"amount": 1}),
-    "no-clue-but-null": (MISSING, {"coupon": None, "customer_id": None}),
-    "blank-customer-alone": (MISSING, {"customer_id": " "}),
+    "no-parameter": (MISSING, {"amount": 1}),
+    "null-parameters": (MISSING, {"coupon": None, "customer_id": None}),
+    "only-blank-customer": (MISSING, {"customer_id": " "}),
     "blank-coupon": (blank("coupon"), {"coupon": "", "referral_code": "x"}),
     "white-coupon": (blank("coupon"), {"coupon": " \t\n"}),
     "blank-referral-code": (blank("referral_code"), {"referral_code": ""}),
@@ -426,17 +463,17 @@ MESSAGES = {
     "blank-source": (blank("source_id"), PAIR | {"source_id": " "}),
     "blank-visitor": (blank("tracking_id"), {"tracking_id": ""}),
     "blank-visitor-alias": (blank("tracking_id"), {"visitor_id": ""}),
-    "half-a-pair": (MISSING, {"asset_id": "1-abcdef"}),
-    "other-half-a-pair": (MISSING, {"source_id": ""}),
+    "asset-only": (MISSING, {"asset_id": "1-abcdef"}),
+    "source-only": (MISSING, {"source_id": ""}),
     "unknown-code": ("Unknown referral code", {"referral_code": "nobody"}),
     "unknown-coupon": ("Unknown coupon code", {"coupon": "NOBODY"}),
-    "unknown-click": ("Invalid click id", {"click_id": UNHEARD_OF}),
-    "odd-click": ("Invalid click id", {"click_id": "x"}),
+    "unknown-click": ("Invalid click id", {"click_id": UNKNOWN_CLICK_ID}),
+    "invalid-click": ("Invalid click id", {"click_id": "x"}),
     "unknown-pair": ("Invalid asset id or source id", PAIR),
     "unknown-visitor": ("Invalid tracking id", {"tracking_id": "f" * 32}),
     "cookie": ("Cookie expired", expired),
-    "duplicate": (DUPLICATE, known),
-    "hasty": (HASTY, hasty),
+    "duplicate": (DUPLICATE, make_known_conversion),
+    "too-soon": (TOO_MANY_ATTEMPTS, fail_recent_attempt),
     "unknown-customer": (
         "Missing tracking parameter value and no customer found for customer id: a{b}",
         {"customer_id": "a{b}"},
@@ -452,42 +489,48 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_refuses_with_the_message_of_the_spec(api, shop, account, name):
+def test_rejects_with_the_specified_message(api, scenario, account, name):
     message, body = MESSAGES[name]
     if callable(body):
-        body = body(shop)
-    before = everything(account)
+        body = body(scenario)
+    before = snapshot_account(account)
 
     response = api.post("/conversions/", body)
 
     assert response.status_code == 400
-    assert response.content == wire({"errors": [{"message": message}]})
-    assert everything_but(account, "ApiKey", "ConversionAttempt") == {
+    assert response.content == encode_json({"errors": [{"message": message}]})
+    assert snapshot_except(account, "ApiKey", "ConversionAttempt") == {
         name: rows
         for name, rows in before.items()
         if name not in ("ApiKey", "ConversionAttempt")
     }
 
 
-def everything_but(account, *names):
+def snapshot_except(account, *names):
     return {
-        name: rows for name, rows in everything(account).items() if name not in names
+        name: rows
+        for name, rows in snapshot_account(account).items()
+        if name not in names
     }
 
 
 @pytest.mark.parametrize("external_id", ["{order}", "it's", "é\n", "a" * 255])
-def test_echoes_an_external_id_as_it_was_sent(api, shop, clue, external_id):
-    shop.sell("200", external_id=external_id)
+def test_error_repeats_the_external_id_as_sent(
+    api, scenario, tracking_parameter, external_id
+):
+    scenario.create_conversion("200", external_id=external_id)
 
-    response = api.post("/conversions/", clue | {"external_id": external_id})
+    response = api.post(
+        "/conversions/", tracking_parameter | {"external_id": external_id}
+    )
 
-    assert refusal(response) == [
+    assert list_error_messages(response) == [
         "Duplicate conversion. There is already a conversion for External id"
         f" '{external_id}'"
     ]
 
 
-# The order of the checks.
+# Order of the checks
 
 
 @pytest.mark.parametrize(
@@ -501,30 +544,40 @@ def test_echoes_an_external_id_as_it_was_sent(api, shop, clue, external_id):
         ),
         pytest.param(locked, b"[]", ["Request body was not valid JSON"], id="0-json"),
         pytest.param(
-            known, {"amount": "x"}, [DUPLICATE], id="3-duplicate-before-5-fields"
+            make_known_conversion,
+            {"amount": "x"},
+            [DUPLICATE],
+            id="3-duplicate-before-5-fields",
         ),
-        pytest.param(hasty, {"amount": "x"}, [HASTY], id="4-hasty-before-5-fields"),
         pytest.param(
-            lambda shop: hasty(shop) and known(shop),
+            fail_recent_attempt,
+            {"amount": "x"},
+            [TOO_MANY_ATTEMPTS],
+            id="4-delay-before-5-fields",
+        ),
+        pytest.param(
+            lambda scenario: (
+                fail_recent_attempt(scenario) and make_known_conversion(scenario)
+            ),
             {},
             [DUPLICATE],
-            id="3-duplicate-before-4-hasty",
+            id="3-duplicate-before-4-delay",
         ),
     ],
 )
-def test_asks_the_account_and_the_external_id_first(api, shop, arrange, body, message):
-    sent = arrange(shop)
+def test_checks_account_and_external_id_first(api, scenario, arrange, body, message):
+    sent = arrange(scenario)
     response = api.post(
         "/conversions/", body if isinstance(body, bytes) else sent | body
     )
 
-    assert refusal(response) == message
+    assert list_error_messages(response) == message
 
 
-def test_asks_for_the_external_id_before_anything_else(api, shop):
+def test_checks_the_external_id_before_other_fields(api, scenario):
     response = api.post("/conversions/", {"external_id": [], "amount": "x"})
 
-    assert flaws(response) == [
+    assert list_field_errors(response) == [
         ("external_id", "This value should be of type string."),
     ]
 
@@ -532,9 +585,9 @@ def test_asks_for_the_external_id_before_anything_else(api, shop):
 @pytest.mark.parametrize(
     ("body", "paths"),
     [
-        pytest.param({"amount": "x"}, ["amount"], id="5-before-6-no-clue"),
+        pytest.param({"amount": "x"}, ["amount"], id="5-before-6-no-parameter"),
         pytest.param(
-            {"amount": "x", "coupon": ""}, ["amount"], id="5-before-7-blank-clue"
+            {"amount": "x", "coupon": ""}, ["amount"], id="5-before-7-blank-parameter"
         ),
         pytest.param(
             {"currency": "XXX", "customer_id": "acct-9"},
@@ -546,11 +599,13 @@ def test_asks_for_the_external_id_before_anything_else(api, shop):
         ),
     ],
 )
-def test_asks_for_fields_before_clues(api, shop, body, paths):
-    assert [path for path, _ in flaws(api.post("/conversions/", body))] == paths
+def test_checks_fields_before_tracking_parameters(api, scenario, body, paths):
+    assert [
+        path for path, _ in list_field_errors(api.post("/conversions/", body))
+    ] == paths
 
 
-# Fields.
+# Fields
 
 
 STRING = "This value should be of type string."
@@ -604,19 +659,19 @@ FIELDS = {
         [("commission_type", "Unknown commission type")],
     ),
     "type-flag": ({"commission_type": False}, [("commission_type", STRING)]),
-    "parts-object": (
+    "line-items-object": (
         {"commissions": {"sub_amount": 1}},
         [("commissions", "This value should be of type array.")],
     ),
-    "parts-of-numbers": (
+    "line-items-of-numbers": (
         {"commissions": [1, {"sub_amount": 1}]},
         [("commissions[0]", "This value should be of type object.")],
     ),
-    "parts-101": (
+    "line-items-101": (
         {"commissions": [{"sub_amount": 1}] * 101},
         [("commissions", "This list holds 100 items at most.")],
     ),
-    "part-odd": (
+    "line-item-invalid": (
         {
             "commissions": [
                 {"sub_amount": "x", "comment": "c" * 1001},
@@ -632,11 +687,11 @@ FIELDS = {
             ("commissions[1].commission_type", STRING),
         ],
     ),
-    "part-negative": (
+    "line-item-negative": (
         {"commissions": [{"sub_amount": 1}, {"sub_amount": -0.01}]},
         [("commissions[1].sub_amount", NEGATIVE)],
     ),
-    "part-types": (
+    "line-item-types": (
         {
             "commissions": [
                 {"sub_amount": 1, "commission_type": "gold"},
@@ -661,7 +716,7 @@ FIELDS = {
         {"meta_data": {"plan": "a" * 256}},
         [("meta_data[plan]", LONG)],
     ),
-    "several": (
+    "multiple": (
         {"amount": "x", "currency": "XXX", "customer_id": [], "meta_data": 1},
         [
             ("customer_id", STRING),
@@ -674,29 +729,34 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_names_every_field_that_is_wrong(api, shop, account, clue, name):
-    body, wrong = FIELDS[name]
-    before = everything_but(account, "ApiKey", "ConversionAttempt")
+def test_reports_every_invalid_field(api, scenario, account, tracking_parameter, name):
+    body, expected = FIELDS[name]
+    before = snapshot_except(account, "ApiKey", "ConversionAttempt")
 
-    response = api.post("/conversions/", clue | body)
+    response = api.post("/conversions/", tracking_parameter | body)
 
-    assert flaws(response) == wrong
-    assert everything_but(account, "ApiKey", "ConversionAttempt") == before
+    assert list_field_errors(response) == expected
+    assert snapshot_except(account, "ApiKey", "ConversionAttempt") == before
 
 
 @pytest.mark.parametrize(
-    "parts", [[{}, {}], [{"sub_amount": 1}, {}], [{"sub_amount": None, "amount": 1}]]
+    "line_items",
+    [[{}, {}], [{"sub_amount": 1}, {}], [{"sub_amount": None, "amount": 1}]],
 )
-def test_tells_once_that_parts_lack_their_amounts(api, shop, clue, parts):
-    response = api.post("/conversions/", clue | {"commissions": parts})
+def test_reports_missing_sub_amounts_once(
+    api, scenario, tracking_parameter, line_items
+):
+    response = api.post(
+        "/conversions/", tracking_parameter | {"commissions": line_items}
+    )
 
-    assert refusal(response) == [MISSING]
+    assert list_error_messages(response) == [MISSING]
 
 
-def test_tells_what_is_odd_beside_what_is_missing(api, shop, clue):
-    told = clue | {"commissions": [{}, {"sub_amount": "x"}, {}]}
+def test_reports_invalid_and_missing_fields_together(api, scenario, tracking_parameter):
+    body = tracking_parameter | {"commissions": [{}, {"sub_amount": "x"}, {}]}
 
-    response = api.post("/conversions/", told)
+    response = api.post("/conversions/", body)
 
     assert response.json()["errors"] == [
         {
@@ -708,8 +768,8 @@ def test_tells_what_is_odd_beside_what_is_missing(api, shop, clue):
     ]
 
 
-def test_gives_the_template_of_a_message_too(api, shop, clue):
-    body = clue | {"customer_id": "a" * 256, "amount": []}
+def test_returns_the_message_template(api, scenario, tracking_parameter):
+    body = tracking_parameter | {"customer_id": "a" * 256, "amount": []}
     template = "This value is too long, {{ limit }} characters at most."
 
     assert api.post("/conversions/", body).json() == {
@@ -728,22 +788,26 @@ def test_gives_the_template_of_a_message_too(api, shop, clue):
     }
 
 
-def test_refuses_a_sum_that_does_not_fit(api, shop, clue):
-    parts = [{"sub_amount": "9999999999999.99"}, {"sub_amount": "0.01"}]
+def test_rejects_a_sum_that_is_too_large(api, scenario, tracking_parameter):
+    line_items = [{"sub_amount": "9999999999999.99"}, {"sub_amount": "0.01"}]
 
-    response = api.post("/conversions/", clue | {"commissions": parts})
+    response = api.post(
+        "/conversions/", tracking_parameter | {"commissions": line_items}
+    )
 
-    assert [message for _, message in flaws(response)] == [DIGITS]
+    assert [message for _, message in list_field_errors(response)] == [DIGITS]
 
 
-def test_refuses_what_the_ledger_cannot_hold(api, shop, clue):
-    shop.type("huge", 9_999_999_999_999, kind=RateKind.FIXED)
-    parts = [{"sub_amount": 0, "commission_type": "huge"}] * 91
+def test_rejects_amounts_beyond_the_ledgers_range(api, scenario, tracking_parameter):
+    scenario.create_commission_type("huge", 9_999_999_999_999, kind=RateKind.FIXED)
+    line_items = [{"sub_amount": 0, "commission_type": "huge"}] * 91
 
-    response = api.post("/conversions/", clue | {"commissions": parts})
+    response = api.post(
+        "/conversions/", tracking_parameter | {"commissions": line_items}
+    )
 
-    assert flaws(response) == [("amount", DIGITS)]
-    assert said(api.get("/conversions/")) == []
+    assert list_field_errors(response) == [("amount", DIGITS)]
+    assert get_json(api.get("/conversions/")) == []
 
 
 @pytest.mark.parametrize(
@@ -753,22 +817,26 @@ def test_refuses_what_the_ledger_cannot_hold(api, shop, clue):
         pytest.param({"external_id": " "}, id="blank-external-id"),
         pytest.param({"customer_id": ""}, id="blank-customer-id"),
         pytest.param({"amount": None, "currency": None}, id="null-amount"),
-        pytest.param({"commissions": []}, id="no-parts"),
-        pytest.param({"commissions": None}, id="null-parts"),
+        pytest.param({"commissions": []}, id="no-line-items"),
+        pytest.param({"commissions": None}, id="null-line-items"),
         pytest.param({"commission_type": "default"}, id="default-type"),
         pytest.param({"commission_type": " standard "}, id="trimmed-type"),
         pytest.param({"meta_data": {}}, id="no-meta-data"),
         pytest.param({"program_id": "no-such-program"}, id="program-id"),
-        pytest.param({"program_id": []}, id="odd-program-id"),
-        pytest.param({"ip": "no address", "user_agent": "u" * 9999}, id="odd-client"),
+        pytest.param({"program_id": []}, id="unusual-program-id"),
+        pytest.param(
+            {"ip": "no address", "user_agent": "u" * 9999}, id="unusual-client"
+        ),
         pytest.param({"metadata": {"a": "b"}, "status": 7}, id="unknown-fields"),
         pytest.param({"id": 7, "created_at": "x", "warnings": 1}, id="read-only"),
         pytest.param({"program_group": ""}, id="blank-group"),
         pytest.param({"click": {}, "visitor_id": None}, id="empty-aliases"),
     ],
 )
-def test_takes_as_not_sent(api, shop, clue, body):
-    sale = said(api.post("/conversions/", clue | {"amount": 0} | body))
+def test_treats_as_not_sent(api, scenario, tracking_parameter, body):
+    sale = get_json(
+        api.post("/conversions/", tracking_parameter | {"amount": 0} | body)
+    )
 
     assert sale["external_id"] is sale["customer"] is None
     assert (sale["amount"], len(sale["commissions"])) == (0, 1)
@@ -782,35 +850,44 @@ def test_takes_as_not_sent(api, shop, clue, body):
     [
         pytest.param(" Order 1 ", " Order 1 ", id="as-sent"),
         pytest.param(10417, "10417", id="digits"),
-        pytest.param(0, "0", id="nought"),
+        pytest.param(0, "0", id="zero"),
         pytest.param("a" * 255, "a" * 255, id="255"),
         pytest.param("é🪔", "é🪔", id="not-ascii"),
     ],
 )
-def test_keeps_ids_exactly_as_sent(api, shop, clue, sent, kept):
-    sale = said(
-        api.post("/conversions/", clue | {"external_id": sent, "customer_id": sent})
+def test_stores_ids_exactly_as_sent(api, scenario, tracking_parameter, sent, kept):
+    sale = get_json(
+        api.post(
+            "/conversions/",
+            tracking_parameter | {"external_id": sent, "customer_id": sent},
+        )
     )
 
     assert sale["external_id"] == sale["customer"]["customer_id"] == kept
 
 
 @pytest.mark.parametrize("program_group", ["lamps", " lamps "])
-def test_counts_only_programs_of_the_group(api, shop, clue, program_group):
-    shop.program.change(group_label="lamps")
+def test_attributes_only_to_programs_of_the_group(
+    api, scenario, tracking_parameter, program_group
+):
+    scenario.program.update_row(group_label="lamps")
 
-    inside = api.post("/conversions/", clue | {"program_group": program_group})
-    outside = api.post("/conversions/", clue | {"program_group": "chairs"})
+    inside = api.post(
+        "/conversions/", tracking_parameter | {"program_group": program_group}
+    )
+    outside = api.post(
+        "/conversions/", tracking_parameter | {"program_group": "chairs"}
+    )
 
-    assert said(inside)["program"] == shop.ref
-    assert refusal(outside) == ["Unknown coupon code"]
+    assert get_json(inside)["program"] == scenario.reference
+    assert list_error_messages(outside) == ["Unknown coupon code"]
 
 
-def test_does_not_ask_a_known_customer_for_the_group(api, shop):
-    shop.customer("acct-1")
+def test_ignores_the_group_for_a_known_customer(api, scenario):
+    scenario.create_customer("acct-1")
     body = {"customer_id": "acct-1", "program_group": "chairs"}
 
-    assert said(api.post("/conversions/", body))["tracking_source"] == "customer"
+    assert get_json(api.post("/conversions/", body))["tracking_source"] == "customer"
 
 
 @pytest.mark.parametrize(
@@ -826,48 +903,57 @@ def test_does_not_ask_a_known_customer_for_the_group(api, shop):
         ("override=true", 400),
     ],
 )
-def test_overrides_the_cookie_time_in_the_query(api, shop, query, status):
-    response = api.post(f"/conversions/?{query}", expired(shop))
+def test_overrides_the_cookie_time_in_the_query(api, scenario, query, status):
+    response = api.post(f"/conversions/?{query}", expired(scenario))
 
     assert response.status_code == status
     if status == 400:
-        assert refusal(response) == ["Cookie expired"]
+        assert list_error_messages(response) == ["Cookie expired"]
 
 
-def test_refuses_an_odd_override(api, shop, clue):
-    response = api.post("/conversions/?override_max_cookie_time=yes", clue)
+def test_rejects_an_invalid_override(api, scenario, tracking_parameter):
+    response = api.post(
+        "/conversions/?override_max_cookie_time=yes", tracking_parameter
+    )
 
-    assert flaws(response) == [
+    assert list_field_errors(response) == [
         ("override_max_cookie_time", "This value should be true or false.")
     ]
 
 
-# Who earns.
+# Attribution
 
 
-CLUES = ["customer", "coupon", "referral_code", "click", "asset_source"]
+TRACKING_PARAMETERS = ["customer", "coupon", "referral_code", "click", "asset_source"]
 
 
-def clues_of(shop, member, name):
+def build_tracking_parameters(scenario, affiliate, name):
     if name == "customer":
-        shop.customer(f"of-{member.slug}", member=member)
+        scenario.create_customer(f"of-{affiliate.slug}", affiliate=affiliate)
     return {
-        "customer": {"customer_id": f"of-{member.slug}"},
-        "coupon": {"coupon": member.coupon},
-        "referral_code": {"referral_code": member.code},
-        "click": {"click_id": str(shop.click(member, at=timezone.now()).public_id)},
-        "asset_source": {"asset_id": member.asset_id, "source_id": member.source_id},
+        "customer": {"customer_id": f"of-{affiliate.slug}"},
+        "coupon": {"coupon": affiliate.coupon},
+        "referral_code": {"referral_code": affiliate.code},
+        "click": {
+            "click_id": str(
+                scenario.create_click(affiliate, at=timezone.now()).public_id
+            )
+        },
+        "asset_source": {
+            "asset_id": affiliate.asset_id,
+            "source_id": affiliate.source_id,
+        },
     }[name]
 
 
-@pytest.mark.parametrize("name", CLUES)
-def test_finds_the_affiliate_by_each_clue(api, shop, name):
-    body = clues_of(shop, shop.rival, name)
+@pytest.mark.parametrize("name", TRACKING_PARAMETERS)
+def test_finds_the_affiliate_by_each_tracking_parameter(api, scenario, name):
+    body = build_tracking_parameters(scenario, scenario.second_affiliate, name)
 
-    sale = said(api.post("/conversions/", body))
+    sale = get_json(api.post("/conversions/", body))
 
-    assert sale["affiliate"] == shop.rival.ref
-    assert sale["commissions"][0]["affiliate"] == shop.rival.ref
+    assert sale["affiliate"] == scenario.second_affiliate.reference
+    assert sale["commissions"][0]["affiliate"] == scenario.second_affiliate.reference
     assert sale["tracking_source"] == name
 
 
@@ -875,56 +961,73 @@ def test_finds_the_affiliate_by_each_clue(api, shop, name):
     ("higher", "lower"),
     [
         pytest.param(higher, lower, id=f"{higher}-before-{lower}")
-        for number, higher in enumerate(CLUES)
-        for lower in CLUES[number + 1 :]
+        for number, higher in enumerate(TRACKING_PARAMETERS)
+        for lower in TRACKING_PARAMETERS[number + 1 :]
     ],
 )
-def test_prefers_the_higher_clue(api, shop, higher, lower):
-    body = clues_of(shop, shop.mina, lower) | clues_of(shop, shop.rival, higher)
+def test_prefers_the_parameter_of_higher_priority(api, scenario, higher, lower):
+    body = build_tracking_parameters(
+        scenario, scenario.mina, lower
+    ) | build_tracking_parameters(scenario, scenario.second_affiliate, higher)
 
-    sale = said(api.post("/conversions/", body))
+    sale = get_json(api.post("/conversions/", body))
 
-    assert (sale["affiliate"], sale["tracking_source"]) == (shop.rival.ref, higher)
+    assert (sale["affiliate"], sale["tracking_source"]) == (
+        scenario.second_affiliate.reference,
+        higher,
+    )
 
 
 @pytest.mark.parametrize("sent", [" {} ", "\t{}\n", "{}"])
-def test_trims_what_it_looks_up(api, shop, sent):
-    body = {"coupon": sent.format(shop.mina.coupon)}
+def test_trims_lookup_values(api, scenario, sent):
+    body = {"coupon": sent.format(scenario.mina.coupon)}
 
-    assert said(api.post("/conversions/", body))["affiliate"] == shop.mina.ref
-
-
-def test_compares_codes_letter_by_letter(api, shop):
-    for body in (
-        {"coupon": shop.mina.coupon.lower()},
-        {"referral_code": shop.mina.code.upper()},
-    ):
-        if body.get("referral_code") != shop.mina.code:
-            assert refusal(api.post("/conversions/", body))[0].startswith("Unknown")
-
-
-def test_takes_the_other_spellings_of_a_click(api, shop):
-    mine, hers = (
-        str(shop.click(member, at=timezone.now()).public_id)
-        for member in (shop.mina, shop.rival)
+    assert (
+        get_json(api.post("/conversions/", body))["affiliate"]
+        == scenario.mina.reference
     )
 
-    alone = said(api.post("/conversions/", {"click": {"id": mine}}))
-    both = said(api.post("/conversions/", {"click": {"id": mine}, "click_id": hers}))
 
-    assert alone["affiliate"] == shop.mina.ref
-    assert both["affiliate"] == shop.rival.ref
+def test_compares_codes_case_sensitively(api, scenario):
+    for body in (
+        {"coupon": scenario.mina.coupon.lower()},
+        {"referral_code": scenario.mina.code.upper()},
+    ):
+        if body.get("referral_code") != scenario.mina.code:
+            assert list_error_messages(api.post("/conversions/", body))[0].startswith(
+                "Unknown"
+            )
 
 
-def test_does_not_see_the_clues_of_another_account(api, shop, other_account):
-    theirs = Shop(other_account, mark="zz-marker-")
-    theirs.customer("acct-1")
+def test_accepts_alternative_names_of_the_click_id(api, scenario):
+    click, other_click = (
+        str(scenario.create_click(affiliate, at=timezone.now()).public_id)
+        for affiliate in (scenario.mina, scenario.second_affiliate)
+    )
+
+    by_object = get_json(api.post("/conversions/", {"click": {"id": click}}))
+    both = get_json(
+        api.post("/conversions/", {"click": {"id": click}, "click_id": other_click})
+    )
+
+    assert by_object["affiliate"] == scenario.mina.reference
+    assert both["affiliate"] == scenario.second_affiliate.reference
+
+
+def test_ignores_tracking_parameters_of_another_account(api, scenario, other_account):
+    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
+    other_scenario.create_customer("acct-1")
 
     messages = [
-        refusal(api.post("/conversions/", clues_of(theirs, theirs.mina, name)))
-        for name in CLUES[1:]
+        list_error_messages(
+            api.post(
+                "/conversions/",
+                build_tracking_parameters(other_scenario, other_scenario.mina, name),
+            )
+        )
+        for name in TRACKING_PARAMETERS[1:]
     ]
-    customer = refusal(api.post("/conversions/", {"customer_id": "acct-1"}))
+    customer = list_error_messages(api.post("/conversions/", {"customer_id": "acct-1"}))
 
     assert messages == [
         ["Unknown coupon code"],
@@ -938,26 +1041,26 @@ def test_does_not_see_the_clues_of_another_account(api, shop, other_account):
 
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead", "canceled"])
-def test_moves_the_customer_to_paying(api, shop, status):
-    shop.customer("acct-1").change(status=status)
+def test_sets_the_customer_to_paying(api, scenario, status):
+    scenario.create_customer("acct-1").update_row(status=status)
 
-    sale = said(api.post("/conversions/", {"customer_id": "acct-1", "coupon": ""}))
+    sale = get_json(api.post("/conversions/", {"customer_id": "acct-1", "coupon": ""}))
 
     assert sale["customer"]["status"] == "paying"
 
 
-# Amounts.
+# Amounts
 
 
 AMOUNTS = {
     "integer": ("200", None, "200", "20"),
-    "nought": ("0", None, "0", "0"),
-    "minus-nought": ("-0", None, "0", "0"),
-    "minus-nought-point": ("-0.0", None, "0", "0"),
-    "minus-almost-nought": ("-0.004", None, "0", "0"),
+    "zero": ("0", None, "0", "0"),
+    "minus-zero": ("-0", None, "0", "0"),
+    "minus-zero-point": ("-0.0", None, "0", "0"),
+    "minus-almost-zero": ("-0.004", None, "0", "0"),
     "two-decimals": ("49.90", None, "49.9", "4.99"),
     "text": ('"49.90"', None, "49.9", "4.99"),
-    "text-with-noughts": ('"0049.9000"', None, "49.9", "4.99"),
+    "text-with-zeros": ('"0049.9000"', None, "49.9", "4.99"),
     "binary": ("0.30000000000000004", None, "0.3", "0.03"),
     "exponent": ("1e2", None, "100", "10"),
     "negative-exponent": ("125E-1", None, "12.5", "1.25"),
@@ -981,8 +1084,8 @@ AMOUNTS = {
 }
 
 
-def amounts_of(response):
-    """Amounts as they stand in the bytes: of the sale, of its parts, of the shares."""
+def extract_amounts(response):
+    """Return the literal amounts of the conversion, line items and commissions."""
     assert response.status_code == 200, response.content
     return [
         re.findall(rb'"%s":([^,}]*)' % name, response.content)
@@ -992,9 +1095,15 @@ def amounts_of(response):
 
 @pytest.mark.parametrize("name", AMOUNTS)
 @pytest.mark.parametrize("as_part", [False, True], ids=["amount", "part"])
-def test_reads_and_writes_amounts_digit_by_digit(api, shop, clue, name, as_part):
+def test_reads_and_writes_amounts_exactly(
+    api, scenario, tracking_parameter, name, as_part
+):
     sent, currency, kept, earned = AMOUNTS[name]
-    body = clue | ({"currency": currency} if currency else {}) | {"amount": "HERE"}
+    body = (
+        tracking_parameter
+        | ({"currency": currency} if currency else {})
+        | {"amount": "HERE"}
+    )
     if as_part:
         body["commissions"] = [{"sub_amount": "HERE"}]
         body["amount"] = 7
@@ -1002,43 +1111,51 @@ def test_reads_and_writes_amounts_digit_by_digit(api, shop, clue, name, as_part)
 
     response = api.post("/conversions/", text)
 
-    assert amounts_of(response) == [
+    assert extract_amounts(response) == [
         [kept.encode()],
         [kept.encode(), earned.encode()],
     ]
     number = response.json()["id"]
-    assert amounts_of(api.get(f"/conversions/{number}/")) == amounts_of(response)
+    assert extract_amounts(api.get(f"/conversions/{number}/")) == extract_amounts(
+        response
+    )
 
 
 @pytest.mark.parametrize(
     ("currency", "kept"), [("JPY", b"100"), ("KWD", b"99.5"), ("EUR", b"99.5")]
 )
-def test_takes_the_currency_of_the_program(api, account, currency, kept):
-    shop = Shop(account, "another", currency=currency)
+def test_uses_the_currency_of_the_program(api, account, currency, kept):
+    scenario = ProgramScenario(account, "another", currency=currency)
 
     response = api.post(
-        "/conversions/", {"coupon": shop.mina.coupon, "amount": "99.50"}
+        "/conversions/", {"coupon": scenario.mina.coupon, "amount": "99.50"}
     )
 
-    assert amounts_of(response)[0] == [kept]
+    assert extract_amounts(response)[0] == [kept]
     assert response.json()["commissions"][0]["currency"] == currency
     assert response.json()["program"]["currency"] == currency
-    money_agrees(account)
+    assert_amounts_consistent(account)
 
 
-def test_shows_the_currency_of_the_sale_on_its_commissions(api, shop, clue):
-    sale = said(api.post("/conversions/", clue | {"amount": 10, "currency": "chf"}))
+def test_shows_the_currency_of_the_conversion_on_its_commissions(
+    api, scenario, tracking_parameter
+):
+    sale = get_json(
+        api.post(
+            "/conversions/", tracking_parameter | {"amount": 10, "currency": "chf"}
+        )
+    )
 
     assert sale["commissions"][0]["currency"] == "CHF"
     assert sale["program"]["currency"] == "EUR"
     assert "currency" not in sale
     number = sale["commissions"][0]["id"]
-    said(api.put(f"/commissions/{number}/approved/"))
-    assert said(api.get("/affiliates/minakessler/balances/")) == {"CHF": 1}
+    get_json(api.put(f"/commissions/{number}/approved/"))
+    assert get_json(api.get("/affiliates/minakessler/balances/")) == {"CHF": 1}
 
 
-def test_adds_the_parts_and_forgets_the_amount(api, shop, clue):
-    body = clue | {
+def test_sums_the_line_items_and_ignores_the_amount(api, scenario, tracking_parameter):
+    body = tracking_parameter | {
         "amount": 999,
         "commission_type": "gold",
         "commissions": [
@@ -1051,37 +1168,43 @@ def test_adds_the_parts_and_forgets_the_amount(api, shop, clue):
 
     response = api.post("/conversions/", body)
 
-    assert amounts_of(response)[0] == [b"0.01", b"0.01", b"0.1", b"0.2"]
+    assert extract_amounts(response)[0] == [b"0.01", b"0.01", b"0.1", b"0.2"]
     assert response.json()["amount"] == 0.32
-    assert [it["commission_type"] for it in response.json()["commissions"]] == [
+    assert [
+        commission["commission_type"] for commission in response.json()["commissions"]
+    ] == [
         *("standard", "standard", "standard", "flat"),
     ]
 
 
-def test_takes_a_hundred_parts(api, shop, clue):
-    parts = [{"sub_amount": "0.01"}] * 100
+def test_accepts_a_hundred_line_items(api, scenario, tracking_parameter):
+    line_items = [{"sub_amount": "0.01"}] * 100
 
-    sale = said(api.post("/conversions/", clue | {"commissions": parts}))
+    sale = get_json(
+        api.post("/conversions/", tracking_parameter | {"commissions": line_items})
+    )
 
     assert (sale["amount"], len(sale["commissions"])) == (1, 100)
-    numbers = [it["id"] for it in sale["commissions"]]
+    numbers = [commission["id"] for commission in sale["commissions"]]
     assert numbers == sorted(numbers)
 
 
-# Duplicates and the 10-second rule, row by row.
+# Duplicates and the delay of ten seconds after a failed attempt
 
 
 FAILING = {"external_id": "order-1", "coupon": "NOBODY"}
 
 
 @pytest.fixture
-def failed(api, shop):
-    """A failed attempt; `failed(seconds)` makes it so old."""
-    assert refusal(api.post("/conversions/", FAILING)) == ["Unknown coupon code"]
+def failed_attempt(api, scenario):
+    """A failed attempt; `failed_attempt(seconds)` sets its age."""
+    assert list_error_messages(api.post("/conversions/", FAILING)) == [
+        "Unknown coupon code"
+    ]
 
     def age(seconds):
-        moment = database_now() - timedelta(seconds=seconds)
-        shop.account.conversion_attempts.update(failed_at=moment)
+        moment = get_database_time() - timedelta(seconds=seconds)
+        scenario.account.conversion_attempts.update(failed_at=moment)
         return moment
 
     return age
@@ -1090,68 +1213,82 @@ def failed(api, shop):
 def attempts(account):
     return list(
         account.conversion_attempts.order_by("id").values_list(
-            "source", "external_id", "message"
+            "origin", "external_id", "message"
         )
     )
 
 
-def failed_at(account):
+def get_failed_at(account):
     return account.conversion_attempts.get().failed_at
 
 
-def test_remembers_a_failed_attempt(api, shop, account):
-    before = database_now()
+def test_records_a_failed_attempt(api, scenario, account):
+    before = get_database_time()
 
     api.post("/conversions/", FAILING)
 
     assert attempts(account) == [("api", "order-1", "Unknown coupon code")]
-    assert before <= failed_at(account) <= database_now()
+    assert before <= get_failed_at(account) <= get_database_time()
 
 
-def test_refuses_a_retry_within_ten_seconds(api, account, clue, failed):
-    moment = failed(9)
+def test_rejects_a_retry_within_ten_seconds(
+    api, account, tracking_parameter, failed_attempt
+):
+    moment = failed_attempt(9)
 
     for _ in range(2):
-        response = api.post("/conversions/", clue | {"external_id": "order-1"})
+        response = api.post(
+            "/conversions/", tracking_parameter | {"external_id": "order-1"}
+        )
 
-        assert refusal(response) == [HASTY]
-    assert failed_at(account) == moment
-    assert said(api.get("/conversions/")) == []
+        assert list_error_messages(response) == [TOO_MANY_ATTEMPTS]
+    assert get_failed_at(account) == moment
+    assert get_json(api.get("/conversions/")) == []
 
 
-def test_takes_a_retry_after_ten_seconds_and_forgets(api, account, clue, failed):
-    failed(10)
+def test_accepts_a_retry_after_ten_seconds_and_deletes_the_attempt(
+    api, account, tracking_parameter, failed_attempt
+):
+    failed_attempt(10)
 
-    sale = said(api.post("/conversions/", clue | {"external_id": "order-1"}))
+    sale = get_json(
+        api.post("/conversions/", tracking_parameter | {"external_id": "order-1"})
+    )
 
     assert sale["external_id"] == "order-1"
     assert attempts(account) == []
 
 
-def test_begins_the_pause_anew_when_a_retry_fails(api, account, failed):
-    moment = failed(10)
+def test_restarts_the_delay_when_a_retry_fails(api, account, failed_attempt):
+    moment = failed_attempt(10)
 
     response = api.post("/conversions/", FAILING)
 
-    assert refusal(response) == ["Unknown coupon code"]
-    assert failed_at(account) > moment + timedelta(seconds=9)
-    assert refusal(api.post("/conversions/", FAILING)) == [HASTY]
+    assert list_error_messages(response) == ["Unknown coupon code"]
+    assert get_failed_at(account) > moment + timedelta(seconds=9)
+    assert list_error_messages(api.post("/conversions/", FAILING)) == [
+        TOO_MANY_ATTEMPTS
+    ]
 
 
-def test_tells_of_a_duplicate_within_ten_seconds_too(api, shop, account, clue, failed):
-    shop.sell("200", external_id="order-1")
-    moment = failed(3)
+def test_reports_a_duplicate_within_ten_seconds_too(
+    api, scenario, account, tracking_parameter, failed_attempt
+):
+    scenario.create_conversion("200", external_id="order-1")
+    moment = failed_attempt(3)
 
-    response = api.post("/conversions/", clue | {"external_id": "order-1"})
+    response = api.post(
+        "/conversions/", tracking_parameter | {"external_id": "order-1"}
+    )
 
-    assert refusal(response) == [DUPLICATE]
-    assert failed_at(account) == moment
+    assert list_error_messages(response) == [DUPLICATE]
+    assert get_failed_at(account) == moment
 
 
 FAILURES = {
     "fields": ({"amount": "x"}, ""),
     "query": ({}, "?override_max_cookie_time=maybe"),
-    "no-clue": ({"coupon": None}, ""),
+    "no-parameter": ({"coupon": None}, ""),
     "blank": ({"coupon": ""}, ""),
     "unknown-customer": ({"coupon": None, "customer_id": "acct-9"}, ""),
     "unknown-coupon": ({"coupon": "NOBODY"}, ""),
@@ -1161,22 +1298,24 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_counts_as_failed_from_the_fields_on(api, account, clue, name):
+def test_records_a_failure_from_field_validation_on(
+    api, account, tracking_parameter, name
+):
     body, query = FAILURES[name]
 
     response = api.post(
-        f"/conversions/{query}", clue | {"external_id": "order-1"} | body
+        f"/conversions/{query}", tracking_parameter | {"external_id": "order-1"} | body
     )
 
     assert response.status_code == 400
     assert [row[:2] for row in attempts(account)] == [("api", "order-1")]
-    retry = api.post("/conversions/", clue | {"external_id": "order-1"})
-    assert refusal(retry) == [HASTY]
+    retry = api.post("/conversions/", tracking_parameter | {"external_id": "order-1"})
+    assert list_error_messages(retry) == [TOO_MANY_ATTEMPTS]
 
 
-@pytest.mark.parametrize("break_it", [removed, disapproved, archived, expired])
-def test_counts_what_the_rules_refuse_as_failed(api, shop, account, break_it):
-    response = api.post("/conversions/", break_it(shop) | {"external_id": "order-1"})
+@pytest.mark.parametrize("arrange", [removed, disapproved, archived, expired])
+def test_records_business_errors_as_failed(api, scenario, account, arrange):
+    response = api.post("/conversions/", arrange(scenario) | {"external_id": "order-1"})
 
     assert response.status_code == 400
     assert [row[:2] for row in attempts(account)] == [("api", "order-1")]
@@ -1186,7 +1325,7 @@ NO_FAILURES = {
     "no-external-id": {"coupon": "NOBODY"},
     "null-external-id": {"coupon": "NOBODY", "external_id": None},
     "blank-external-id": {"coupon": "NOBODY", "external_id": " "},
-    "odd-external-id": {"coupon": "NOBODY", "external_id": ["order-1"]},
+    "invalid-external-id": {"coupon": "NOBODY", "external_id": ["order-1"]},
     "long-external-id": {"coupon": "NOBODY", "external_id": "a" * 256},
     "no-json": b'{"external_id": "order-1"',
     "doubled-key": b'{"external_id": "order-1", "external_id": "order-1"}',
@@ -1195,16 +1334,18 @@ NO_FAILURES = {
 
 
 @pytest.mark.parametrize("name", NO_FAILURES)
-def test_does_not_count_as_failed(api, shop, account, name):
+def test_does_not_record_as_failed(api, scenario, account, name):
     response = api.post("/conversions/", NO_FAILURES[name])
 
     assert response.status_code in (400, 413)
     assert attempts(account) == []
 
 
-@pytest.mark.parametrize("break_it", [locked, known])
-def test_does_not_count_locks_and_duplicates_as_failed(api, shop, account, break_it):
-    body = break_it(shop) | {"external_id": "order-1"}
+@pytest.mark.parametrize("arrange", [locked, make_known_conversion])
+def test_does_not_record_locks_and_duplicates_as_failed(
+    api, scenario, account, arrange
+):
+    body = arrange(scenario) | {"external_id": "order-1"}
 
     assert api.post("/conversions/", body).status_code == 400
     assert attempts(account) == []
@@ -1213,157 +1354,181 @@ def test_does_not_count_locks_and_duplicates_as_failed(api, shop, account, break
 @pytest.mark.parametrize(
     ("role", "plan", "status"), [("viewer", "pro", 403), ("owner", "basic", 403)]
 )
-def test_does_not_count_missing_rights_as_failed(
-    account, shop, key_for, set_plan, role, plan, status
+def test_does_not_record_missing_permissions_as_failed(
+    account, scenario, make_key, set_plan, role, plan, status
 ):
     set_plan(account, plan)
 
-    response = Api(key_for(account, role)).post("/conversions/", FAILING)
+    response = ApiClient(make_key(account, role)).post("/conversions/", FAILING)
 
     assert response.status_code == status
     assert attempts(account) == []
 
 
-def test_does_not_count_a_wrong_key_as_failed(account, shop):
-    response = Api("aff_live_wrong").post("/conversions/", FAILING)
+def test_does_not_record_a_wrong_key_as_failed(account, scenario):
+    response = ApiClient("aff_live_wrong").post("/conversions/", FAILING)
 
     assert response.status_code == 401
     assert attempts(account) == []
 
 
-def test_delays_no_other_sale(api, clue, failed):
-    failed(0)
+def test_does_not_delay_other_conversions(api, tracking_parameter, failed_attempt):
+    failed_attempt(0)
 
     for external_id in ("order-2", "Order-1", "order-1 ", 1):
-        said(api.post("/conversions/", clue | {"external_id": external_id}))
+        get_json(
+            api.post("/conversions/", tracking_parameter | {"external_id": external_id})
+        )
 
 
-def test_delays_no_other_account(other_api, other_account, failed):
-    failed(0)
-    theirs = Shop(other_account, mark="zz-marker-")
-    body = {"coupon": theirs.mina.coupon, "external_id": "order-1"}
+def test_does_not_delay_other_accounts(other_api, other_account, failed_attempt):
+    failed_attempt(0)
+    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
+    body = {"coupon": other_scenario.mina.coupon, "external_id": "order-1"}
 
-    assert said(other_api.post("/conversions/", body))["external_id"] == "order-1"
-    money_agrees(other_account)
+    assert get_json(other_api.post("/conversions/", body))["external_id"] == "order-1"
+    assert_amounts_consistent(other_account)
 
 
-def test_remembers_a_digit_id_as_its_text(api, clue, shop, account):
+def test_records_an_integer_id_as_text(api, tracking_parameter, scenario, account):
     api.post("/conversions/", FAILING | {"external_id": 17})
 
-    response = api.post("/conversions/", clue | {"external_id": "17"})
+    response = api.post("/conversions/", tracking_parameter | {"external_id": "17"})
 
-    assert refusal(response) == [HASTY.replace("order-1", "17")]
+    assert list_error_messages(response) == [TOO_MANY_ATTEMPTS.replace("order-1", "17")]
 
 
 @pytest.mark.parametrize(
     ("crash", "status"),
-    [(RuntimeError("the lamp fell"), 500), (OperationalError("away"), 503)],
+    [(RuntimeError("the lamp fell"), 500), (OperationalError("fail"), 503)],
 )
-def test_remembers_a_fault_of_ours(
-    account, shop, key_for, clue, monkeypatch, crash, status
+def test_records_a_server_error_as_failed(
+    account, scenario, make_key, tracking_parameter, monkeypatch, crash, status
 ):
     def fail(*args, **kwargs):
         raise crash
 
-    quiet = Api(key_for(account), Client(raise_request_exception=False))
-    body = clue | {"external_id": "order-1"}
+    client = ApiClient(make_key(account), Client(raise_request_exception=False))
+    body = tracking_parameter | {"external_id": "order-1"}
     with monkeypatch.context() as broken:
-        broken.setattr(endpoint, "record_conversion", fail)
-        response = quiet.post("/conversions/", body)
+        broken.setattr(endpoint, "create_conversion", fail)
+        response = client.post("/conversions/", body)
 
     assert response.status_code == status
     assert response.json()["code"] == status
     assert [row[:2] for row in attempts(account)] == [("api", "order-1")]
-    assert refusal(quiet.post("/conversions/", body)) == [HASTY]
+    assert list_error_messages(client.post("/conversions/", body)) == [
+        TOO_MANY_ATTEMPTS
+    ]
 
 
-def test_says_too_many_attempts_when_a_lock_is_not_got(
-    api, account, shop, clue, monkeypatch
+def test_returns_too_many_attempts_on_a_lock_timeout(
+    api, account, scenario, tracking_parameter, monkeypatch
 ):
     def wait(*args, **kwargs):
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(endpoint, "record_conversion", wait)
+    monkeypatch.setattr(endpoint, "create_conversion", wait)
 
-    response = api.post("/conversions/", clue | {"external_id": "order-1"})
+    response = api.post(
+        "/conversions/", tracking_parameter | {"external_id": "order-1"}
+    )
 
-    assert refusal(response) == [HASTY]
+    assert list_error_messages(response) == [TOO_MANY_ATTEMPTS]
     assert attempts(account) == []
 
 
-def test_answers_all_the_same_when_a_failure_cannot_be_remembered(
-    account, shop, key_for, monkeypatch
+def test_responds_even_when_a_failure_cannot_be_recorded(
+    account, scenario, make_key, monkeypatch
 ):
-    def away(*args, **kwargs):
-        raise OperationalError("away")
+    def fail(*args, **kwargs):
+        raise OperationalError("fail")
 
-    quiet = Api(key_for(account), Client(raise_request_exception=False))
-    monkeypatch.setattr("affiliate_site.api.attempts.remember_failure", away)
+    client = ApiClient(make_key(account), Client(raise_request_exception=False))
+    monkeypatch.setattr(
+        "affiliate_site.api.conversion_attempts.record_failed_attempt", fail
+    )
 
-    response = quiet.post("/conversions/", FAILING)
+    response = client.post("/conversions/", FAILING)
 
-    assert refusal(response) == ["Unknown coupon code"]
+    assert list_error_messages(response) == ["Unknown coupon code"]
 
 
-# Reading.
+# Reading
 
 
 @pytest.mark.parametrize(
     "number",
     ["abc", "0", "01", "-1", "1.0", "1" + "0" * 30, str(2**63), "٣", "+1", "1 "],
 )
-def test_does_not_know_odd_numbers(api, shop, number):
-    shop.sell("200")
+def test_invalid_ids_return_404(api, scenario, number):
+    scenario.create_conversion("200")
 
     response = api.get(f"/conversions/{number}/")
 
-    assert refusal(response, 404) == ["Conversion not found"]
+    assert list_error_messages(response, 404) == ["Conversion not found"]
 
 
-def test_does_not_know_the_sales_of_other_accounts(api, shop, other_account):
-    foreign = Shop(other_account, mark="zz-marker-").sell("200")
+def test_conversions_of_other_accounts_return_404(api, scenario, other_account):
+    foreign = ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
+        "200"
+    )
 
     for number in (foreign.pk, foreign.pk + 1000):
         response = api.get(f"/conversions/{number}/")
 
-        assert refusal(response, 404) == ["Conversion not found"]
+        assert list_error_messages(response, 404) == ["Conversion not found"]
 
 
-def test_does_not_show_removed_sales(api, shop):
-    sale = shop.sell("0", external_id="order-1")
-    remove_conversion(shop.account, conversion_id=sale.pk, at=SOLD)
+def test_does_not_show_deleted_conversions(api, scenario):
+    sale = scenario.create_conversion("0", external_id="order-1")
+    delete_conversion(scenario.account, conversion_id=sale.pk, at=CONVERSION_CREATED_AT)
 
-    assert refusal(api.get(f"/conversions/{sale.pk}/"), 404) == ["Conversion not found"]
-    assert said(api.get("/conversions/")) == []
+    assert list_error_messages(api.get(f"/conversions/{sale.pk}/"), 404) == [
+        "Conversion not found"
+    ]
+    assert get_json(api.get("/conversions/")) == []
     again = api.post(
-        "/conversions/", {"coupon": shop.mina.coupon, "external_id": "order-1"}
+        "/conversions/", {"coupon": scenario.mina.coupon, "external_id": "order-1"}
     )
-    assert said(again)["id"] != sale.pk
+    assert get_json(again)["id"] != sale.pk
 
 
 @pytest.fixture
-def cast(shop, account, other_account):
-    """Sales by name: two programs, two affiliates, three days."""
-    elsewhere = Shop(account, "second-program", email=None)
-    midnight = SOLD.replace(hour=0, minute=0, second=0)
-    made = {
-        "early": shop.sell(
+def conversions(scenario, account, other_account):
+    """Conversions by name: two programs, two affiliates, three days."""
+    elsewhere = ProgramScenario(account, "second-program", email=None)
+    midnight = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0)
+    created = {
+        "early": scenario.create_conversion(
             "1",
             at=midnight - timedelta(microseconds=1),
             external_id="order-1",
             customer_id="acct-1",
         ),
-        "midnight": shop.sell("2", at=midnight, member=shop.rival),
-        "late": shop.sell("3", "4", at=midnight + timedelta(days=1, microseconds=-1)),
-        "next": elsewhere.sell("5", at=midnight + timedelta(days=1)),
+        "midnight": scenario.create_conversion(
+            "2", at=midnight, affiliate=scenario.second_affiliate
+        ),
+        "late": scenario.create_conversion(
+            "3", "4", at=midnight + timedelta(days=1, microseconds=-1)
+        ),
+        "next": elsewhere.create_conversion("5", at=midnight + timedelta(days=1)),
     }
-    approve(account, commission_id=shop.commission_of(made["early"]).pk, at=SOLD)
-    disapprove(account, commission_id=shop.commission_of(made["midnight"]).pk, at=SOLD)
-    first = account.commissions.filter(conversion=made["late"]).first()
-    approve(account, commission_id=first.pk, at=SOLD)
-    theirs = Shop(other_account, mark="zz-marker-")
-    theirs.sell("6", external_id="order-1", customer_id="acct-1")
-    return {sale.pk: name for name, sale in made.items()}
+    approve_commission(
+        account,
+        commission_id=scenario.get_commission(created["early"]).pk,
+        at=CONVERSION_CREATED_AT,
+    )
+    disapprove_commission(
+        account,
+        commission_id=scenario.get_commission(created["midnight"]).pk,
+        at=CONVERSION_CREATED_AT,
+    )
+    first = account.commissions.filter(conversion=created["late"]).first()
+    approve_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
+    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
+    other_scenario.create_conversion("6", external_id="order-1", customer_id="acct-1")
+    return {sale.pk: name for name, sale in created.items()}
 
 
 EVERY = ["next", "late", "midnight", "early"]
@@ -1409,21 +1574,22 @@ EVERY = ["next", "late", "midnight", "early"]
         ("order=asc&unknown=%F0%9F", EVERY),
     ],
 )
-def test_narrows_the_list(api, cast, query, names):
-    rows = said(api.get(f"/conversions/?{query}"))
+def test_filters_the_list(api, conversions, query, names):
+    rows = get_json(api.get(f"/conversions/?{query}"))
 
-    assert [cast[row["id"]] for row in rows] == names
+    assert [conversions[row["id"]] for row in rows] == names
 
 
-def test_does_not_find_sales_by_a_removed_customer(api, shop):
-    sale = shop.sell("200", customer_id="acct-1")
+def test_does_not_find_conversions_by_a_deleted_customer(api, scenario):
+    sale = scenario.create_conversion("200", customer_id="acct-1")
     api.delete(f"/customers/{sale.customer.public_id}/")
     found = [
-        said(api.get(f"/conversions/?customer_id={it}")) for it in ("acct-1", "cu_")
+        get_json(api.get(f"/conversions/?customer_id={item}"))
+        for item in ("acct-1", "cu_")
     ]
 
     assert found == [[], []]
-    assert len(said(api.get("/conversions/"))) == 1
+    assert len(get_json(api.get("/conversions/"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -1447,7 +1613,7 @@ def test_does_not_find_sales_by_a_removed_customer(api, shop):
         ("external_id=%00", "external_id", "This value is not valid text."),
     ],
 )
-def test_refuses_odd_filters(api, shop, query, path, message):
+def test_rejects_invalid_filters(api, scenario, query, path, message):
     response = api.get(f"/conversions/?{query}")
 
     assert response.status_code == 400
@@ -1456,10 +1622,10 @@ def test_refuses_odd_filters(api, shop, query, path, message):
     }
 
 
-def test_names_every_odd_filter(api, shop):
+def test_reports_every_invalid_filter(api, scenario):
     response = api.get("/conversions/?page=x&date_to=x&date_from=x&pending=x")
 
-    assert flaws(response) == [
+    assert list_field_errors(response) == [
         ("pending", "This value should be true or false."),
         ("date_from", "Invalid date"),
         ("date_to", "Invalid date"),
@@ -1467,18 +1633,21 @@ def test_names_every_odd_filter(api, shop):
     ]
 
 
-def test_gives_25_a_page_newest_first(api, shop):
+def test_pages_have_25_rows_newest_first(api, scenario):
     sales = [
-        shop.sell("0", at=SOLD + timedelta(minutes=number // 2)) for number in range(53)
+        scenario.create_conversion(
+            "0", at=CONVERSION_CREATED_AT + timedelta(minutes=number // 2)
+        )
+        for number in range(53)
     ]
     newest = [sale.pk for sale in reversed(sales)]
-    asked = "/conversions/?program_id=harbor-lamp-partners&page="
+    path = "/conversions/?program_id=harbor-lamp-partners&page="
 
-    pages = [api.get(f"{asked}{number}") for number in (1, 2, 3, 4)]
+    pages = [api.get(f"{path}{number}") for number in (1, 2, 3, 4)]
 
-    numbers = [[row["id"] for row in said(page)] for page in pages]
+    numbers = [[row["id"] for row in get_json(page)] for page in pages]
     assert numbers == [newest[:25], newest[25:50], newest[50:], []]
-    link = f'<http://testserver/1.6{asked}%d>; rel="%s"'
+    link = f'<http://testserver/1.6{path}%d>; rel="%s"'
     assert [page["Link"] for page in pages] == [
         ", ".join(link % entry for entry in entries)
         for entries in (
@@ -1492,27 +1661,32 @@ def test_gives_25_a_page_newest_first(api, shop):
 
 
 @pytest.mark.parametrize("sales", [1, 25])
-def test_reads_a_page_by_the_same_number_of_statements(api, shop, statements, sales):
+def test_page_takes_a_constant_number_of_queries(api, scenario, capture_queries, sales):
     for _ in range(sales):
-        shop.sell("1", "2")
+        scenario.create_conversion("1", "2")
 
-    with statements() as asked:
-        said(api.get("/conversions/"))
+    with capture_queries() as captured:
+        get_json(api.get("/conversions/"))
 
-    assert len(asked) <= 6
+    assert len(captured) <= 6
 
 
 @pytest.mark.parametrize(
     ("role", "status"), [("viewer", 403), ("manager", 200), ("owner", 200)]
 )
-def test_asks_for_a_manager_to_sell(account, shop, key_for, clue, role, status):
-    api = Api(key_for(account, role))
+def test_requires_the_manager_role_to_create(
+    account, scenario, make_key, tracking_parameter, role, status
+):
+    api = ApiClient(make_key(account, role))
 
-    assert api.post("/conversions/", clue).status_code == status
+    assert api.post("/conversions/", tracking_parameter).status_code == status
     assert api.get("/conversions/").status_code == 200
 
 
-def test_keeps_the_amount_of_a_sale_exactly(api, shop, account, clue):
-    api.post("/conversions/", json.dumps(clue)[:-1] + ', "amount": 90071992547.93}')
+def test_stores_the_exact_amount(api, scenario, account, tracking_parameter):
+    api.post(
+        "/conversions/",
+        json.dumps(tracking_parameter)[:-1] + ', "amount": 90071992547.93}',
+    )
 
     assert account.conversions.get().amount == Decimal("90071992547.93")

@@ -1,6 +1,6 @@
-"""Contract 2.1: customers, as the API takes, shows and forgets them.
+"""Creating, showing, updating and deleting customers: docs/api-contract.md, 2.1.
 
-The messages of tracking are in test_tracking_messages.py.
+The error messages of tracking are tested in test_tracking_messages.py.
 """
 
 import re
@@ -8,18 +8,18 @@ from datetime import timedelta
 
 import pytest
 
-from payouts.services.programs import Rules, open_program
+from payouts.services.programs import ProgramSettings, create_program
 from tests.conftest import NOW
 from tests.factories.tracking import (
     ClickFactory,
     CustomerFactory,
-    EnrolmentFactory,
+    EnrollmentFactory,
     ProgramFactory,
 )
-from tests.proof import money_agrees
-from tracking.services.programs import archive
+from tests.ledger_checks import assert_amounts_consistent
+from tracking.services.programs import archive_program
 
-pytestmark = pytest.mark.usefixtures("now")
+pytestmark = pytest.mark.usefixtures("frozen_time")
 
 HARBOR = {
     "id": "harbor-lamp-partners",
@@ -53,10 +53,10 @@ LONG = "This value is too long, {{ limit }} characters at most."
 
 @pytest.fixture
 def customer(account, odette, click):
-    """The customer of SHOWN."""
+    """The customer whose representation is SHOWN."""
     return CustomerFactory(
         account=account,
-        enrolment=odette,
+        enrollment=odette,
         public_id="cu_k3Vd9qLmT7xBw2Zs",
         customer_id="acct-55120",
         status="trial",
@@ -66,20 +66,20 @@ def customer(account, odette, click):
     )
 
 
-def flaw(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
-def refused(*entries):
+def build_error_body(*entries):
     return {"errors": list(entries)}
 
 
-def limits_of(response):
+def get_rate_limit_headers(response):
     return {name: response[name] for name in LIMITS if name in response}
 
 
-def window(limit, used, seconds):
-    """What the headers say after so many requests at NOW."""
+def expected_rate_limit_headers(limit, used, seconds):
+    """Return the rate limit headers after `used` requests at NOW."""
     return dict(
         zip(
             LIMITS,
@@ -89,7 +89,7 @@ def window(limit, used, seconds):
     )
 
 
-def registered(api, body, query=""):
+def make_customer(api, body, query=""):
     response = api.post(
         f"/customers/{query}", {"customer_id": "acct-55120"} | CODE | body
     )
@@ -100,7 +100,7 @@ def registered(api, body, query=""):
 # POST /customers/
 
 
-def test_registers_a_customer_by_a_click(api, account, odette, click):
+def test_creates_a_customer_by_a_click(api, account, odette, click):
     body = {
         "customer_id": "acct-55120",
         "click_id": str(click),
@@ -114,7 +114,7 @@ def test_registers_a_customer_by_a_click(api, account, odette, click):
 
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
-    assert limits_of(response) == {}
+    assert get_rate_limit_headers(response) == {}
     assert "Link" not in response
     shown = response.json()
     assert re.fullmatch("cu_[A-Za-z0-9]{16}", shown["id"])
@@ -128,15 +128,15 @@ def test_registers_a_customer_by_a_click(api, account, odette, click):
 WAYS = ["coupon", "referral_code", "pair"]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_registers_a_customer_without_a_click(api, odette, pair, way):
-    clue = {
+@pytest.mark.parametrize("parameter_kind", WAYS)
+def test_creates_a_customer_without_a_click(api, odette, asset_pair, parameter_kind):
+    parameter = {
         "coupon": {"coupon": "ODETTE10"},
         "referral_code": CODE,
-        "pair": pair,
-    }[way]
+        "pair": asset_pair,
+    }[parameter_kind]
 
-    response = api.post("/customers/", {"customer_id": "acct-55120"} | clue)
+    response = api.post("/customers/", {"customer_id": "acct-55120"} | parameter)
 
     assert response.status_code == 200
     assert response.json() == SHOWN | {
@@ -148,10 +148,10 @@ def test_registers_a_customer_without_a_click(api, odette, pair, way):
     }
 
 
-def test_shows_a_click_of_which_little_is_known(api, account, odette):
-    bare = ClickFactory(account=account, enrolment=odette, created_at=NOW)
+def test_shows_a_click_with_few_details(api, account, odette):
+    bare = ClickFactory(account=account, enrollment=odette, created_at=NOW)
 
-    shown = registered(api, {"referral_code": None, "click_id": str(bare)})
+    shown = make_customer(api, {"referral_code": None, "click_id": str(bare)})
 
     assert shown["click"] == {
         "created_at": "2026-03-04T09:15:27+00:00",
@@ -165,29 +165,31 @@ ORDER = ["coupon", "referral_code", "click_id", "pair"]
 
 
 @pytest.mark.parametrize("higher", range(3), ids=ORDER[:3])
-def test_lets_the_highest_clue_decide(api, account, odette, rival, pair, higher):
+def test_attributes_by_the_parameter_of_highest_priority(
+    api, account, odette, second_affiliate, asset_pair, higher
+):
     rival_pair = {
-        "asset_id": str(account.assets.get(program=rival.program)),
-        "source_id": str(account.sources.get(affiliate=rival.affiliate)),
+        "asset_id": str(account.assets.get(program=second_affiliate.program)),
+        "source_id": str(account.sources.get(affiliate=second_affiliate.affiliate)),
     }
-    account.coupons.create(enrolment=rival, code="MINA10")
+    account.coupons.create(enrollment=second_affiliate, code="MINA10")
     clicks = [
-        str(ClickFactory(account=account, enrolment=it, created_at=NOW))
-        for it in (odette, rival)
+        str(ClickFactory(account=account, enrollment=item, created_at=NOW))
+        for item in (odette, second_affiliate)
     ]
-    ours = [{"coupon": "ODETTE10"}, CODE, {"click_id": clicks[0]}, pair]
-    theirs = [
+    own = [{"coupon": "ODETTE10"}, CODE, {"click_id": clicks[0]}, asset_pair]
+    other = [
         {"coupon": "MINA10"},
         {"referral_code": "mina777"},
         {"click_id": clicks[1]},
         rival_pair,
     ]
     body = {"tracking_id": "unknown"}
-    for lower in theirs[higher + 1 :]:
+    for lower in other[higher + 1 :]:
         body |= lower
 
     response = api.post(
-        "/customers/", {"customer_id": "acct-55120"} | body | ours[higher]
+        "/customers/", {"customer_id": "acct-55120"} | body | own[higher]
     )
 
     assert response.status_code == 200
@@ -212,8 +214,8 @@ def test_lets_the_highest_clue_decide(api, account, odette, rival, pair, higher)
     ],
     ids=lambda body: "-".join(body),
 )
-def test_does_not_mind_what_it_does_not_need(api, odette, ignored):
-    shown = registered(api, ignored)
+def test_ignores_unneeded_values(api, odette, ignored):
+    shown = make_customer(api, ignored)
 
     assert shown == SHOWN | {
         "id": shown["id"],
@@ -226,8 +228,8 @@ def test_does_not_mind_what_it_does_not_need(api, odette, ignored):
 
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead", " trial\n"])
-def test_begins_with_the_status_that_was_sent(api, odette, status):
-    assert registered(api, {"status": status})["status"] == status.strip()
+def test_starts_with_the_sent_status(api, odette, status):
+    assert make_customer(api, {"status": status})["status"] == status.strip()
 
 
 TEXTS = [
@@ -246,7 +248,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text)[:30])
 def test_returns_text_byte_for_byte(api, odette, text):
-    shown = registered(
+    shown = make_customer(
         api,
         {"customer_id": text, "meta_data": {"key": text, text[:3].strip("'"): text}},
     )
@@ -256,13 +258,13 @@ def test_returns_text_byte_for_byte(api, odette, text):
     assert api.get(f"/customers/{shown['id']}/").json() == shown
 
 
-def test_takes_an_integer_as_its_digits(api, odette):
-    shown = registered(api, {"customer_id": 55120})
+def test_accepts_an_integer_as_text(api, odette):
+    shown = make_customer(api, {"customer_id": 55120})
 
     assert shown["customer_id"] == "55120"
 
 
-def test_takes_numbers_and_booleans_of_meta_data_as_text(api, odette):
+def test_accepts_numbers_and_booleans_in_meta_data_as_text(api, odette):
     response = api.post(
         "/customers/",
         '{"customer_id": "acct-1", "coupon": "ODETTE10", "meta_data":'
@@ -279,8 +281,8 @@ def test_takes_numbers_and_booleans_of_meta_data_as_text(api, odette):
     }
 
 
-def test_trims_what_it_looks_up(api, odette):
-    shown = registered(api, {"referral_code": " \tqv7kd2p\r\n"})
+def test_trims_lookup_values(api, odette):
+    shown = make_customer(api, {"referral_code": " \tqv7kd2p\r\n"})
 
     assert shown["affiliate"] == ODETTE
 
@@ -294,7 +296,7 @@ def test_trims_what_it_looks_up(api, odette):
     ],
     ids=["alias", "both", "null"],
 )
-def test_takes_the_id_inside_a_click(api, odette, click, body):
+def test_accepts_the_id_inside_a_click_object(api, odette, click, body):
     text = str(body).replace("{click}", str(click)).replace("'", '"')
 
     response = api.post(
@@ -313,7 +315,7 @@ def test_takes_the_id_inside_a_click(api, odette, click, body):
     ],
     ids=["alias", "both"],
 )
-def test_takes_a_visitor_id_as_a_tracking_id(api, odette, body, message):
+def test_accepts_a_visitor_id_as_a_tracking_id(api, odette, body, message):
     response = api.post("/customers/", {"customer_id": "acct-55120"} | body)
 
     assert response.status_code == 400
@@ -324,8 +326,8 @@ def test_takes_a_visitor_id_as_a_tracking_id(api, odette, body, message):
     ("label", "group", "status"),
     [("lamps", "lamps", 200), ("lamps", "books", 400), ("", "books", 400)],
 )
-def test_finds_programs_of_the_group_alone(api, odette, label, group, status):
-    odette.program.change(group_label=label)
+def test_finds_only_programs_of_the_group(api, odette, label, group, status):
+    odette.program.update_row(group_label=label)
 
     response = api.post(
         "/customers/",
@@ -336,7 +338,7 @@ def test_finds_programs_of_the_group_alone(api, odette, label, group, status):
 
 
 def test_warns_when_the_customer_is_the_affiliate(api, odette):
-    shown = registered(api, {"customer_id": "Odette@Notes.example.org"})
+    shown = make_customer(api, {"customer_id": "Odette@Notes.example.org"})
 
     assert shown["warnings"] == ["customer_is_affiliate"]
 
@@ -352,16 +354,16 @@ def test_warns_when_the_customer_is_the_affiliate(api, odette):
         ("x" * 5000, None),
         (", " * 600 + "203.0.113.7", "203.0.113.7"),
     ],
-    ids=["list", "second", "odd", "empty", "number", "long", "late"],
+    ids=["list", "second", "invalid", "empty", "number", "long", "late"],
 )
-def test_never_refuses_an_address(api, account, odette, sent, kept):
-    registered(api, {"ip": sent})
+def test_never_rejects_an_ip_address(api, account, odette, sent, kept):
+    make_customer(api, {"ip": sent})
 
     assert account.customers.get().ip == kept
 
 
-def test_cuts_a_user_agent_at_1000_characters(api, account, odette):
-    registered(api, {"user_agent": "🛶" * 1001})
+def test_truncates_a_user_agent_to_1000_characters(api, account, odette):
+    make_customer(api, {"user_agent": "🛶" * 1001})
 
     assert account.customers.get().user_agent == "🛶" * 1000
 
@@ -388,8 +390,8 @@ def test_cuts_a_user_agent_at_1000_characters(api, account, odette):
         ("?override_max_cookie_time=0&override_max_cookie_time=1", True),
     ],
 )
-def test_counts_the_cookie_time(api, account, odette, age, status, query, ignoring):
-    old = ClickFactory(account=account, enrolment=odette, created_at=NOW - age)
+def test_applies_the_cookie_time(api, account, odette, age, status, query, ignoring):
+    old = ClickFactory(account=account, enrollment=odette, created_at=NOW - age)
     body = {"customer_id": "acct-55120", "click_id": str(old)}
 
     response = api.post(f"/customers/{query}", body)
@@ -399,35 +401,37 @@ def test_counts_the_cookie_time(api, account, odette, age, status, query, ignori
         assert response.json() == {"errors": [{"message": "Cookie expired"}]}
 
 
-def test_counts_the_cookie_time_that_the_program_has_now(api, odette, click):
-    odette.program.change(cookie_time=2)
+def test_applies_the_current_cookie_time_of_the_program(api, odette, click):
+    odette.program.update_row(cookie_time=2)
     body = {"customer_id": "acct-55120", "click_id": str(click)}
 
     assert api.post("/customers/", body).json() == {
         "errors": [{"message": "Cookie expired"}]
     }
-    odette.program.change(cookie_time=3)
+    odette.program.update_row(cookie_time=3)
     assert api.post("/customers/", body).status_code == 200
 
 
-def test_does_not_ask_the_age_of_a_click_beside_a_code(api, account, odette):
+def test_ignores_the_age_of_a_click_when_a_code_is_sent(api, account, odette):
     old = ClickFactory(
-        account=account, enrolment=odette, created_at=NOW - timedelta(days=400)
+        account=account, enrollment=odette, created_at=NOW - timedelta(days=400)
     )
 
-    assert registered(api, {"click_id": str(old)})["click"] is None
+    assert make_customer(api, {"click_id": str(old)})["click"] is None
 
 
 @pytest.mark.parametrize("value", ["yes", "2", "%20true", "null", "t"])
-def test_refuses_an_odd_override(api, account, odette, value):
+def test_rejects_an_invalid_override(api, account, odette, value):
     response = api.post(
         f"/customers/?override_max_cookie_time={value}",
         {"customer_id": "acct-55120"} | CODE,
     )
 
     assert response.status_code == 400
-    assert response.json() == refused(
-        flaw("override_max_cookie_time", "This value should be true or false.")
+    assert response.json() == build_error_body(
+        build_field_error(
+            "override_max_cookie_time", "This value should be true or false."
+        )
     )
     assert account.customers.count() == 0
 
@@ -491,9 +495,9 @@ FIELDS = [
 @pytest.mark.parametrize(
     ("field", "value", "path", "filling", "template"),
     FIELDS,
-    ids=[f"{n}-{it[0]}" for n, it in enumerate(FIELDS)],
+    ids=[f"{n}-{case[0]}" for n, case in enumerate(FIELDS)],
 )
-def test_refuses_an_odd_field(
+def test_rejects_an_invalid_field(
     api, account, odette, field, value, path, filling, template
 ):
     message = re.sub(r"\{\{ \w+ \}\}", str(filling), template)
@@ -503,11 +507,13 @@ def test_refuses_an_odd_field(
     )
 
     assert response.status_code == 400
-    assert response.json() == refused(flaw(path, message, template))
+    assert response.json() == build_error_body(
+        build_field_error(path, message, template)
+    )
     assert account.customers.count() == 0
 
 
-def test_names_every_odd_field_in_the_order_of_the_table(api, odette):
+def test_reports_every_invalid_field_in_documented_order(api, odette):
     names = [
         "customer_id",
         "coupon",
@@ -529,13 +535,13 @@ def test_names_every_odd_field_in_the_order_of_the_table(api, odette):
     assert found == names
 
 
-def test_asks_the_fields_before_everything_that_tracking_asks(api, customer):
+def test_checks_fields_before_tracking_rules(api, customer):
     body = {"customer_id": "acct-55120", "coupon": "", "status": "odd", "meta_data": 1}
 
     response = api.post("/customers/", body)
 
-    assert response.json() == refused(
-        flaw("meta_data", "This value should be of type object.", TYPE)
+    assert response.json() == build_error_body(
+        build_field_error("meta_data", "This value should be of type object.", TYPE)
     )
 
 
@@ -549,19 +555,19 @@ def test_shows_a_customer(api, customer):
     assert response["Content-Type"] == "application/json"
     assert response.json() == SHOWN
     assert list(response.json()) == list(SHOWN)
-    assert limits_of(response) == window(1500, 1, 300)
+    assert get_rate_limit_headers(response) == expected_rate_limit_headers(1500, 1, 300)
     assert "Link" not in response
 
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead", "paying", "canceled"])
 def test_shows_every_status(api, customer, status):
-    customer.change(status=status)
+    customer.update_row(status=status)
 
     assert api.get(ONE).json() == SHOWN | {"status": status}
 
 
-def test_shows_an_affiliate_that_was_deleted(api, odette, customer):
-    odette.affiliate.change(removed_at=NOW)
+def test_shows_a_deleted_affiliate(api, odette, customer):
+    odette.affiliate.update_row(deleted_at=NOW)
 
     assert api.get(ONE).json() == SHOWN
     assert api.get("/customers/").json() == [SHOWN]
@@ -577,27 +583,27 @@ def test_shows_an_affiliate_that_was_deleted(api, odette, customer):
         ("PUT", "status/", None),
         ("DELETE", "status/", None),
     ],
-    ids=["get", "patch", "patch-oddly", "delete", "restore", "cancel"],
+    ids=["get", "patch", "patch-invalid", "delete", "restore", "cancel"],
 )
-@pytest.mark.parametrize("which", ["unknown", "removed", "foreign", "another-case"])
-def test_does_not_know_other_customers(
-    api, account, other_account, customer, method, tail, body, which
+@pytest.mark.parametrize("kind", ["unknown", "removed", "foreign", "another-case"])
+def test_unknown_customers_return_404(
+    api, account, other_account, customer, method, tail, body, kind
 ):
-    removed = CustomerFactory(account=account, removed_at=NOW)
+    removed = CustomerFactory(account=account, deleted_at=NOW)
     foreign = CustomerFactory(account=other_account)
     public_id = {
         "unknown": "acct-55120",
         "removed": removed.public_id,
         "foreign": foreign.public_id,
         "another-case": "CU_k3Vd9qLmT7xBw2Zs",
-    }[which]
+    }[kind]
 
-    response = api.ask(method, f"/customers/{public_id}/{tail}", body)
+    response = api.request(method, f"/customers/{public_id}/{tail}", body)
 
     assert response.status_code == 404
     assert response["Content-Type"] == "application/json"
     assert response.json() == NOT_FOUND
-    assert foreign.again().removed_at is None
+    assert foreign.reload().deleted_at is None
 
 
 # PATCH /customers/{id}/
@@ -623,7 +629,7 @@ def test_does_not_know_other_customers(
     ids=[
         "nothing",
         "name",
-        "odd-name",
+        "unusual-name",
         "digits",
         "same",
         "nulls",
@@ -633,47 +639,57 @@ def test_does_not_know_other_customers(
         "read-only",
     ],
 )
-def test_changes_a_customer(api, customer, body, changed):
+def test_updates_a_customer(api, customer, body, changed):
     response = api.patch(ONE, body)
 
     assert response.status_code == 200
     assert response.json() == SHOWN | changed
     assert api.get(ONE).json() == SHOWN | changed
-    assert limits_of(response) == {}
+    assert get_rate_limit_headers(response) == {}
 
 
 @pytest.mark.parametrize(
     ("body", "entry"),
     [
-        ({"customer_id": ""}, flaw("customer_id", "This value should not be blank.")),
-        ({"customer_id": " "}, flaw("customer_id", "This value should not be blank.")),
+        (
+            {"customer_id": ""},
+            build_field_error("customer_id", "This value should not be blank."),
+        ),
+        (
+            {"customer_id": " "},
+            build_field_error("customer_id", "This value should not be blank."),
+        ),
         (
             {"customer_id": []},
-            flaw("customer_id", "This value should be of type string.", TYPE),
+            build_field_error(
+                "customer_id", "This value should be of type string.", TYPE
+            ),
         ),
         (
             {"customer_id": "x" * 256},
-            flaw(
+            build_field_error(
                 "customer_id", "This value is too long, 255 characters at most.", LONG
             ),
         ),
         (
             {"customer_id": "acct-9", "meta_data": {"plan": None}},
-            flaw("meta_data[plan]", "This value should be of type string.", TYPE),
+            build_field_error(
+                "meta_data[plan]", "This value should be of type string.", TYPE
+            ),
         ),
     ],
     ids=["empty", "blank", "type", "long", "meta-data"],
 )
-def test_refuses_an_odd_change(api, customer, body, entry):
+def test_rejects_an_invalid_change(api, customer, body, entry):
     response = api.patch(ONE, body)
 
     assert response.status_code == 400
-    assert response.json() == refused(entry)
+    assert response.json() == build_error_body(entry)
     assert api.get(ONE).json() == SHOWN
 
 
-def test_refuses_a_name_that_another_customer_has(api, account, odette, customer):
-    CustomerFactory(account=account, enrolment=odette, customer_id="acct-9")
+def test_rejects_the_customer_id_of_another_customer(api, account, odette, customer):
+    CustomerFactory(account=account, enrollment=odette, customer_id="acct-9")
 
     response = api.patch(ONE, {"customer_id": "acct-9", "meta_data": {}})
 
@@ -690,7 +706,7 @@ def test_refuses_a_name_that_another_customer_has(api, account, odette, customer
 
 
 @pytest.mark.parametrize("body", ["", "[]", "null", '{"a": NaN}'])
-def test_wants_json_for_a_change(api, customer, body):
+def test_requires_json_for_an_update(api, customer, body):
     response = api.patch(ONE, body)
 
     assert response.status_code == 400
@@ -699,8 +715,8 @@ def test_wants_json_for_a_change(api, customer, body):
     }
 
 
-def test_changes_a_customer_of_an_archived_program(api, account, customer):
-    archive(account, slug="harbor-lamp-partners", at=NOW)
+def test_updates_a_customer_of_an_archived_program(api, account, customer):
+    archive_program(account, slug="harbor-lamp-partners", at=NOW)
 
     response = api.patch(ONE, {"customer_id": "acct-9"})
 
@@ -711,22 +727,22 @@ def test_changes_a_customer_of_an_archived_program(api, account, customer):
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", "not json"])
-def test_forgets_a_customer(api, customer, body):
+def test_deletes_a_customer(api, customer, body):
     response = api.delete(ONE, body)
 
     assert response.status_code == 204
     assert response.content == b""
-    assert limits_of(response) == {}
+    assert get_rate_limit_headers(response) == {}
     assert api.get(ONE).json() == NOT_FOUND
     assert api.delete(ONE).json() == NOT_FOUND
     assert api.get("/customers/").json() == []
     assert api.get("/customers/?customer_id=acct-55120").json() == []
 
 
-def test_takes_the_name_of_a_forgotten_customer_again(api, customer):
+def test_accepts_the_customer_id_of_a_deleted_customer_again(api, customer):
     api.delete(ONE)
 
-    later = registered(api, {})
+    later = make_customer(api, {})
 
     assert later["customer_id"] == "acct-55120"
     assert later["id"] != customer.public_id
@@ -734,14 +750,14 @@ def test_takes_the_name_of_a_forgotten_customer_again(api, customer):
 
 
 @pytest.fixture
-def selling(account):
-    """A program that sells, with Odette in it under the code `sell777`."""
-    rules = Rules(title="Harbor Shop", currency="EUR")
-    program = open_program(account, slug="harbor-shop", rules=rules, at=NOW)
-    EnrolmentFactory(account=account, program=program, code="sell777")
+def selling_program(account):
+    """A program with commission types; Odette has the code `sell777` in it."""
+    rules = ProgramSettings(title="Harbor Shop", currency="EUR")
+    program = create_program(account, slug="harbor-shop", settings=rules, at=NOW)
+    EnrollmentFactory(account=account, program=program, code="sell777")
 
 
-def test_lets_the_sales_of_a_forgotten_customer_stay(api, account, selling):
+def test_keeps_the_conversions_of_a_deleted_customer(api, account, selling_program):
     sale = api.post(
         "/conversions/",
         {"customer_id": "acct-55120", "referral_code": "sell777", "amount": 20},
@@ -750,7 +766,7 @@ def test_lets_the_sales_of_a_forgotten_customer_stay(api, account, selling):
     api.delete(f"/customers/{sale['customer']['id']}/")
 
     assert api.get(f"/conversions/{sale['id']}/").json() == sale | {"customer": None}
-    money_agrees(account)
+    assert_amounts_consistent(account)
 
 
 # …/status/
@@ -762,16 +778,16 @@ def test_cancels_and_restores_a_customer(api, customer, body):
         response = api.delete(f"{ONE}status/", body)
         assert response.status_code == 200
         assert response.json() == SHOWN | {"status": "canceled"}
-        assert limits_of(response) == {}
+        assert get_rate_limit_headers(response) == {}
     for _ in range(2):
         response = api.put(f"{ONE}status/", body)
         assert response.status_code == 200
         assert response.json() == SHOWN | {"status": "trial"}
-        assert limits_of(response) == {}
+        assert get_rate_limit_headers(response) == {}
 
 
-def test_restores_a_customer_that_bought_to_paying(api, account, selling):
-    customer = registered(api, {"referral_code": "sell777", "status": "lead"})
+def test_restores_a_customer_with_conversions_to_paying(api, account, selling_program):
+    customer = make_customer(api, {"referral_code": "sell777", "status": "lead"})
     sale = {"customer_id": "acct-55120", "amount": 20}
     one = f"/customers/{customer['id']}/"
 
@@ -783,32 +799,32 @@ def test_restores_a_customer_that_bought_to_paying(api, account, selling):
         ("DELETE", f"{one}status/", None),
         ("POST", "/conversions/", sale),
     ]:
-        assert api.ask(method, path, body).status_code == 200
+        assert api.request(method, path, body).status_code == 200
         states.append(api.get(one).json()["status"])
 
     assert states == ["lead", "paying", "canceled", "paying", "canceled", "paying"]
-    money_agrees(account)
+    assert_amounts_consistent(account)
 
 
 # GET /customers/
 
 
 @pytest.fixture
-def listed(account, other_account, odette, rival, customer):
-    """Three customers on three days, one of them removed, one foreign."""
+def customers(account, other_account, odette, second_affiliate, customer):
+    """Three customers on three days, one deleted one, one of another account."""
     CustomerFactory(
         account=account,
-        enrolment=rival,
+        enrollment=second_affiliate,
         customer_id="ACCT-55120",
         created_at=NOW - timedelta(days=1),
     )
     CustomerFactory(
         account=account,
-        enrolment=odette,
+        enrollment=odette,
         customer_id=" 🛶&",
         created_at=NOW - timedelta(days=2),
     )
-    CustomerFactory(account=account, enrolment=odette, customer_id="", removed_at=NOW)
+    CustomerFactory(account=account, enrollment=odette, customer_id="", deleted_at=NOW)
     CustomerFactory(
         account=other_account,
         customer_id="acct-55120",
@@ -817,7 +833,7 @@ def listed(account, other_account, odette, rival, customer):
     )
 
 
-def test_lists_customers_newest_first(api, listed):
+def test_lists_customers_newest_first(api, customers):
     response = api.get("/customers/")
 
     assert response.status_code == 200
@@ -827,7 +843,7 @@ def test_lists_customers_newest_first(api, listed):
         "ACCT-55120",
         " 🛶&",
     ]
-    assert limits_of(response) == window(1500, 1, 300)
+    assert get_rate_limit_headers(response) == expected_rate_limit_headers(1500, 1, 300)
     address = "<http://testserver/1.6/customers/?page=1>"
     assert response["Link"] == f'{address}; rel="last", {address}; rel="first"'
 
@@ -862,8 +878,8 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("query", "count"), FILTERS, ids=[it[0] for it in FILTERS])
-def test_narrows_the_list(api, listed, query, count):
+@pytest.mark.parametrize(("query", "count"), FILTERS, ids=[case[0] for case in FILTERS])
+def test_filters_the_list(api, customers, query, count):
     response = api.get(f"/customers/?{query}")
 
     assert response.status_code == 200
@@ -873,35 +889,38 @@ def test_narrows_the_list(api, listed, query, count):
 @pytest.mark.parametrize(
     ("query", "entries"),
     [
-        ("date_from=today", [flaw("date_from", "Invalid date")]),
-        ("date_to=", [flaw("date_to", "Invalid date")]),
-        ("date_from=2026-02-29", [flaw("date_from", "Invalid date")]),
-        ("page=0", [flaw("page", "Invalid page")]),
-        ("customer_id=%00", [flaw("customer_id", "This value is not valid text.")]),
+        ("date_from=today", [build_field_error("date_from", "Invalid date")]),
+        ("date_to=", [build_field_error("date_to", "Invalid date")]),
+        ("date_from=2026-02-29", [build_field_error("date_from", "Invalid date")]),
+        ("page=0", [build_field_error("page", "Invalid page")]),
+        (
+            "customer_id=%00",
+            [build_field_error("customer_id", "This value is not valid text.")],
+        ),
         (
             "page=x&date_to=x&date_from=x&program_id=%00",
             [
-                flaw("program_id", "This value is not valid text."),
-                flaw("date_from", "Invalid date"),
-                flaw("date_to", "Invalid date"),
-                flaw("page", "Invalid page"),
+                build_field_error("program_id", "This value is not valid text."),
+                build_field_error("date_from", "Invalid date"),
+                build_field_error("date_to", "Invalid date"),
+                build_field_error("page", "Invalid page"),
             ],
         ),
     ],
     ids=["from", "to", "leap", "page", "nul", "all"],
 )
-def test_refuses_an_odd_query(api, listed, query, entries):
+def test_rejects_an_invalid_query(api, customers, query, entries):
     response = api.get(f"/customers/?{query}")
 
     assert response.status_code == 400
-    assert response.json() == refused(*entries)
+    assert response.json() == build_error_body(*entries)
 
 
-def test_pages_through_26_rows(api, account, odette):
+def test_paginates_26_rows(api, account, odette):
     for n in range(26):
         CustomerFactory(
             account=account,
-            enrolment=odette,
+            enrollment=odette,
             customer_id=f"acct-{n:02}",
             created_at=NOW - timedelta(minutes=n),
         )
@@ -930,10 +949,10 @@ def test_pages_through_26_rows(api, account, odette):
     )
 
 
-def test_breaks_ties_by_the_later_row(api, account, odette):
+def test_lists_the_later_row_first_at_equal_times(api, account, odette):
     for n in range(3):
         CustomerFactory(
-            account=account, enrolment=odette, customer_id=f"acct-{n}", created_at=NOW
+            account=account, enrollment=odette, customer_id=f"acct-{n}", created_at=NOW
         )
 
     rows = api.get("/customers/").json()
@@ -941,14 +960,14 @@ def test_breaks_ties_by_the_later_row(api, account, odette):
     assert [row["customer_id"] for row in rows] == ["acct-2", "acct-1", "acct-0"]
 
 
-def test_shows_nothing_of_another_account(
-    api, other_api, other_account, foreign, listed
+def test_hides_rows_of_another_account(
+    api, other_api, other_account, foreign_enrollment, customers
 ):
-    theirs = other_api.post(
+    foreign = other_api.post(
         "/customers/", {"customer_id": "zz-marker", "coupon": "zz-marker-coupon"}
     )
 
-    answers = [api.get("/customers/"), api.get("/customers/?customer_id=zz-marker")]
+    responses = [api.get("/customers/"), api.get("/customers/?customer_id=zz-marker")]
 
-    assert theirs.status_code == 200
-    assert all(b"zz-marker" not in answer.content for answer in answers)
+    assert foreign.status_code == 200
+    assert all(b"zz-marker" not in response.content for response in responses)

@@ -1,4 +1,4 @@
-"""Contract 2.5: groups of affiliates."""
+"""Affiliate groups: docs/api-contract.md, section 2.5."""
 
 import re
 from datetime import timedelta
@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from tests.conftest import NOW
-from tests.shop import Shop
+from tests.program_scenario import ProgramScenario
 
-pytestmark = pytest.mark.usefixtures("now")
+pytestmark = pytest.mark.usefixtures("frozen_time")
 
 PATH = "/affiliate-groups/"
 NOT_FOUND = {"errors": [{"message": "Affiliate group not found"}]}
@@ -16,7 +16,7 @@ TYPE = "This value should be of type {{ type }}."
 LONG = "This value is too long, {{ limit }} characters at most."
 
 
-def flaw(message, raw=None):
+def build_field_error(message, raw=None):
     return {
         "errors": [
             {
@@ -34,7 +34,7 @@ def gold(api):
 
 
 @pytest.mark.parametrize(
-    ("said", "title"),
+    ("body", "title"),
     [
         ({"title": " Gold 🛶"}, " Gold 🛶"),
         ({"name": "Gold"}, "Gold"),
@@ -43,10 +43,10 @@ def gold(api):
         ({"title": 7, "id": "ag_1", "affiliate_count": 3}, "7"),
         ({"title": "x" * 255}, "x" * 255),
     ],
-    ids=["title", "alias", "both", "null beside the alias", "read-only", "longest"],
+    ids=["title", "alias", "both", "null with the alias", "read-only", "longest"],
 )
-def test_makes_a_group(api, said, title):
-    response = api.post(PATH, said)
+def test_creates_a_group(api, body, title):
+    response = api.post(PATH, body)
 
     group = response.json()
     assert response.status_code == 200
@@ -57,21 +57,21 @@ def test_makes_a_group(api, said, title):
     assert api.get(f"{PATH}{group['id']}/").json() == group
 
 
-def test_lets_two_groups_have_one_title(api, gold):
+def test_allows_two_groups_with_one_title(api, gold):
     again = api.post(PATH, {"title": "Gold"})
 
     assert again.status_code == 200
     assert again.json()["id"] != gold["id"]
 
 
-MISSING = flaw("Missing mandatory parameter(s)")
-BLANK = flaw("This value should not be blank.")
-TOO_LONG = flaw("This value is too long, 255 characters at most.", LONG)
-NO_TEXT = flaw("This value should be of type string.", TYPE)
+MISSING = build_field_error("Missing mandatory parameter(s)")
+BLANK = build_field_error("This value should not be blank.")
+TOO_LONG = build_field_error("This value is too long, 255 characters at most.", LONG)
+NO_TEXT = build_field_error("This value should be of type string.", TYPE)
 
 
 @pytest.mark.parametrize(
-    ("said", "on_post", "on_patch"),
+    ("body", "on_post", "on_patch"),
     [
         ({}, MISSING, None),
         ({"title": None, "name": None}, MISSING, None),
@@ -83,17 +83,17 @@ NO_TEXT = flaw("This value should be of type string.", TYPE)
     ],
     ids=["absent", "nulls", "empty", "blank", "long", "object", "boolean"],
 )
-def test_refuses_an_odd_title(api, account, gold, said, on_post, on_patch):
-    made = api.post(PATH, said)
-    changed = api.patch(f"{PATH}{gold['id']}/", said)
+def test_rejects_an_invalid_title(api, account, gold, body, on_post, on_patch):
+    created = api.post(PATH, body)
+    changed = api.patch(f"{PATH}{gold['id']}/", body)
 
-    assert (made.status_code, made.json()) == (400, on_post)
+    assert (created.status_code, created.json()) == (400, on_post)
     if on_patch is None:
         assert (changed.status_code, changed.json()) == (200, gold)
     else:
         assert (changed.status_code, changed.json()) == (400, on_patch)
     assert api.get(PATH).json() == [gold]
-    assert account.events.filter(kind__startswith="affiliate_group").count() == 1
+    assert account.audit_log.filter(kind__startswith="affiliate_group").count() == 1
 
 
 @pytest.mark.parametrize("name", ["title", "name"])
@@ -103,13 +103,13 @@ def test_renames_a_group(api, account, gold, name):
     assert response.status_code == 200
     assert response.json() == gold | {"title": "Silver"}
     assert api.get(PATH).json() == [response.json()]
-    line = account.events.get(kind="affiliate_group.updated")
-    assert line.facts == {"fields": ["title"]}
+    line = account.audit_log.get(kind="affiliate_group.updated")
+    assert line.details == {"fields": ["title"]}
 
 
-def test_counts_its_present_affiliates(api, shop, gold):
+def test_counts_only_affiliates_that_are_not_deleted(api, scenario, gold):
     one, path = f"{PATH}{gold['id']}/", "/affiliates/{}/"
-    shop.join("Odette", "Varga")
+    scenario.create_enrolled_affiliate("Odette", "Varga")
     invited = {"firstname": "A", "lastname": "B", "group_id": gold["id"]}
     api.post("/affiliate-prospects/", invited)
     for slug in ("minakessler", "odettevarga"):
@@ -124,39 +124,39 @@ def test_counts_its_present_affiliates(api, shop, gold):
     assert api.get(PATH).json() == [gold]
 
 
-def test_lists_groups_newest_first(now, api, gold):
+def test_lists_groups_newest_first(frozen_time, api, gold):
     for number in range(25):
-        now.move_to(NOW + timedelta(minutes=number // 2), tick=False)
+        frozen_time.move_to(NOW + timedelta(minutes=number // 2), tick=False)
         api.post(PATH, {"title": str(number)})
 
     first, second = api.get(PATH), api.get(f"{PATH}?page=2")
 
-    assert [it["title"] for it in first.json()] == [
+    assert [row["title"] for row in first.json()] == [
         str(number) for number in reversed(range(25))
     ]
     assert second.json() == [gold]
     assert 'page=2>; rel="next"' in first["Link"]
 
 
-@pytest.mark.parametrize("whose", ["foreign", "unknown"])
-def test_knows_the_groups_of_its_account_alone(
-    api, account, other_account, gold, whose
-):
-    other = Shop(other_account, mark="zz-marker-")
+@pytest.mark.parametrize("owner", ["foreign", "unknown"])
+def test_groups_of_other_accounts_return_404(api, account, other_account, gold, owner):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
     group = other_account.affiliate_groups.create(public_id="ag_zz", title="zz-marker")
-    other.mina.affiliate.change(group=group)
-    path = f"{PATH}{'ag_zz' if whose == 'foreign' else 'ag_0000000000000000'}/"
+    other.mina.affiliate.update_row(group=group)
+    path = f"{PATH}{'ag_zz' if owner == 'foreign' else 'ag_0000000000000000'}/"
 
-    answers = [api.get(path), api.patch(path, {"title": ""})]
+    responses = [api.get(path), api.patch(path, {"title": ""})]
 
-    assert [(it.status_code, it.json()) for it in answers] == [(404, NOT_FOUND)] * 2
+    assert [(response.status_code, response.json()) for response in responses] == [
+        (404, NOT_FOUND)
+    ] * 2
     assert api.get(PATH).json() == [gold]
-    assert group.again().title == "zz-marker"
+    assert group.reload().title == "zz-marker"
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT"])
-def test_never_removes_a_group(api, gold, method):
-    response = api.ask(method, f"{PATH}{gold['id']}/", {"title": "x"})
+def test_rejects_deletion_of_a_group(api, gold, method):
+    response = api.request(method, f"{PATH}{gold['id']}/", {"title": "x"})
 
     assert response.status_code == 405
     assert set(response["Allow"].split(", ")) >= {"GET", "PATCH"}

@@ -1,4 +1,4 @@
-"""Contract 2.1.5: the five routes of meta data, on a customer."""
+"""The five operations on the meta data of a customer: docs/api-contract.md, 2.1.5."""
 
 from urllib.parse import quote
 
@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import NOW
 from tests.factories.tracking import CustomerFactory
 
-pytestmark = pytest.mark.usefixtures("now")
+pytestmark = pytest.mark.usefixtures("frozen_time")
 
 WHOLE = "/customers/cu_k3Vd9qLmT7xBw2Zs/meta-data/"
 KEPT = {"plan": "basic", "1": " one ", "a b🛶": "e\u0301"}
@@ -16,7 +16,7 @@ NO_KEY = {"errors": [{"message": "Meta data key not found"}]}
 NO_CUSTOMER = {"errors": [{"message": "Customer not found"}]}
 TYPE = "This value should be of type {{ type }}."
 LONG = "This value is too long, {{ limit }} characters at most."
-ODD_KEY = "This key holds a character that is not allowed."
+INVALID_KEY = "This key holds a character that is not allowed."
 TEN = {f"key-{n}": str(n) for n in range(10)}
 
 
@@ -27,15 +27,15 @@ def customer(account):
     )
 
 
-def at(key):
+def build_path(key):
     return f"{WHOLE}{quote(key, safe='')}/"
 
 
-def flaw(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
-def limits_of(response):
+def get_rate_limit_headers(response):
     return [response.headers.get(name) for name in LIMITS]
 
 
@@ -48,12 +48,16 @@ def test_shows_the_map(api, customer):
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
     assert response.json() == KEPT
-    assert limits_of(response) == ["300", "299", str(int(NOW.timestamp()) + 900)]
+    assert get_rate_limit_headers(response) == [
+        "300",
+        "299",
+        str(int(NOW.timestamp()) + 900),
+    ]
     assert "Link" not in response
 
 
 def test_shows_an_empty_map_as_an_object(api, customer):
-    customer.change(meta_data={})
+    customer.update_row(meta_data={})
 
     assert api.get(WHOLE).content == b"{}"
 
@@ -72,13 +76,13 @@ MAPS = [
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST"])
-@pytest.mark.parametrize(("body", "kept"), MAPS, ids=[it[0][:20] for it in MAPS])
+@pytest.mark.parametrize(("body", "kept"), MAPS, ids=[case[0][:20] for case in MAPS])
 def test_replaces_the_map(api, customer, method, body, kept):
-    response = api.ask(method, WHOLE, body)
+    response = api.request(method, WHOLE, body)
 
     assert response.status_code == 200
     assert response.json() == kept
-    assert customer.again().meta_data == kept
+    assert customer.reload().meta_data == kept
 
 
 @pytest.mark.parametrize(
@@ -86,14 +90,20 @@ def test_replaces_the_map(api, customer, method, body, kept):
     [
         (
             {"plan": None},
-            [flaw("meta_data[plan]", "This value should be of type string.", TYPE)],
+            [
+                build_field_error(
+                    "meta_data[plan]", "This value should be of type string.", TYPE
+                )
+            ],
         ),
         (
             {"fine": "x", "list": [], "a:b": "x", "long": "x" * 256},
             [
-                flaw("meta_data[list]", "This value should be of type string.", TYPE),
-                flaw("meta_data[a:b]", ODD_KEY),
-                flaw(
+                build_field_error(
+                    "meta_data[list]", "This value should be of type string.", TYPE
+                ),
+                build_field_error("meta_data[a:b]", INVALID_KEY),
+                build_field_error(
                     "meta_data[long]",
                     "This value is too long, 255 characters at most.",
                     LONG,
@@ -103,7 +113,7 @@ def test_replaces_the_map(api, customer, method, body, kept):
         (
             {"k" * 65: "x"},
             [
-                flaw(
+                build_field_error(
                     f"meta_data[{'k' * 65}]",
                     "This value is too long, 64 characters at most.",
                     LONG,
@@ -113,7 +123,7 @@ def test_replaces_the_map(api, customer, method, body, kept):
         (
             TEN | {"eleventh": "x"},
             [
-                flaw(
+                build_field_error(
                     "meta_data",
                     "Meta data holds 10 keys at most.",
                     "Meta data holds {{ limit }} keys at most.",
@@ -123,17 +133,17 @@ def test_replaces_the_map(api, customer, method, body, kept):
     ],
     ids=["null", "several", "long-key", "eleven"],
 )
-def test_refuses_an_odd_map(api, customer, body, entries):
+def test_rejects_an_invalid_map(api, customer, body, entries):
     response = api.put(WHOLE, body)
 
     assert response.status_code == 400
     assert response.json() == {"errors": entries}
-    assert customer.again().meta_data == KEPT
+    assert customer.reload().meta_data == KEPT
 
 
 @pytest.mark.parametrize("path", [WHOLE, f"{WHOLE}plan/"])
 @pytest.mark.parametrize("body", ["", "[]", '"text"', "null", '{"a": "1", "a": "2"}'])
-def test_wants_a_json_object(api, customer, path, body):
+def test_requires_a_json_object(api, customer, path, body):
     response = api.put(path, body)
 
     assert response.status_code == 400
@@ -147,11 +157,15 @@ def test_wants_a_json_object(api, customer, path, body):
 
 @pytest.mark.parametrize("key", KEPT)
 def test_shows_a_value(api, customer, key):
-    response = api.get(at(key))
+    response = api.get(build_path(key))
 
     assert response.status_code == 200
     assert response.json() == {"value": KEPT[key]}
-    assert limits_of(response) == ["300", "299", str(int(NOW.timestamp()) + 900)]
+    assert get_rate_limit_headers(response) == [
+        "300",
+        "299",
+        str(int(NOW.timestamp()) + 900),
+    ]
 
 
 KEYS = [
@@ -177,12 +191,12 @@ KEYS = [
 
 @pytest.mark.parametrize("key", KEYS)
 def test_sets_a_key(api, customer, key):
-    response = api.put(at(key), {"value": " gold 🛶"})
+    response = api.put(build_path(key), {"value": " gold 🛶"})
 
     assert response.status_code == 200
     assert response.json() == {"value": " gold 🛶"}
-    assert customer.again().meta_data == KEPT | {key: " gold 🛶"}
-    assert api.get(at(key)).json() == {"value": " gold 🛶"}
+    assert customer.reload().meta_data == KEPT | {key: " gold 🛶"}
+    assert api.get(build_path(key)).json() == {"value": " gold 🛶"}
 
 
 @pytest.mark.parametrize(
@@ -195,67 +209,77 @@ def test_sets_a_key(api, customer, key):
         ('{"value": "x", "key": "y"}', "x"),
     ],
 )
-def test_takes_a_value_as_text(api, customer, body, value):
-    assert api.put(at("plan"), body).json() == {"value": value}
+def test_accepts_a_value_as_text(api, customer, body, value):
+    assert api.put(build_path("plan"), body).json() == {"value": value}
 
 
 @pytest.mark.parametrize(
     ("body", "entry"),
     [
-        ({}, flaw("value", "Missing mandatory parameter(s)")),
-        ({"value": None}, flaw("value", "Missing mandatory parameter(s)")),
-        ({"value": []}, flaw("value", "This value should be of type string.", TYPE)),
-        ({"value": {}}, flaw("value", "This value should be of type string.", TYPE)),
+        ({}, build_field_error("value", "Missing mandatory parameter(s)")),
+        ({"value": None}, build_field_error("value", "Missing mandatory parameter(s)")),
+        (
+            {"value": []},
+            build_field_error("value", "This value should be of type string.", TYPE),
+        ),
+        (
+            {"value": {}},
+            build_field_error("value", "This value should be of type string.", TYPE),
+        ),
         (
             {"value": "x" * 256},
-            flaw("value", "This value is too long, 255 characters at most.", LONG),
+            build_field_error(
+                "value", "This value is too long, 255 characters at most.", LONG
+            ),
         ),
         (
             '{"value": 12345678901234567890}',
-            flaw("value", "This value has too many digits."),
+            build_field_error("value", "This value has too many digits."),
         ),
     ],
     ids=["missing", "null", "list", "object", "long", "digits"],
 )
-def test_refuses_an_odd_value(api, customer, body, entry):
-    response = api.put(at("plan"), body)
+def test_rejects_an_invalid_value(api, customer, body, entry):
+    response = api.put(build_path("plan"), body)
 
     assert response.status_code == 400
     assert response.json() == {"errors": [entry]}
-    assert customer.again().meta_data == KEPT
+    assert customer.reload().meta_data == KEPT
 
 
 @pytest.mark.parametrize("key", ["a:b", '"', "{", "}", "a]", "\\", "'", "&"])
-def test_refuses_a_key_with_a_forbidden_character(api, customer, key):
-    response = api.put(at(key), {"value": "x"})
+def test_rejects_a_key_with_a_forbidden_character(api, customer, key):
+    response = api.put(build_path(key), {"value": "x"})
 
     assert response.status_code == 400
-    assert response.json() == {"errors": [flaw("value", ODD_KEY)]}
+    assert response.json() == {"errors": [build_field_error("value", INVALID_KEY)]}
     for method in ("GET", "DELETE"):
-        answer = api.ask(method, at(key))
+        answer = api.request(method, build_path(key))
         assert (answer.status_code, answer.json()) == (404, NO_KEY)
 
 
-def test_refuses_a_key_that_is_too_long(api, customer):
-    response = api.put(at("k" * 65), {"value": "x"})
+def test_rejects_a_key_that_is_too_long(api, customer):
+    response = api.put(build_path("k" * 65), {"value": "x"})
 
     assert response.json() == {
         "errors": [
-            flaw("value", "This value is too long, 64 characters at most.", LONG)
+            build_field_error(
+                "value", "This value is too long, 64 characters at most.", LONG
+            )
         ]
     }
 
 
-def test_refuses_an_eleventh_key(api, customer):
-    customer.change(meta_data=TEN)
+def test_rejects_an_eleventh_key(api, customer):
+    customer.update_row(meta_data=TEN)
 
-    response = api.put(at("eleventh"), {"value": "x"})
-    again = api.put(at("key-9"), {"value": "x"})
+    response = api.put(build_path("eleventh"), {"value": "x"})
+    again = api.put(build_path("key-9"), {"value": "x"})
 
     assert response.status_code == 400
     assert response.json() == {
         "errors": [
-            flaw(
+            build_field_error(
                 "value",
                 "Meta data holds 10 keys at most.",
                 "Meta data holds {{ limit }} keys at most.",
@@ -263,35 +287,35 @@ def test_refuses_an_eleventh_key(api, customer):
         ]
     }
     assert again.status_code == 200
-    assert customer.again().meta_data == TEN | {"key-9": "x"}
+    assert customer.reload().meta_data == TEN | {"key-9": "x"}
 
 
 @pytest.mark.parametrize("body", ["", "[]", "not json"])
 @pytest.mark.parametrize("key", KEPT)
-def test_forgets_a_key(api, customer, key, body):
-    response = api.delete(at(key), body)
+def test_deletes_a_key(api, customer, key, body):
+    response = api.delete(build_path(key), body)
 
     assert response.status_code == 204
     assert response.content == b""
-    assert key not in customer.again().meta_data
-    assert len(customer.again().meta_data) == 2
-    again = api.delete(at(key), body)
+    assert key not in customer.reload().meta_data
+    assert len(customer.reload().meta_data) == 2
+    again = api.delete(build_path(key), body)
     assert (again.status_code, again.json()) == (404, NO_KEY)
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 @pytest.mark.parametrize("key", ["unknown", "Plan", "0", "plan ", "a%20b🛶"])
-def test_does_not_know_other_keys(api, customer, method, key):
-    response = api.ask(method, at(key))
+def test_unknown_keys_return_404(api, customer, method, key):
+    response = api.request(method, build_path(key))
 
     assert response.status_code == 404
     assert response.json() == NO_KEY
 
 
-# Whose
+# Unknown customers
 
 
-@pytest.mark.parametrize("which", ["unknown", "removed", "foreign"])
+@pytest.mark.parametrize("kind", ["unknown", "removed", "foreign"])
 @pytest.mark.parametrize(
     ("method", "tail", "body"),
     [
@@ -303,30 +327,30 @@ def test_does_not_know_other_keys(api, customer, method, key):
         ("PUT", "a:b/", {"value": "x"}),
         ("DELETE", "plan/", None),
     ],
-    ids=["get", "put", "post", "get-key", "put-key", "put-odd-key", "delete-key"],
+    ids=["get", "put", "post", "get-key", "put-key", "put-invalid-key", "delete-key"],
 )
-def test_does_not_know_other_customers(
-    api, account, other_account, which, method, tail, body
+def test_unknown_customers_return_404(
+    api, account, other_account, kind, method, tail, body
 ):
-    removed = CustomerFactory(account=account, removed_at=NOW, meta_data=KEPT)
+    removed = CustomerFactory(account=account, deleted_at=NOW, meta_data=KEPT)
     foreign = CustomerFactory(account=other_account, meta_data=KEPT)
     public_id = {
         "unknown": "cu_0000000000000000",
         "removed": removed.public_id,
         "foreign": foreign.public_id,
-    }[which]
+    }[kind]
 
-    response = api.ask(method, f"/customers/{public_id}/meta-data/{tail}", body)
+    response = api.request(method, f"/customers/{public_id}/meta-data/{tail}", body)
 
     assert response.status_code == 404
     assert response.json() == NO_CUSTOMER
-    assert foreign.again().meta_data == KEPT
+    assert foreign.reload().meta_data == KEPT
 
 
-def test_counts_an_alias_with_what_it_stands_for(api, customer):
-    left = [
-        api.ask(method, WHOLE, {})["X-RateLimit-Remaining"]
+def test_alias_shares_the_rate_limit(api, customer):
+    remaining = [
+        api.request(method, WHOLE, {})["X-RateLimit-Remaining"]
         for method in ("PUT", "POST", "PUT", "GET")
     ]
 
-    assert left == ["299", "298", "297", "299"]
+    assert remaining == ["299", "298", "297", "299"]

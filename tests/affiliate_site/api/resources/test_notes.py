@@ -1,4 +1,4 @@
-"""Contract 2.4.7: notes about an affiliate."""
+"""Notes about an affiliate: docs/api-contract.md, section 2.4.7."""
 
 import re
 from datetime import timedelta
@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from tests.conftest import NOW
-from tests.proof import everything
-from tests.shop import Shop
+from tests.ledger_checks import snapshot_account
+from tests.program_scenario import ProgramScenario
 
 PATH = "/affiliates/minakessler/notes/"
 NO_NOTE = {"errors": [{"message": "Note not found"}]}
@@ -17,12 +17,12 @@ LONG = "This value is too long, {{ limit }} characters at most."
 
 
 @pytest.fixture
-def note(now, api, shop):
-    """What is kept about Mina."""
+def note(frozen_time, api, scenario):
+    """A note about Mina."""
     return api.post(PATH, {"note": " Likes lamps.\n"}).json()
 
 
-def flaw(message, raw=None):
+def build_field_error(message, raw=None):
     return {
         "errors": [
             {"message": message, "message_raw": raw or message, "property_path": "note"}
@@ -30,7 +30,7 @@ def flaw(message, raw=None):
     }
 
 
-def test_keeps_a_note_as_it_was_written(now, api, shop):
+def test_creates_a_note(frozen_time, api, scenario):
     response = api.post(PATH, {"note": " Likes lamps.\n", "id": "no_1"})
 
     note = response.json()
@@ -51,17 +51,17 @@ def test_keeps_a_note_as_it_was_written(now, api, shop):
     [("x", "x"), ("ž🛶" * 2500, "ž🛶" * 2500), (7, "7")],
     ids=["one", "longest", "integer"],
 )
-def test_takes_1_to_5000_characters(api, shop, note, sent, kept):
-    made = api.post(PATH, {"note": sent}).json()
+def test_accepts_1_to_5000_characters(api, scenario, note, sent, kept):
+    created = api.post(PATH, {"note": sent}).json()
     changed = api.patch(f"{PATH}{note['id']}/", {"note": sent}).json()
 
-    assert made["note"] == changed["note"] == kept
+    assert created["note"] == changed["note"] == kept
 
 
-MISSING = flaw("Missing mandatory parameter(s)")
-BLANK = flaw("This value should not be blank.")
-TOO_LONG = flaw("This value is too long, 5000 characters at most.", LONG)
-NO_TEXT = flaw("This value should be of type string.", TYPE)
+MISSING = build_field_error("Missing mandatory parameter(s)")
+BLANK = build_field_error("This value should not be blank.")
+TOO_LONG = build_field_error("This value is too long, 5000 characters at most.", LONG)
+NO_TEXT = build_field_error("This value should be of type string.", TYPE)
 
 
 @pytest.mark.parametrize(
@@ -75,69 +75,75 @@ NO_TEXT = flaw("This value should be of type string.", TYPE)
     ],
     ids=["empty", "blank", "long", "list", "boolean"],
 )
-def test_refuses_an_odd_text(api, note, text, on_post, on_patch):
+def test_rejects_an_invalid_text(api, note, text, on_post, on_patch):
     one = f"{PATH}{note['id']}/"
 
-    answers = [
-        api.ask(method, path, {"note": text})
+    responses = [
+        api.request(method, path, {"note": text})
         for method, path in (("POST", PATH), ("PATCH", one), ("PUT", one))
     ]
 
-    assert [it.status_code for it in answers] == [400] * 3
-    assert [it.json() for it in answers] == [on_post, on_patch, on_patch]
+    assert [response.status_code for response in responses] == [400] * 3
+    assert [response.json() for response in responses] == [on_post, on_patch, on_patch]
     assert api.get(PATH).json() == [note]
 
 
-@pytest.mark.parametrize("said", [{}, {"note": None}], ids=["absent", "null"])
-def test_wants_a_text_only_where_a_note_is_made(api, account, note, said):
-    events = account.events.count()
+@pytest.mark.parametrize("body", [{}, {"note": None}], ids=["absent", "null"])
+def test_requires_a_text_only_on_creation(api, account, note, body):
+    events = account.audit_log.count()
 
-    made = api.post(PATH, said)
-    changed = api.patch(f"{PATH}{note['id']}/", said)
+    created = api.post(PATH, body)
+    changed = api.patch(f"{PATH}{note['id']}/", body)
 
-    assert (made.status_code, made.json()) == (400, MISSING)
+    assert (created.status_code, created.json()) == (400, MISSING)
     assert (changed.status_code, changed.json()) == (200, note)
-    assert account.events.count() == events
+    assert account.audit_log.count() == events
 
 
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
-def test_changes_a_note(api, note, method):
+def test_updates_a_note(api, note, method):
     one = f"{PATH}{note['id']}/"
 
-    response = api.ask(method, one, {"note": "Sells lamps.", "created_at": "x"})
+    response = api.request(method, one, {"note": "Sells lamps.", "created_at": "x"})
 
     assert response.status_code == 200
     assert response.json() == note | {"note": "Sells lamps."}
     assert api.get(one).json() == response.json()
 
 
-def test_counts_the_alias_with_what_it_stands_for(api, note):
+def test_alias_shares_the_rate_limit(api, note):
     one = f"{PATH}{note['id']}/"
 
-    left = [
-        api.ask(method, one, {"note": "x"})["X-RateLimit-Remaining"]
+    remaining = [
+        api.request(method, one, {"note": "x"})["X-RateLimit-Remaining"]
         for method in ("PATCH", "PUT", "PATCH")
     ]
 
-    assert left == ["299", "298", "297"]
+    assert remaining == ["299", "298", "297"]
 
 
-def test_tears_a_note_up_once(api, account, note):
+def test_deletes_a_note_once(api, account, note):
     one = f"{PATH}{note['id']}/"
 
-    gone = api.delete(one, "[]")
-    again = [api.ask(method, one, {"note": []}) for method in ("DELETE", "PUT", "GET")]
+    deleted = api.delete(one, "[]")
+    again = [
+        api.request(method, one, {"note": []}) for method in ("DELETE", "PUT", "GET")
+    ]
 
-    assert (gone.status_code, gone.content) == (204, b"")
-    assert [(it.status_code, it.json()) for it in again] == [(404, NO_NOTE)] * 3
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert [(response.status_code, response.json()) for response in again] == [
+        (404, NO_NOTE)
+    ] * 3
     assert account.notes.count() == 0
 
 
-def test_lists_the_notes_of_one_affiliate_newest_first(now, api, shop):
-    rival = shop.join("Odette", "Varga")
-    api.post(f"/affiliates/{rival.slug}/notes/", {"note": "about somebody else"})
+def test_lists_the_notes_of_one_affiliate_newest_first(frozen_time, api, scenario):
+    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    api.post(
+        f"/affiliates/{other_affiliate.slug}/notes/", {"note": "about somebody else"}
+    )
     for number in range(26):
-        now.move_to(NOW + timedelta(minutes=number // 2), tick=False)
+        frozen_time.move_to(NOW + timedelta(minutes=number // 2), tick=False)
         api.post(PATH, {"note": str(number)})
 
     first, second = api.get(PATH), api.get(f"{PATH}?page=2")
@@ -149,49 +155,57 @@ def test_lists_the_notes_of_one_affiliate_newest_first(now, api, shop):
 
 
 @pytest.mark.parametrize(
-    ("method", "said"),
+    ("method", "body"),
     [("GET", None), ("PATCH", {"note": "x"}), ("PUT", {"note": []}), ("DELETE", None)],
     ids=["get", "patch", "put", "delete"],
 )
-@pytest.mark.parametrize("whose", ["another's", "foreign", "nobody's"])
-def test_knows_a_note_of_its_own_affiliate_alone(
-    api, account, other_account, note, other_api, shop, method, said, whose
+@pytest.mark.parametrize("owner", ["another's", "foreign", "nobody's"])
+def test_unknown_notes_return_404(
+    api, account, other_account, note, other_api, scenario, method, body, owner
 ):
-    rival, other = shop.join("Odette", "Varga"), Shop(other_account, mark="zz-marker-")
+    other_affiliate, other = (
+        scenario.create_enrolled_affiliate("Odette", "Varga"),
+        ProgramScenario(other_account, prefix="zz-marker-"),
+    )
     foreign = other_api.post(f"/affiliates/{other.mina.slug}/notes/", {"note": "zz"})
     path = {
-        "another's": f"/affiliates/{rival.slug}/notes/{note['id']}/",
+        "another's": f"/affiliates/{other_affiliate.slug}/notes/{note['id']}/",
         "foreign": f"{PATH}{foreign.json()['id']}/",
         "nobody's": f"{PATH}no_0000000000000000/",
-    }[whose]
-    before = everything(account)["Note"], everything(other_account)
+    }[owner]
+    before = snapshot_account(account)["Note"], snapshot_account(other_account)
 
-    response = api.ask(method, path, said)
+    response = api.request(method, path, body)
 
     assert response.status_code == 404
     assert response.json() == NO_NOTE
-    assert (everything(account)["Note"], everything(other_account)) == before
+    assert (
+        snapshot_account(account)["Note"],
+        snapshot_account(other_account),
+    ) == before
 
 
 @pytest.mark.parametrize("slug", ["nobody", "zzmarkerminakessler"])
-def test_keeps_no_note_about_a_stranger(api, other_account, shop, slug):
-    Shop(other_account, mark="zz-marker-")
+def test_unknown_affiliates_return_404(api, other_account, scenario, slug):
+    ProgramScenario(other_account, prefix="zz-marker-")
 
-    answers = [api.get(f"/affiliates/{slug}/notes/")]
-    answers += [api.post(f"/affiliates/{slug}/notes/", {"note": ""})]
+    responses = [api.get(f"/affiliates/{slug}/notes/")]
+    responses += [api.post(f"/affiliates/{slug}/notes/", {"note": ""})]
 
-    assert [(it.status_code, it.json()) for it in answers] == [(404, NO_AFFILIATE)] * 2
+    assert [(response.status_code, response.json()) for response in responses] == [
+        (404, NO_AFFILIATE)
+    ] * 2
     assert other_account.notes.count() == 0
 
 
-def test_tells_the_diary_but_not_what_was_written(api, account, note):
+def test_audit_log_records_notes_without_their_text(api, account, note):
     one = f"{PATH}{note['id']}/"
     api.patch(one, {"note": "secret"})
     api.patch(one, {"note": "secret"})
     api.delete(one)
 
-    lines = account.events.filter(kind__startswith="note.").order_by("id")
-    assert [(it.kind, it.subject, it.facts) for it in lines] == [
-        (f"note.{what}", f"note:{note['id']}", {})
-        for what in ("written", "changed", "torn_up")
+    events = account.audit_log.filter(kind__startswith="note.").order_by("id")
+    assert [(entry.kind, entry.subject, entry.details) for entry in events] == [
+        (f"note.{action}", f"note:{note['id']}", {})
+        for action in ("created", "updated", "deleted")
     ]

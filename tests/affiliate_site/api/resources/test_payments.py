@@ -1,4 +1,4 @@
-"""Contract 2.10: payments made, listed, canceled; what it does to 2.9."""
+"""Creating, listing and canceling payments: docs/api-contract.md, 2.9 and 2.10."""
 
 import re
 from datetime import UTC, datetime
@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 import time_machine
 
-from payouts.services.commissions import approve
-from tests.proof import everything, money_agrees
-from tests.shop import SOLD, Shop, remove
+from payouts.services.commissions import approve_commission
+from tests.ledger_checks import assert_amounts_consistent, snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
 
 UNKNOWN = {"errors": [{"message": "Payment not found"}]}
 ORDER = {"affiliate_id": "minakessler", "amount": 23.74, "currency": "EUR"}
@@ -16,15 +16,15 @@ APRIL = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def shop(account):
-    shop = Shop(account)
-    shop.rival = shop.join("Odette", "Varga")
-    yield shop
-    money_agrees(account)
+def scenario(account):
+    scenario = ProgramScenario(account)
+    scenario.second_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
+    yield scenario
+    assert_amounts_consistent(account)
 
 
-def shown(payment, **changed):
-    """A payment of 23.74 EUR to Mina, with the id that it has."""
+def expected_payment(payment, **changed):
+    """Return the representation of a payment of 23.74 EUR to Mina."""
     return {
         "id": payment["id"],
         "created_at": "2026-04-01T12:00:00+00:00",
@@ -34,63 +34,65 @@ def shown(payment, **changed):
     } | changed
 
 
-def said(response):
+def get_json(response):
     assert response.status_code == 200, response.content
     return response.json()
 
 
-def paid(api, *orders, at=APRIL):
-    """Payments of these orders, in one batch."""
+def make_payments(api, *orders, at=APRIL):
+    """Create payments in one batch."""
     with time_machine.travel(at, tick=False):
-        return said(api.post("/payments/", list(orders)))
+        return get_json(api.post("/payments/", list(orders)))
 
 
-def ids(response):
-    return [row["id"] for row in said(response)]
+def list_ids(response):
+    return [row["id"] for row in get_json(response)]
 
 
-def flaws(response):
-    """Path, message and template of each entry of a 400."""
+def list_field_errors(response):
+    """Return path, message and template of each error of a 400."""
     assert response.status_code == 400, response.content
     return [
-        (it["property_path"], it["message"], it["message_raw"])
-        for it in response.json()["errors"]
+        (error["property_path"], error["message"], error["message_raw"])
+        for error in response.json()["errors"]
     ]
 
 
-def flaw(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return (path, message, raw or message)
 
 
-def stored(account):
-    """Everything but the moment at which a key was used last."""
-    return everything(account) | {"ApiKey": None}
+def snapshot_account_data(account):
+    """Return all rows except API keys, whose last use changes."""
+    return snapshot_account(account) | {"ApiKey": None}
 
 
 def balances(api):
-    return {row["affiliate_id"]: row["balances"] for row in said(api.get("/balances/"))}
+    return {
+        row["affiliate_id"]: row["balances"] for row in get_json(api.get("/balances/"))
+    }
 
 
-# Paying.
+# POST /payments/
 
 
 @pytest.mark.parametrize("of", [dict, lambda order: [order]], ids=["object", "array"])
-def test_answers_an_array_for_one_object_too(api, shop, of):
+def test_returns_an_array_for_one_object_too(api, scenario, of):
     with time_machine.travel(APRIL, tick=False):
         response = api.post("/payments/", of(ORDER))
 
-    (payment,) = said(response)
-    assert payment == shown(payment)
+    (payment,) = get_json(response)
+    assert payment == expected_payment(payment)
     assert list(payment) == ["id", "created_at", "affiliate", "amount", "currency"]
     assert re.fullmatch(r"pa_[A-Za-z0-9]{16}", payment["id"])
     assert b'"amount":23.74,' in response.content
     assert response["X-RateLimit-Limit"] == "300"
     assert "Link" not in response
-    assert said(api.get(f"/payments/{payment['id']}/")) == payment
+    assert get_json(api.get(f"/payments/{payment['id']}/")) == payment
     assert balances(api) == {"minakessler": {"EUR": -23.74}}
 
 
-def test_keeps_the_order_in_which_they_were_sent(api, shop):
+def test_keeps_the_order_of_the_request(api, scenario):
     orders = [
         {"affiliate_id": "odettevarga", "amount": 5, "currency": "JPY"},
         {"affiliate_id": " minakessler\t", "amount": "0.30", "currency": " kwd"},
@@ -98,14 +100,14 @@ def test_keeps_the_order_in_which_they_were_sent(api, shop):
         {"affiliate_id": "minakessler", "amount": 9999999999999.99, "currency": "EUR"},
     ]
 
-    first, second, third, fourth = payments = paid(api, *orders)
+    first, second, third, fourth = payments = make_payments(api, *orders)
 
-    odette = shop.rival.ref
+    odette = scenario.second_affiliate.reference
     assert payments == [
-        shown(first, affiliate=odette, amount=5, currency="JPY"),
-        shown(second, amount=0.3, currency="KWD"),
-        shown(third, affiliate=odette, amount=0.01),
-        shown(fourth, amount=9999999999999.99),
+        expected_payment(first, affiliate=odette, amount=5, currency="JPY"),
+        expected_payment(second, amount=0.3, currency="KWD"),
+        expected_payment(third, affiliate=odette, amount=0.01),
+        expected_payment(fourth, amount=9999999999999.99),
     ]
     assert balances(api) == {
         "minakessler": {"EUR": -9999999999999.99, "KWD": -0.3},
@@ -113,42 +115,44 @@ def test_keeps_the_order_in_which_they_were_sent(api, shop):
     }
 
 
-def test_pays_500_at_once_and_no_more(api, shop):
+def test_accepts_500_payments_but_not_501(api, scenario):
     least = ORDER | {"amount": 0.01}
 
     too_many = api.post("/payments/", [least] * 501)
-    payments = paid(api, *[least] * 500)
+    payments = make_payments(api, *[least] * 500)
 
     limit = "This list holds {{ limit }} items at most."
-    assert flaws(too_many) == [flaw("", limit.replace("{{ limit }}", "500"), limit)]
+    assert list_field_errors(too_many) == [
+        build_field_error("", limit.replace("{{ limit }}", "500"), limit)
+    ]
     assert len({payment["id"] for payment in payments}) == 500
     assert balances(api) == {"minakessler": {"EUR": -5}}
 
 
-def test_pays_whoever_is_removed_while_the_account_is_locked(api, account, shop):
-    sale = shop.commission_of(shop.sell("200"))
-    approve(account, commission_id=sale.pk, at=SOLD)
-    remove(shop.mina.affiliate)
-    account.locked_at = SOLD
+def test_pays_a_deleted_affiliate_in_a_locked_account(api, account, scenario):
+    sale = scenario.get_commission(scenario.create_conversion("200"))
+    approve_commission(account, commission_id=sale.pk, at=CONVERSION_CREATED_AT)
+    mark_removed(scenario.mina.affiliate)
+    account.locked_at = CONVERSION_CREATED_AT
     account.save()
 
-    (payment,) = paid(api, ORDER | {"amount": 20})
+    (payment,) = make_payments(api, ORDER | {"amount": 20})
 
-    assert payment == shown(payment, amount=20)
-    assert said(api.get("/payments/?affiliate_id=minakessler")) == [payment]
+    assert payment == expected_payment(payment, amount=20)
+    assert get_json(api.get("/payments/?affiliate_id=minakessler")) == [payment]
     assert balances(api) == {}
     assert api.delete(f"/payments/{payment['id']}/").status_code == 204
     assert balances(api) == {"minakessler": {"EUR": 20}}
 
 
-def test_pays_again_what_is_sent_again(api, shop):
-    twice = [paid(api, ORDER), paid(api, ORDER)]
+def test_repeated_request_pays_again(api, scenario):
+    twice = [make_payments(api, ORDER), make_payments(api, ORDER)]
 
     assert twice[0][0]["id"] != twice[1][0]["id"]
     assert balances(api) == {"minakessler": {"EUR": -47.48}}
 
 
-def test_pays_once_for_one_idempotency_key(api, shop):
+def test_pays_once_for_one_idempotency_key(api, scenario):
     keyed = {"Idempotency-Key": "payout-1"}
     first = api.post("/payments/", [ORDER], **keyed)
 
@@ -161,10 +165,10 @@ def test_pays_once_for_one_idempotency_key(api, shop):
     assert (other.status_code, other.json()["errors"][0]["code"]) == (
         *(409, "idempotency_key_reused"),
     )
-    assert ids(api.get("/payments/")) == [first.json()[0]["id"]]
+    assert list_ids(api.get("/payments/")) == [first.json()[0]["id"]]
 
 
-# What is refused.
+# Invalid requests
 
 
 MISSING = "Missing mandatory parameter(s)"
@@ -174,121 +178,145 @@ DIGITS = "This value has too many digits."
 CURRENCY = "Unknown currency"
 AFFILIATE = "Unknown affiliate"
 TYPE = "This value should be of type {{ type }}."
-TEXT, OBJECT = (TYPE.replace("{{ type }}", it) for it in ("string", "object"))
+TEXT, OBJECT = (TYPE.replace("{{ type }}", item) for item in ("string", "object"))
 
-ODD = {
-    "nothing": (
+INVALID_ORDERS = {
+    "nulls": (
         {"affiliate_id": None, "amount": None, "currency": None},
-        [flaw(name, MISSING) for name in ("affiliate_id", "amount", "currency")],
+        [
+            build_field_error(name, MISSING)
+            for name in ("affiliate_id", "amount", "currency")
+        ],
     ),
     "blank": (
         {"affiliate_id": " ", "currency": ""},
-        [flaw("affiliate_id", MISSING), flaw("currency", MISSING)],
+        [
+            build_field_error("affiliate_id", MISSING),
+            build_field_error("currency", MISSING),
+        ],
     ),
-    "nought": ({"amount": 0}, [flaw("amount", ABOVE)]),
-    "below nought": ({"amount": "-5"}, [flaw("amount", ABOVE)]),
-    "a bit below nought": ({"amount": -0.004}, [flaw("amount", ABOVE)]),
-    "nought when rounded": ({"amount": 0.0049}, [flaw("amount", ABOVE)]),
+    "zero": ({"amount": 0}, [build_field_error("amount", ABOVE)]),
+    "negative": ({"amount": "-5"}, [build_field_error("amount", ABOVE)]),
+    "rounds to zero from below": (
+        {"amount": -0.004},
+        [build_field_error("amount", ABOVE)],
+    ),
+    "rounds to zero": ({"amount": 0.0049}, [build_field_error("amount", ABOVE)]),
     "a third of a yen": (
         {"amount": "0.4", "currency": "JPY"},
-        [flaw("amount", ABOVE)],
+        [build_field_error("amount", ABOVE)],
     ),
     "less than a fils": (
         {"amount": "0.0004", "currency": "KWD"},
-        [flaw("amount", ABOVE)],
+        [build_field_error("amount", ABOVE)],
     ),
-    "too long": ({"amount": 10**13}, [flaw("amount", DIGITS)]),
+    "too long": ({"amount": 10**13}, [build_field_error("amount", DIGITS)]),
     "too long when rounded": (
         {"amount": "9999999999999.995"},
-        [flaw("amount", DIGITS)],
+        [build_field_error("amount", DIGITS)],
     ),
     "sixteen digits": (
         {"amount": "1234567890123.456", "currency": "KWD"},
-        [flaw("amount", DIGITS)],
+        [build_field_error("amount", DIGITS)],
     ),
-    "an exponent in text": ({"amount": "1e2"}, [flaw("amount", NUMBER)]),
-    "a list": ({"amount": [5]}, [flaw("amount", NUMBER)]),
-    "a boolean": ({"amount": True}, [flaw("amount", NUMBER)]),
-    "no currency of today": ({"currency": "DEM"}, [flaw("currency", CURRENCY)]),
+    "an exponent in text": ({"amount": "1e2"}, [build_field_error("amount", NUMBER)]),
+    "a list": ({"amount": [5]}, [build_field_error("amount", NUMBER)]),
+    "a boolean": ({"amount": True}, [build_field_error("amount", NUMBER)]),
+    "obsolete currency": (
+        {"currency": "DEM"},
+        [build_field_error("currency", CURRENCY)],
+    ),
     "types": (
         {"affiliate_id": {}, "amount": "x", "currency": False},
         [
-            flaw("affiliate_id", TEXT, TYPE),
-            flaw("amount", NUMBER),
-            flaw("currency", TEXT, TYPE),
+            build_field_error("affiliate_id", TEXT, TYPE),
+            build_field_error("amount", NUMBER),
+            build_field_error("currency", TEXT, TYPE),
         ],
     ),
-    "somebody unknown": ({"affiliate_id": "nobody"}, [flaw("affiliate_id", AFFILIATE)]),
-    "other letters": (
+    "unknown affiliate": (
+        {"affiliate_id": "nobody"},
+        [build_field_error("affiliate_id", AFFILIATE)],
+    ),
+    "wrong case": (
         {"affiliate_id": "MinaKessler"},
-        [flaw("affiliate_id", AFFILIATE)],
+        [build_field_error("affiliate_id", AFFILIATE)],
     ),
-    "somebody elses": (
+    "foreign affiliate": (
         {"affiliate_id": "zz-markerminakessler"},
-        [flaw("affiliate_id", AFFILIATE)],
+        [build_field_error("affiliate_id", AFFILIATE)],
     ),
-    "nought when rounded, for nobody": (
+    "rounds to zero, without affiliate": (
         {"affiliate_id": None, "amount": 0.4, "currency": "JPY"},
-        [flaw("affiliate_id", MISSING), flaw("amount", ABOVE)],
+        [
+            build_field_error("affiliate_id", MISSING),
+            build_field_error("amount", ABOVE),
+        ],
     ),
-    "all that is wrong": (
+    "all errors": (
         {"affiliate_id": "nobody", "amount": 0, "currency": "zzz"},
         [
-            flaw("affiliate_id", AFFILIATE),
-            flaw("amount", ABOVE),
-            flaw("currency", CURRENCY),
+            build_field_error("affiliate_id", AFFILIATE),
+            build_field_error("amount", ABOVE),
+            build_field_error("currency", CURRENCY),
         ],
     ),
 }
 
 
 @pytest.mark.parametrize("in_array", [False, True], ids=["object", "array"])
-@pytest.mark.parametrize(("odd", "found"), ODD.values(), ids=ODD)
-def test_refuses_odd_orders_and_names_the_field(
-    api, account, shop, other_account, odd, found, in_array
+@pytest.mark.parametrize(
+    ("invalid", "found"), INVALID_ORDERS.values(), ids=INVALID_ORDERS
+)
+def test_rejects_invalid_payments(
+    api, account, scenario, other_account, invalid, found, in_array
 ):
-    Shop(other_account, mark="zz-marker")
-    before = stored(account)
-    order = ORDER | odd
+    ProgramScenario(other_account, prefix="zz-marker")
+    before = snapshot_account_data(account)
+    order = ORDER | invalid
 
     response = api.post("/payments/", [ORDER, order, ORDER] if in_array else order)
 
     prefix = "[1]." if in_array else ""
-    assert flaws(response) == [(prefix + path, *words) for path, *words in found]
-    assert stored(account) == before
+    assert list_field_errors(response) == [
+        (prefix + path, *words) for path, *words in found
+    ]
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize(
     ("sent", "found"),
     [
-        pytest.param([], [flaw("", MISSING)], id="empty"),
+        pytest.param([], [build_field_error("", MISSING)], id="empty"),
         pytest.param(
             [ORDER, None, 5, "x", [ORDER]],
-            [flaw(f"[{number}]", OBJECT, TYPE) for number in (1, 2, 3, 4)],
+            [build_field_error(f"[{number}]", OBJECT, TYPE) for number in (1, 2, 3, 4)],
             id="no-objects",
         ),
         pytest.param(
             [{}, ORDER | {"affiliate_id": "nobody"}],
-            [flaw(f"[0].{it}", MISSING) for it in ORDER]
-            + [flaw("[1].affiliate_id", AFFILIATE)],
-            id="an-empty-object-and-somebody-unknown",
+            [build_field_error(f"[0].{name}", MISSING) for name in ORDER]
+            + [build_field_error("[1].affiliate_id", AFFILIATE)],
+            id="an-empty-object-and-an-unknown-affiliate",
         ),
         pytest.param(
-            {}, [flaw(it, MISSING) for it in ORDER], id="an-empty-object-alone"
+            {},
+            [build_field_error(name, MISSING) for name in ORDER],
+            id="only-an-empty-object",
         ),
     ],
 )
-def test_refuses_odd_arrays(api, account, shop, sent, found):
-    before = stored(account)
+def test_rejects_invalid_arrays(api, account, scenario, sent, found):
+    before = snapshot_account_data(account)
 
     response = api.post("/payments/", sent)
 
-    assert flaws(response) == found
-    assert stored(account) == before
+    assert list_field_errors(response) == found
+    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"5", b'"x"', b"[NaN]", b"[{]"])
-def test_wants_an_object_or_an_array(api, shop, body):
+def test_requires_an_object_or_an_array(api, scenario, body):
     response = api.post("/payments/", body)
 
     assert response.status_code == 400
@@ -297,72 +325,72 @@ def test_wants_an_object_or_an_array(api, shop, body):
     }
 
 
-def test_names_the_order_that_no_balance_could_hold(api, account, shop):
+def test_reports_the_payment_that_exceeds_the_ledgers_range(api, account, scenario):
     most = ORDER | {"amount": 9999999999999}
-    before = stored(account)
+    before = snapshot_account_data(account)
 
     response = api.post("/payments/", [most] * 91)
 
-    assert flaws(response) == [flaw("[90].amount", DIGITS)]
-    assert stored(account) == before
+    assert list_field_errors(response) == [build_field_error("[90].amount", DIGITS)]
+    assert snapshot_account_data(account) == before
 
 
-# Canceling.
+# DELETE /payments/{id}/
 
 
-def test_cancels_once_whatever_the_body(api, account, shop):
-    (payment,) = paid(api, ORDER)
+def test_cancels_once_and_ignores_the_body(api, account, scenario):
+    (payment,) = make_payments(api, ORDER)
     path = f"/payments/{payment['id']}/"
 
     response = api.delete(path, b"nonsense")
 
     assert (response.status_code, response.content) == (204, b"")
     assert response["X-RateLimit-Limit"] == "300"
-    before = stored(account)
+    before = snapshot_account_data(account)
     for method in ("DELETE", "GET"):
-        again = api.ask(method, path)
+        again = api.request(method, path)
         assert (again.status_code, again.json()) == (404, UNKNOWN)
-    assert stored(account) == before
-    assert said(api.get("/payments/")) == []
-    assert said(api.get("/affiliates/minakessler/payments/")) == []
+    assert snapshot_account_data(account) == before
+    assert get_json(api.get("/payments/")) == []
+    assert get_json(api.get("/affiliates/minakessler/payments/")) == []
     assert balances(api) == {}
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_does_not_know_other_payments(
-    api, shop, account, other_account, other_api, method
+def test_unknown_payments_return_404(
+    api, scenario, account, other_account, other_api, method
 ):
-    theirs = Shop(other_account, mark="zz-marker-")
-    order = ORDER | {"affiliate_id": theirs.mina.slug}
-    (foreign,) = paid(other_api, order)
-    (own,) = paid(api, ORDER)
+    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
+    order = ORDER | {"affiliate_id": other_scenario.mina.slug}
+    (foreign,) = make_payments(other_api, order)
+    (own,) = make_payments(api, ORDER)
     number = account.payments.get().pk
-    before = stored(other_account)
+    before = snapshot_account_data(other_account)
 
-    answers = [
-        api.ask(method, f"/payments/{it}/")
-        for it in (foreign["id"], own["id"].lower(), own["id"].upper(), number, "pa_")
+    responses = [
+        api.request(method, f"/payments/{item}/")
+        for item in (foreign["id"], own["id"].lower(), own["id"].upper(), number, "pa_")
     ]
 
-    assert {it.status_code for it in answers} == {404}
-    assert [it.json() for it in answers] == [UNKNOWN] * len(answers)
-    assert stored(other_account) == before
-    assert ids(api.get("/payments/")) == [own["id"]]
+    assert {response.status_code for response in responses} == {404}
+    assert [response.json() for response in responses] == [UNKNOWN] * len(responses)
+    assert snapshot_account_data(other_account) == before
+    assert list_ids(api.get("/payments/")) == [own["id"]]
 
 
-# The lists.
+# GET
 
 
-def test_lists_newest_first_in_pages(api, shop):
-    early = paid(api, *[ORDER] * 26)
-    (late,) = paid(api, ORDER, at=APRIL.replace(second=1))
+def test_lists_newest_first_with_pagination(api, scenario):
+    early = make_payments(api, *[ORDER] * 26)
+    (late,) = make_payments(api, ORDER, at=APRIL.replace(second=1))
     newest_first = [late["id"], *(payment["id"] for payment in reversed(early))]
 
     for path in ("/payments/", "/affiliates/minakessler/payments/"):
         pages = [api.get(f"{path}?x=1&page={number}") for number in (1, 2, 3)]
 
         base = f"<http://testserver/1.6{path}?x=1&page="
-        assert [ids(page) for page in pages] == [
+        assert [list_ids(page) for page in pages] == [
             *(newest_first[:25], newest_first[25:], []),
         ]
         assert [page["Link"] for page in pages] == [
@@ -372,29 +400,29 @@ def test_lists_newest_first_in_pages(api, shop):
         ]
 
 
-def test_lists_the_payments_of_one_affiliate(api, shop, other_account, other_api):
-    theirs = Shop(other_account, mark="zz-marker-")
-    paid(other_api, ORDER | {"affiliate_id": theirs.mina.slug})
-    mine, odettes, canceled = paid(
+def test_lists_the_payments_of_one_affiliate(api, scenario, other_account, other_api):
+    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
+    make_payments(other_api, ORDER | {"affiliate_id": other_scenario.mina.slug})
+    mine, odettes, canceled = make_payments(
         api, ORDER, ORDER | {"affiliate_id": "odettevarga"}, ORDER
     )
     api.delete(f"/payments/{canceled['id']}/")
 
     response = api.get("/affiliates/minakessler/payments/?affiliate_id=odettevarga")
 
-    assert said(response) == [shown(mine)]
+    assert get_json(response) == [expected_payment(mine)]
     assert response["X-RateLimit-Limit"] == "1500"
-    assert ids(api.get("/payments/?affiliate_id=odettevarga")) == [odettes["id"]]
+    assert list_ids(api.get("/payments/?affiliate_id=odettevarga")) == [odettes["id"]]
 
 
 @pytest.mark.parametrize(
     "affiliate", ["nobody", "removed", "MinaKessler", "zz-marker-minakessler"]
 )
-def test_lists_nothing_of_an_affiliate_that_is_not_there(
-    api, shop, other_account, affiliate
+def test_lists_nothing_for_an_unknown_affiliate(
+    api, scenario, other_account, affiliate
 ):
-    Shop(other_account, mark="zz-marker-")
-    remove(shop.join("Removed", "").affiliate)
+    ProgramScenario(other_account, prefix="zz-marker-")
+    mark_removed(scenario.create_enrolled_affiliate("Removed", "").affiliate)
 
     response = api.get(f"/affiliates/{affiliate}/payments/")
 
@@ -405,74 +433,76 @@ def test_lists_nothing_of_an_affiliate_that_is_not_there(
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("", ["next", "last", "first", "rival"]),
-        ("affiliate_id=", ["next", "last", "first", "rival"]),
+        ("", ["next", "last", "first", "other"]),
+        ("affiliate_id=", ["next", "last", "first", "other"]),
         ("affiliate_id=minakessler", ["next", "last", "first"]),
         ("affiliate_id=nobody", []),
         ("affiliate_id=Minakessler", []),
         ("date_from=2026-04-02", ["next"]),
-        ("date_to=2026-04-01", ["last", "first", "rival"]),
+        ("date_to=2026-04-01", ["last", "first", "other"]),
         ("date_from=2026-04-01&date_to=2026-04-01", ["last", "first"]),
         ("date_from=2026-04-02&date_to=2026-04-01", []),
-        ("date_to=2999-12-31&affiliate_id=odettevarga", ["rival"]),
-        ("currency=JPY&per_page=1", ["next", "last", "first", "rival"]),
+        ("date_to=2999-12-31&affiliate_id=odettevarga", ["other"]),
+        ("currency=JPY&per_page=1", ["next", "last", "first", "other"]),
     ],
 )
-def test_narrows_the_list(api, shop, query, names):
-    rivals = ORDER | {"affiliate_id": "odettevarga"}
-    made = {
-        paid(api, order, at=at)[0]["id"]: name
+def test_filters_the_list(api, scenario, query, names):
+    other_order = ORDER | {"affiliate_id": "odettevarga"}
+    created = {
+        make_payments(api, order, at=at)[0]["id"]: name
         for name, order, at in [
-            ("rival", rivals, datetime(2026, 3, 31, 23, 59, 59, tzinfo=UTC)),
+            ("other", other_order, datetime(2026, 3, 31, 23, 59, 59, tzinfo=UTC)),
             ("first", ORDER, datetime(2026, 4, 1, tzinfo=UTC)),
             ("last", ORDER, datetime(2026, 4, 1, 23, 59, 59, 999999, tzinfo=UTC)),
             ("next", ORDER, datetime(2026, 4, 2, tzinfo=UTC)),
         ]
     }
 
-    rows = ids(api.get(f"/payments/?{query}"))
+    rows = list_ids(api.get(f"/payments/?{query}"))
 
-    assert [made[number] for number in rows] == names
+    assert [created[number] for number in rows] == names
 
 
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("date_from=", [flaw("date_from", "Invalid date")]),
-        ("date_to=2026-02-30", [flaw("date_to", "Invalid date")]),
-        ("date_from=2026-1-1", [flaw("date_from", "Invalid date")]),
+        ("date_from=", [build_field_error("date_from", "Invalid date")]),
+        ("date_to=2026-02-30", [build_field_error("date_to", "Invalid date")]),
+        ("date_from=2026-1-1", [build_field_error("date_from", "Invalid date")]),
         (
             "page=0&date_to=3000-01-01&date_from=1969-12-31&affiliate_id=%00",
             [
-                flaw("affiliate_id", "This value is not valid text."),
-                flaw("date_from", "Invalid date"),
-                flaw("date_to", "Invalid date"),
-                flaw("page", "Invalid page"),
+                build_field_error("affiliate_id", "This value is not valid text."),
+                build_field_error("date_from", "Invalid date"),
+                build_field_error("date_to", "Invalid date"),
+                build_field_error("page", "Invalid page"),
             ],
         ),
     ],
-    ids=["empty", "no-day", "short", "all-in-the-tables-order"],
+    ids=["empty", "no-day", "short", "all-in-documented-order"],
 )
-def test_refuses_odd_filters(api, shop, query, found):
-    assert flaws(api.get(f"/payments/?{query}")) == found
+def test_rejects_invalid_filters(api, scenario, query, found):
+    assert list_field_errors(api.get(f"/payments/?{query}")) == found
 
 
-# Who may.
+# Permissions
 
 
 @pytest.mark.parametrize("role", ["viewer", "manager"])
-def test_lets_only_owners_pay_and_cancel(api, account, shop, key_for, role):
-    (payment,) = paid(api, ORDER)
-    api.key = key_for(account, role)
+def test_requires_the_owner_role_to_pay_and_cancel(
+    api, account, scenario, make_key, role
+):
+    (payment,) = make_payments(api, ORDER)
+    api.key = make_key(account, role)
     path = f"/payments/{payment['id']}/"
 
-    refused = [
+    rejected = [
         api.post("/payments/", b"nonsense"),
         api.delete(path),
         api.delete("/payments/pa_unknown/"),
     ]
 
-    for response in refused:
+    for response in rejected:
         trace = response["X-Trace-Id"]
         assert response.status_code == 403
         assert response.json() == {
@@ -481,5 +511,5 @@ def test_lets_only_owners_pay_and_cancel(api, account, shop, key_for, role):
             "traceId": trace,
         }
     for readable in ("/payments/", "/affiliates/minakessler/payments/"):
-        assert said(api.get(readable)) == [payment]
-    assert said(api.get(path)) == payment
+        assert get_json(api.get(readable)) == [payment]
+    assert get_json(api.get(path)) == payment

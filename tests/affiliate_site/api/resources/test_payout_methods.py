@@ -1,9 +1,9 @@
-"""Contract 2.4.8: how an affiliate wants to be paid."""
+"""Payout methods of an affiliate: docs/api-contract.md, section 2.4.8."""
 
 import pytest
 
-from tests.proof import everything
-from tests.shop import Shop
+from tests.ledger_checks import snapshot_account
+from tests.program_scenario import ProgramScenario
 
 PATH = "/affiliates/minakessler/payout-methods/"
 PAYPAL = f"{PATH}paypal/"
@@ -21,12 +21,12 @@ BY_PAYPAL = {
 }
 
 
-def flaw(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
 @pytest.mark.parametrize(
-    "said",
+    "body",
     [
         ADDRESS,
         {"details": ADDRESS},
@@ -37,8 +37,8 @@ def flaw(path, message, raw=None):
     ],
     ids=["flat", "details", "whole", "another type", "flat and primary", "nulls"],
 )
-def test_sets_the_first_method_which_is_primary(api, shop, said):
-    response = api.put(PAYPAL, said)
+def test_first_payout_method_is_primary(api, scenario, body):
+    response = api.put(PAYPAL, body)
 
     assert response.status_code == 200
     assert response.json() == BY_PAYPAL
@@ -57,7 +57,7 @@ def test_sets_the_first_method_which_is_primary(api, shop, said):
         ("other", "Other"),
     ],
 )
-def test_knows_four_ways(api, shop, kind, title):
+def test_accepts_four_payout_methods(api, scenario, kind, title):
     response = api.put(f"{PATH}{kind}/", {"iban": 12345})
 
     assert response.json() == {
@@ -70,7 +70,7 @@ def test_knows_four_ways(api, shop, kind, title):
 
 
 @pytest.mark.parametrize(
-    ("said", "details"),
+    ("body", "details"),
     [
         ({"b": "2"}, {"b": "2"}),
         ({"details": {"b": "2"}, "c": "3"}, {"b": "2"}),
@@ -81,22 +81,22 @@ def test_knows_four_ways(api, shop, kind, title):
     ],
     ids=["flat", "details", "no details", "primary alone", "and type", "not primary"],
 )
-def test_replaces_the_details_unless_only_primary_is_sent(api, shop, said, details):
+def test_keeps_the_details_when_only_primary_is_sent(api, scenario, body, details):
     api.put(PAYPAL, ADDRESS)
 
-    response = api.put(PAYPAL, said)
+    response = api.put(PAYPAL, body)
 
     assert response.status_code == 200
     assert response.json() == BY_PAYPAL | {"details": details}
     assert api.get(PATH).json() == [response.json()]
 
 
-def test_moves_the_primary_way(api, shop):
+def test_changes_the_primary_payout_method(api, scenario):
     def primaries():
-        return [it["id"] for it in api.get(PATH).json() if it["primary"]]
+        return [row["id"] for row in api.get(PATH).json() if row["primary"]]
 
     seen = []
-    for kind, said in [
+    for kind, body in [
         ("bank", {"iban": "1"}),
         ("paypal", ADDRESS),
         ("paypal", {"primary": True}),
@@ -104,18 +104,18 @@ def test_moves_the_primary_way(api, shop):
         ("other", {"primary": False}),
         ("bank", {"type": "bank", "details": {"iban": "2"}, "primary": False}),
     ]:
-        assert api.put(f"{PATH}{kind}/", said).status_code == 200
+        assert api.put(f"{PATH}{kind}/", body).status_code == 200
         seen += primaries()
 
     assert seen == ["bank", "bank", "paypal", "other", "other", "other"]
-    assert [(it["id"], it["details"]) for it in api.get(PATH).json()] == [
+    assert [(row["id"], row["details"]) for row in api.get(PATH).json()] == [
         ("bank", {"iban": "2"}),
         ("paypal", ADDRESS),
         ("other", {"x": "y"}),
     ]
 
 
-def test_keeps_20_details_of_255_characters(api, shop):
+def test_keeps_20_details_of_255_characters(api, scenario):
     details = {f"key-{n}": "š" * 255 for n in range(20)}
 
     flat = api.put(PAYPAL, details | {"type": "x", "primary": True})
@@ -125,24 +125,32 @@ def test_keeps_20_details_of_255_characters(api, shop):
 
 
 @pytest.mark.parametrize(
-    ("said", "entries"),
+    ("body", "entries"),
     [
         (
             {"details": "paypal"},
-            [flaw("details", "This value should be of type object.", TYPE)],
+            [
+                build_field_error(
+                    "details", "This value should be of type object.", TYPE
+                )
+            ],
         ),
         (
             {"details": [], "primary": "true"},
             [
-                flaw("details", "This value should be of type object.", TYPE),
-                flaw("primary", "This value should be true or false."),
+                build_field_error(
+                    "details", "This value should be of type object.", TYPE
+                ),
+                build_field_error("primary", "This value should be true or false."),
             ],
         ),
         (
             {"details": {"fine": "x", "a": [], "b": "x" * 256}},
             [
-                flaw("details[a]", "This value should be of type string.", TYPE),
-                flaw(
+                build_field_error(
+                    "details[a]", "This value should be of type string.", TYPE
+                ),
+                build_field_error(
                     "details[b]",
                     "This value is too long, 255 characters at most.",
                     LONG,
@@ -152,28 +160,31 @@ def test_keeps_20_details_of_255_characters(api, shop):
         (
             {"details": {f"key-{n}": "x" for n in range(21)}},
             [
-                flaw(
+                build_field_error(
                     "details",
                     "This list holds 20 items at most.",
                     "This list holds {{ limit }} items at most.",
                 )
             ],
         ),
-        ({"primary": 1}, [flaw("primary", "This value should be true or false.")]),
+        (
+            {"primary": 1},
+            [build_field_error("primary", "This value should be true or false.")],
+        ),
     ],
     ids=["text", "list and flag", "values", "too many", "no boolean"],
 )
-def test_refuses_odd_details_and_keeps_the_old(api, shop, said, entries):
+def test_rejects_invalid_details(api, scenario, body, entries):
     api.put(PAYPAL, ADDRESS)
 
-    response = api.put(PAYPAL, said)
+    response = api.put(PAYPAL, body)
 
     assert response.status_code == 400
     assert response.json() == {"errors": entries}
     assert api.get(PATH).json() == [BY_PAYPAL]
 
 
-def test_takes_null_among_the_details_for_not_sent_in_either_form(api, shop):
+def test_treats_null_details_as_not_sent(api, scenario):
     flat = api.put(PAYPAL, ADDRESS | {"iban": None})
     nested = api.put(PAYPAL, {"details": ADDRESS | {"iban": None}})
 
@@ -182,7 +193,7 @@ def test_takes_null_among_the_details_for_not_sent_in_either_form(api, shop):
 
 
 @pytest.mark.parametrize("body", ["", "[]", '"paypal"'])
-def test_wants_a_json_object(api, shop, body):
+def test_requires_a_json_object(api, scenario, body):
     response = api.put(PAYPAL, body)
 
     assert response.status_code == 400
@@ -201,8 +212,8 @@ def test_wants_a_json_object(api, shop, body):
         ("PUT", "wire-transfer"),
     ],
 )
-def test_knows_no_way_that_is_not_set_or_not_there(api, account, shop, method, kind):
-    response = api.ask(method, f"{PATH}{kind}/", {"details": []})
+def test_unknown_payout_methods_return_404(api, account, scenario, method, kind):
+    response = api.request(method, f"{PATH}{kind}/", {"details": []})
 
     assert response.status_code == 404
     assert response.json() == NO_METHOD
@@ -210,24 +221,29 @@ def test_knows_no_way_that_is_not_set_or_not_there(api, account, shop, method, k
 
 
 @pytest.mark.parametrize("slug", ["nobody", "zzmarkerminakessler"])
-def test_does_not_know_other_affiliates(api, other_api, other_account, shop, slug):
-    other = Shop(other_account, mark="zz-marker-")
+def test_unknown_affiliates_return_404(api, other_api, other_account, scenario, slug):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
     other_api.put(f"/affiliates/{other.mina.slug}/payout-methods/paypal/", ADDRESS)
-    path, before = f"/affiliates/{slug}/payout-methods/", everything(other_account)
+    path, before = (
+        f"/affiliates/{slug}/payout-methods/",
+        snapshot_account(other_account),
+    )
 
-    answers = [
+    responses = [
         api.get(path),
         api.get(f"{path}paypal/"),
         api.put(f"{path}paypal/", {"details": []}),
         api.put(f"{path}cash/", ADDRESS),
     ]
 
-    assert [(it.status_code, it.json()) for it in answers] == [(404, NO_AFFILIATE)] * 4
-    assert everything(other_account) == before
+    assert [(response.status_code, response.json()) for response in responses] == [
+        (404, NO_AFFILIATE)
+    ] * 4
+    assert snapshot_account(other_account) == before
 
 
-def test_keeps_the_ways_of_each_affiliate_apart(api, shop):
-    shop.join("Odette", "Varga")
+def test_keeps_the_payout_methods_of_affiliates_separate(api, scenario):
+    scenario.create_enrolled_affiliate("Odette", "Varga")
     api.put(PAYPAL, ADDRESS)
 
     response = api.put("/affiliates/odettevarga/payout-methods/bank/", {"iban": "1"})
@@ -236,11 +252,11 @@ def test_keeps_the_ways_of_each_affiliate_apart(api, shop):
     assert api.get(PATH).json() == [BY_PAYPAL]
 
 
-def test_tells_the_diary_which_way_but_no_detail(api, account, shop):
+def test_audit_log_records_the_payout_method_without_details(api, account, scenario):
     api.put(PAYPAL, ADDRESS)
 
-    line = account.events.get(kind="payout_method.set")
-    assert (line.subject, line.facts) == (
+    line = account.audit_log.get(kind="payout_method.set")
+    assert (line.subject, line.details) == (
         "affiliate:minakessler",
         {"method": "paypal"},
     )

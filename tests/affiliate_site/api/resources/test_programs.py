@@ -1,4 +1,4 @@
-"""Contract 2.7.1: the programs of an account, as the API shows them."""
+"""Showing and listing programs: docs/api-contract.md, section 2.7.1."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
-from tracking.services.programs import archive
+from tracking.services.programs import archive_program
 
 HARBOR = {
     "id": "harbor-lamp-partners",
@@ -30,11 +30,11 @@ def test_shows_a_program(api, program):
     assert list(response.json()) == list(HARBOR)
 
 
-def test_lists_programs_newest_first_archived_ones_included(api, account, program):
+def test_lists_programs_newest_first_including_archived(api, account, program):
     later = ProgramFactory(
         account=account, created_at=program.created_at + timedelta(days=1)
     )
-    archive(account, slug=later.slug, at=NOW)
+    archive_program(account, slug=later.slug, at=NOW)
 
     response = api.get("/programs/")
 
@@ -42,7 +42,7 @@ def test_lists_programs_newest_first_archived_ones_included(api, account, progra
     assert response.json()[1] == HARBOR
 
 
-def test_shows_nothing_as_null_when_there_is_no_landing_page(api, account):
+def test_shows_null_without_a_landing_page(api, account):
     bare = ProgramFactory(account=account, landing_page="")
 
     shown = api.get(f"/programs/{bare.slug}/").json()
@@ -51,20 +51,20 @@ def test_shows_nothing_as_null_when_there_is_no_landing_page(api, account):
 
 
 @pytest.mark.parametrize("slug", ["unknown", "Harbor-Lamp-Partners", "1"])
-def test_does_not_know_other_programs(api, program, slug):
+def test_unknown_programs_return_404(api, program, slug):
     response = api.get(f"/programs/{slug}/")
 
     assert response.status_code == 404
     assert response.json() == {"errors": [{"message": "Program not found"}]}
 
 
-def test_answers_for_a_foreign_program_as_for_an_invented_one(
+def test_foreign_program_returns_the_same_404_as_an_unknown_one(
     api, account, other_account
 ):
     foreign = ProgramFactory(account=other_account, slug="zz-marker-program")
 
-    answers = [api.get(f"/programs/{slug}/") for slug in (foreign.slug, "invented")]
+    responses = [api.get(f"/programs/{slug}/") for slug in (foreign.slug, "invented")]
 
-    assert answers[0].status_code == answers[1].status_code == 404
-    assert answers[0].content == answers[1].content
+    assert responses[0].status_code == responses[1].status_code == 404
+    assert responses[0].content == responses[1].content
     assert api.get("/programs/").json() == []

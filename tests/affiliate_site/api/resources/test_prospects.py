@@ -1,4 +1,4 @@
-"""Contract 2.6 and 7.8: prospects, and how they become affiliates."""
+"""Prospects and their promotion to affiliates: docs/api-contract.md, 2.6 and 7.8."""
 
 import re
 from datetime import timedelta
@@ -7,11 +7,11 @@ import pytest
 from django.conf import settings
 
 from tests.conftest import NOW
-from tests.proof import everything, money_agrees
-from tests.shop import Shop
-from tracking.services.programs import archive
+from tests.ledger_checks import assert_amounts_consistent, snapshot_account
+from tests.program_scenario import ProgramScenario
+from tracking.services.programs import archive_program
 
-pytestmark = pytest.mark.usefixtures("now")
+pytestmark = pytest.mark.usefixtures("frozen_time")
 
 PATH = "/affiliate-prospects/"
 NAME = {"firstname": "Pia", "lastname": "Lang"}
@@ -39,53 +39,53 @@ MORE = {"custom_fields": {"Your site": "p.example"}, "meta_data": {"tier": "gold
 
 
 @pytest.fixture
-def shop(account):
-    """Ten per cent, a quarter for the group Gold; a custom field."""
-    shop = Shop(account)
+def scenario(account):
+    """A program with a rate of 10 %, 25 % for the group Gold, and a custom field."""
+    scenario = ProgramScenario(account)
     account.field_definitions.create(slug="site", title="Your site", type="url")
     group = account.affiliate_groups.create(public_id="ag_gold", title="Gold")
-    shop.group_rate(group, "25")
-    yield shop
-    money_agrees(account)
+    scenario.create_group_rate(group, "25")
+    yield scenario
+    assert_amounts_consistent(account)
 
 
 @pytest.fixture
 def other(other_account):
-    """A shop of somebody else, with a group and a prospect."""
-    other = Shop(other_account, mark="zz-marker-")
+    """A program of another account, with a group and a prospect."""
+    other = ProgramScenario(other_account, prefix="zz-marker-")
     other_account.affiliate_groups.create(public_id="ag_zz", title="zz-marker")
     return other
 
 
 @pytest.fixture
-def pia(api, shop):
-    """Invited into the group, with all that can be said."""
-    said = PIA | MORE | {"affiliate_group_id": "ag_gold"}
-    return api.post(PATH, said).json()
+def pia(api, scenario):
+    """A prospect in the group, with all fields."""
+    body = PIA | MORE | {"affiliate_group_id": "ag_gold"}
+    return api.post(PATH, body).json()
 
 
-def flaw(path, message, raw=None):
+def build_field_error(path, message, raw=None):
     return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
-def refused(response, *entries):
+def has_only_errors(response, *entries):
     assert response.status_code == 400
     assert response.json() == {"errors": list(entries)}
     return True
 
 
-def code_of(prospect):
+def get_referral_code(prospect):
     return prospect["referral_link"]["link"].partition("ref=")[2]
 
 
-def clues_of(api, prospect, by):
-    """The clue of this name that points at a prospect."""
+def get_tracking_parameter(api, prospect, by):
+    """Return the tracking parameter of this name for a prospect."""
     if by == "referral_code":
-        return {"referral_code": code_of(prospect)}
+        return {"referral_code": get_referral_code(prospect)}
     if by == "pair":
         link = prospect["referral_link"]
         return {name: link[name] for name in ("asset_id", "source_id")}
-    click = api.post("/clicks/", {"referral_code": code_of(prospect)})
+    click = api.post("/clicks/", {"referral_code": get_referral_code(prospect)})
     return {"click_id": click.json()["id"]}
 
 
@@ -97,15 +97,15 @@ def affiliates(api):
 
 
 @pytest.mark.parametrize("group", ["affiliate_group_id", "group_id"])
-def test_invites_somebody_with_a_link_that_is_ready(api, shop, group):
-    said = PIA | MORE | {group: "ag_gold", "signup_source": "form", "promoted_at": AT}
+def test_creates_a_prospect_with_a_referral_link(api, scenario, group):
+    body = PIA | MORE | {group: "ag_gold", "signup_source": "form", "promoted_at": AT}
 
-    response = api.post(PATH, said)
+    response = api.post(PATH, body)
 
     prospect = response.json()
     assert response.status_code == 200
     assert re.fullmatch("ap_[A-Za-z0-9]{16}", prospect["id"])
-    assert re.fullmatch("[a-z0-9]{7}", code_of(prospect))
+    assert re.fullmatch("[a-z0-9]{7}", get_referral_code(prospect))
     assert prospect == {
         "id": prospect["id"],
         "firstname": "Pia",
@@ -115,8 +115,8 @@ def test_invites_somebody_with_a_link_that_is_ready(api, shop, group):
         "address": HOME,
         "signup_source": "api",
         "referral_link": {
-            "link": f"https://shop.example.net/?ref={code_of(prospect)}",
-            "asset_id": shop.mina.asset_id,
+            "link": f"https://shop.example.net/?ref={get_referral_code(prospect)}",
+            "asset_id": scenario.mina.asset_id,
             "source_id": prospect["referral_link"]["source_id"],
         },
         "created_at": AT,
@@ -132,7 +132,7 @@ def test_invites_somebody_with_a_link_that_is_ready(api, shop, group):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "body",
     [
         {},
         dict.fromkeys(["email", "company", "address", "custom_fields", "meta_data"]),
@@ -141,27 +141,27 @@ def test_invites_somebody_with_a_link_that_is_ready(api, shop, group):
     ],
     ids=["names alone", "nulls", "null references", "empty objects"],
 )
-def test_wants_no_more_than_a_name(api, shop, said):
-    prospect = api.post(PATH, NAME | said).json()
+def test_requires_only_a_name(api, scenario, body):
+    prospect = api.post(PATH, NAME | body).json()
 
     assert prospect["email"] is prospect["company"] is prospect["address"] is None
-    assert prospect["referral_link"]["asset_id"] == shop.mina.asset_id
+    assert prospect["referral_link"]["asset_id"] == scenario.mina.asset_id
 
 
-def test_takes_the_oldest_program_that_is_not_archived(api, account, shop):
-    middle = Shop(account, "middle", email=None, landing_page="")
-    Shop(account, "youngest", email=None)
-    archive(account, slug="harbor-lamp-partners", at=NOW)
+def test_defaults_to_the_oldest_active_program(api, account, scenario):
+    middle = ProgramScenario(account, "middle", email=None, landing_page="")
+    ProgramScenario(account, "youngest", email=None)
+    archive_program(account, slug="harbor-lamp-partners", at=NOW)
 
     prospect = api.post(PATH, NAME).json()
 
     assert prospect["referral_link"]["asset_id"] == middle.mina.asset_id
     link = prospect["referral_link"]["link"]
-    assert link == f"{settings.PUBLIC_URL}/?ref={code_of(prospect)}"
+    assert link == f"{settings.PUBLIC_URL}/?ref={get_referral_code(prospect)}"
 
 
-def test_invites_for_no_archived_program(api, account, shop):
-    archive(account, slug="harbor-lamp-partners", at=NOW)
+def test_rejects_an_archived_program(api, account, scenario):
+    archive_program(account, slug="harbor-lamp-partners", at=NOW)
     named = {"program_id": " harbor-lamp-partners "}
     ungrouped = named | {"group_id": "ag_unknown"}
 
@@ -170,13 +170,17 @@ def test_invites_for_no_archived_program(api, account, shop):
     none_open = api.post(PATH, NAME)
 
     assert (conflict.status_code, conflict.json()) == (409, ARCHIVED)
-    assert refused(field_first, flaw("affiliate_group_id", "Unknown affiliate group"))
-    assert refused(none_open, flaw("program_id", "Unknown program"))
+    assert has_only_errors(
+        field_first, build_field_error("affiliate_group_id", "Unknown affiliate group")
+    )
+    assert has_only_errors(
+        none_open, build_field_error("program_id", "Unknown program")
+    )
     assert account.prospects.count() == account.referral_codes.count() - 1 == 0
 
 
 @pytest.mark.parametrize(
-    ("said", "entries"),
+    ("body", "entries"),
     [
         ({"firstname": " ", "lastname": None}, ["firstname", "lastname"]),
         ({"email": "pia"}, [("email", "This is not a valid email address.")]),
@@ -227,12 +231,17 @@ def test_invites_for_no_archived_program(api, account, shop):
         "unknown program and group",
     ],
 )
-def test_refuses_odd_fields(api, account, shop, other, said, entries):
-    told = [flaw(it, MISSING) if isinstance(it, str) else flaw(*it) for it in entries]
+def test_rejects_invalid_fields(api, account, scenario, other, body, entries):
+    expected = [
+        build_field_error(entry, MISSING)
+        if isinstance(entry, str)
+        else build_field_error(*entry)
+        for entry in entries
+    ]
 
-    response = api.post(PATH, NAME | said)
+    response = api.post(PATH, NAME | body)
 
-    assert refused(response, *told)
+    assert has_only_errors(response, *expected)
     assert account.prospects.count() == 0
     assert account.sources.filter(affiliate=None).count() == 0
 
@@ -240,14 +249,16 @@ def test_refuses_odd_fields(api, account, shop, other, said, entries):
 # GET and DELETE
 
 
-def test_lists_prospects_newest_first_promoted_ones_too(now, api, shop, pia, other):
-    now.move_to(NOW + timedelta(hours=1), tick=False)
+def test_lists_prospects_newest_first_including_promoted(
+    frozen_time, api, scenario, pia, other
+):
+    frozen_time.move_to(NOW + timedelta(hours=1), tick=False)
     later = api.post(PATH, NAME).json()
-    api.post("/conversions/", {"referral_code": code_of(pia), "amount": 1})
+    api.post("/conversions/", {"referral_code": get_referral_code(pia), "amount": 1})
 
     response = api.get(PATH)
 
-    assert [it["id"] for it in response.json()] == [later["id"], pia["id"]]
+    assert [row["id"] for row in response.json()] == [later["id"], pia["id"]]
     assert response.json()[1]["promotion_method"] == "conversion"
     assert 'page=1>; rel="last"' in response["Link"]
 
@@ -274,75 +285,87 @@ def test_lists_prospects_newest_first_promoted_ones_too(now, api, shop, pia, oth
     ],
 )
 @pytest.mark.parametrize("promoted", [False, True], ids=["before", "promoted"])
-def test_narrows_the_list(
-    api, other_api, account, shop, pia, other, query, found, promoted
+def test_filters_the_list(
+    api, other_api, account, scenario, pia, other, query, found, promoted
 ):
-    Shop(account, "later", email=None)
+    ProgramScenario(account, "later", email=None)
     inga = api.post(PATH, NAME | {"program_id": "later"}).json()
-    theirs = other_api.post(PATH, NAME | {"email": "zz@x.example"}).json()
+    foreign = other_api.post(PATH, NAME | {"email": "zz@x.example"}).json()
     if promoted:
-        api.post("/conversions/", {"referral_code": code_of(pia), "amount": 1})
+        api.post(
+            "/conversions/", {"referral_code": get_referral_code(pia), "amount": 1}
+        )
     names = {pia["id"]: "pia", inga["id"]: "inga"}
-    codes = {"code": code_of(pia), "mina": shop.mina.code, "foreign": code_of(theirs)}
+    codes = {
+        "code": get_referral_code(pia),
+        "mina": scenario.mina.code,
+        "foreign": get_referral_code(foreign),
+    }
 
     response = api.get(f"{PATH}?{query.format_map(codes)}")
 
     assert response.status_code == 200
-    assert [names[it["id"]] for it in response.json()] == found
+    assert [names[row["id"]] for row in response.json()] == found
 
 
 @pytest.mark.parametrize("by", ["referral_code", "click_id", "pair"])
-def test_forgets_the_code_of_a_removed_prospect(api, account, shop, pia, by):
-    clues, one = clues_of(api, pia, by), f"{PATH}{pia['id']}/"
+def test_deletes_a_prospect_with_its_code(api, account, scenario, pia, by):
+    parameters, one = get_tracking_parameter(api, pia, by), f"{PATH}{pia['id']}/"
 
-    gone = api.delete(one, "[]")
-    again = [api.ask(method, one) for method in ("GET", "DELETE")]
-    sale = api.post("/conversions/", clues | {"amount": 1})
+    deleted = api.delete(one, "[]")
+    again = [api.request(method, one) for method in ("GET", "DELETE")]
+    sale = api.post("/conversions/", parameters | {"amount": 1})
 
-    assert (gone.status_code, gone.content) == (204, b"")
-    assert [(it.status_code, it.json()) for it in again] == [(404, NOT_FOUND)] * 2
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert [(response.status_code, response.json()) for response in again] == [
+        (404, NOT_FOUND)
+    ] * 2
     assert api.get(PATH).json() == []
     assert sale.status_code == 400
     if by == "referral_code":
         assert sale.json() == {"errors": [{"message": "Unknown referral code"}]}
     assert affiliates(api) == ["minakessler"]
-    line = account.events.get(kind="affiliate_prospect.deleted")
+    line = account.audit_log.get(kind="affiliate_prospect.deleted")
     assert line.subject == f"prospect:{pia['id']}"
 
 
 @pytest.mark.parametrize("by", ["referral_code", "click_id", "pair"])
-def test_keeps_the_affiliate_of_a_removed_prospect(api, shop, pia, by):
-    clues = clues_of(api, pia, by)
-    api.post("/conversions/", clues | {"amount": 1})
+def test_deleting_a_promoted_prospect_keeps_its_affiliate(api, scenario, pia, by):
+    parameters = get_tracking_parameter(api, pia, by)
+    api.post("/conversions/", parameters | {"amount": 1})
 
-    gone = api.delete(f"{PATH}{pia['id']}/")
-    sale = api.post("/conversions/", clues | {"amount": 1})
+    deleted = api.delete(f"{PATH}{pia['id']}/")
+    sale = api.post("/conversions/", parameters | {"amount": 1})
 
-    assert gone.status_code == 204
+    assert deleted.status_code == 204
     assert sale.json()["affiliate"]["id"] == "pialang"
     assert api.get("/affiliates/pialang/").json()["promotion_method"] == "conversion"
 
 
-@pytest.mark.parametrize("whose", ["foreign", "unknown"])
-def test_knows_the_prospects_of_its_account_alone(
-    api, other_api, other_account, shop, other, whose
+@pytest.mark.parametrize("owner", ["foreign", "unknown"])
+def test_prospects_of_other_accounts_return_404(
+    api, other_api, other_account, scenario, other, owner
 ):
-    theirs = other_api.post(PATH, NAME).json()["id"]
-    path = f"{PATH}{theirs if whose == 'foreign' else 'ap_0000000000000000'}/"
-    before = everything(other_account)
+    foreign = other_api.post(PATH, NAME).json()["id"]
+    path = f"{PATH}{foreign if owner == 'foreign' else 'ap_0000000000000000'}/"
+    before = snapshot_account(other_account)
 
-    answers = [api.get(path), api.delete(path)]
+    responses = [api.get(path), api.delete(path)]
 
-    assert [(it.status_code, it.json()) for it in answers] == [(404, NOT_FOUND)] * 2
-    assert everything(other_account) == before
+    assert [(response.status_code, response.json()) for response in responses] == [
+        (404, NOT_FOUND)
+    ] * 2
+    assert snapshot_account(other_account) == before
 
 
-def test_gives_no_affiliate_the_code_of_a_prospect(api, shop, pia):
+def test_does_not_reuse_the_code_of_a_prospect(api, scenario, pia):
     mina = "/programs/harbor-lamp-partners/affiliates/minakessler/"
 
-    response = api.patch(mina, {"referral_code": code_of(pia)})
+    response = api.patch(mina, {"referral_code": get_referral_code(pia)})
 
-    assert refused(response, flaw("referral_code", "Referral code is already in use"))
+    assert has_only_errors(
+        response, build_field_error("referral_code", "Referral code is already in use")
+    )
 
 
 # Promotion
@@ -350,15 +373,15 @@ def test_gives_no_affiliate_the_code_of_a_prospect(api, shop, pia):
 
 @pytest.mark.parametrize("by", ["referral_code", "click_id", "pair"])
 @pytest.mark.parametrize("method", ["customer", "conversion"])
-def test_makes_an_affiliate_by_the_first_customer_or_sale(
-    now, api, shop, pia, method, by
+def test_promotes_on_the_first_customer_or_conversion(
+    frozen_time, api, scenario, pia, method, by
 ):
-    clues = clues_of(api, pia, by)
-    now.move_to(NOW + timedelta(hours=1), tick=False)
+    parameters = get_tracking_parameter(api, pia, by)
+    frozen_time.move_to(NOW + timedelta(hours=1), tick=False)
     later = "2026-03-04T10:15:27+00:00"
     promoted = {"promoted_at": later, "promotion_method": method}
 
-    response = api.post(f"/{method}s/", clues | {"customer_id": "acct-1"})
+    response = api.post(f"/{method}s/", parameters | {"customer_id": "acct-1"})
 
     assert response.status_code == 200
     assert response.json()["affiliate"] == {"id": "pialang"} | NAME
@@ -372,8 +395,8 @@ def test_makes_an_affiliate_by_the_first_customer_or_sale(
         "affiliate_group_id": "ag_gold",
         "custom_fields": {"site": "p.example"},
     }
-    enrolment = api.get("/programs/harbor-lamp-partners/affiliates/pialang/")
-    assert enrolment.json() == affiliate | {
+    enrollment = api.get("/programs/harbor-lamp-partners/affiliates/pialang/")
+    assert enrollment.json() == affiliate | {
         "referral_link": pia["referral_link"],
         "coupon": None,
         "approved": True,
@@ -381,25 +404,27 @@ def test_makes_an_affiliate_by_the_first_customer_or_sale(
     }
 
 
-def test_finds_the_new_affiliate_by_all_that_was_the_prospects(api, shop, pia):
-    click_id = clues_of(api, pia, "click_id")["click_id"]
+def test_promoted_affiliate_keeps_the_tracking_parameters_of_the_prospect(
+    api, scenario, pia
+):
+    click_id = get_tracking_parameter(api, pia, "click_id")["click_id"]
     before = [
         api.get(f"/affiliates/?{name}={value}").json()
         for name, value in (
             ("click_id", click_id),
-            ("referral_code", code_of(pia)),
+            ("referral_code", get_referral_code(pia)),
             ("source_id", pia["referral_link"]["source_id"]),
             ("email", "pia@notes.example.org"),
             ("affiliate_group_id", "ag_gold"),
         )
     ]
 
-    api.post("/conversions/", {"referral_code": code_of(pia), "amount": 1})
+    api.post("/conversions/", {"referral_code": get_referral_code(pia), "amount": 1})
 
     assert before == [[]] * 5
     for query in (
         f"click_id={click_id}",
-        f"referral_code={code_of(pia)}",
+        f"referral_code={get_referral_code(pia)}",
         f"source_id={pia['referral_link']['source_id']}",
         "email=pia@notes.example.org",
         "affiliate_group_id=ag_gold",
@@ -408,17 +433,20 @@ def test_finds_the_new_affiliate_by_all_that_was_the_prospects(api, shop, pia):
         assert row["id"] == "pialang"
 
 
-def test_shows_a_click_without_an_affiliate_until_there_is_one(api, shop, pia):
-    click_id = clues_of(api, pia, "click_id")["click_id"]
+def test_shows_a_click_without_an_affiliate_until_promotion(api, scenario, pia):
+    click_id = get_tracking_parameter(api, pia, "click_id")["click_id"]
     one = f"/clicks/{click_id}/"
 
     before = api.get(one).json()
     listed = api.get("/clicks/?affiliate_id=pialang").json()
     unpromoted = affiliates(api)
-    api.post("/customers/", {"referral_code": code_of(pia), "customer_id": "acct-1"})
+    api.post(
+        "/customers/",
+        {"referral_code": get_referral_code(pia), "customer_id": "acct-1"},
+    )
 
     assert before["affiliate"] is None
-    assert before["program"] == shop.ref
+    assert before["program"] == scenario.reference
     assert api.get("/clicks/").json()[0]["id"] == click_id
     assert (listed, unpromoted) == ([], ["minakessler"])
     after = before | {"affiliate": {"id": "pialang"} | NAME}
@@ -426,23 +454,28 @@ def test_shows_a_click_without_an_affiliate_until_there_is_one(api, shop, pia):
     assert api.get("/clicks/?affiliate_id=pialang").json() == [after]
 
 
-def test_pays_the_first_sale_by_the_groups_rate(api, shop, pia):
-    sale = api.post("/conversions/", {"referral_code": code_of(pia), "amount": 200})
+def test_applies_the_group_rate_to_the_first_conversion(api, scenario, pia):
+    sale = api.post(
+        "/conversions/", {"referral_code": get_referral_code(pia), "amount": 200}
+    )
 
     (commission,) = sale.json()["commissions"]
     assert commission["amount"] == 50
     assert commission["affiliate"]["id"] == "pialang"
 
 
-def test_promotes_once(api, account, shop, pia):
-    said = {"referral_code": code_of(pia), "amount": 200}
-    shown = [api.post("/conversions/", said).json() for _ in range(2)]
-    api.post("/customers/", {"referral_code": code_of(pia), "customer_id": "acct-1"})
+def test_promotes_once(api, account, scenario, pia):
+    body = {"referral_code": get_referral_code(pia), "amount": 200}
+    shown = [api.post("/conversions/", body).json() for _ in range(2)]
+    api.post(
+        "/customers/",
+        {"referral_code": get_referral_code(pia), "customer_id": "acct-1"},
+    )
 
-    assert [it["affiliate"]["id"] for it in shown] == ["pialang"] * 2
+    assert [row["affiliate"]["id"] for row in shown] == ["pialang"] * 2
     assert affiliates(api) == ["pialang", "minakessler"]
-    kinds = account.events.filter(kind__contains="affiliate").order_by("id")
-    assert [it.kind for it in kinds][-4:] == [
+    kinds = account.audit_log.filter(kind__contains="affiliate").order_by("id")
+    assert [entry.kind for entry in kinds][-4:] == [
         "affiliate_prospect.created",
         "affiliate.created",
         "affiliate.added_to_program",
@@ -451,10 +484,10 @@ def test_promotes_once(api, account, shop, pia):
 
 
 @pytest.mark.parametrize("email", ["MINA@notes.example.org", None])
-def test_has_no_address_that_is_taken_or_was_not_given(api, shop, email):
+def test_promoted_affiliate_has_no_taken_or_missing_email(api, scenario, email):
     prospect = api.post(PATH, NAME | {"email": email}).json()
 
-    sale = api.post("/conversions/", {"referral_code": code_of(prospect)})
+    sale = api.post("/conversions/", {"referral_code": get_referral_code(prospect)})
 
     assert sale.status_code == 200
     assert api.get("/affiliates/pialang/").json()["email"] is None
@@ -462,20 +495,23 @@ def test_has_no_address_that_is_taken_or_was_not_given(api, shop, email):
     assert api.get("/affiliates/minakessler/").json()["email"]
 
 
-def test_takes_the_address_of_a_removed_affiliate(api, shop):
+def test_promoted_affiliate_takes_the_email_of_a_deleted_one(api, scenario):
     prospect = api.post(PATH, NAME | {"email": "mina@notes.example.org"}).json()
     api.delete("/affiliates/minakessler/")
 
-    api.post("/conversions/", {"referral_code": code_of(prospect)})
+    api.post("/conversions/", {"referral_code": get_referral_code(prospect)})
 
     shown = api.get("/affiliates/pialang/").json()
     assert shown["email"] == "mina@notes.example.org"
 
 
-def test_holds_the_first_sale_of_a_prospect_to_itself(api, shop, pia):
-    said = {"referral_code": code_of(pia), "customer_id": "PIA@notes.example.org"}
+def test_first_conversion_of_a_prospect_with_its_own_id_warns(api, scenario, pia):
+    body = {
+        "referral_code": get_referral_code(pia),
+        "customer_id": "PIA@notes.example.org",
+    }
 
-    sale = api.post("/conversions/", said).json()
+    sale = api.post("/conversions/", body).json()
 
     assert sale["warnings"] == ["customer_is_affiliate"]
     assert sale["customer"]["customer_id"] == "PIA@notes.example.org"
@@ -486,22 +522,26 @@ NOT_ITS_OWN = [
     pytest.param({"customer_id": "acct-0"}, 200, id="a known customer comes first"),
     pytest.param({"external_id": "order-0"}, 400, id="a duplicate"),
     pytest.param({"commission_type": "unknown"}, 400, id="an unknown type"),
-    pytest.param({"amount": -1}, 400, id="an odd amount"),
+    pytest.param({"amount": -1}, 400, id="an invalid amount"),
     pytest.param({"program_group": "another"}, 400, id="another group of programs"),
 ]
 
 
-@pytest.mark.parametrize(("said", "status"), NOT_ITS_OWN)
-def test_stays_a_prospect_by_a_sale_that_is_not_its_own(
-    api, account, shop, pia, said, status
+@pytest.mark.parametrize(("body", "status"), NOT_ITS_OWN)
+def test_is_not_promoted_by_an_unrelated_or_rejected_conversion(
+    api, account, scenario, pia, body, status
 ):
-    shop.sell("1", customer_id="acct-0", external_id="order-0")
-    said = {
-        name: it.format(coupon=shop.mina.coupon) if isinstance(it, str) else it
-        for name, it in said.items()
+    scenario.create_conversion("1", customer_id="acct-0", external_id="order-0")
+    body = {
+        name: value.format(coupon=scenario.mina.coupon)
+        if isinstance(value, str)
+        else value
+        for name, value in body.items()
     }
 
-    response = api.post("/conversions/", {"referral_code": code_of(pia)} | said)
+    response = api.post(
+        "/conversions/", {"referral_code": get_referral_code(pia)} | body
+    )
 
     assert response.status_code == status
     assert api.get(f"{PATH}{pia['id']}/").json() == pia
@@ -509,7 +549,7 @@ def test_stays_a_prospect_by_a_sale_that_is_not_its_own(
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("body", "message"),
     [
         (
             {"customer_id": "acct-0"},
@@ -522,10 +562,10 @@ def test_stays_a_prospect_by_a_sale_that_is_not_its_own(
     ],
     ids=["duplicate", "status"],
 )
-def test_stays_a_prospect_by_a_customer_that_is_refused(api, shop, pia, said, message):
-    shop.customer("acct-0")
+def test_is_not_promoted_by_a_rejected_customer(api, scenario, pia, body, message):
+    scenario.create_customer("acct-0")
 
-    response = api.post("/customers/", {"referral_code": code_of(pia)} | said)
+    response = api.post("/customers/", {"referral_code": get_referral_code(pia)} | body)
 
     assert response.status_code == 400
     assert response.json() == {"errors": [{"message": message}]}
@@ -533,13 +573,13 @@ def test_stays_a_prospect_by_a_customer_that_is_refused(api, shop, pia, said, me
     assert affiliates(api) == ["minakessler"]
 
 
-def test_stays_a_prospect_when_the_cookie_expired(now, api, shop, pia):
-    clues = clues_of(api, pia, "click_id")
-    now.move_to(NOW + timedelta(days=45, seconds=1), tick=False)
+def test_is_not_promoted_by_an_expired_cookie(frozen_time, api, scenario, pia):
+    parameters = get_tracking_parameter(api, pia, "click_id")
+    frozen_time.move_to(NOW + timedelta(days=45, seconds=1), tick=False)
 
-    late = api.post("/conversions/", clues)
+    late = api.post("/conversions/", parameters)
     stays = api.get(f"{PATH}{pia['id']}/").json()["promoted_at"]
-    forced = api.post("/conversions/?override_max_cookie_time=true", clues)
+    forced = api.post("/conversions/?override_max_cookie_time=true", parameters)
 
     assert late.json() == {"errors": [{"message": "Cookie expired"}]}
     assert stays is None
@@ -547,50 +587,52 @@ def test_stays_a_prospect_when_the_cookie_expired(now, api, shop, pia):
 
 
 @pytest.mark.parametrize("by", ["referral_code", "click_id", "pair"])
-def test_stays_a_prospect_in_an_archived_program(api, account, shop, pia, by):
-    clues = clues_of(api, pia, by)
-    archive(account, slug="harbor-lamp-partners", at=NOW)
+def test_is_not_promoted_in_an_archived_program(api, account, scenario, pia, by):
+    parameters = get_tracking_parameter(api, pia, by)
+    archive_program(account, slug="harbor-lamp-partners", at=NOW)
 
-    answers = [
-        api.post("/conversions/", clues),
-        api.post("/customers/", clues | {"customer_id": "acct-1"}),
+    responses = [
+        api.post("/conversions/", parameters),
+        api.post("/customers/", parameters | {"customer_id": "acct-1"}),
     ]
 
     archived = {"errors": [{"message": "Program is archived"}]}
-    assert [(it.status_code, it.json()) for it in answers] == [(400, archived)] * 2
+    assert [(response.status_code, response.json()) for response in responses] == [
+        (400, archived)
+    ] * 2
     assert affiliates(api) == ["minakessler"]
 
 
-def test_says_that_its_affiliate_is_deleted(api, shop, pia):
-    said = {"referral_code": code_of(pia), "amount": 1}
-    api.post("/conversions/", said)
+def test_tracking_reports_its_deleted_affiliate(api, scenario, pia):
+    body = {"referral_code": get_referral_code(pia), "amount": 1}
+    api.post("/conversions/", body)
     api.delete("/affiliates/pialang/")
 
-    response = api.post("/conversions/", said)
+    response = api.post("/conversions/", body)
 
     assert response.json() == {"errors": [{"message": "Affiliate is deleted"}]}
     assert api.get(f"{PATH}{pia['id']}/").json()["promotion_method"] == "conversion"
 
 
-def test_knows_no_prospect_of_another_account(api, other_api, shop, other):
-    theirs = other_api.post(PATH, NAME).json()
+def test_ignores_prospects_of_another_account(api, other_api, scenario, other):
+    foreign = other_api.post(PATH, NAME).json()
 
-    by_code = api.post("/conversions/", {"referral_code": code_of(theirs)})
-    by_pair = api.post("/conversions/", clues_of(api, theirs, "pair"))
+    by_code = api.post("/conversions/", {"referral_code": get_referral_code(foreign)})
+    by_pair = api.post("/conversions/", get_tracking_parameter(api, foreign, "pair"))
 
     assert by_code.json() == {"errors": [{"message": "Unknown referral code"}]}
     assert by_pair.json() == {"errors": [{"message": "Invalid asset id or source id"}]}
-    assert other_api.get(f"{PATH}{theirs['id']}/").json() == theirs
+    assert other_api.get(f"{PATH}{foreign['id']}/").json() == foreign
 
 
-def test_pairs_no_prospect_with_the_asset_of_another_program(api, account, shop, pia):
-    later = Shop(account, "later", email=None)
+def test_rejects_the_asset_of_another_program(api, account, scenario, pia):
+    later = ProgramScenario(account, "later", email=None)
     source = pia["referral_link"]["source_id"]
-    clues = {"asset_id": later.mina.asset_id, "source_id": source}
+    parameters = {"asset_id": later.mina.asset_id, "source_id": source}
 
-    before = api.post("/conversions/", clues)
-    api.post("/conversions/", {"referral_code": code_of(pia)})
-    after = api.post("/conversions/", clues)
+    before = api.post("/conversions/", parameters)
+    api.post("/conversions/", {"referral_code": get_referral_code(pia)})
+    after = api.post("/conversions/", parameters)
 
     assert before.status_code == 400
     assert after.json() == {
@@ -598,15 +640,18 @@ def test_pairs_no_prospect_with_the_asset_of_another_program(api, account, shop,
     }
 
 
-def test_names_all_that_is_wrong(api, program):
-    answer = api.post(
+def test_reports_every_invalid_field(api, program):
+    response = api.post(
         "/affiliate-prospects/",
         {"firstname": "Pia", "program_id": "zz", "affiliate_group_id": "gr_zz"},
     )
 
-    assert answer.status_code == 400
-    told = [(it["property_path"], it["message"]) for it in answer.json()["errors"]]
-    assert sorted(told) == [
+    assert response.status_code == 400
+    errors = [
+        (error["property_path"], error["message"])
+        for error in response.json()["errors"]
+    ]
+    assert sorted(errors) == [
         ("affiliate_group_id", "Unknown affiliate group"),
         ("lastname", "Missing mandatory parameter(s)"),
         ("program_id", "Unknown program"),

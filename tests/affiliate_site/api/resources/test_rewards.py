@@ -1,12 +1,12 @@
-"""Contract 2.7.3: what a program pays: commission types, levels, bonuses."""
+"""Commission types, levels and bonuses of a program: docs/api-contract.md, 2.7.3."""
 
 import pytest
 
 from payouts.models.commission_types import RateKind
 from tests.factories.accounts import PlanFactory
-from tests.shop import SOLD, Shop
-from tracking.services.placement import make_group
-from tracking.services.programs import archive
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tracking.services.hierarchy import create_group
+from tracking.services.programs import archive_program
 
 TYPES = "/programs/harbor-lamp-partners/commission-types/"
 LEVELS = "/programs/harbor-lamp-partners/levels/"
@@ -33,26 +33,31 @@ SECOND = {
 
 
 @pytest.fixture
-def shop(account):
-    return Shop(account)
+def scenario(account):
+    return ProgramScenario(account)
 
 
-def said(response):
+def get_json(response):
     assert response.status_code == 200, response.content
     return response.json()
 
 
-def test_shows_the_types_with_the_rates_of_groups(api, account, shop):
-    shop.type("accessories", "7.5").change(mlm=False)
-    shop.type("flat", "2.5", kind=RateKind.FIXED, title="Flat fee")
-    groups = [make_group(account, title="Circle", at=SOLD) for _ in range(2)]
-    shop.group_rate(groups[1], "12.3456")
-    shop.group_rate(groups[0], "0", kind=RateKind.FIXED)
-    shop.group_rate(groups[0], "9", of="flat")
+def test_shows_commission_types_with_group_rates(api, account, scenario):
+    scenario.create_commission_type("accessories", "7.5").update_row(mlm=False)
+    scenario.create_commission_type(
+        "flat", "2.5", kind=RateKind.FIXED, title="Flat fee"
+    )
+    groups = [
+        create_group(account, title="Circle", at=CONVERSION_CREATED_AT)
+        for _ in range(2)
+    ]
+    scenario.create_group_rate(groups[1], "12.3456")
+    scenario.create_group_rate(groups[0], "0", kind=RateKind.FIXED)
+    scenario.create_group_rate(groups[0], "9", commission_type="flat")
 
     response = api.get(TYPES)
 
-    assert said(response) == [
+    assert get_json(response) == [
         STANDARD
         | {
             "affiliate_group_overrides": [
@@ -97,13 +102,13 @@ def test_shows_the_types_with_the_rates_of_groups(api, account, shop):
     assert response["X-RateLimit-Limit"] == "1500"
 
 
-def test_shows_the_levels_as_they_were_defined(api, shop):
-    shop.level(3, "1.5", kind=RateKind.FIXED)
-    shop.level(2, "3")
+def test_shows_the_levels_as_defined(api, scenario):
+    scenario.create_level(3, "1.5", kind=RateKind.FIXED)
+    scenario.create_level(2, "3")
 
     response = api.get(LEVELS)
 
-    assert said(response) == [
+    assert get_json(response) == [
         {
             "level": 3,
             "title": "Level 3",
@@ -117,9 +122,9 @@ def test_shows_the_levels_as_they_were_defined(api, shop):
     assert list(response.json()[0]) == list(SECOND)
 
 
-def test_shows_the_bonuses_as_they_were_defined(api, shop):
-    first = shop.bonus(goal="10", value="50", title="Ten sales")
-    second = shop.bonus(
+def test_shows_the_bonuses_as_defined(api, scenario):
+    first = scenario.create_bonus(goal="10", value="50", title="Ten sales")
+    second = scenario.create_bonus(
         goal="1000.50",
         value="2.5",
         kind=RateKind.PERCENTAGE,
@@ -140,7 +145,7 @@ def test_shows_the_bonuses_as_they_were_defined(api, shop):
         "amount": 50,
         "currency": "EUR",
     }
-    assert said(response) == [
+    assert get_json(response) == [
         shown,
         shown
         | {
@@ -159,34 +164,36 @@ def test_shows_the_bonuses_as_they_were_defined(api, shop):
 
 
 @pytest.mark.parametrize("path", [LEVELS, BONUSES])
-def test_shows_none_as_an_empty_list(api, shop, path):
-    assert said(api.get(path)) == []
+def test_returns_an_empty_list_without_rewards(api, scenario, path):
+    assert get_json(api.get(path)) == []
 
 
 @LISTS
-def test_shows_the_rewards_of_this_program_alone(api, account, shop, path):
-    other = Shop(account, "other-lamps", mark="o-", email="o@notes.example.org")
-    other.type("accessories", "7.5")
-    other.level(2, "3")
-    other.bonus(goal="10", value="50")
+def test_shows_only_the_rewards_of_this_program(api, account, scenario, path):
+    other = ProgramScenario(
+        account, "other-lamps", prefix="o-", email="o@notes.example.org"
+    )
+    other.create_commission_type("accessories", "7.5")
+    other.create_level(2, "3")
+    other.create_bonus(goal="10", value="50")
 
-    assert said(api.get(path)) == ([STANDARD] if path == TYPES else [])
+    assert get_json(api.get(path)) == ([STANDARD] if path == TYPES else [])
 
 
 @LISTS
-def test_shows_the_rewards_of_an_archived_program(api, account, shop, path):
-    archive(account, slug=shop.program.slug, at=SOLD)
+def test_shows_the_rewards_of_an_archived_program(api, account, scenario, path):
+    archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
 
     assert api.get(path).status_code == 200
 
 
-def test_gives_25_a_page(api, shop):
+def test_pages_have_25_rows(api, scenario):
     for number in range(2, 28):
-        shop.level(number, "1")
+        scenario.create_level(number, "1")
 
     pages = [api.get(f"{LEVELS}?limit=1&page={number}") for number in (1, 2, 3)]
 
-    assert [[row["level"] for row in said(page)] for page in pages] == [
+    assert [[row["level"] for row in get_json(page)] for page in pages] == [
         list(range(2, 27)),
         [27],
         [],
@@ -198,7 +205,7 @@ def test_gives_25_a_page(api, shop):
 
 
 @LISTS
-def test_refuses_an_odd_page(api, shop, path):
+def test_rejects_an_invalid_page(api, scenario, path):
     response = api.get(f"{path}?page=0")
 
     assert response.status_code == 400
@@ -215,8 +222,8 @@ def test_refuses_an_odd_page(api, shop, path):
 
 @pytest.mark.parametrize("slug", ["unknown", "zz-marker-harbor-lamp-partners"])
 @pytest.mark.parametrize("name", ["commission-types", "levels", "bonuses"])
-def test_does_not_know_other_programs(api, shop, other_account, slug, name):
-    Shop(other_account, mark="zz-marker-")
+def test_unknown_programs_return_404(api, scenario, other_account, slug, name):
+    ProgramScenario(other_account, prefix="zz-marker-")
 
     response = api.get(f"/programs/{slug}/{name}/?page=0")
 
@@ -232,20 +239,22 @@ def test_does_not_know_other_programs(api, shop, other_account, slug, name):
         pytest.param("enterprise", [200, 200, 200], id="enterprise"),
     ],
 )
-def test_asks_for_the_feature(api, account, shop, plan, statuses):
+def test_requires_the_plan_feature(api, account, scenario, plan, statuses):
     account.plan = PlanFactory(name=plan)
     account.save()
 
-    answers = [api.get(path) for path in (TYPES, LEVELS, BONUSES)]
+    responses = [api.get(path) for path in (TYPES, LEVELS, BONUSES)]
 
-    assert [it.status_code for it in answers] == statuses
+    assert [response.status_code for response in responses] == statuses
     assert all(
-        it.json()["message"] == "Forbidden" for it in answers if it.status_code == 403
+        response.json()["message"] == "Forbidden"
+        for response in responses
+        if response.status_code == 403
     )
 
 
 @pytest.mark.parametrize("name", ["levels", "bonuses"])
-def test_asks_for_the_feature_before_it_looks_for_the_program(api, account, name):
+def test_checks_the_plan_feature_before_the_program(api, account, name):
     account.plan = PlanFactory(name="pro")
     account.save()
 
@@ -253,11 +262,12 @@ def test_asks_for_the_feature_before_it_looks_for_the_program(api, account, name
 
 
 @LISTS
-def test_is_read_by_viewers_and_written_by_nobody(api, account, key_for, shop, path):
-    api.key = key_for(account, "viewer")
+def test_viewers_can_read_and_no_role_can_write(api, account, make_key, scenario, path):
+    api.key = make_key(account, "viewer")
 
-    answers = [
-        api.ask(method, path) for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+    responses = [
+        api.request(method, path)
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
     ]
 
-    assert [it.status_code for it in answers] == [200, 405, 405, 405, 405]
+    assert [response.status_code for response in responses] == [200, 405, 405, 405, 405]

@@ -1,4 +1,7 @@
-"""The spec's messages of tracking, byte for byte, for customers and clicks."""
+"""Error messages of tracking for customers and clicks, byte for byte.
+
+The API 1.6 specification defines them.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -6,10 +9,10 @@ from datetime import timedelta
 import pytest
 
 from tests.conftest import NOW
-from tests.factories.tracking import ClickFactory, CustomerFactory, EnrolmentFactory
-from tracking.services.programs import archive
+from tests.factories.tracking import ClickFactory, CustomerFactory, EnrollmentFactory
+from tracking.services.programs import archive_program
 
-pytestmark = pytest.mark.usefixtures("now")
+pytestmark = pytest.mark.usefixtures("frozen_time")
 
 CUSTOMERS, CLICKS = "/customers/", "/clicks/"
 
@@ -25,7 +28,7 @@ def duplicate(customer_id):
     )
 
 
-def odd_status(value):
+def invalid_status(value):
     return f"Invalid status '{value}'. Valid are 'new', 'trial', 'lead'"
 
 
@@ -37,62 +40,62 @@ CODE = {"referral_code": "qv7kd2p"}
 
 
 @dataclass
-class Line:
-    """A line of the table: what is sent where, and the message."""
+class MessageCase:
+    """One case: a request and the expected message."""
 
     id: str
     path: str
     body: object
     message: str
-    given: str = ""  # what the world is like, a method of `World`
+    failure: str = ""  # the name of a method of `FailureScenario`
 
 
-def customers(name, clue, message, given=""):
-    """A registration with this clue."""
-    body = {"customer_id": "acct-55120"} | clue
-    return Line(f"customers-{name}", CUSTOMERS, body, message, given)
+def customers(name, parameter, message, failure=""):
+    """Return the case of a new customer with this tracking parameter."""
+    body = {"customer_id": "acct-55120"} | parameter
+    return MessageCase(f"customers-{name}", CUSTOMERS, body, message, failure)
 
 
-def clicks(name, body, message, given=""):
-    return Line(f"clicks-{name}", CLICKS, body, message, given)
+def clicks(name, body, message, failure=""):
+    return MessageCase(f"clicks-{name}", CLICKS, body, message, failure)
 
 
 NO_PAIR = {"asset_id": "999999-000000", "source_id": "999999-000000"}
 NO_CLICK = {"click_id": "5b0f6f1e-98c4-4c0e-9f0a-3c1f0d2b7a61"}
 HARBOR = {"asset_id": "{asset}", "source_id": "{source}"}
-STRANGER = {"asset_id": "{asset}", "source_id": "{stranger}"}
+NOT_ENROLLED = {"asset_id": "{asset}", "source_id": "{not_enrolled_source}"}
 
-TABLE = [
+CASES = [
     # Advertiser account locked
     customers("locked", CODE, LOCKED, "locked"),
     customers("locked-before-missing", {"customer_id": None}, LOCKED, "locked"),
     clicks("locked", CODE, LOCKED, "locked"),
     clicks("locked-before-missing", {}, LOCKED, "locked"),
     # Missing mandatory parameter(s)
-    Line("customers-nothing", CUSTOMERS, {}, MISSING),
-    Line("customers-no-customer-id", CUSTOMERS, CODE, MISSING),
+    MessageCase("customers-empty", CUSTOMERS, {}, MISSING),
+    MessageCase("customers-no-customer-id", CUSTOMERS, CODE, MISSING),
     customers("null-customer-id", {"customer_id": None} | CODE, MISSING),
     customers("empty-customer-id", {"customer_id": ""} | CODE, MISSING),
     customers("blank-customer-id", {"customer_id": " \t\u00a0"} | CODE, MISSING),
     customers(
         "blank-customer-id-before-types", {"customer_id": " ", "ip": []}, MISSING
     ),
-    customers("no-clue", {}, MISSING),
-    customers("null-clues", {"referral_code": None, "coupon": None}, MISSING),
-    customers("asset-alone", {"asset_id": "{asset}"}, MISSING),
-    customers("source-alone", {"source_id": "{source}"}, MISSING),
+    customers("no-parameter", {}, MISSING),
+    customers("null-parameters", {"referral_code": None, "coupon": None}, MISSING),
+    customers("asset-only", {"asset_id": "{asset}"}, MISSING),
+    customers("source-only", {"source_id": "{source}"}, MISSING),
     customers("asset-with-null", {"asset_id": "{asset}", "source_id": None}, MISSING),
-    customers("blank-asset-alone", {"asset_id": ""}, MISSING),
-    customers("group-alone", {"program_group": "lamps"}, MISSING),
-    customers("no-clue-before-status", {"status": "odd"}, MISSING),
-    clicks("nothing", {}, MISSING),
+    customers("blank-asset-only", {"asset_id": ""}, MISSING),
+    customers("group-only", {"program_group": "lamps"}, MISSING),
+    customers("no-parameter-before-status", {"status": "odd"}, MISSING),
+    clicks("empty", {}, MISSING),
     clicks("null-code", {"referral_code": None}, MISSING),
     clicks("empty-code", {"referral_code": ""}, MISSING),
     clicks("blank-code", {"referral_code": " \t"}, MISSING),
-    clicks("asset-alone", {"asset_id": "{asset}"}, MISSING),
-    clicks("source-alone", {"source_id": "{source}"}, MISSING),
+    clicks("asset-only", {"asset_id": "{asset}"}, MISSING),
+    clicks("source-only", {"source_id": "{source}"}, MISSING),
     clicks("blank-half", {"asset_id": "{asset}", "source_id": " "}, MISSING),
-    clicks("other-clues", {"coupon": "ODETTE10"} | NO_CLICK, MISSING),
+    clicks("other-parameters", {"coupon": "ODETTE10"} | NO_CLICK, MISSING),
     clicks("missing-before-types", {"referrer": [], "meta_data": []}, MISSING),
     # Parameter '<name>' takes precedence for tracking, but no value was passed
     customers("blank-coupon", CODE | {"coupon": ""}, blank("coupon")),
@@ -115,15 +118,17 @@ TABLE = [
     customers("blank-visitor-id", {"visitor_id": " "}, blank("tracking_id")),
     customers("blank-before-status", {"coupon": "", "status": "odd"}, blank("coupon")),
     # Invalid status '<value>'. Valid are 'new', 'trial', 'lead'
-    customers("odd-status", CODE | {"status": "odd"}, odd_status("odd")),
-    customers("paying", CODE | {"status": "paying"}, odd_status("paying")),
-    customers("canceled", CODE | {"status": "canceled"}, odd_status("canceled")),
-    customers("status-in-capitals", CODE | {"status": "Trial"}, odd_status("Trial")),
-    customers("blank-status", CODE | {"status": ""}, odd_status("")),
-    customers("quoted-status", CODE | {"status": "'{0}\""}, odd_status("'{0}\"")),
-    customers("status-of-digits", CODE | {"status": 7}, odd_status("7")),
+    customers("invalid-status", CODE | {"status": "odd"}, invalid_status("odd")),
+    customers("paying", CODE | {"status": "paying"}, invalid_status("paying")),
+    customers("canceled", CODE | {"status": "canceled"}, invalid_status("canceled")),
     customers(
-        "status-before-duplicate", CODE | {"status": "x"}, odd_status("x"), "taken"
+        "status-in-capitals", CODE | {"status": "Trial"}, invalid_status("Trial")
+    ),
+    customers("blank-status", CODE | {"status": ""}, invalid_status("")),
+    customers("quoted-status", CODE | {"status": "'{0}\""}, invalid_status("'{0}\"")),
+    customers("status-of-digits", CODE | {"status": 7}, invalid_status("7")),
+    customers(
+        "status-before-duplicate", CODE | {"status": "x"}, invalid_status("x"), "taken"
     ),
     # Duplicate customer. There is already a customer for Customer id '<customer_id>'
     customers("duplicate", CODE, duplicate("acct-55120"), "taken"),
@@ -134,10 +139,10 @@ TABLE = [
         "taken",
     ),
     customers(
-        "duplicate-with-odd-letters",
+        "duplicate-with-special-characters",
         {"customer_id": " {0}'ž🛶\"\u0301 "} | CODE,
         duplicate(" {0}'ž🛶\"\u0301 "),
-        "taken_oddly",
+        "taken_with_special_characters",
     ),
     customers(
         "duplicate-of-digits",
@@ -153,10 +158,10 @@ TABLE = [
         "code-in-another-case", {"referral_code": "QV7KD2P"}, "Unknown referral code"
     ),
     customers("unknown-click", NO_CLICK, "Invalid click id"),
-    customers("odd-click", {"click_id": "1"}, "Invalid click id"),
+    customers("invalid-click", {"click_id": "1"}, "Invalid click id"),
     customers("unknown-pair", NO_PAIR, "Invalid asset id or source id"),
     customers(
-        "odd-pair",
+        "invalid-pair",
         {"asset_id": "4", "source_id": "77"},
         "Invalid asset id or source id",
     ),
@@ -188,12 +193,14 @@ TABLE = [
         "another-group", CODE | {"program_group": "books"}, "Unknown referral code"
     ),
     customers(
-        "no-other-clue-helps", {"coupon": "unknown"} | CODE, "Unknown coupon code"
+        "no-fallback-to-other-parameter",
+        {"coupon": "unknown"} | CODE,
+        "Unknown coupon code",
     ),
     customers("unknown-before-deleted", NO_CLICK, "Invalid click id", "deleted"),
     clicks("unknown-code", {"referral_code": "no"}, "Unknown referral code"),
     clicks("code-of-digits", {"referral_code": 7}, "Unknown referral code"),
-    clicks("code-of-nought", {"referral_code": 0}, "Unknown referral code"),
+    clicks("code-of-zero", {"referral_code": 0}, "Unknown referral code"),
     clicks("unknown-pair", NO_PAIR, "Invalid asset id or source id"),
     clicks(
         "code-of-another-account",
@@ -217,22 +224,32 @@ TABLE = [
         "deleted-click", {"click_id": "{click}"}, "Affiliate is deleted", "deleted"
     ),
     customers("deleted-pair", HARBOR, "Affiliate is deleted", "deleted"),
-    customers("deleted-before-all", CODE, "Affiliate is deleted", "lost"),
+    customers(
+        "deleted-before-all",
+        CODE,
+        "Affiliate is deleted",
+        "deleted_pending_and_archived",
+    ),
     clicks("deleted-code", CODE, "Affiliate is deleted", "deleted"),
     clicks("deleted-pair", HARBOR, "Affiliate is deleted", "deleted"),
-    clicks("deleted-before-all", CODE, "Affiliate is deleted", "lost"),
+    clicks(
+        "deleted-before-all",
+        CODE,
+        "Affiliate is deleted",
+        "deleted_pending_and_archived",
+    ),
     # Affiliate is not approved for this program
-    customers("waiting-coupon", {"coupon": "ODETTE10"}, NOT_APPROVED, "waiting"),
-    customers("waiting-code", CODE, NOT_APPROVED, "waiting"),
-    customers("waiting-click", {"click_id": "{click}"}, NOT_APPROVED, "waiting"),
-    customers("waiting-pair", HARBOR, NOT_APPROVED, "waiting"),
+    customers("pending-coupon", {"coupon": "ODETTE10"}, NOT_APPROVED, "pending"),
+    customers("pending-code", CODE, NOT_APPROVED, "pending"),
+    customers("pending-click", {"click_id": "{click}"}, NOT_APPROVED, "pending"),
+    customers("pending-pair", HARBOR, NOT_APPROVED, "pending"),
     customers("disapproved-code", CODE, NOT_APPROVED, "disapproved"),
-    customers("stranger-pair", STRANGER, NOT_APPROVED),
-    customers("waiting-before-archived", CODE, NOT_APPROVED, "waiting_and_archived"),
-    clicks("waiting-code", CODE, NOT_APPROVED, "waiting"),
+    customers("not-enrolled-pair", NOT_ENROLLED, NOT_APPROVED),
+    customers("pending-before-archived", CODE, NOT_APPROVED, "pending_and_archived"),
+    clicks("pending-code", CODE, NOT_APPROVED, "pending"),
     clicks("disapproved-pair", HARBOR, NOT_APPROVED, "disapproved"),
-    clicks("stranger-pair", STRANGER, NOT_APPROVED),
-    clicks("waiting-before-archived", CODE, NOT_APPROVED, "waiting_and_archived"),
+    clicks("not-enrolled-pair", NOT_ENROLLED, NOT_APPROVED),
+    clicks("pending-before-archived", CODE, NOT_APPROVED, "pending_and_archived"),
     # Program is archived
     customers(
         "archived-coupon", {"coupon": "ODETTE10"}, "Program is archived", "archived"
@@ -251,19 +268,19 @@ TABLE = [
     customers("expired", {"click_id": "{old_click}"}, "Cookie expired"),
     customers("expired-object", {"click": {"id": "{old_click}"}}, "Cookie expired"),
     # Request body was not valid JSON
-    Line("customers-empty-body", CUSTOMERS, "", NO_JSON),
-    Line("customers-text", CUSTOMERS, "customer_id=acct-55120", NO_JSON),
-    Line("customers-array", CUSTOMERS, "[]", NO_JSON),
-    Line("customers-null", CUSTOMERS, "null", NO_JSON),
-    Line("customers-json-before-locked", CUSTOMERS, "[]", NO_JSON, "locked"),
-    Line("clicks-empty-body", CLICKS, "", NO_JSON),
-    Line("clicks-array", CLICKS, '[{"referral_code": "qv7kd2p"}]', NO_JSON),
-    Line("clicks-json-before-locked", CLICKS, "", NO_JSON, "locked"),
+    MessageCase("customers-empty-body", CUSTOMERS, "", NO_JSON),
+    MessageCase("customers-text", CUSTOMERS, "customer_id=acct-55120", NO_JSON),
+    MessageCase("customers-array", CUSTOMERS, "[]", NO_JSON),
+    MessageCase("customers-null", CUSTOMERS, "null", NO_JSON),
+    MessageCase("customers-json-before-locked", CUSTOMERS, "[]", NO_JSON, "locked"),
+    MessageCase("clicks-empty-body", CLICKS, "", NO_JSON),
+    MessageCase("clicks-array", CLICKS, '[{"referral_code": "qv7kd2p"}]', NO_JSON),
+    MessageCase("clicks-json-before-locked", CLICKS, "", NO_JSON, "locked"),
 ]
 
 
-class World:
-    """Odette and Harbor, made worse as a line of the table wants it."""
+class FailureScenario:
+    """Odette in Harbor's program; each method causes one failure."""
 
     def __init__(self, account, odette):
         self.account, self.odette = account, odette
@@ -274,50 +291,58 @@ class World:
 
     def taken(self, customer_id="acct-55120"):
         CustomerFactory(
-            account=self.account, enrolment=self.odette, customer_id=customer_id
+            account=self.account, enrollment=self.odette, customer_id=customer_id
         )
 
-    def taken_oddly(self):
+    def taken_with_special_characters(self):
         self.taken(" {0}'ž🛶\"\u0301 ")
 
     def taken_by_digits(self):
         self.taken("55120")
 
     def deleted(self):
-        self.odette.affiliate.change(removed_at=NOW)
+        self.odette.affiliate.update_row(deleted_at=NOW)
 
-    def waiting(self):
-        self.odette.change(approved=None)
+    def pending(self):
+        self.odette.update_row(approved=None)
 
     def disapproved(self):
-        self.odette.change(approved=False)
+        self.odette.update_row(approved=False)
 
     def archived(self):
-        archive(self.account, slug=self.odette.program.slug, at=NOW)
+        archive_program(self.account, slug=self.odette.program.slug, at=NOW)
 
-    def waiting_and_archived(self):
-        self.waiting()
+    def pending_and_archived(self):
+        self.pending()
         self.archived()
 
-    def lost(self):
+    def deleted_pending_and_archived(self):
         self.deleted()
-        self.waiting_and_archived()
+        self.pending_and_archived()
 
 
 @pytest.fixture
-def names(account, other_account, odette, rival, foreign, click, pair):
-    """What stands in braces in the table."""
-    stranger = EnrolmentFactory(account=account).affiliate
+def names(
+    account,
+    other_account,
+    odette,
+    second_affiliate,
+    foreign_enrollment,
+    click,
+    asset_pair,
+):
+    """The values of the placeholders in the cases."""
+    not_enrolled = EnrollmentFactory(account=account).affiliate
     old_click = ClickFactory(
         account=account,
-        enrolment=odette,
+        enrollment=odette,
         created_at=NOW - timedelta(days=45, microseconds=1),
     )
-    foreign_click = ClickFactory(account=other_account, enrolment=foreign)
+    foreign_click = ClickFactory(account=other_account, enrollment=foreign_enrollment)
     return {
-        "{asset}": pair["asset_id"],
-        "{source}": pair["source_id"],
-        "{stranger}": str(account.sources.get(affiliate=stranger)),
+        "{asset}": asset_pair["asset_id"],
+        "{source}": asset_pair["source_id"],
+        "{not_enrolled_source}": str(account.sources.get(affiliate=not_enrolled)),
         "{click}": str(click),
         "{old_click}": str(old_click),
         "{foreign_click}": str(foreign_click),
@@ -326,40 +351,42 @@ def names(account, other_account, odette, rival, foreign, click, pair):
     }
 
 
-def filled(body, names):
+def fill_placeholders(body, names):
     if isinstance(body, dict):
-        return {key: filled(value, names) for key, value in body.items()}
+        return {key: fill_placeholders(value, names) for key, value in body.items()}
     return names.get(body, body) if isinstance(body, str) else body
 
 
-@pytest.mark.parametrize("line", TABLE, ids=[line.id for line in TABLE])
-def test_refuses_with_the_message_of_the_spec(api, account, odette, names, line):
-    if line.given:
-        getattr(World(account, odette), line.given)()
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_rejects_with_the_specified_message(api, account, odette, names, case):
+    if case.failure:
+        getattr(FailureScenario(account, odette), case.failure)()
     before = account.customers.count(), account.clicks.count()
 
-    response = api.post(line.path, filled(line.body, names))
+    response = api.post(case.path, fill_placeholders(case.body, names))
 
     assert response.status_code == 400
     assert response["Content-Type"] == "application/json"
-    assert response.json() == {"errors": [{"message": line.message}]}
+    assert response.json() == {"errors": [{"message": case.message}]}
     assert (account.customers.count(), account.clicks.count()) == before
-    assert account.decisions.count() == 0
+    assert account.attribution_records.count() == 0
 
 
 @pytest.mark.parametrize("path", [CUSTOMERS, CLICKS])
-def test_sends_odd_letters_of_a_message_as_they_are(api, odette, path):
+def test_sends_special_characters_of_a_message_unchanged(api, odette, path):
     body = {"customer_id": "ž🛶", "referral_code": "qv7kd2p"}
     for _ in range(2):
         response = api.post(path, body)
 
-    told = "Customer id 'ž🛶'".encode()
-    assert (told in response.content) == (path == CUSTOMERS)
+    expected = "Customer id 'ž🛶'".encode()
+    assert (expected in response.content) == (path == CUSTOMERS)
 
 
-def test_lets_everything_else_work_on_a_locked_account(api, locked, odette, click):
+def test_locked_account_allows_everything_except_tracking(
+    api, locked_account, odette, click
+):
     customer = CustomerFactory(
-        account=locked, enrolment=odette, customer_id="acct-55120"
+        account=locked_account, enrollment=odette, customer_id="acct-55120"
     )
     one = f"/customers/{customer.public_id}/"
     affiliates = "/programs/harbor-lamp-partners/affiliates/"
@@ -381,6 +408,8 @@ def test_lets_everything_else_work_on_a_locked_account(api, locked, odette, clic
         ("GET", "/programs/", None, 200),
     ]
 
-    answered = [api.ask(method, path, body) for method, path, body, _ in calls]
+    responses = [api.request(method, path, body) for method, path, body, _ in calls]
 
-    assert [it.status_code for it in answered] == [status for *_, status in calls]
+    assert [response.status_code for response in responses] == [
+        status for *_, status in calls
+    ]

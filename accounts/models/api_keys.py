@@ -1,0 +1,90 @@
+"""API keys, rate limit windows and idempotency keys."""
+
+from datetime import datetime
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.models.accounts import TenantModel, TenantQuerySet
+
+
+class Role(models.TextChoices):
+    """A role: viewers read, managers also track, approve and edit, owners do all."""
+
+    VIEWER = "viewer"
+    MANAGER = "manager"
+    OWNER = "owner"
+
+
+class ApiKey(TenantModel):
+    """An API key of an account: the digest identifies it, the prefix is displayed."""
+
+    digest = models.CharField(max_length=64)
+    prefix = models.CharField(max_length=12)
+    name = models.CharField(max_length=255, blank=True)
+    role = models.CharField(max_length=16, choices=Role, default=Role.OWNER)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "api_keys"
+        verbose_name = "API key"
+        verbose_name_plural = "API keys"
+        constraints = [
+            # Looked up before the account is known. Not `unique=True`, which would
+            # create a second index for LIKE.
+            models.UniqueConstraint(fields=["digest"], name="one_key_per_digest"),
+            models.UniqueConstraint(
+                fields=["account", "prefix"], name="one_key_per_prefix"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}…"
+
+
+class RateWindow(models.Model):
+    """The number of requests of a subject in its rate limit window; may be lost."""
+
+    subject = models.CharField(max_length=255, primary_key=True)
+    started_at = models.DateTimeField()
+    hits = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        started_at: datetime = self.started_at
+        return f"{self.subject}: {self.hits} since {started_at:%H:%M:%S}"
+
+
+class IdempotencyKey(TenantModel):
+    """A request with an Idempotency-Key, and the bytes of its response.
+
+    The row is inserted at the start of the request's transaction and the response
+    before it commits, so other transactions never see a row without a response.
+    """
+
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.BinaryField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "idempotency_keys"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "key"], name="one_response_per_idempotency_key"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "created_at"], name="idempotency_keys_by_age"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"idempotency key {self.pk}"

@@ -1,0 +1,35 @@
+"""The audit log of an account: what happened, when, and who did it."""
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.models.accounts import TenantModel, TenantQuerySet
+
+
+class AuditLogEntry(TenantModel):
+    """An entry of the audit log, which is never changed or deleted.
+
+    `details` has the changed fields, with old and new values for settings and
+    statuses; it never has personal data.
+    """
+
+    kind = models.CharField(max_length=64)
+    subject = models.CharField(max_length=255)
+    details = models.JSONField(default=dict)
+    actor = models.CharField(max_length=255)
+    trace_id = models.CharField(max_length=32, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "audit_log"
+        verbose_name = "audit log entry"
+        verbose_name_plural = "audit log entries"
+        indexes = [
+            models.Index(fields=["account", "-id"], name="audit_log_newest_first"),
+            models.Index(fields=["account", "subject"], name="audit_log_by_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"

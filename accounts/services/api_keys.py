@@ -1,0 +1,86 @@
+"""Create, find and revoke API keys (docs/api-contract.md, section 1.4)."""
+
+import hashlib
+import re
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from django.db import OperationalError, transaction
+
+from accounts.errors import ApiKeyNotFound
+from accounts.ids import calculate_checksum, generate_random_text
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.models.api_keys import ApiKey
+from accounts.services.accounts import validate_length
+from accounts.services.audit_log import log_event
+
+KEY_PREFIX = "aff_live_"
+KEY_PATTERN = re.compile(r"aff_live_[0-9A-Za-z]{49}", re.ASCII)
+PREFIX_LENGTH = 12
+MIN_LAST_USED_INTERVAL = timedelta(minutes=1)
+
+
+def create_api_key(
+    account: Account, *, name: str, role: str, at: datetime
+) -> tuple[ApiKey, str]:
+    """Create a key and return it with its text, which is not stored."""
+    validate_length("The label", name)
+    with transaction.atomic():
+        while True:
+            text = _generate_key()
+            key = ApiKey(
+                account=account,
+                digest=calculate_digest(text),
+                prefix=text[:PREFIX_LENGTH],
+                name=name,
+                role=role,
+                created_at=at,
+            )
+            # Only three characters of a prefix are random: retry until it is unique.
+            if account.api_keys.insert_or_ignore(
+                key, unique_fields=("account", "prefix")
+            ):
+                break
+        log_event(account, "api_key.created", key, at=at, role=role)
+    return key, text
+
+
+def find_api_key(text: str) -> ApiKey | None:
+    """Return the active key with this text, with its account and plan, or None.
+
+    The checksum in the text rejects typing errors without a database query.
+    """
+    if not KEY_PATTERN.fullmatch(text) or calculate_checksum(text[:-6]) != text[-6:]:
+        return None
+    return (
+        ApiKey.objects.select_related("account__plan")
+        .filter(digest=calculate_digest(text), revoked_at=None)
+        .first()
+    )
+
+
+def record_api_key_use(key: ApiKey, *, at: datetime) -> None:
+    """Record the use of a key at most once a minute; database errors are ignored."""
+    if key.last_used_at is None or key.last_used_at < at - MIN_LAST_USED_INTERVAL:
+        with suppress(OperationalError):
+            key.update_row(last_used_at=at)
+
+
+def revoke_api_key(account: Account, *, prefix: str, at: datetime) -> ApiKey:
+    """Revoke the key with this prefix; idempotent."""
+    key = get_or_raise(account.api_keys, ApiKeyNotFound(prefix=prefix), prefix=prefix)
+    with transaction.atomic():
+        if key.update_row(expected={"revoked_at": None}, revoked_at=at):
+            log_event(account, "api_key.revoked", key, at=at)
+    return key
+
+
+def calculate_digest(text: str) -> str:
+    """Return the stored digest of a key; 256 random bits need no slow hash."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _generate_key() -> str:
+    body = KEY_PREFIX + generate_random_text(43)
+    return body + calculate_checksum(body)

@@ -1,0 +1,49 @@
+"""Write the audit log: one entry per change, in the transaction of the change."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+
+from accounts.actor import get_actor
+from accounts.db_compat import BATCH_SIZE
+from accounts.models.accounts import Account
+from accounts.models.audit_log import AuditLogEntry
+
+
+def log_event(
+    account: Account, kind: str, subject: models.Model, *, at: datetime, **details: Any
+) -> AuditLogEntry:
+    """Log an event of this kind about the subject.
+
+    Details are JSON values, e.g. the old and the new status; never personal data.
+    """
+    (entry,) = log_events(account, kind, [subject], at=at, **details)
+    return entry
+
+
+def log_events(
+    account: Account,
+    kind: str,
+    subjects: Sequence[models.Model],
+    *,
+    at: datetime,
+    **details: Any,
+) -> list[AuditLogEntry]:
+    """Log one event for each subject, all with the same details."""
+    actor = get_actor()
+    entries = [
+        AuditLogEntry(
+            account=account,
+            kind=kind,
+            # `str` of a model is the identity that the log stores, e.g. its slug.
+            subject=f"{subject._meta.model_name}:{subject}",
+            details=details,
+            actor=actor.name,
+            trace_id=actor.trace_id,
+            created_at=at,
+        )
+        for subject in subjects
+    ]
+    return account.audit_log.bulk_create(entries, batch_size=BATCH_SIZE)

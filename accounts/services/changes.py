@@ -1,0 +1,54 @@
+"""Record a change: log it, mark daily statistics as stale, publish it to webhooks.
+
+Services call `log_event` for changes that are neither a webhook event nor counted in
+statistics.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+
+from accounts.models.accounts import Account
+from accounts.models.daily_stats import DailyCountedRow
+from accounts.services.audit_log import log_events
+from accounts.services.daily_stats import mark_stale
+from accounts.services.outbox import publish_events
+
+
+def record_change(
+    account: Account,
+    kind: str,
+    subject: models.Model,
+    *,
+    at: datetime,
+    payload_row: models.Model | None = None,
+    **details: Any,
+) -> None:
+    """Record one change, within the transaction that makes it.
+
+    Webhook bodies show `payload_row`, by default the subject, in its current state:
+    call this after an update and before a deletion.
+    """
+    payload_rows = None if payload_row is None else [payload_row]
+    record_changes(
+        account, kind, [subject], at=at, payload_rows=payload_rows, **details
+    )
+
+
+def record_changes(
+    account: Account,
+    kind: str,
+    subjects: Sequence[models.Model],
+    *,
+    at: datetime,
+    payload_rows: Sequence[models.Model] | None = None,
+    **details: Any,
+) -> None:
+    """Record the same change of several rows in a fixed number of statements."""
+    entries = log_events(account, kind, subjects, at=at, **details)
+    counted = [row for row in subjects if isinstance(row, DailyCountedRow)]
+    mark_stale(account, counted, at)
+    rows = subjects if payload_rows is None else payload_rows
+    publish_events(account, kind, entries, rows, at=at)

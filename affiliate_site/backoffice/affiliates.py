@@ -1,0 +1,258 @@
+"""The pages of affiliates, program affiliates, groups, prospects and notes."""
+
+from datetime import timedelta
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.urls import path
+from django.utils import timezone
+
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.base import (
+    ReadOnlyBackOfficeAdmin,
+    action,
+    display,
+)
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    STATUS_COLORS,
+    cached_per_request,
+    format_key_values,
+    format_totals,
+)
+from affiliate_site.backoffice.links import get_qr_code_response, render_links
+from payouts.services.statistics import calculate_performance
+from payouts.statistics import Period
+from tracking.models.affiliates import Affiliate, AffiliateGroup, CustomField, Note
+from tracking.models.enrollments import Enrollment
+from tracking.models.prospects import Prospect
+from tracking.services.enrollments import set_approval
+
+STATISTICS_DAYS = 30  # days of the statistics columns, including today
+APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
+PERSON_FIELDS = ("firstname", "lastname", "email")
+
+
+@admin.register(Affiliate)
+class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
+    """Affiliates with their statistics; deleted ones stay in the list."""
+
+    list_display = (
+        "slug",
+        "name",
+        "email",
+        "group",
+        "status",
+        "clicks",
+        "conversions",
+        "revenue",
+        "balance_due",
+        "created_at",
+    )
+    list_select_related = ("group",)
+    search_fields = ("slug__exact", "email_folded__exact")
+    search_help_text = "Search by ID or e-mail"
+    ordering = ("-created_at", "-id")
+    exclude = ("password", "email_folded", "meta_data", "custom_fields")
+    readonly_fields = ("links", "formatted_meta_data", "custom_field_values")
+
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    @cached_per_request
+    def links(self, affiliate):
+        """The links of all programs, read by one query."""
+        enrollments = affiliate.account.enrollments.filter(affiliate=affiliate)
+        return render_links(enrollments.newest_first().for_links())
+
+    def prepare_rows(self, request, rows):
+        """Add the statistics; operators see them if all rows are of one account."""
+        at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
+        performance = {}
+        if len(accounts) == 1:
+            (account,) = accounts.values()
+            period = Period(at.date() - timedelta(days=STATISTICS_DAYS - 1), at.date())
+            affiliate_ids = [row.pk for row in rows]
+            performance = calculate_performance(account, affiliate_ids, period, at=at)
+        for row in rows:
+            row.performance = performance.get(row.pk)
+
+    @display(description="Name")
+    def name(self, affiliate):
+        return f"{affiliate.firstname} {affiliate.lastname}".strip()
+
+    def status(self, affiliate):
+        """The number of programs per approval status."""
+        if affiliate.deleted_at:
+            return f"Deleted {affiliate.deleted_at:%Y-%m-%d}"
+        approvals = affiliate.performance.approvals if affiliate.performance else ()
+        counts = [
+            f"{approvals.count(approved)} {status}"
+            for approved, status in APPROVAL_STATUSES.items()
+            if approved in approvals
+        ]
+        return ", ".join(counts) or EMPTY_VALUE
+
+    @display(description=f"Clicks, {STATISTICS_DAYS} days")
+    def clicks(self, affiliate):
+        return affiliate.performance.clicks if affiliate.performance else EMPTY_VALUE
+
+    @display(description=f"Conversions, {STATISTICS_DAYS} days")
+    def conversions(self, affiliate):
+        return (
+            affiliate.performance.conversions if affiliate.performance else EMPTY_VALUE
+        )
+
+    @display(description=f"Revenue, {STATISTICS_DAYS} days")
+    def revenue(self, affiliate):
+        return (
+            format_totals(affiliate.performance.revenue)
+            if affiliate.performance
+            else EMPTY_VALUE
+        )
+
+    @display(description="Balance due")
+    def balance_due(self, affiliate):
+        return (
+            format_totals(affiliate.performance.balance_due)
+            if affiliate.performance
+            else EMPTY_VALUE
+        )
+
+    @display(description="Metadata")
+    def formatted_meta_data(self, affiliate):
+        return format_key_values(affiliate.meta_data)
+
+    @display(description="Custom fields")
+    def custom_field_values(self, affiliate):
+        return format_key_values(affiliate.custom_fields)
+
+
+@admin.register(Enrollment)
+class EnrollmentAdmin(ReadOnlyBackOfficeAdmin):
+    """Affiliates of programs, their approval and their links."""
+
+    list_display = ("affiliate", "program", "status", "applied_at")
+    list_select_related = ("affiliate", "program")
+    list_filter = ("approved",)
+    search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
+    search_help_text = "Search by affiliate ID or e-mail"
+    ordering = ("-applied_at", "-id")
+    exclude = ("approved",)
+    readonly_fields = ("status", "links", "coupon")
+    actions = ("approve_selected", "disapprove_selected")
+
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    def get_queryset(self, request):
+        relations = ("account", "affiliate", "program")
+        return super().get_queryset(request).select_related(*relations)
+
+    def get_urls(self):
+        """Add the download of QR codes."""
+        route = "<int:pk>/qr/<slug:kind>.svg"
+        view = self.admin_site.admin_view(self.qr_code_view)
+        return [path(route, view, name="tracking_enrollment_qr"), *super().get_urls()]
+
+    def qr_code_view(self, request, pk, kind):
+        """The QR code of one link as an SVG file."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = self.get_queryset(request).filter(pk=pk).for_links().first()
+        if row is None:
+            raise Http404
+        return get_qr_code_response(row, kind)
+
+    @cached_per_request
+    def links(self, enrollment):
+        rows = enrollment.account.enrollments.filter(pk=enrollment.pk)
+        return render_links(rows.for_links())
+
+    @display(description="Status", ordering="approved", label=STATUS_COLORS)
+    def status(self, enrollment):
+        return APPROVAL_STATUSES[enrollment.approved]
+
+    def coupon(self, enrollment):
+        coupons = enrollment.account.coupons.filter(enrollment=enrollment)
+        return ", ".join(coupon.code for coupon in coupons) or EMPTY_VALUE
+
+    def has_manage_permission(self, request):
+        return request.user.has_perm("tracking.change_enrollment")
+
+    @action(description="Approve", permissions=["manage"])
+    def approve_selected(self, request, rows):
+        return self._set_approval(request, rows, "Approve affiliates", approved=True)
+
+    @action(description="Disapprove", permissions=["manage"])
+    def disapprove_selected(self, request, rows):
+        return self._set_approval(
+            request, rows, "Disapprove affiliates", approved=False
+        )
+
+    def _set_approval(self, request, rows, title, *, approved):
+        admin_action = AdminAction(
+            title,
+            perform=lambda row, at: set_approval(
+                row.account,
+                program=row.program,
+                affiliate_id=row.affiliate.slug,
+                approved=approved,
+                at=at,
+            ),
+            skip_reason=lambda row: (
+                f"already {APPROVAL_STATUSES[approved]}"
+                if row.approved is approved
+                else ""
+            ),
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
+
+@admin.register(AffiliateGroup)
+class AffiliateGroupAdmin(ReadOnlyBackOfficeAdmin):
+    """Groups of affiliates with their own commission rates."""
+
+    list_display = ("title", "public_id", "created_at")
+    search_fields = ("title__exact", "public_id__exact")
+    search_help_text = "Search by ID or title"
+    ordering = ("title", "id")
+
+
+@admin.register(Prospect)
+class ProspectAdmin(ReadOnlyBackOfficeAdmin):
+    """People who may become affiliates."""
+
+    list_display = (
+        *PERSON_FIELDS,
+        "program",
+        "signup_source",
+        "created_at",
+        "promoted_at",
+    )
+    list_select_related = ("program",)
+    list_filter = ("signup_source",)
+    search_fields = ("public_id__exact", "email_folded__exact")
+    search_help_text = "Search by ID or e-mail"
+    ordering = ("-created_at", "-id")
+    exclude = ("email_folded", "meta_data", "custom_fields")
+
+
+@admin.register(Note)
+class NoteAdmin(ReadOnlyBackOfficeAdmin):
+    """Notes about affiliates."""
+
+    list_display = ("affiliate", "note", "created_at")
+    list_select_related = ("affiliate",)
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = "Search by affiliate ID"
+    ordering = ("-created_at", "-id")
+
+
+@admin.register(CustomField)
+class CustomFieldAdmin(ReadOnlyBackOfficeAdmin):
+    """Custom fields of the account's affiliates."""
+
+    list_display = ("title", "slug", "type", "required")
+    ordering = ("id",)

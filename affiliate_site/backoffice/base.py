@@ -1,0 +1,184 @@
+"""Base classes of the back office; the only module that imports the theme (Unfold)."""
+
+from functools import wraps
+
+from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.paginator import InvalidPage
+from django.db import DataError
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.utils import timezone
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.decorators import action, display
+from unfold.forms import AuthenticationForm as LoginForm
+from unfold.paginator import InfinitePaginator
+from unfold.sites import UnfoldAdminSite
+from unfold.views import ChangeList
+
+from accounts.actor import set_actor
+from accounts.errors import DomainError
+from accounts.services.staff import log_password_change
+from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
+from affiliate_site.backoffice.empty_states import EMPTY_STATES
+from affiliate_site.backoffice.exports import export_csv
+from affiliate_site.backoffice.xlsx_exports import export_xlsx
+from affiliate_site.throttling import count_sign_in_attempt
+
+__all__ = [
+    "BackOfficeAdminSite",
+    "BackOfficeInline",
+    "CreateOnlyBackOfficeAdmin",
+    "LoginForm",
+    "ReadOnlyBackOfficeAdmin",
+    "action",
+    "display",
+    "throttle_sign_in",
+]
+
+HTTP_FOUND = 302  # the response to a form that was accepted
+TOO_MANY_SIGN_INS_MESSAGE = "Too many sign-in attempts. Wait a minute and try again."
+
+
+class BackOfficeAdminSite(UnfoldAdminSite):
+    """The admin site: limits sign-in attempts and sets the actor of the audit log."""
+
+    index_title = "Dashboard"
+
+    def login(self, request, extra_context=None):
+        """Sign in, unless there were too many attempts."""
+        if request.method == "POST":
+            email = request.POST.get("username", "")
+            if too_many_requests := throttle_sign_in(request, email):
+                return too_many_requests
+        return super().login(request, extra_context)
+
+    def password_change(self, request, extra_context=None):
+        """Change the password and log it; attempts count as sign-in attempts."""
+        if request.method == "POST" and (
+            too_many_requests := throttle_sign_in(request, request.user.email)
+        ):
+            return too_many_requests
+        response = super().password_change(request, extra_context)
+        if request.method == "POST" and response.status_code == HTTP_FOUND:
+            log_password_change(request.user, at=timezone.now())
+        return response
+
+    def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
+        """Set the signed-in user as the actor, and answer 400 to invalid filters."""
+
+        @wraps(view)
+        def view_with_actor(request, *args, **kwargs):
+            set_actor(f"staff {request.user}")
+            try:
+                return view(request, *args, **kwargs)
+            except (DataError, OverflowError, InvalidPage):
+                raise BadRequest("Invalid filter or page") from None
+
+        return super().admin_view(view_with_actor, cacheable)
+
+
+def throttle_sign_in(request, email: str) -> HttpResponse | None:
+    """Count a sign-in attempt; the 429 response if there were too many, else None."""
+    if not count_sign_in_attempt(request, email):
+        return None
+    return HttpResponse(
+        TOO_MANY_SIGN_INS_MESSAGE, status=429, content_type="text/plain"
+    )
+
+
+class PreparedChangeList(ChangeList):
+    """A list whose page prepares its rows before they are rendered."""
+
+    def get_results(self, request):
+        super().get_results(request)
+        self.model_admin.prepare_rows(request, list(self.result_list))
+
+
+class ThemedModelAdmin(ModelAdmin):
+    """Defaults of all pages: lists with exports, and without counting all rows."""
+
+    paginator = InfinitePaginator
+    list_filter_submit = True
+    list_fullwidth = True
+    list_before_template = "admin/export_links.html"
+    warn_unsaved_form = True
+    compressed_fields = True
+
+    def get_changelist(self, request, **kwargs):
+        return PreparedChangeList
+
+    def prepare_rows(self, request, rows):
+        """Add to the rows of one page what their columns need; overridden by pages."""
+
+    @property
+    def empty_state(self) -> str:
+        """The text of a list that has no rows."""
+        return EMPTY_STATES[self.opts.label]
+
+    def get_urls(self):
+        """Add the exports."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_export"
+        csv_view, xlsx_view = map(
+            self.admin_site.admin_view, (self.export_csv, self.export_xlsx)
+        )
+        return [
+            path("export/", csv_view, name=name),
+            path("export/xlsx/", xlsx_view, name=f"{name}_xlsx"),
+            *super().get_urls(),
+        ]
+
+    def changelist_view(self, request, extra_context=None):
+        """Deny actions without permission; Django would ignore them."""
+        requested = set(request.POST.getlist("action")) - {""}
+        if requested - set(self.get_actions(request)):
+            raise PermissionDenied
+        return super().changelist_view(request, extra_context)
+
+    def export_csv(self, request):
+        """Export the filtered list as CSV."""
+        return self._export(request, export_csv)
+
+    def export_xlsx(self, request):
+        """Export the filtered list as XLSX."""
+        return self._export(request, export_xlsx)
+
+    def _export(self, request, export):
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            return export(self, request)
+        except IncorrectLookupParameters:
+            raise BadRequest("Unknown filter") from None
+
+
+class CreateOnlyBackOfficeAdmin(TenantAdmin, ThemedModelAdmin):
+    """A page with a form that creates rows through a service; rows are not edited."""
+
+    def has_add_permission(self, request):
+        """Operators have no account; they use commands instead."""
+        return super().has_add_permission(request) and request.user.account is not None
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+    def add_view(self, request, form_url="", extra_context=None):
+        """Show an error of the service as a message above the form."""
+        try:
+            return super().add_view(request, form_url, extra_context)
+        except DomainError as error:
+            self.message_user(request, error.text, level=messages.ERROR)
+            return redirect(request.get_full_path())
+
+
+class ReadOnlyBackOfficeAdmin(ReadOnlyTenantAdmin, ThemedModelAdmin):
+    """A page without forms; rows change through actions only."""
+
+
+class BackOfficeInline(TenantInline, TabularInline):
+    """Related rows of the same account, shown on the page of another row."""

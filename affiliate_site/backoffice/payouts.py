@@ -1,0 +1,182 @@
+"""The pages of balances, payments, payout methods and the ledger."""
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.urls import path
+
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.base import (
+    ReadOnlyBackOfficeAdmin,
+    action,
+    display,
+)
+from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
+from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
+from payouts.models.payments import Payment, PayoutMethod
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+
+BULK_PAYOUTS_TITLE = "Bulk payout"
+BULK_PAYOUTS_PATH = "bulk-payouts/"
+
+
+@admin.register(LedgerAccount)
+class BalanceAdmin(ReadOnlyBackOfficeAdmin):
+    """The balance due to each affiliate, per currency; actions pay it."""
+
+    list_display = ("affiliate", "balance_due", "currency")
+    list_select_related = ("affiliate",)
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = "Search by affiliate ID"
+    extra_lookups = ("balance__gt",)
+    ordering = ("-balance", "id")
+    exclude = ("balance",)
+    readonly_fields = ("balance_due",)
+    actions = ("pay_selected",)
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
+
+    def get_urls(self):
+        """Add the bulk payout page."""
+        view = self.admin_site.admin_view(self.bulk_payouts_view)
+        return [path(BULK_PAYOUTS_PATH, view, name="bulk_payouts"), *super().get_urls()]
+
+    def changelist_view(self, request, extra_context=None):
+        """Add a link to the bulk payout page, if the user can pay."""
+        list_links = (
+            [(BULK_PAYOUTS_TITLE, BULK_PAYOUTS_PATH)]
+            if self.has_bulk_payouts_permission(request)
+            else []
+        )
+        return super().changelist_view(
+            request, {"list_links": list_links, **(extra_context or {})}
+        )
+
+    def has_bulk_payouts_permission(self, request):
+        """Operators have no account whose affiliates they could pay."""
+        return self.has_pay_permission(request) and request.user.account is not None
+
+    def bulk_payouts_view(self, request):
+        """The bulk payout page, if the user can pay."""
+        if not self.has_bulk_payouts_permission(request):
+            raise PermissionDenied
+        return bulk_payouts_view(self, request)
+
+    @display(description="Balance due", ordering="balance")
+    def balance_due(self, ledger_account):
+        return format_money(ledger_account.balance, ledger_account.currency)
+
+    def has_pay_permission(self, request):
+        return request.user.has_perm("payouts.add_payment")
+
+    @action(description="Pay balance in full", permissions=["pay"])
+    def pay_selected(self, request, rows):
+        def pay(row, at):
+            order = PaymentOrder(
+                row.affiliate.slug,
+                row.balance,
+                row.currency,
+                expected_balance=row.balance,
+            )
+            return create_payments(row.account, orders=[order], at=at)
+
+        admin_action = AdminAction(
+            "Pay affiliates",
+            perform=pay,
+            skip_reason=lambda row: (
+                "" if row.balance and row.balance > 0 else "no balance due"
+            ),
+            amount_field="balance",
+        )
+        return run_admin_action(
+            self, request, rows.select_related("affiliate"), admin_action
+        )
+
+
+@admin.register(Payment)
+class PaymentAdmin(ReadOnlyBackOfficeAdmin):
+    """Payments; canceling one makes its amount due again."""
+
+    list_display = (
+        "public_id",
+        "affiliate",
+        "formatted_amount",
+        "created_at",
+        "canceled_at",
+    )
+    list_select_related = ("affiliate",)
+    search_fields = ("public_id__exact", "affiliate__slug__exact")
+    search_help_text = "Search by ID or affiliate ID"
+    extra_lookups = ("canceled_at__isnull",)
+    ordering = ("-created_at", "-id")
+    exclude = ("amount",)
+    readonly_fields = ("formatted_amount",)
+    actions = ("cancel_selected",)
+
+    @display(description="Amount")
+    def formatted_amount(self, payment):
+        return format_money(payment.amount, payment.currency)
+
+    def has_cancel_permission(self, request):
+        return request.user.has_perm("payouts.delete_payment")
+
+    @action(description="Cancel", permissions=["cancel"])
+    def cancel_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Cancel payments",
+            perform=lambda row, at: cancel_payment(
+                row.account, payment_id=row.public_id, at=at
+            ),
+            skip_reason=lambda row: "already canceled" if row.canceled_at else "",
+            amount_field="amount",
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
+
+@admin.register(PayoutMethod)
+class PayoutMethodAdmin(ReadOnlyBackOfficeAdmin):
+    """Payout methods of affiliates."""
+
+    list_display = ("affiliate", "kind", "is_primary")
+    list_select_related = ("affiliate",)
+    list_filter = ("kind",)
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = "Search by affiliate ID"
+    ordering = ("-id",)
+
+
+@admin.register(Transfer)
+class TransferAdmin(ReadOnlyBackOfficeAdmin):
+    """Ledger entries: amount, debit account, credit account and reason; append-only."""
+
+    list_display = (
+        "id",
+        "type",
+        "formatted_amount",
+        "debit_account",
+        "credit_account",
+        "reason",
+        "created_at",
+    )
+    list_select_related = ("debit", "credit", "commission", "payment")
+    list_filter = ("kind",)
+    ordering = ("-id",)
+    exclude = ("kind", "amount", "debit", "credit")
+    readonly_fields = ("type", "formatted_amount", "debit_account", "credit_account")
+
+    def type(self, transfer):
+        return transfer.get_kind_display()
+
+    def debit_account(self, transfer):
+        return transfer.debit
+
+    def credit_account(self, transfer):
+        return transfer.credit
+
+    @display(description="Amount")
+    def formatted_amount(self, transfer):
+        return format_money(transfer.amount, transfer.currency)
+
+    def reason(self, transfer):
+        return transfer.payment or f"commission {transfer.commission_id or EMPTY_VALUE}"

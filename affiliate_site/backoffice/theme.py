@@ -1,0 +1,188 @@
+"""Settings of the theme: title, colors, sidebar and tabs."""
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+from django.utils.text import format_lazy
+
+
+def reverse_changelist_lazy(model_name: str):
+    """The URL of a list: `reverse_changelist_lazy("payouts_commission")`."""
+    return reverse_lazy(f"admin:{model_name}_changelist")
+
+
+def build_sidebar_item(title: str, icon: str, model_name: str) -> dict:
+    """An entry of the sidebar, shown to users who can view the list."""
+    app, _, model = model_name.partition("_")
+    permission = f"{app}.view_{model}"
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_changelist_lazy(model_name),
+        "permission": lambda request: request.user.has_perm(permission),
+    }
+
+
+def build_tabs(model_name: str, column: str, queries: dict[str, str]) -> dict:
+    """Tabs above a list: their titles and the filters of the column they link to."""
+    return {
+        "models": [model_name.replace("_", ".", 1)],
+        "items": [
+            {
+                "title": title,
+                "link": format_lazy(
+                    "{}?{}", reverse_changelist_lazy(model_name), query
+                ),
+                "active": build_active_check(column, query),
+            }
+            for title, query in queries.items()
+        ],
+    }
+
+
+def build_active_check(column: str, query: str):
+    """A check whether a request filters the column by exactly this query."""
+
+    def is_active(request) -> bool:
+        filters = {
+            key: value
+            for key, value in request.GET.items()
+            if key.startswith(f"{column}__")
+        }
+        return filters == dict(parse_qsl(query))
+
+    return is_active
+
+
+# The user menu where two-factor authentication is available.
+ACCOUNT_LINKS = [
+    {"title": "Change password", "link": reverse_lazy("admin:password_change")},
+    {"title": "Two-factor authentication", "link": reverse_lazy("admin:second_factor")},
+]
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Affiliate Site",
+    "SITE_HEADER": "Affiliate Site",
+    "SITE_SUBHEADER": "Affiliate program management",
+    "SITE_SYMBOL": "handshake",
+    "SITE_URL": None,
+    "SHOW_VIEW_ON_SITE": False,
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("backoffice/favicon.svg"),
+        }
+    ],
+    "STYLES": [lambda request: static("backoffice/backoffice.css")],
+    "SCRIPTS": [lambda request: static("backoffice/a11y.js")],
+    "DASHBOARD_CALLBACK": "affiliate_site.backoffice.dashboard.add_dashboard_context",
+    # Not "search_models", which reads all rows of a list.
+    "COMMAND": {"search_callback": "affiliate_site.backoffice.command_palette.search"},
+    "COLORS": {
+        "primary": {
+            "50": "oklch(98.2% .018 155.826)",
+            "100": "oklch(96.2% .044 156.743)",
+            "200": "oklch(92.5% .084 155.995)",
+            "300": "oklch(87.1% .15 154.449)",
+            "400": "oklch(79.2% .209 151.711)",
+            "500": "oklch(62.7% .17 149.579)",
+            "600": "oklch(52.7% .154 150.069)",
+            "700": "oklch(44.8% .119 151.328)",
+            "800": "oklch(39.3% .095 152.535)",
+            "900": "oklch(33% .076 152.934)",
+            "950": "oklch(26.6% .065 152.934)",
+        }
+    },
+    "TABS": [
+        build_tabs(
+            "payouts_commission",
+            "status",
+            {
+                "All": "",
+                "Pending": "status__exact=pending",
+                "Approved": "status__exact=approved",
+                "Disapproved": "status__exact=disapproved",
+            },
+        ),
+        build_tabs(
+            "tracking_enrollment",
+            "approved",
+            {
+                "All": "",
+                "Pending": "approved__isnull=True",
+                "Approved": "approved__exact=1",
+                "Disapproved": "approved__exact=0",
+            },
+        ),
+    ],
+    "SIDEBAR": {
+        "show_search": True,
+        "command_search": True,
+        "navigation": [
+            {
+                "items": [
+                    {
+                        "title": "Dashboard",
+                        "icon": "dashboard",
+                        "link": reverse_lazy("admin:index"),
+                    },
+                ],
+            },
+            {
+                "title": "Affiliates",
+                "items": [
+                    build_sidebar_item("Programs", "campaign", "tracking_program"),
+                    build_sidebar_item("Affiliates", "group", "tracking_affiliate"),
+                    build_sidebar_item(
+                        "Program affiliates", "how_to_reg", "tracking_enrollment"
+                    ),
+                    build_sidebar_item(
+                        "Affiliate groups", "workspaces", "tracking_affiliategroup"
+                    ),
+                    build_sidebar_item("Prospects", "person_add", "tracking_prospect"),
+                    build_sidebar_item("Notes", "sticky_note_2", "tracking_note"),
+                ],
+            },
+            {
+                "title": "Tracking",
+                "items": [
+                    build_sidebar_item("Clicks", "ads_click", "tracking_click"),
+                    build_sidebar_item("Customers", "person", "tracking_customer"),
+                    build_sidebar_item(
+                        "Conversions", "shopping_cart", "tracking_conversion"
+                    ),
+                    build_sidebar_item("Commissions", "percent", "payouts_commission"),
+                ],
+            },
+            {
+                "title": "Payouts",
+                "items": [
+                    build_sidebar_item(
+                        "Balances", "account_balance", "payouts_ledgeraccount"
+                    ),
+                    build_sidebar_item("Payments", "payments", "payouts_payment"),
+                    build_sidebar_item("Ledger", "receipt_long", "payouts_transfer"),
+                ],
+            },
+            {
+                "title": "Integration",
+                "items": [
+                    build_sidebar_item("API keys", "key", "accounts_apikey"),
+                    build_sidebar_item(
+                        "Webhooks", "webhook", "accounts_webhookendpoint"
+                    ),
+                    build_sidebar_item(
+                        "Webhook deliveries", "outbox", "accounts_delivery"
+                    ),
+                    build_sidebar_item(
+                        "Audit log", "history", "accounts_auditlogentry"
+                    ),
+                    build_sidebar_item("Staff", "badge", "accounts_user"),
+                ],
+            },
+        ],
+    },
+}

@@ -1,0 +1,263 @@
+"""Commission calculation: pure functions over input that was read before.
+
+Every amount is rounded once, when a draft is built.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
+
+ENGINE = "1"
+PERCENT_DIVISOR = Decimal(100)
+
+# The values of `RateKind`, `CommissionStatus` and `CommissionKind`, repeated because
+# this module does not import Django.
+PERCENTAGE = "percentage"
+
+APPROVED = "approved"
+PENDING = "pending"
+DISAPPROVED = "disapproved"
+
+REGULAR = "regular"
+LEVEL = "level"
+
+
+@dataclass(frozen=True)
+class CommissionRate:
+    """A rate of a program: `value` is 10 for 10 %, or 10 units of the currency."""
+
+    identifier: str
+    title: str
+    kind: str
+    value: Decimal
+    source: str  # the commission type, a group rate or a level
+
+
+@dataclass(frozen=True)
+class LineItem:
+    """A part of a conversion's amount, and the commission rate for it."""
+
+    sub_amount: Decimal
+    rate: CommissionRate
+    comment: str | None = None
+    pays_parents: bool = True  # whether parent affiliates earn level commissions
+
+
+@dataclass(frozen=True)
+class Ancestor:
+    """A parent affiliate at a level, and the rate of that level.
+
+    With a `skip_reason` it earns no commission.
+    """
+
+    affiliate_id: int
+    slug: str
+    level: int
+    rate: CommissionRate
+    skip_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ApprovalContext:
+    """What the initial status of a commission depends on."""
+
+    is_auto_approved: bool  # the program approves commissions automatically
+    warnings: Sequence[str] = ()
+    is_unverified_browser_sale: bool = False  # the program does not trust the script
+    is_past_cap: bool = False
+    has_funds: bool = True  # the payout balance, if there is one, is sufficient
+    base_status: str | None = None  # status of the base commission of a level
+
+    def initial_status(self) -> tuple[str, str]:
+        """Return the initial status and its reason.
+
+        The reason is stored, and verified against this function: its wording must not
+        change. `payouts/explanation.py` translates it for display.
+        """
+        # A level has the status of its base commission. Only an approved one that the
+        # payout balance does not cover continues, to become pending below.
+        if self.base_status is not None and (
+            self.has_funds or self.base_status != APPROVED
+        ):
+            return self.base_status, "as the commission that it follows"
+        if self.is_past_cap:
+            return DISAPPROVED, "past the program's cap for this customer"
+        if self.warnings:
+            return PENDING, f"waits for a look: {', '.join(self.warnings)}"
+        if self.is_unverified_browser_sale:
+            return PENDING, "told by a page, which anybody can open"
+        if not self.is_auto_approved:
+            return PENDING, "the program lets somebody decide"
+        if not self.has_funds:
+            return PENDING, "the payout balance does not cover it"
+        return APPROVED, "the program approves by itself"
+
+
+@dataclass(frozen=True)
+class CalculationInput:
+    """Everything that the commissions of a conversion depend on."""
+
+    currency: str
+    affiliate_id: int
+    line_items: Sequence[LineItem]
+    approval_context: ApprovalContext
+    ancestors: Sequence[Ancestor] = ()
+
+
+@dataclass(frozen=True)
+class CommissionDraft:
+    """A calculated commission that is not stored yet.
+
+    `base_index` is the position of the base commission's draft, for a level.
+    """
+
+    affiliate_id: int
+    line_item: LineItem
+    exact_amount: Decimal
+    amount: Decimal
+    approval_context: ApprovalContext
+    base_index: int | None = None
+    skipped: Sequence[Ancestor] = ()
+
+    @property
+    def kind(self) -> str:
+        return REGULAR if self.base_index is None else LEVEL
+
+    @property
+    def status(self) -> str:
+        return self.approval_context.initial_status()[0]
+
+    @property
+    def reason(self) -> str:
+        return self.approval_context.initial_status()[1]
+
+    def with_approval_context(self, **changed: Any) -> "CommissionDraft":
+        """Return a copy with other values in its approval context."""
+        return replace(self, approval_context=replace(self.approval_context, **changed))
+
+    def serialize_calculation(self) -> dict[str, Any]:
+        """Return the calculation as JSON data, complete enough to verify it later."""
+        rate = self.line_item.rate
+        data: dict[str, Any] = {
+            "engine": ENGINE,
+            "affiliate_id": self.affiliate_id,
+            "sub_amount": str(self.line_item.sub_amount),
+            "rate": {"kind": rate.kind, "value": str(rate.value), "from": rate.source},
+            "exact_amount": str(self.exact_amount),
+            "amount": str(self.amount),
+            "status": self.status,
+            "reason": self.reason,
+            "approval_context": vars(self.approval_context)
+            | {"warnings": list(self.approval_context.warnings)},
+        }
+        if self.skipped:
+            data["skipped"] = [
+                {
+                    "level": ancestor.level,
+                    "affiliate": ancestor.slug,
+                    "reason": ancestor.skip_reason,
+                }
+                for ancestor in self.skipped
+            ]
+        return data
+
+
+def calculate_commissions(calculation_input: CalculationInput) -> list[CommissionDraft]:
+    """Return a draft for each line item, then one for each of its levels.
+
+    Drafts of zero are included (docs/api-contract.md, section 7.2).
+    """
+    context = calculation_input.approval_context
+    regular = [
+        build_draft(
+            calculation_input,
+            calculation_input.affiliate_id,
+            line_item,
+            approval_context=context,
+        )
+        for line_item in calculation_input.line_items
+    ]
+    skipped = [
+        ancestor for ancestor in calculation_input.ancestors if ancestor.skip_reason
+    ]
+    levels = [
+        build_draft(
+            calculation_input,
+            ancestor.affiliate_id,
+            replace(draft.line_item, rate=ancestor.rate, comment=None),
+            approval_context=replace(context, base_status=draft.status),
+            base_index=index,
+        )
+        for index, draft in enumerate(regular)
+        if draft.line_item.pays_parents
+        for ancestor in calculation_input.ancestors
+        if not ancestor.skip_reason
+    ]
+    return [replace(draft, skipped=skipped) for draft in regular] + levels
+
+
+def build_draft(
+    calculation_input: CalculationInput,
+    affiliate_id: int,
+    line_item: LineItem,
+    *,
+    approval_context: ApprovalContext,
+    base_index: int | None = None,
+) -> CommissionDraft:
+    """Return the draft of one commission, its amount rounded once."""
+    exact_amount = calculate_exact_amount(
+        line_item.sub_amount, line_item.rate.kind, line_item.rate.value
+    )
+    return CommissionDraft(
+        affiliate_id=affiliate_id,
+        line_item=line_item,
+        exact_amount=exact_amount,
+        amount=round_amount(exact_amount, calculation_input.currency),
+        approval_context=approval_context,
+        base_index=base_index,
+    )
+
+
+def calculate_exact_amount(sub_amount: Decimal, kind: str, value: Decimal) -> Decimal:
+    """Return the percentage of the sub-amount, or the fixed amount, not rounded."""
+    return sub_amount * value / PERCENT_DIVISOR if kind == PERCENTAGE else value
+
+
+def allocate_proportionally(
+    amounts: Sequence[Decimal],
+    *,
+    old_total: Decimal,
+    new_total: Decimal,
+    currency: str,
+    is_complete: bool,
+) -> list[Decimal]:
+    """Scale amounts from an old total to a new one, each rounded half up.
+
+    With `is_complete` the amounts are all the parts of the total. A single amount then
+    becomes the new total. Several that added up to the old total add up to the new one:
+    each is at most the remainder, and the last one is the remainder. If the old total
+    is zero, the first amount becomes the new total.
+    """
+    if not old_total:
+        return [new_total, *[ZERO] * (len(amounts) - 1)] if amounts else []
+    if is_complete and len(amounts) == 1:
+        return [new_total]
+    scaled = [
+        round_amount(
+            ROUNDING_CONTEXT.divide(
+                ROUNDING_CONTEXT.multiply(amount, new_total), old_total
+            ),
+            currency,
+        )
+        for amount in amounts
+    ]
+    if not is_complete or sum(amounts, ZERO) != old_total:
+        return scaled
+    remainder, allocated = new_total, []
+    for amount in scaled[:-1]:
+        allocated.append(min(amount, remainder))
+        remainder -= allocated[-1]
+    return [*allocated, remainder]

@@ -1,0 +1,106 @@
+"""Rendering of explanations as text, for the terminal and the back office."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from accounts.exact_json import format_decimal
+from payouts.services.explanation import Explanation
+
+# Stored reasons keep their texts, which are values of `explain --json`.
+REASON_TEXTS = {
+    "as the commission that it follows": "same status as its base commission",
+    "past the program's cap for this customer": "the commission cap for this"
+    " customer is reached",
+    "told by a page, which anybody can open": "reported by the browser script",
+    "the program lets somebody decide": "the program requires manual approval",
+    "the payout balance does not cover it": "insufficient payout balance",
+    "the program approves by itself": "the program approves automatically",
+    "not approved in the program": "affiliate is not approved in the program",
+    "the affiliate is deleted": "affiliate is deleted",
+    "points at nobody": "belongs to no affiliate",
+}
+WARNINGS_REASON = "waits for a look: "
+
+
+def render_explanation(explanation: Explanation) -> list[str]:
+    """Return the lines of an explanation: attribution, calculation and history."""
+    conversion = explanation.conversion
+    external_id = conversion["external_id"]
+    label = f" ({external_id})" if external_id else ""
+    amount = format_decimal(conversion["amount"])
+    lines = [
+        f"Conversion {conversion['id']}{label}: {amount} {conversion['currency']}"
+        f" in {conversion['program']}, {_format_time(conversion['created_at'])}",
+    ]
+    if conversion["removed_at"]:
+        lines.append(f"  deleted {_format_time(conversion['removed_at'])}")
+    if conversion["warnings"]:
+        lines.append(f"  warnings: {', '.join(conversion['warnings'])}")
+    lines += _render_attribution(explanation.attribution)
+    for commission in explanation.commissions:
+        lines += _render_commission(commission)
+    return lines
+
+
+def render_verification(explanation: Explanation) -> list[str]:
+    """Return the line that says whether the verification succeeded."""
+    if explanation.differences:
+        return ["Verification failed: attribution or calculation gives another result"]
+    return ["Verified: attribution and calculation give the same result"]
+
+
+def _render_attribution(attribution: dict[str, Any]) -> list[str]:
+    winner = attribution["winner"]
+    lines = [f"Attribution: {winner['affiliate']} by {winner['clue']}"]
+    if attribution["late_by"]:
+        expired_by = attribution["late_by"]
+        lines.append(f"  cookie expired by {expired_by}; cookie age was ignored")
+    lines += [
+        f"  {loser['clue']} {loser['value']} → {loser['affiliate'] or 'no affiliate'}:"
+        f" {_translate_reason(loser['reason'])}"
+        for loser in attribution["losers"]
+    ]
+    return lines
+
+
+def _render_commission(commission: dict[str, Any]) -> list[str]:
+    rate, currency = commission["rate"], commission["currency"]
+    value = format_decimal(Decimal(rate["value"]))
+    factor = f"{value} %" if rate["kind"] == "percentage" else "fixed"
+    overridden = ", amount overridden" if commission["set_by_hand"] else ""
+    initial = commission["born"]
+    lines = [
+        f"Commission {commission['id']} ({commission['commission_type']})"
+        f" for {commission['affiliate']}:"
+        f" {format_decimal(commission['sub_amount'])} at {factor}"
+        f" = {format_decimal(commission['exact'])}"
+        f" → {format_decimal(commission['amount'])} {currency}{overridden}",
+        f"  Rate: {rate['from']}",
+        f"  {initial['status'].capitalize()} because"
+        f" {_translate_reason(initial['reason'])}",
+    ]
+    lines += [
+        f"  Level {skipped['level']} skipped {skipped['affiliate']}:"
+        f" {_translate_reason(skipped['reason'])}"
+        for skipped in commission["passed_over"]
+    ]
+    if commission["transfers"]:
+        lines.append("  History:")
+    lines += [
+        f"    {_format_time(transfer['created_at'])} {transfer['kind']}:"
+        f" {transfer['from']} → {transfer['to']} {format_decimal(transfer['amount'])}"
+        for transfer in commission["transfers"]
+    ]
+    payment = f", paid by {commission['payment']}" if commission["payment"] else ""
+    return [*lines, f"  Status: {commission['status']}{payment}"]
+
+
+def _translate_reason(reason: str) -> str:
+    if reason.startswith(WARNINGS_REASON):
+        return f"it needs review: {reason.removeprefix(WARNINGS_REASON)}"
+    return REASON_TEXTS.get(reason, reason)
+
+
+def _format_time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,83 @@
+"""DailyStats: the numbers of a day; DailyLandingPageClicks: clicks by landing page."""
+
+from django.db import models
+from django.db.models.functions import Coalesce
+
+from accounts.models.accounts import Account, TenantModel, TenantQuerySet
+from tracking.amounts import AmountField
+from tracking.models.affiliates import Affiliate
+from tracking.models.programs import Program
+
+
+class DailyStats(TenantModel):
+    """The numbers of one UTC day, by program, affiliate and currency.
+
+    Clicks and customers have no currency (`""`), payments no program, clicks of a
+    prospect no affiliate. An amount is null if there was nothing to add up.
+    Every stored day has a row without program, affiliate and currency.
+    """
+
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="daily_stats", db_index=False
+    )
+    day = models.DateField()
+    program = models.ForeignKey(
+        Program, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    currency = models.CharField(max_length=3, blank=True)
+    clicks = models.PositiveIntegerField(default=0)
+    customers = models.PositiveIntegerField(default=0)
+    conversions = models.PositiveIntegerField(default=0)
+    revenue = AmountField(null=True)  # type: ignore[misc]
+    commissions_pending = AmountField(null=True)  # type: ignore[misc]
+    commissions_approved = AmountField(null=True)  # type: ignore[misc]
+    commissions_disapproved = AmountField(null=True)  # type: ignore[misc]
+    paid = AmountField(null=True)  # type: ignore[misc]
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "account",
+                "day",
+                Coalesce("program", 0),
+                Coalesce("affiliate", 0),
+                "currency",
+                name="one_row_of_daily_stats",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.program_id} {self.affiliate_id} {self.currency}"
+
+
+class DailyLandingPageClicks(TenantModel):
+    """The clicks of one UTC day on a landing page.
+
+    A day has one row for each of its `payouts.statistics.MAX_PAGES` most clicked
+    pages, and one for the sum of all others.
+    """
+
+    account = models.ForeignKey(
+        Account,
+        models.PROTECT,
+        related_name="daily_landing_page_clicks",
+        db_index=False,
+    )
+    day = models.DateField()
+    landing_page = models.TextField()  # without query; too long for a unique index
+    clicks = models.PositiveIntegerField()
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["account", "day"], name="landing_page_clicks_by_day")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.landing_page}"

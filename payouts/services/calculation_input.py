@@ -1,0 +1,207 @@
+"""Commission types and rates of line items, and the input of the calculation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import OuterRef, Subquery
+
+from accounts.errors import ErrorList, InvalidInput
+from accounts.models.accounts import Account
+from payouts.calculation import (
+    Ancestor,
+    ApprovalContext,
+    CalculationInput,
+    CommissionRate,
+    LineItem,
+)
+from payouts.models.commission_types import MIN_PARENT_LEVEL, CommissionType, Level
+from payouts.models.commissions import CommissionStatus
+from tracking.errors import UnknownReference
+from tracking.models.conversions import Conversion
+from tracking.models.programs import Program
+
+DEFAULT_COMMISSION_TYPE = "default"
+
+
+@dataclass(frozen=True)
+class LineItemData:
+    """A part of a conversion as the caller sent it, with the paths for its errors."""
+
+    sub_amount: Decimal
+    commission_type: str | None = None
+    comment: str | None = None
+    amount_path: str = "amount"
+    type_path: str = "commission_type"
+
+    @property
+    def type_name(self) -> str:
+        return (
+            DEFAULT_COMMISSION_TYPE
+            if self.commission_type is None
+            else self.commission_type
+        )
+
+
+def resolve_line_items(
+    account: Account,
+    program: Program,
+    line_items: Sequence[LineItemData],
+    *,
+    group_id: int | None,
+) -> list[LineItem]:
+    """Return line items with their rates.
+
+    `group_id` is the group of the affiliate: its rate replaces that of the type.
+    Raises `ErrorList` with every commission type that the program does not have.
+    """
+    types = list(account.commission_types.filter(program=program))
+    by_name = {row.identifier: row for row in types}
+    by_name[DEFAULT_COMMISSION_TYPE] = next(row for row in types if row.is_default)
+    unknown: list[InvalidInput] = [
+        UnknownReference(what="commission type", path=item.type_path)
+        for item in line_items
+        if item.type_name not in by_name
+    ]
+    if unknown:
+        raise ErrorList(unknown)
+    item_types = [by_name[item.type_name] for item in line_items]
+    rates = {row.pk: build_commission_rate(row) for row in types}
+    rates |= _get_group_rates(account, types, group_id)
+    return [
+        LineItem(
+            sub_amount=item.sub_amount,
+            rate=rates[item_type.pk],
+            comment=item.comment,
+            pays_parents=item_type.mlm,
+        )
+        for item, item_type in zip(line_items, item_types, strict=True)
+    ]
+
+
+def build_commission_rate(commission_type: CommissionType) -> CommissionRate:
+    """Return the rate of a commission type."""
+    return CommissionRate(
+        identifier=commission_type.identifier,
+        title=commission_type.title,
+        kind=commission_type.kind,
+        value=commission_type.value,
+        source=f"commission type {commission_type.identifier}",
+    )
+
+
+def build_calculation_input(
+    conversion: Conversion,
+    *,
+    line_items: Sequence[LineItem],
+    should_apply_cap: bool = True,
+    is_browser_sale: bool = False,
+) -> CalculationInput:
+    """Collect everything that the commissions of a conversion depend on.
+
+    Without `should_apply_cap` the customer's cap is ignored: for extra rewards
+    (docs/api-contract.md, section 2.2.8).
+    """
+    program = conversion.program
+    return CalculationInput(
+        currency=conversion.currency,
+        affiliate_id=conversion.affiliate_id,
+        line_items=line_items,
+        approval_context=ApprovalContext(
+            is_auto_approved=program.auto_approve_commissions,
+            warnings=tuple(conversion.warnings or ()),
+            is_unverified_browser_sale=is_browser_sale
+            and not program.auto_approve_browser_sales,
+            is_past_cap=should_apply_cap and is_past_cap(conversion),
+        ),
+        ancestors=list_ancestors(conversion),
+    )
+
+
+def is_past_cap(conversion: Conversion) -> bool:
+    """Has the customer reached the cap (docs/api-contract.md, section 7.4)?"""
+    program, customer = conversion.program, conversion.customer
+    cap = 1 if not program.recurring else program.recurring_cap
+    if customer is None or (cap is None and program.recurring_period_days is None):
+        return False
+    if program.recurring_period_days is not None:
+        ends = customer.created_at + timedelta(days=program.recurring_period_days)
+        if conversion.created_at > ends:
+            return True
+    if cap is None:
+        return False
+    # The caller has locked the customer, so that no other conversion is counted twice.
+    conversions = conversion.account.conversions.not_deleted().filter(customer=customer)
+    earning = conversion.account.commissions.not_deleted().exclude(
+        status=CommissionStatus.DISAPPROVED
+    )
+    return conversions.filter(pk__in=earning.values("conversion")).count() >= cap
+
+
+def list_ancestors(conversion: Conversion) -> list[Ancestor]:
+    """Return the affiliate's parents, nearest first, one per level."""
+    account, program = conversion.account, conversion.program
+    parent_id = conversion.affiliate.parent_id
+    if parent_id is None or not account.plan.mlm:
+        return []
+    levels = {row.level: row for row in account.levels.filter(program=program)}
+    ancestors: list[Ancestor] = []
+    level = MIN_PARENT_LEVEL
+    while parent_id is not None and level in levels:
+        parent = _get_parent(account, program, parent_id)
+        ancestors.append(_build_ancestor(parent, levels[level]))
+        parent_id, level = parent.parent_id, level + 1
+    return ancestors
+
+
+def _get_parent(account: Account, program: Program, affiliate_id: int) -> Any:
+    """Return an affiliate with `approved`, its approval in the program."""
+    enrollments = account.enrollments.filter(program=program, affiliate=OuterRef("pk"))
+    return account.affiliates.annotate(
+        approved=Subquery(enrollments.values("approved")[:1])
+    ).get(pk=affiliate_id)
+
+
+def _build_ancestor(parent: Any, level: Level) -> Ancestor:
+    reason = None
+    if parent.deleted_at is not None:
+        reason = "the affiliate is deleted"
+    elif not parent.approved:
+        reason = "not approved in the program"
+    return Ancestor(
+        affiliate_id=parent.pk,
+        slug=parent.slug,
+        level=level.level,
+        rate=CommissionRate(
+            identifier=f"level-{level.level}",
+            title=level.title,
+            kind=level.kind,
+            value=level.value,
+            source=f"level {level.level} of the program",
+        ),
+        skip_reason=reason,
+    )
+
+
+def _get_group_rates(
+    account: Account, types: Sequence[CommissionType], group_id: int | None
+) -> dict[int, CommissionRate]:
+    if group_id is None:
+        return {}
+    by_id = {row.pk: row for row in types}
+    rows = account.group_rates.select_related("group").filter(
+        commission_type__in=by_id, group=group_id
+    )
+    rates = {}
+    for row in rows:
+        commission_type = by_id[row.commission_type_id]
+        rates[commission_type.pk] = CommissionRate(
+            identifier=commission_type.identifier,
+            title=commission_type.title,
+            kind=row.kind,
+            value=row.value,
+            source=f"group {row.group.public_id} for type {commission_type.identifier}",
+        )
+    return rates

@@ -1,0 +1,307 @@
+"""Changes of a conversion and of its commissions.
+
+Each operation locks the conversion first, so that it and its commissions stay as they
+were read, and then the balances of all affiliates that it may change.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.changes import record_changes
+from accounts.services.daily_stats import mark_stale
+from payouts.calculation import allocate_proportionally, calculate_commissions
+from payouts.errors import CommissionNotFound, SubAmountNotEditable
+from payouts.models.commissions import Commission, CommissionKind, is_final
+from payouts.services.calculation_input import (
+    LineItemData,
+    build_calculation_input,
+    resolve_line_items,
+)
+from payouts.services.commissions import (
+    apply_changes,
+    create_commissions,
+    ensure_not_final,
+    get_commission,
+    get_overridden_fields,
+    get_recalculated_fields,
+    list_balance_keys,
+    set_status,
+)
+from payouts.services.conversion_creation import round_line_items
+from payouts.services.ledger import LedgerSession, open_ledger_session
+from tracking.errors import AffiliateDeleted, AmountTooLarge, ConversionNotFound
+from tracking.models.conversions import Conversion
+from tracking.money import ZERO, validate_amount
+from tracking.services.attempts import ensure_external_id_available
+from tracking.services.conversions import (
+    apply_conversion_changes,
+    get_conversion,
+    soft_delete_conversion,
+)
+from tracking.services.programs import ensure_not_archived
+
+
+def update_conversion(
+    account: Account,
+    *,
+    conversion_id: int,
+    changes: Mapping[str, Any],
+    should_recalculate: bool,
+    status: str | None = None,
+    at: datetime,
+) -> Conversion:
+    """Update `amount`, `external_id` and `meta_data`, those of them in `changes`.
+
+    With `should_recalculate` the commissions follow the amount. With a `status` all
+    commissions are set to it as well.
+    """
+    try:
+        with transaction.atomic():
+            conversion = get_conversion(account, conversion_id, lock=True)
+            old_amount = conversion.amount
+            with apply_conversion_changes(conversion, changes, at=at):
+                if should_recalculate and "amount" in changes:
+                    with lock_commissions(conversion, at=at) as (ledger, commissions):
+                        _recalculate_commissions(
+                            conversion, commissions, old_amount, ledger=ledger, at=at
+                        )
+                if status is not None:
+                    set_commission_statuses(
+                        account, conversion_id=conversion_id, status=status, at=at
+                    )
+    except IntegrityError:
+        ensure_external_id_available(account, changes.get("external_id"))
+        raise
+    return conversion
+
+
+def delete_conversion(account: Account, *, conversion_id: int, at: datetime) -> None:
+    """Delete a conversion and its commissions; approved amounts are no longer payable.
+
+    Raises `CommissionApproved` if one of the commissions is final.
+    """
+    with transaction.atomic():
+        conversion = get_conversion(account, conversion_id, lock=True)
+        with lock_commissions(conversion, at=at) as (ledger, commissions):
+            for commission in commissions:
+                ensure_not_final(commission)
+            soft_delete_conversion(conversion, at=at)
+            mark_stale(account, commissions, at)
+            for commission in commissions:
+                commission.update_locked(deleted_at=at, payment=None)
+                ledger.post_commission_deleted(commission)
+
+
+def add_commissions(
+    account: Account,
+    *,
+    conversion_id: int,
+    line_items: Sequence[LineItemData],
+    at: datetime,
+) -> list[Commission]:
+    """Add commissions to a conversion, whose amount stays; caps are ignored."""
+    with transaction.atomic():
+        conversion = get_conversion(account, conversion_id, lock=True)
+        affiliate, program = conversion.affiliate, conversion.program
+        line_items = round_line_items(line_items, conversion.currency)
+        resolved_items = resolve_line_items(
+            account, program, line_items, group_id=affiliate.group_id
+        )
+        if affiliate.deleted_at is not None:
+            raise AffiliateDeleted
+        ensure_not_archived(program)
+        drafts = calculate_commissions(
+            build_calculation_input(
+                conversion, line_items=resolved_items, should_apply_cap=False
+            )
+        )
+        with open_ledger_session(
+            account, list_balance_keys(conversion, drafts), at=at
+        ) as ledger:
+            commissions = create_commissions(conversion, drafts, ledger=ledger, at=at)
+            record_changes(account, "commission.created", commissions, at=at)
+            for commission in commissions:
+                ledger.post_commission_created(commission)
+    return commissions
+
+
+def update_commission(
+    account: Account, *, commission_id: int, changes: Mapping[str, Any], at: datetime
+) -> Commission:
+    """Update `amount`, `sub_amount`, `comment` and `status`, those in `changes`.
+
+    The conversion's amount and the level commissions follow the sub-amount.
+    """
+    with transaction.atomic():
+        commission = get_commission(account, commission_id)
+        if commission.conversion_id is None:  # a bonus
+            balance_key = commission.balance_key
+            with open_ledger_session(account, [balance_key], at=at) as ledger:
+                ledger.lock_balances()
+                commission = get_commission(account, commission_id)
+                _update_fields(commission, changes, [], ledger=ledger, at=at)
+            return commission
+        conversion = get_conversion(account, commission.conversion_id, lock=True)
+        with lock_commissions(conversion, at=at) as (ledger, commissions):
+            commission = _select_commission(commissions, commission_id)
+            _update_fields(commission, changes, commissions, ledger=ledger, at=at)
+    return commission
+
+
+def get_conversion_currency(account: Account, conversion_id: int) -> str:
+    """Return the currency of a conversion."""
+    return get_conversion(account, conversion_id).currency
+
+
+def get_conversion_by_external_id(account: Account, external_id: str) -> Conversion:
+    """Return the conversion with this external id, or raise `ConversionNotFound`."""
+    rows = account.conversions.not_deleted()
+    return get_or_raise(rows, ConversionNotFound, external_id=external_id)
+
+
+def set_commission_statuses(
+    account: Account, *, conversion_id: int, status: str, at: datetime
+) -> None:
+    """Set all commissions of a conversion to a status, or none of them."""
+    with transaction.atomic():
+        conversion = get_conversion(account, conversion_id, lock=True)
+        with lock_commissions(conversion, at=at) as (ledger, commissions):
+            for commission in commissions:
+                if commission.status != status:
+                    set_status(commission, status, ledger=ledger, at=at)
+
+
+@contextmanager
+def lock_commissions(
+    conversion: Conversion, *, at: datetime
+) -> Iterator[tuple[LedgerSession, list[Commission]]]:
+    """Lock the balances of a conversion's commissions, then read the commissions.
+
+    The caller has locked the conversion.
+    """
+    account = conversion.account
+    commissions = account.commissions.not_deleted().filter(conversion=conversion)
+    with open_ledger_session(
+        account, {row.balance_key for row in commissions}, at=at
+    ) as ledger:
+        ledger.lock_balances()
+        yield ledger, list(commissions.order_by("id"))
+
+
+def _recalculate_commissions(
+    conversion: Conversion,
+    commissions: Sequence[Commission],
+    old_amount: Decimal,
+    *,
+    ledger: LedgerSession,
+    at: datetime,
+) -> None:
+    regular = [row for row in commissions if row.kind == CommissionKind.REGULAR]
+    account = conversion.account
+    changeable = [row for row in regular if not is_final(row.status, account)]
+    sub_amounts = validate_allocated_amounts(
+        allocate_proportionally(
+            [commission.sub_amount or ZERO for commission in changeable],
+            old_total=old_amount,
+            new_total=conversion.amount,
+            currency=conversion.currency,
+            is_complete=len(changeable) == len(regular),
+        ),
+        conversion,
+    )
+    for commission, sub_amount in zip(changeable, sub_amounts, strict=True):
+        fields = get_recalculated_fields(commission, sub_amount)
+        apply_changes(commission, ledger=ledger, at=at, **fields)
+        _recalculate_level_commissions(
+            commission, sub_amount, commissions, ledger=ledger, at=at
+        )
+
+
+def validate_allocated_amounts(
+    amounts: Sequence[Decimal], conversion: Conversion
+) -> list[Decimal]:
+    """Return the amounts rounded, or raise `AmountTooLarge` for the path `amount`."""
+    try:
+        return [validate_amount(amount, conversion.currency) for amount in amounts]
+    except AmountTooLarge:
+        raise AmountTooLarge(path="amount") from None
+
+
+def _recalculate_level_commissions(
+    commission: Commission,
+    sub_amount: Decimal,
+    commissions: Sequence[Commission],
+    *,
+    ledger: LedgerSession,
+    at: datetime,
+) -> None:
+    """Level commissions have the sub-amount of their base commission."""
+    for level in commissions:
+        if level.base_commission_id != commission.pk:
+            continue
+        if not is_final(level.status, level.account):
+            fields = get_recalculated_fields(level, sub_amount)
+            apply_changes(level, ledger=ledger, at=at, **fields)
+
+
+def _update_fields(
+    commission: Commission,
+    changes: Mapping[str, Any],
+    commissions: Sequence[Commission],
+    *,
+    ledger: LedgerSession,
+    at: datetime,
+) -> None:
+    values: dict[str, Any] = {}
+    sub_amount, old_sub_amount = changes.get("sub_amount"), commission.sub_amount
+    if sub_amount is not None and commission.kind != CommissionKind.REGULAR:
+        raise SubAmountNotEditable
+    if sub_amount is not None and sub_amount != old_sub_amount:
+        values |= get_recalculated_fields(commission, sub_amount)
+    amount = changes.get("amount")
+    if amount is not None and (values or amount != commission.amount):
+        calculation = values.get("calculation", commission.calculation)
+        values |= get_overridden_fields(amount, calculation=calculation)
+    if values:
+        ensure_not_final(commission)
+    if "comment" in changes:
+        values["comment"] = changes["comment"]
+    apply_changes(commission, ledger=ledger, at=at, **values)
+    if "status" in changes:
+        set_status(commission, changes["status"], ledger=ledger, at=at)
+    if "sub_amount" in values:
+        _recalculate_level_commissions(
+            commission, values["sub_amount"], commissions, ledger=ledger, at=at
+        )
+        difference = values["sub_amount"] - (old_sub_amount or ZERO)
+        _adjust_conversion_amount(commission, difference, at=at)
+
+
+def _adjust_conversion_amount(
+    commission: Commission, difference: Decimal, *, at: datetime
+) -> None:
+    """Add the change of a sub-amount to the conversion's amount; 0 at least."""
+    conversion = get_conversion(commission.account, commission.conversion_id or 0)
+    amount = max(conversion.amount + difference, ZERO)
+    try:
+        amount = validate_amount(amount, conversion.currency)
+    except AmountTooLarge:
+        raise AmountTooLarge(path="conversion_sub_amount") from None
+    with apply_conversion_changes(conversion, {"amount": amount}, at=at):
+        pass  # the commissions are updated already
+
+
+def _select_commission(
+    commissions: Sequence[Commission], commission_id: int
+) -> Commission:
+    for commission in commissions:
+        if commission.pk == commission_id:
+            return commission
+    raise CommissionNotFound

@@ -1,0 +1,217 @@
+"""Explanation of a conversion: attribution, commission calculation and history.
+
+The keys of an explanation are those of `explain --json`; some differ from the names
+of the columns and of the stored calculation that they are read from.
+"""
+
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from payouts.calculation import ApprovalContext, calculate_exact_amount
+from payouts.models.commissions import Commission
+from tracking.attribution import TRACKING_SOURCE_NAMES
+from tracking.errors import ConversionNotFound
+from tracking.models.attribution_records import AttributionRecord
+from tracking.models.conversions import Conversion
+from tracking.money import round_amount
+from tracking.services.attribution import verify_attribution_record
+
+# Stored keys of a candidate → keys of `explain --json`.
+CANDIDATE_OUTPUT_KEYS = {
+    "parameter": "clue",
+    "enrollment_status": "standing",
+    "is_program_archived": "archived",
+    "cookie_time_days": "cookie_days",
+    "blank_parameter": "blank",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A conversion as plain data, and the differences that its verification found."""
+
+    conversion: dict[str, Any]
+    attribution: dict[str, Any]
+    commissions: list[dict[str, Any]]
+    differences: list[str] = field(default_factory=list)
+
+
+def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
+    """Explain and verify a conversion, a deleted one too.
+
+    `differences` lists what repeating attribution and calculation from their stored
+    inputs gives another result for.
+    """
+    rows = account.conversions.select_related("program", "affiliate")
+    conversion = get_or_raise(rows, ConversionNotFound, pk=conversion_id)
+    record = account.attribution_records.get(conversion=conversion)
+    commissions = list(
+        account.commissions.select_related("affiliate", "payment")
+        .filter(conversion=conversion)
+        .order_by("id")
+    )
+    return Explanation(
+        conversion=_serialize_conversion(conversion),
+        attribution=_serialize_attribution(record),
+        commissions=[
+            _serialize_commission(account, commission) for commission in commissions
+        ],
+        differences=[
+            *_list_attribution_differences(account, conversion, record),
+            *(
+                difference
+                for commission in commissions
+                for difference in _list_commission_differences(conversion, commission)
+            ),
+        ],
+    )
+
+
+def _serialize_conversion(conversion: Conversion) -> dict[str, Any]:
+    return {
+        "id": conversion.pk,
+        "external_id": conversion.external_id,
+        "amount": conversion.amount,
+        "currency": conversion.currency,
+        "program": conversion.program.slug,
+        "affiliate": conversion.affiliate.slug,
+        "tracking_source": conversion.tracking_source,
+        "warnings": conversion.warnings,
+        "created_at": conversion.created_at,
+        "removed_at": conversion.deleted_at,
+    }
+
+
+def _serialize_attribution(record: AttributionRecord) -> dict[str, Any]:
+    inputs, outcome = json.loads(record.inputs), json.loads(record.outcome)
+    return {
+        "engine": record.engine,
+        "order": inputs["order"],
+        "ignore_cookie_age": inputs["ignore_cookie_age"],
+        "clues": [_rename_keys(candidate) for candidate in inputs["candidates"]],
+        "winner": {
+            "clue": outcome["parameter"],
+            "affiliate": outcome["affiliate"],
+            "program": outcome["program"],
+        },
+        "late_by": outcome["expired_by"],
+        "losers": [
+            _rename_keys(candidate) for candidate in outcome["rejected_candidates"]
+        ],
+    }
+
+
+def _rename_keys(candidate: dict[str, Any]) -> dict[str, Any]:
+    """A stored candidate under the keys that `explain --json` publishes, sorted."""
+    return {
+        name: candidate[key]
+        for name, key in sorted(
+            (CANDIDATE_OUTPUT_KEYS.get(key, key), key) for key in candidate
+        )
+    }
+
+
+def _serialize_commission(account: Account, commission: Commission) -> dict[str, Any]:
+    calculation = json.loads(commission.calculation)
+    return {
+        "id": commission.pk,
+        "affiliate": commission.affiliate.slug,
+        "kind": commission.kind,
+        "commission_type": commission.commission_type,
+        "follows": commission.base_commission_id,
+        "sub_amount": commission.sub_amount,
+        "rate": calculation["rate"],
+        "exact": Decimal(calculation["exact_amount"]),
+        "amount": commission.amount,
+        "currency": commission.currency,
+        "set_by_hand": calculation.get("is_overridden", False),
+        "born": {"status": calculation["status"], "reason": calculation["reason"]},
+        "passed_over": calculation.get("skipped", []),
+        "status": commission.status,
+        "finalized_at": commission.finalized_at,
+        "payment": commission.payment.public_id if commission.payment else None,
+        "transfers": _serialize_transfers(account, commission),
+    }
+
+
+def _serialize_transfers(
+    account: Account, commission: Commission
+) -> list[dict[str, Any]]:
+    rows = account.transfers.select_related("debit", "credit")
+    return [
+        {
+            "kind": row.kind,
+            "from": row.debit.kind,
+            "to": row.credit.kind,
+            "amount": row.amount,
+            "created_at": row.created_at,
+        }
+        for row in rows.filter(commission=commission).order_by("sequence_number")
+    ]
+
+
+def _list_attribution_differences(
+    account: Account, conversion: Conversion, record: AttributionRecord
+) -> list[str]:
+    found = []
+    if not verify_attribution_record(record):
+        found.append("attribution from the stored inputs gives another result")
+    outcome = json.loads(record.outcome)
+    winner = outcome["affiliate"]
+    promoted = account.prospects.filter(
+        public_id=winner, affiliate=conversion.affiliate
+    )
+    if promoted.exists():
+        winner = conversion.affiliate.slug
+    parameter = outcome["parameter"]
+    pairs = [
+        ("affiliate", conversion.affiliate.slug, winner),
+        ("program", conversion.program.slug, outcome["program"]),
+        (
+            "source",
+            conversion.tracking_source,
+            TRACKING_SOURCE_NAMES.get(parameter, parameter),
+        ),
+    ]
+    return found + [
+        f"the conversion's {what} is {stored}, attributed was {decided}"
+        for what, stored, decided in pairs
+        if stored != decided
+    ]
+
+
+def _list_commission_differences(
+    conversion: Conversion, commission: Commission
+) -> list[str]:
+    """Calculate a commission again from its stored inputs."""
+    calculation = json.loads(commission.calculation)
+    sub_amount = Decimal(calculation["sub_amount"])
+    rate = calculation["rate"]["kind"], Decimal(calculation["rate"]["value"])
+    exact_amount = calculate_exact_amount(sub_amount, *rate)
+    amount = Decimal(calculation["amount"])
+    if not calculation.get("is_overridden"):
+        amount = round_amount(exact_amount, commission.currency)
+    affiliate_id = calculation["affiliate_id"]
+    if commission.base_commission_id is None:
+        affiliate_id = conversion.affiliate_id
+    context = ApprovalContext(**calculation["approval_context"])
+    stored_status = calculation["status"], calculation["reason"]
+    pairs: list[tuple[str, object, object]] = [
+        ("sub-amount", commission.sub_amount, sub_amount),
+        ("kind of rate", commission.rate_kind, rate[0]),
+        ("rate", commission.rate, rate[1]),
+        ("exact amount", Decimal(calculation["exact_amount"]), exact_amount),
+        ("amount", commission.amount, amount),
+        ("stored amount", Decimal(calculation["amount"]), amount),
+        ("affiliate", commission.affiliate_id, affiliate_id),
+        ("initial status", stored_status, context.initial_status()),
+    ]
+    return [
+        f"commission {commission.pk}: {what} is {stored}, calculated {calculated}"
+        for what, stored, calculated in pairs
+        if stored != calculated
+    ]

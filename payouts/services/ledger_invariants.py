@@ -1,0 +1,449 @@
+"""Ledger invariants E1 to E9, E11 and E12, each checked by queries over one account.
+
+E10 and E13 concern the whole database, see `payouts/services/reconciliation.py`. The
+balance of a ledger account of any type is credits minus debits.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+
+from django.apps import apps
+from django.db import models
+from django.db.models import Count, F, Max, Min, Q
+
+from accounts.models.accounts import Account, TenantModel
+from payouts.models.commissions import CommissionStatus
+from payouts.models.ledger import (
+    TRANSFER_SIDES,
+    VALID_TRANSFERS,
+    LedgerAccount,
+    LedgerAccountType,
+    Transfer,
+    TransferType,
+)
+from tracking.amounts import ExactSum
+from tracking.money import ZERO
+
+SIDES_BY_TRANSFER_TYPE: dict[str, tuple[str, ...]] = {
+    str(kind): sides for kind, sides in TRANSFER_SIDES.items()
+}
+TENANT_APPS = ("accounts", "tracking", "payouts")
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """A row that violates an invariant, with its stored and its computed value."""
+
+    invariant: str
+    account: str
+    row: str
+    stored: str
+    computed: str
+
+
+AmountByBalanceKey = dict[tuple[int | None, str], Decimal]
+
+
+class LedgerInvariants:
+    """Checks the ledger of one account; each check yields what violates it."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.ledger_accounts = list(account.ledger_accounts.select_related("affiliate"))
+        credits = self.get_totals_by_side("credit")
+        debits = self.get_totals_by_side("debit")
+        self.computed_balances = {
+            row.pk: credits.get(row.pk, ZERO) - debits.get(row.pk, ZERO)
+            for row in self.ledger_accounts
+        }
+
+    def get_totals_by_side(self, side: str) -> dict[int, Decimal]:
+        """Sum the transfers by debited or credited ledger account."""
+        rows = self.account.transfers.values_list(side)
+        return dict(rows.annotate(ExactSum("amount")))
+
+    def list_discrepancies(self) -> Iterator[Discrepancy]:
+        """Yield every violation of an invariant."""
+        yield from self.list_amount_discrepancies()
+        yield from self.check_e11_tenant_isolation()
+
+    def list_amount_discrepancies(self) -> Iterator[Discrepancy]:
+        """Yield the violations of all invariants about amounts: all but E11."""
+        yield from self.check_e1_balances_sum_to_zero()
+        yield from self.check_e2_stored_balances()
+        yield from self.check_e3_e4_affiliate_balances()
+        yield from self.check_e5_expense()
+        yield from self.check_e6_commissions()
+        yield from self.check_e7_payments()
+        yield from self.check_e8_funding_and_paid()
+        yield from self.check_e9_transfers()
+        yield from self.check_e12_paid_commissions()
+
+    def check_e1_balances_sum_to_zero(self) -> Iterator[Discrepancy]:
+        """The balances of each currency add up to zero."""
+        totals: dict[str, Decimal] = defaultdict(Decimal)
+        for row in self.ledger_accounts:
+            stored = row.balance
+            totals[row.currency] += (
+                self.computed_balances[row.pk] if stored is None else stored
+            )
+        for currency, total in totals.items():
+            if total:
+                yield self.build_discrepancy("E1", currency, total, ZERO)
+
+    def check_e2_stored_balances(self) -> Iterator[Discrepancy]:
+        """Stored balances are those that the transfers add up to."""
+        for row in self.ledger_accounts:
+            if (
+                row.balance is not None
+                and row.balance != self.computed_balances[row.pk]
+            ):
+                yield self.build_discrepancy(
+                    "E2",
+                    _describe_ledger_account(row),
+                    row.balance,
+                    self.computed_balances[row.pk],
+                )
+
+    def check_e3_e4_affiliate_balances(self) -> Iterator[Discrepancy]:
+        """Payable (E3) is approved commissions minus payments; pending (E4) is pending
+        commissions."""
+        payables = self.get_commissions_by_balance_key(CommissionStatus.APPROVED)
+        for balance_key, amount in self.get_payments_by_balance_key().items():
+            payables[balance_key] = payables.get(balance_key, ZERO) - amount
+        yield from self.compare_balances("E3", LedgerAccountType.PAYABLE, payables)
+        yield from self.compare_balances(
+            "E4",
+            LedgerAccountType.PENDING,
+            self.get_commissions_by_balance_key(CommissionStatus.PENDING),
+        )
+
+    def compare_balances(
+        self, invariant: str, kind: str, expected: AmountByBalanceKey
+    ) -> Iterator[Discrepancy]:
+        """Compare the stored balances of one type with the expected ones."""
+        for row in self.ledger_accounts:
+            if row.kind == kind:
+                balance = expected.pop((row.affiliate_id, row.currency), ZERO)
+                if row.balance != balance:
+                    yield self.build_discrepancy(
+                        invariant, _describe_ledger_account(row), row.balance, balance
+                    )
+        for (affiliate_id, currency), amount in expected.items():
+            if amount:
+                label = f"affiliate {affiliate_id} {currency}"
+                yield self.build_discrepancy(invariant, label, None, amount)
+
+    def check_e5_expense(self) -> Iterator[Discrepancy]:
+        """Expense is the sum of pending and approved commissions."""
+        earned: dict[str, Decimal] = defaultdict(Decimal)
+        for status in (CommissionStatus.PENDING, CommissionStatus.APPROVED):
+            totals = self.get_commissions_by_balance_key(status)
+            for (_, currency), amount in totals.items():
+                earned[currency] += amount
+        for row in self.ledger_accounts:
+            if row.kind == LedgerAccountType.EXPENSE:
+                expense = earned.pop(row.currency, ZERO)
+                stored = -self.computed_balances[row.pk]
+                if stored != expense:
+                    yield self.build_discrepancy("E5", row.currency, stored, expense)
+        for currency, amount in earned.items():
+            if amount:
+                yield self.build_discrepancy("E5", currency, None, amount)
+
+    def check_e6_commissions(self) -> Iterator[Discrepancy]:
+        """The transfers of each commission add up to its amount at its status."""
+        totals_by_commission = self.get_totals_by_commission()
+        rows = self.account.commissions.order_by("id").values_list(
+            "id", "status", "amount", "deleted_at", "affiliate"
+        )
+        for commission_id, status, amount, deleted_at, affiliate_id in rows.iterator():
+            totals = totals_by_commission.get(commission_id, _CommissionTotals())
+            expected = (ZERO, ZERO)
+            if deleted_at is None and status == CommissionStatus.PENDING:
+                expected = (amount, ZERO)
+            elif deleted_at is None and status == CommissionStatus.APPROVED:
+                expected = (ZERO, amount)
+            label = f"commission {commission_id} ({status})"
+            is_equal = (totals.pending, totals.payable) == expected
+            if not is_equal or not totals.has_complete_sequence:
+                first, last = totals.first_sequence_number, totals.last_sequence_number
+                yield self.build_discrepancy(
+                    "E6",
+                    label,
+                    f"pending {totals.pending}, payable {totals.payable},"
+                    f" {totals.transfer_count} transfers, steps {first} to {last}",
+                    f"pending {expected[0]}, payable {expected[1]}",
+                )
+            if totals.affiliate_ids - {affiliate_id}:
+                yield self.build_discrepancy(
+                    "E6",
+                    label,
+                    f"moved for affiliates {sorted(totals.affiliate_ids)}",
+                    f"affiliate {affiliate_id}",
+                )
+        yield from self.check_e6_commission_conversions()
+
+    def check_e6_commission_conversions(self) -> Iterator[Discrepancy]:
+        """The conversion of a commission is not deleted and has its currency."""
+        rows = self.account.commissions.not_deleted().filter(conversion__isnull=False)
+        valid = Q(conversion__deleted_at=None, conversion__currency=F("currency"))
+        for commission in rows.exclude(valid).select_related("conversion"):
+            conversion = commission.conversion
+            yield self.build_discrepancy(
+                "E6",
+                f"commission {commission.pk} ({commission.status})",
+                f"{commission.currency}, by a sale in {conversion.currency}, "  # type: ignore[union-attr]
+                f"removed {conversion.deleted_at or 'never'}",  # type: ignore[union-attr]
+                "a sale that stands, in the same currency",
+            )
+
+    def check_e7_payments(self) -> Iterator[Discrepancy]:
+        """Each payment has one transfer, and a canceled one its reversal."""
+        for payment in self.account.payments.order_by("id").iterator():
+            rows = self.transfers_by_payment.get(payment.pk, [])
+            paid = [row for row in rows if row.kind == TransferType.PAID]
+            reversals = [
+                row for row in rows if row.kind == TransferType.PAYMENT_CANCELED
+            ]
+            sides = (paid[0].debit_id, paid[0].credit_id) if paid else None
+            is_valid = (
+                len(paid) == 1
+                and len(reversals) == (payment.canceled_at is not None)
+                and all(row.amount == payment.amount for row in rows)
+                and all(
+                    row.reversal_of_id == paid[0].pk
+                    and (row.credit_id, row.debit_id) == sides
+                    for row in reversals
+                )
+            )
+            state = "canceled" if payment.canceled_at else "standing"
+            label = f"payment {payment.public_id} ({state})"
+            if not is_valid:
+                stored = ", ".join(f"{row.kind} {row.amount}" for row in rows)
+                expected = f"one paid of {payment.amount}, {state}"
+                yield self.build_discrepancy(
+                    "E7", label, stored or "no transfer", expected
+                )
+            for affiliate_id in {row.debit.affiliate_id for row in paid}:
+                if affiliate_id != payment.affiliate_id:
+                    yield self.build_discrepancy(
+                        "E7",
+                        label,
+                        f"of affiliate {affiliate_id}",
+                        f"affiliate {payment.affiliate_id}",
+                    )
+
+    def check_e8_funding_and_paid(self) -> Iterator[Discrepancy]:
+        """Payout sources agree with payments and top-ups."""
+        paid = self.get_payments_by_source()
+        top_ups = dict(
+            self.account.transfers.filter(kind=TransferType.FUNDED)
+            .values_list("currency")
+            .annotate(ExactSum("amount"))
+        )
+        for row in self.ledger_accounts:
+            currency = row.currency
+            topped_up = top_ups.get(currency, ZERO)
+            funding_paid = paid[LedgerAccountType.FUNDING, currency]
+            expected = {
+                LedgerAccountType.FUNDING: funding_paid - topped_up,
+                LedgerAccountType.EXTERNAL: topped_up,
+                LedgerAccountType.PAID: paid[LedgerAccountType.PAID, currency],
+            }.get(LedgerAccountType(row.kind))
+            if expected is not None and self.computed_balances[row.pk] != expected:
+                yield self.build_discrepancy(
+                    "E8",
+                    _describe_ledger_account(row),
+                    self.computed_balances[row.pk],
+                    expected,
+                )
+
+    def check_e9_transfers(self) -> Iterator[Discrepancy]:
+        """Each transfer is positive, with valid sides of its account and currency."""
+        has_valid_sides = Q(pk=None)
+        for kind, debit, credit in VALID_TRANSFERS:
+            has_valid_sides |= Q(kind=kind, debit__kind=debit, credit__kind=credit)
+        valid = has_valid_sides & Q(
+            amount__gt=ZERO,
+            debit__account=F("account"),
+            credit__account=F("account"),
+            debit__currency=F("currency"),
+            credit__currency=F("currency"),
+        )
+        valid_ids = self.account.transfers.filter(valid).values("pk")
+        for row in self.account.transfers.exclude(pk__in=valid_ids):
+            valid_sides = [
+                " → ".join(sides)
+                for kind, *sides in sorted(VALID_TRANSFERS)
+                if kind == row.kind
+            ]
+            expected = " or ".join(valid_sides) or "no such kind"
+            label = f"transfer {row.pk}"
+            yield self.build_discrepancy("E9", label, str(row), expected)
+
+    def check_e11_tenant_isolation(self) -> Iterator[Discrepancy]:
+        """No row references a row of another account."""
+        for model in list_tenant_models():
+            keys = list(_list_tenant_foreign_keys(model))
+            is_foreign = Q(pk=None)
+            for key in keys:
+                is_own = Q(**{f"{key}__account": self.account})
+                is_foreign |= Q(**{f"{key}__isnull": False}) & ~is_own
+            rows = model._base_manager.filter(is_foreign, account=self.account)
+            owner_columns = [f"{key}__account" for key in keys]
+            for pk, *owners in rows.values_list("pk", *owner_columns) if keys else ():
+                for key, owner in zip(keys, owners, strict=True):
+                    if owner not in (None, self.account.pk):
+                        label = f"{model._meta.db_table} {pk}"
+                        yield self.build_discrepancy(
+                            "E11", label, "another account's", key
+                        )
+
+    def check_e12_paid_commissions(self) -> Iterator[Discrepancy]:
+        """A paid commission is approved and fits its payment, which is not canceled."""
+        paid = self.account.commissions.filter(payment__isnull=False)
+        valid = Q(
+            status=CommissionStatus.APPROVED,
+            deleted_at=None,
+            affiliate=F("payment__affiliate"),
+            currency=F("payment__currency"),
+            payment__canceled_at=None,
+        )
+        valid_ids = paid.filter(valid).values("pk")
+        rows = paid.exclude(pk__in=valid_ids).select_related("payment")
+        for commission in rows:
+            payment = commission.payment.public_id if commission.payment else "-"
+            label = f"commission {commission.pk} ({commission.status})"
+            yield self.build_discrepancy("E12", label, payment, "no payment")
+
+    @cached_property
+    def transfers_by_payment(self) -> dict[int | None, list[Transfer]]:
+        """The transfers of payments, by the payment's id."""
+        transfers: dict[int | None, list[Transfer]] = defaultdict(list)
+        rows = self.account.transfers.filter(payment__isnull=False)
+        for row in rows.select_related("debit", "credit", "payment").order_by("id"):
+            transfers[row.payment_id].append(row)
+        return transfers
+
+    def get_payments_by_source(self) -> dict[tuple[str, str], Decimal]:
+        """Sum the payments that are not canceled, by payout source and currency."""
+        sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        for rows in self.transfers_by_payment.values():
+            for row in rows:
+                is_valid = row.payment is not None and row.payment.canceled_at is None
+                if row.kind == TransferType.PAID and is_valid:
+                    sums[row.credit.kind, row.currency] += row.amount
+        return sums
+
+    def get_payments_by_balance_key(self) -> AmountByBalanceKey:
+        """Sum the payments that are not canceled, by affiliate and currency."""
+        rows = (
+            self.account.payments.not_canceled()
+            .values_list("affiliate", "currency")
+            .annotate(ExactSum("amount"))
+        )
+        return {
+            (affiliate_id, currency): amount for affiliate_id, currency, amount in rows
+        }
+
+    def get_commissions_by_balance_key(
+        self, status: CommissionStatus
+    ) -> AmountByBalanceKey:
+        """Sum the commissions of a status, by affiliate and currency."""
+        rows = (
+            self.account.commissions.not_deleted()
+            .filter(status=status)
+            .values_list("affiliate", "currency")
+            .annotate(ExactSum("amount"))
+        )
+        return {
+            (affiliate_id, currency): amount for affiliate_id, currency, amount in rows
+        }
+
+    def get_totals_by_commission(self) -> "dict[int, _CommissionTotals]":
+        """Sum the transfers of each commission."""
+        totals: dict[int, _CommissionTotals] = defaultdict(_CommissionTotals)
+        posted = self.account.transfers.filter(commission__isnull=False)
+        rows = posted.values_list(
+            "commission", "kind", "debit__affiliate", "credit__affiliate"
+        ).annotate(
+            ExactSum("amount"),
+            Count("id"),
+            Min("sequence_number"),
+            Max("sequence_number"),
+        )
+        for commission_id, kind, debited_id, credited_id, *sums in rows:
+            total = totals[commission_id]
+            total.affiliate_ids |= {debited_id, credited_id} - {None}
+            total.add(kind, *sums)
+        return totals
+
+    def build_discrepancy(
+        self, invariant: str, row: str, stored: object, computed: object
+    ) -> Discrepancy:
+        """Build a discrepancy of this account, with its values as text."""
+        return Discrepancy(
+            invariant, self.account.slug, row, str(stored), str(computed)
+        )
+
+
+@dataclass
+class _CommissionTotals:
+    """The balances that the transfers of one commission add up to."""
+
+    pending: Decimal = ZERO
+    payable: Decimal = ZERO
+    transfer_count: int = 0
+    first_sequence_number: int = 1
+    last_sequence_number: int = 0
+    affiliate_ids: set[int] = field(default_factory=set)
+
+    @property
+    def has_complete_sequence(self) -> bool:
+        """Are the numbers 1…n? A constraint ensures that they are distinct."""
+        return (
+            self.first_sequence_number == 1
+            and self.last_sequence_number == self.transfer_count
+        )
+
+    def add(
+        self, kind: str, amount: Decimal, count: int, first: int, last: int
+    ) -> None:
+        """Add the sum of the transfers of one type; E9 reports an unknown type."""
+        debit, credit = SIDES_BY_TRANSFER_TYPE.get(kind, ("", ""))
+        for side, change in ((debit, -amount), (credit, amount)):
+            if side == LedgerAccountType.PENDING:
+                self.pending += change
+            elif side == LedgerAccountType.PAYABLE:
+                self.payable += change
+        self.first_sequence_number = (
+            min(self.first_sequence_number, first) if self.transfer_count else first
+        )
+        self.last_sequence_number = max(self.last_sequence_number, last)
+        self.transfer_count += count
+
+
+def _describe_ledger_account(row: LedgerAccount) -> str:
+    owner = row.affiliate.slug if row.affiliate else "the account"
+    return f"{row.kind} of {owner} in {row.currency}"
+
+
+def list_tenant_models() -> list[type[models.Model]]:
+    """List the models whose rows belong to an account."""
+    return [
+        model
+        for app in TENANT_APPS
+        for model in apps.get_app_config(app).get_models()
+        if issubclass(model, TenantModel)
+    ]
+
+
+def _list_tenant_foreign_keys(model: type[models.Model]) -> Iterator[str]:
+    for column in model._meta.fields:
+        target = column.related_model
+        if isinstance(target, type) and issubclass(target, TenantModel):
+            yield column.name

@@ -1,0 +1,438 @@
+"""Daily statistics: days that are over are counted once and stored, one row per
+program, affiliate and currency; after a change they are stale and counted again.
+
+A counter deletes the marks of stale days first, then counts: a change that the count
+does not see yet leaves a mark behind, and the next reader counts the day once more.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import models, transaction
+from django.db.models import Count, Exists, Min, OuterRef, QuerySet, Sum
+from django.db.models.functions import Coalesce, TruncDate
+
+from accounts.db_compat import BATCH_SIZE
+from accounts.models.accounts import Account
+from payouts.models.commissions import CommissionStatus
+from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
+from payouts.services.payables import (
+    get_payable_balances,
+    get_payable_totals,
+    get_pending_totals,
+)
+from payouts.statistics import (
+    A_DAY,
+    AffiliateTotals,
+    Period,
+    Sums,
+    Totals,
+    is_closed,
+    limit_pages,
+    rank_by_count,
+    start_of_day,
+    without_query,
+)
+from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
+
+BATCH_DAYS = 5  # days that are counted in one transaction
+MAX_AMOUNT = Decimal(MAX_SCALED_AMOUNT).scaleb(-SCALE)  # of a column
+
+COUNTS = ("clicks", "customers", "conversions")
+COMMISSIONS = {status: f"commissions_{status}" for status in CommissionStatus.values}
+AMOUNTS = ("revenue", *COMMISSIONS.values(), "paid")
+
+
+@dataclass(frozen=True)
+class CountedDay:
+    """The statistics of one day, as they are stored."""
+
+    day: date
+    stats: list[DailyStats]
+    landing_page_clicks: list[DailyLandingPageClicks]
+
+    @property
+    def is_storable(self) -> bool:
+        """Do all sums fit their columns? A single amount does, a sum may not."""
+        amounts = (getattr(row, name) for row in self.stats for name in AMOUNTS)
+        return all(amount is None or amount <= MAX_AMOUNT for amount in amounts)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of some days: stored ones are summed by SQL, to which those are added
+    that were counted for this reader alone, such as today."""
+
+    account: Account
+    counted: Sequence[CountedDay]
+
+    def totals_by_day(self, days: Sequence[date]) -> dict[date, Totals]:
+        """Return the totals of each of these days."""
+        totals = {day: Totals() for day in days}
+        lines = self._sum(days, by=("day", "currency"), of=(*COUNTS, *AMOUNTS))
+        for day, currency, clicks, customers, conversions, *amounts in lines:
+            total = totals[day]
+            total.clicks += clicks
+            total.customers += customers
+            total.conversions += conversions
+            for name, amount in zip(AMOUNTS, amounts, strict=True):
+                sums = getattr(total, name.removeprefix("commissions_"))
+                sums.add(currency, amount)
+        return totals
+
+    def affiliate_totals(
+        self, days: Sequence[date], affiliates: Collection[int] | None = None
+    ) -> dict[int, AffiliateTotals]:
+        """Return the totals of these affiliates; None: of all with any statistics."""
+        totals: dict[int, AffiliateTotals] = defaultdict(AffiliateTotals)
+        for affiliate in affiliates or ():
+            totals[affiliate] = AffiliateTotals()
+        lines = self._sum(
+            days,
+            by=("affiliate_id", "currency"),
+            of=("clicks", "conversions", "revenue"),
+            affiliates=affiliates,
+        )
+        for affiliate, currency, clicks, conversions, revenue in lines:
+            total = totals[affiliate]
+            total.clicks += clicks
+            total.conversions += conversions
+            total.revenue.add(currency, revenue)
+        totals.pop(None, None)  # type: ignore[call-overload]
+        return dict(totals)
+
+    def top_pages(self, days: Sequence[date], most: int) -> list[tuple[str, int]]:
+        """Return the landing pages with the most clicks."""
+        rows = self._stored(self.account.daily_landing_page_clicks.all(), days)
+        pages = Counter(dict(rows.values_list("landing_page").annotate(Sum("clicks"))))
+        for counted in self._counted(days):
+            for row in counted.landing_page_clicks:
+                pages[row.landing_page] += row.clicks
+        return rank_by_count(pages)[:most]
+
+    def _sum(
+        self,
+        days: Sequence[date],
+        *,
+        by: tuple[str, ...],
+        of: tuple[str, ...],
+        affiliates: Collection[int] | None = None,
+    ) -> Iterator[Any]:
+        """Yield lines of keys and sums; the same keys may come several times."""
+        rows = self._stored(self.account.daily_stats.all(), days)
+        if affiliates is not None:
+            rows = rows.filter(affiliate__in=affiliates)
+        sums = [ExactSum(name) if name in AMOUNTS else Sum(name) for name in of]
+        yield from rows.values_list(*by).annotate(*sums)
+        for counted in self._counted(days):
+            for row in counted.stats:
+                if affiliates is None or row.affiliate_id in affiliates:
+                    yield tuple(getattr(row, name) for name in (*by, *of))
+
+    def _stored(self, rows: QuerySet[Any], days: Sequence[date]) -> QuerySet[Any]:
+        """Rows of these days, but not of those counted for this reader alone, which
+        another one may have stored meanwhile."""
+        rows = rows.filter(day__range=(min(days), max(days)))
+        return rows.exclude(
+            day__in=[counted.day for counted in self.counted]
+        ).order_by()
+
+    def _counted(self, days: Sequence[date]) -> list[CountedDay]:
+        first, last = min(days), max(days)
+        return [counted for counted in self.counted if first <= counted.day <= last]
+
+
+@dataclass(frozen=True)
+class AffiliatePerformance:
+    """The statistics of an affiliate in a period, and its present balance due.
+
+    `approvals` has the approval in each program: True, False or None for pending.
+    """
+
+    clicks: int
+    conversions: int
+    revenue: Sums
+    balance_due: Sums
+    approvals: tuple[bool | None, ...]
+
+
+@dataclass(frozen=True)
+class ToReview:
+    """What staff have to review."""
+
+    applications: int
+    commissions: int
+    sums: Sums
+    oldest: datetime | None
+    webhooks: int
+
+
+def load_statistics(
+    account: Account, days: Sequence[date], *, at: datetime
+) -> Statistics:
+    """Statistics of these days: counts and stores those that are closed and were not
+    counted yet, or changed since; counts those that are still open.
+
+    Deleted conversions are left out, and commissions counted by their status now.
+    """
+    closed = [day for day in days if is_closed(day, at=at)]
+    stored = _find_stored_days(account, closed)
+    missing = [day for day in closed if day not in stored]
+    if missing:
+        first = find_first_day(account)
+        missing = [day for day in missing if first is not None and day >= first]
+    counted: list[CountedDay] = []
+    for start in range(0, len(missing), BATCH_DAYS):
+        counted += _store(account, missing[start : start + BATCH_DAYS])
+    open_days = [day for day in set(days) - set(closed) if day <= at.date()]
+    if open_days:
+        counted += count_days(account, min(open_days), max(open_days))
+    return Statistics(account, counted)
+
+
+def refresh_stale_days(accounts: Iterable[Account], *, dry_run: bool) -> int:
+    """Count stored days again that are stale, and delete the marks of all others; how
+    many marks there were. Without readers they would only accumulate."""
+    if dry_run:
+        return sum(account.stale_days.count() for account in accounts)
+    deleted = 0
+    for account in accounts:
+        with transaction.atomic():
+            if not _lock_counting(account):
+                continue  # the next run refreshes them
+            stale = account.stale_days.order_by()
+            days = set(stale.values_list("day", flat=True))
+            stored = account.daily_stats.filter(day__in=days).order_by()
+            in_use = sorted(set(stored.values_list("day", flat=True)))
+            deleted += stale.filter(day__in=in_use).count()
+            deleted += stale.exclude(day__in=in_use).delete()[0]
+        for start in range(0, len(in_use), BATCH_DAYS):
+            _store(account, in_use[start : start + BATCH_DAYS])
+    return deleted
+
+
+def find_first_day(account: Account) -> date | None:
+    """The day of the account's first row that is counted; None where there is none."""
+    rows: tuple[QuerySet[Any], ...] = (
+        account.clicks.all(),
+        account.customers.all(),
+        account.conversions.all(),
+        account.commissions.all(),
+        account.payments.all(),
+    )
+    firsts = [
+        models.Subquery(some.order_by("created_at").values("created_at")[:1])
+        for some in rows
+    ]
+    moments = Account.objects.filter(pk=account.pk).values_list(*firsts).get()
+    return min((at.date() for at in moments if at is not None), default=None)
+
+
+def count_days(account: Account, first: date, last: date) -> list[CountedDay]:
+    """The statistics of these days, counted from their rows; nothing is stored."""
+    period = Period(first, last)
+    counter = _Counter(account, period)
+    counter.count_clicks()
+    counter.count_customers()
+    counter.count_conversions()
+    counter.count_commissions()
+    counter.count_payments()
+    return [
+        CountedDay(day, counter.stats_of(day), counter.landing_page_clicks_of(day))
+        for day in period.days
+    ]
+
+
+class _Counter:
+    """Counts the rows that an account created in a period, by days; one statement for
+    each kind of row."""
+
+    def __init__(self, account: Account, period: Period) -> None:
+        self.account = account
+        self.period = period
+        self.pages: dict[date, Counter[str]] = defaultdict(Counter)
+        self.rows: dict[tuple[date, int | None, int | None, str], DailyStats] = {}
+        for day in period.days:  # each has this row, even if nothing happened
+            self.row(day, None, None)
+
+    def row(
+        self, day: date, program: int | None, affiliate: int | None, currency: str = ""
+    ) -> DailyStats:
+        """The statistics of a day, program, affiliate and currency, zero at first."""
+        key = (day, program, affiliate, currency)
+        if key not in self.rows:
+            self.rows[key] = DailyStats(
+                account=self.account,
+                day=day,
+                program_id=program,
+                affiliate_id=affiliate,
+                currency=currency,
+            )
+        return self.rows[key]
+
+    def stats_of(self, day: date) -> list[DailyStats]:
+        """All rows of one day."""
+        return [row for row in self.rows.values() if row.day == day]
+
+    def landing_page_clicks_of(self, day: date) -> list[DailyLandingPageClicks]:
+        """The landing pages of one day."""
+        return [
+            DailyLandingPageClicks(
+                account=self.account, day=day, landing_page=page, clicks=number
+            )
+            for page, number in limit_pages(self.pages[day]).items()
+        ]
+
+    def count_clicks(self) -> None:
+        """Count clicks, of whose landing pages the query is left out."""
+        rows = self._created(
+            self.account.clicks.all(), "program", "affiliate", "landing_page"
+        )
+        lines = rows.annotate(Count("pk")).iterator()
+        for day, program, affiliate, page, number in lines:
+            self.row(day, program, affiliate).clicks += number
+            if page is not None:
+                self.pages[day][without_query(page)] += number
+
+    def count_customers(self) -> None:
+        """Count customers that were not deleted."""
+        rows = self._created(
+            self.account.customers.not_deleted(), "program", "affiliate"
+        )
+        for *key, number in rows.annotate(Count("pk")):
+            self.row(*key).customers = number
+
+    def count_conversions(self) -> None:
+        """Count conversions that were not deleted, and add up their amounts."""
+        rows = self._created(
+            self.account.conversions.not_deleted(), "program", "affiliate", "currency"
+        )
+        for *key, number, amount in rows.annotate(Count("pk"), ExactSum("amount")):
+            stats = self.row(*key)
+            stats.conversions, stats.revenue = number, amount
+
+    def count_commissions(self) -> None:
+        """Add up commissions by their status now; a bonus is its program's."""
+        program = Coalesce("conversion__program", "bonus__program")
+        rows = self._created(
+            self.account.commissions.not_deleted(),
+            program,
+            "affiliate",
+            "currency",
+            "status",
+        )
+        for *key, status, amount in rows.annotate(ExactSum("amount")):
+            setattr(self.row(*key), COMMISSIONS[status], amount)
+
+    def count_payments(self) -> None:
+        """Add up payments that were not canceled."""
+        rows = self._created(
+            self.account.payments.not_canceled(), "affiliate", "currency"
+        )
+        for day, affiliate, currency, amount in rows.annotate(ExactSum("amount")):
+            self.row(day, None, affiliate, currency).paid = amount
+
+    def _created(self, rows: QuerySet[Any], *by: Any) -> QuerySet[Any]:
+        """Those of the rows that were created in the period: the day, and `by`."""
+        since = start_of_day(self.period.first)
+        until = start_of_day(self.period.last) + A_DAY
+        rows = rows.filter(created_at__gte=since, created_at__lt=until).order_by()
+        return rows.values_list(TruncDate("created_at", tzinfo=UTC), *by)
+
+
+def calculate_performance(
+    account: Account, affiliates: Sequence[int], period: Period, *, at: datetime
+) -> dict[int, AffiliatePerformance]:
+    """Calculate the performance of these affiliates in a period."""
+    statistics = load_statistics(account, period.days, at=at)
+    totals = statistics.affiliate_totals(period.days, affiliates)
+    approvals: dict[int, list[bool | None]] = defaultdict(list)
+    rows = account.enrollments.filter(affiliate__in=affiliates)
+    for affiliate, approved in rows.values_list("affiliate", "approved"):
+        approvals[affiliate].append(approved)
+    balances = get_payable_balances(account, affiliates)
+    return {
+        affiliate: AffiliatePerformance(
+            clicks=total.clicks,
+            conversions=total.conversions,
+            revenue=total.revenue.in_order(),
+            balance_due=balances.get(affiliate, {}),
+            approvals=tuple(approvals[affiliate]),
+        )
+        for affiliate, total in totals.items()
+    }
+
+
+def get_balance_due(account: Account) -> Sums:
+    """Return the sum of positive payable balances by currency."""
+    return dict(sorted(get_payable_totals(account)))
+
+
+def count_to_review(account: Account) -> ToReview:
+    """Count what staff have to review."""
+    pending = account.commissions.not_deleted().filter(status=CommissionStatus.PENDING)
+    facts = pending.order_by().aggregate(Count("pk"), Min("created_at"))
+    return ToReview(
+        applications=account.enrollments.not_deleted().filter(approved=None).count(),
+        commissions=facts["pk__count"],
+        sums=dict(sorted(get_pending_totals(account))),
+        oldest=facts["created_at__min"],
+        webhooks=account.webhook_endpoints.all().failing().count(),
+    )
+
+
+def get_slugs(account: Account, affiliates: Sequence[int]) -> dict[int, str]:
+    """The ids of affiliates, by the primary keys of their rows."""
+    rows = account.affiliates.filter(pk__in=affiliates)
+    return dict(rows.values_list("pk", "slug"))
+
+
+def _find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
+    """Those of these days that are stored and not stale, in one statement."""
+    if not days:
+        return set()
+    stale = account.stale_days.filter(day=OuterRef("day"))
+    stored = account.daily_stats.filter(
+        ~Exists(stale),
+        day__range=(min(days), max(days)),
+        program=None,
+        affiliate=None,
+        currency="",
+    )
+    return set(stored.values_list("day", flat=True))
+
+
+def _store(account: Account, days: Sequence[date]) -> list[CountedDay]:
+    """Count these days and store them; those that are not stored.
+
+    One counter works at a time. Another one does not wait: it counts for its reader
+    alone.
+    """
+    with transaction.atomic():
+        if not _lock_counting(account):
+            return [row for day in days for row in count_days(account, day, day)]
+        stored = _find_stored_days(account, days)
+        missing = [day for day in days if day not in stored]
+        account.stale_days.filter(day__in=missing).delete()
+        counted = [row for day in missing for row in count_days(account, day, day)]
+        account.daily_stats.filter(day__in=missing).delete()
+        account.daily_landing_page_clicks.filter(day__in=missing).delete()
+        storable = [row for row in counted if row.is_storable]
+        account.daily_stats.bulk_create(
+            [stats for row in storable for stats in row.stats], batch_size=BATCH_SIZE
+        )
+        account.daily_landing_page_clicks.bulk_create(
+            [clicks for row in storable for clicks in row.landing_page_clicks],
+            batch_size=BATCH_SIZE,
+        )
+    return [row for row in counted if not row.is_storable]
+
+
+def _lock_counting(account: Account) -> bool:
+    """Is nobody else counting? Writers of the account's rows never wait for this."""
+    rows = Account.objects.select_for_update(no_key=True, skip_locked=True)
+    return bool(rows.filter(pk=account.pk).values_list("pk", flat=True))

@@ -1,0 +1,141 @@
+"""Statistics without Django: periods of days, and totals that are added up.
+
+Amounts of different currencies are never added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TypeVar
+
+ZERO = Decimal(0)
+A_DAY = timedelta(days=1)
+# No request that began on a day still runs this long after its end.
+CLOSING_DELAY = timedelta(hours=1)
+MAX_PAGES = 1000  # landing pages of a day that are counted by their address
+OTHER_PAGES = "(all other pages)"
+
+Sums = Mapping[str, Decimal]  # currency → amount
+Key = TypeVar("Key", int, str)
+
+
+@dataclass(frozen=True)
+class Period:
+    """Whole UTC days, the first and the last one included."""
+
+    first: date
+    last: date
+
+    @property
+    def days(self) -> list[date]:
+        """The days of the period."""
+        return [
+            self.first + A_DAY * n for n in range((self.last - self.first).days + 1)
+        ]
+
+    @property
+    def previous(self) -> Period:
+        """The period of the same length that ends the day before."""
+        last = self.first - A_DAY
+        return Period(last - (self.last - self.first), last)
+
+
+class Amounts(dict[str, Decimal]):
+    """Amounts per currency, to which others are added."""
+
+    def add(self, currency: str, amount: Decimal | None) -> None:
+        """Add an amount; None adds nothing, not even its currency."""
+        if amount is not None:
+            self[currency] = self.get(currency, ZERO) + amount
+
+    def in_order(self) -> Sums:
+        """The amounts in the order of their currencies."""
+        return dict(sorted(self.items()))
+
+
+@dataclass
+class Totals:
+    """The totals of some days."""
+
+    clicks: int = 0
+    customers: int = 0
+    conversions: int = 0
+    revenue: Amounts = field(default_factory=Amounts)
+    pending: Amounts = field(default_factory=Amounts)  # commissions by status
+    approved: Amounts = field(default_factory=Amounts)
+    disapproved: Amounts = field(default_factory=Amounts)
+    paid: Amounts = field(default_factory=Amounts)
+
+    @property
+    def conversion_rate(self) -> Decimal | None:
+        """Conversions per hundred clicks; None without clicks."""
+        if not self.clicks:
+            return None
+        rate = Decimal(100) * self.conversions / self.clicks
+        return rate.quantize(Decimal("0.1"))
+
+    @property
+    def commissions(self) -> Sums:
+        """Commissions that are approved or may yet be."""
+        return add_sums([self.pending, self.approved])
+
+
+@dataclass
+class AffiliateTotals:
+    """The totals of one affiliate in some days."""
+
+    clicks: int = 0
+    conversions: int = 0
+    revenue: Amounts = field(default_factory=Amounts)
+
+
+def add_totals(totals: Iterable[Totals]) -> Totals:
+    """Add up the totals of several days."""
+    days = list(totals)
+    total = Totals(
+        clicks=sum(day.clicks for day in days),
+        customers=sum(day.customers for day in days),
+        conversions=sum(day.conversions for day in days),
+    )
+    for name in ("revenue", "pending", "approved", "disapproved", "paid"):
+        setattr(total, name, Amounts(add_sums(getattr(day, name) for day in days)))
+    return total
+
+
+def add_sums(sums: Iterable[Sums]) -> Sums:
+    """Add up amounts by currency, in the order of the currencies."""
+    total = Amounts()
+    for amounts in sums:
+        for currency, amount in amounts.items():
+            total.add(currency, amount)
+    return total.in_order()
+
+
+def start_of_day(day: date) -> datetime:
+    """The first moment of a day, in UTC."""
+    return datetime.combine(day, time(), UTC)
+
+
+def is_closed(day: date, *, at: datetime) -> bool:
+    """Is the day over, for every request that creates rows of it?"""
+    return at >= start_of_day(day) + A_DAY + CLOSING_DELAY
+
+
+def without_query(landing_page: str) -> str:
+    """The address of a page without its query and fragment."""
+    return landing_page.partition("?")[0].partition("#")[0]
+
+
+def limit_pages(clicks: Mapping[str, int]) -> dict[str, int]:
+    """The pages with the most clicks, and all others as one."""
+    ranked = rank_by_count(clicks)
+    others = sum(number for _, number in ranked[MAX_PAGES:])
+    return dict(ranked[:MAX_PAGES]) | ({OTHER_PAGES: others} if others else {})
+
+
+def rank_by_count(counts: Mapping[Key, int]) -> list[tuple[Key, int]]:
+    """The largest count first; of equal ones by key."""
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

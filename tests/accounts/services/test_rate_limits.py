@@ -1,0 +1,202 @@
+"""docs/api-contract.md, section 1.8: fixed rate limit windows in the database."""
+
+import json
+import subprocess
+import sys
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from accounts.models.api_keys import RateWindow
+from accounts.services.rate_limits import (
+    RateLimit,
+    add_hits,
+    count_request,
+    open_window,
+)
+from tests.command_line import ROOT, build_environment
+from tests.conftest import NOW
+
+MINUTE = timedelta(minutes=1)
+MICROSECOND = timedelta(microseconds=1)
+LIMIT = RateLimit(3, minutes=1)
+
+PROCESSES = 4
+HITS = 100
+
+COUNTER = """
+import sys
+from datetime import datetime
+import django
+django.setup()
+from accounts.services.rate_limits import RateLimit, count_request
+subject, time, hits = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+usages = [
+    count_request(subject, RateLimit(100, minutes=1), at=datetime.fromisoformat(time))
+    for _ in range(int(hits))
+]
+print([usage.hits for usage in usages], flush=True)
+print(sorted({usage.reset_timestamp for usage in usages}), flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _database(request):
+    if "committed_db" not in request.fixturenames:
+        request.getfixturevalue("db")
+
+
+def to_timestamp(time):
+    return int(time.timestamp())
+
+
+def as_tuple(usage):
+    return usage.hits, usage.remaining, usage.is_exceeded
+
+
+def test_starts_a_window_with_the_first_hit():
+    usage = count_request("subject", LIMIT, at=NOW)
+
+    assert as_tuple(usage) == (1, 2, False)
+    assert usage.limit == 3
+    assert usage.reset_timestamp == to_timestamp(NOW + MINUTE)
+
+
+def test_the_end_of_a_window_is_in_utc():
+    usage = count_request("subject", LIMIT, at=NOW)
+
+    assert usage.ends_at.tzinfo is not None
+    assert usage.ends_at == NOW + MINUTE
+
+
+def test_counts_within_a_window_with_a_fixed_end():
+    usages = [
+        count_request("subject", LIMIT, at=NOW + n * MINUTE / 5) for n in range(5)
+    ]
+
+    assert [as_tuple(usage) for usage in usages] == [
+        (1, 2, False),
+        (2, 1, False),
+        (3, 0, False),
+        (4, 0, True),
+        (5, 0, True),
+    ]
+    assert {usage.reset_timestamp for usage in usages} == {to_timestamp(NOW + MINUTE)}
+
+
+def test_counts_until_the_end_of_the_window():
+    count_request("subject", LIMIT, at=NOW)
+
+    usage = count_request("subject", LIMIT, at=NOW + MINUTE - MICROSECOND)
+
+    assert (usage.hits, usage.reset_timestamp) == (2, to_timestamp(NOW + MINUTE))
+
+
+def test_starts_a_new_window_after_the_end():
+    for _ in range(5):
+        count_request("subject", LIMIT, at=NOW)
+
+    usage = count_request("subject", LIMIT, at=NOW + MINUTE)
+
+    assert as_tuple(usage) == (1, 2, False)
+    assert usage.reset_timestamp == to_timestamp(NOW + 2 * MINUTE)
+
+
+def test_windows_are_not_aligned_to_the_clock():
+    late = NOW + timedelta(days=1, seconds=31)
+    count_request("subject", LIMIT, at=NOW)
+
+    usage = count_request("subject", LIMIT, at=late)
+
+    assert usage.reset_timestamp == to_timestamp(late + MINUTE)
+
+
+def test_a_rejected_hit_does_not_extend_the_window():
+    for seconds in (0, 1, 2, 3, 30, 59):
+        count_request("subject", LIMIT, at=NOW + timedelta(seconds=seconds))
+
+    assert as_tuple(count_request("subject", LIMIT, at=NOW + MINUTE)) == (1, 2, False)
+
+
+def test_counts_each_subject_separately():
+    for _ in range(5):
+        count_request("subject", LIMIT, at=NOW)
+
+    assert count_request("another", LIMIT, at=NOW).hits == 1
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "reset"),
+    [(0, 1772615787), (1, 1772615788), (999_999, 1772615788)],
+    ids=["whole second", "just over", "almost the next"],
+)
+def test_rounds_the_reset_up_to_a_whole_second(microseconds, reset):
+    usage = count_request(
+        "subject", LIMIT, at=NOW + timedelta(microseconds=microseconds)
+    )
+
+    assert usage.reset_timestamp == reset
+
+
+def test_counts_in_one_statement(capture_queries):
+    count_request("subject", LIMIT, at=NOW)
+
+    with capture_queries() as queries:
+        count_request("subject", LIMIT, at=NOW)
+
+    assert len(queries) == 1
+
+
+def test_stores_one_row_per_subject():
+    for minutes in range(5):
+        count_request("subject", LIMIT, at=NOW + minutes * MINUTE)
+
+    assert RateWindow.objects.filter(subject="subject").count() == 1
+
+
+def test_opens_a_window_unless_one_is_running():
+    assert open_window("subject", hits=1, window=MINUTE, at=NOW)
+    assert not open_window(
+        "subject", hits=1, window=MINUTE, at=NOW + MINUTE - MICROSECOND
+    )
+    assert open_window("subject", hits=7, window=MINUTE, at=NOW + MINUTE)
+    assert RateWindow.objects.get(subject="subject").hits == 7
+
+
+def test_adds_hits_to_an_existing_window():
+    open_window("subject", hits=1, window=MINUTE, at=NOW)
+
+    assert [add_hits("subject", hits=2), add_hits("subject", hits=0)] == [3, 3]
+    assert add_hits("another", hits=1) is None
+
+
+def start_counting_process(subject):
+    return subprocess.Popen(  # noqa: S603 - our own script
+        [sys.executable, "-c", COUNTER, subject, NOW.isoformat(), str(HITS)],
+        cwd=ROOT,
+        env=build_environment(),
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+def test_counts_exactly_across_processes(committed_db):
+    subject = f"processes {uuid.uuid4()}"
+    counters = [start_counting_process(subject) for _ in range(PROCESSES)]
+    for counter in counters:
+        assert counter.stdout.readline() == "ready\n"
+    for counter in counters:
+        counter.stdin.write("go\n")
+        counter.stdin.flush()
+
+    outputs = [counter.communicate(timeout=60)[0].splitlines() for counter in counters]
+
+    assert [counter.returncode for counter in counters] == [0] * PROCESSES
+    counts = [count for hits, _ in outputs for count in json.loads(hits)]
+    assert sorted(counts) == list(range(1, PROCESSES * HITS + 1))
+    assert {resets for _, resets in outputs} == {"[1772615787]"}
+    RateWindow.objects.filter(subject=subject).delete()

@@ -1,0 +1,651 @@
+"""Enrolling affiliates and listing them by program: docs/api-contract.md, 2.7.2."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from tests.conftest import NOW
+from tests.factories.tracking import (
+    AffiliateFactory,
+    EnrollmentFactory,
+    ProgramFactory,
+)
+from tracking.services.programs import archive_program
+
+pytestmark = pytest.mark.usefixtures("frozen_time")
+
+LIST = "/programs/harbor-lamp-partners/affiliates/"
+ONE = f"{LIST}odettevarga/"
+LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+NO_AFFILIATE = {"errors": [{"message": "Affiliate not found"}]}
+NO_PROGRAM = {"errors": [{"message": "Program not found"}]}
+ARCHIVED = {
+    "errors": [{"message": "This program is archived.", "code": "program_archived"}]
+}
+MISSING = "Missing mandatory parameter(s)"
+TYPE = "This value should be of type {{ type }}."
+FLAG = "This value should be true or false."
+ODETTE = {"affiliate": {"id": "odettevarga"}}
+
+
+@pytest.fixture
+def expected_enrollment(asset_pair):
+    """The representation of Odette in Harbor's program."""
+    return {
+        "id": "odettevarga",
+        "firstname": "Odette",
+        "lastname": "Varga",
+        "email": "odette@notes.example.org",
+        "company": None,
+        "address": None,
+        "meta_data": {},
+        "parent_id": None,
+        "created_at": "2025-11-24T09:15:27+00:00",
+        "affiliate_group_id": None,
+        "promoted_at": None,
+        "promotion_method": None,
+        "custom_fields": {},
+        "referral_link": {"link": "https://shop.example.net/?ref=qv7kd2p"} | asset_pair,
+        "coupon": "ODETTE10",
+        "approved": True,
+        "applied_at": "2025-11-25T09:15:27+00:00",
+    }
+
+
+@pytest.fixture
+def affiliate_without_program(account):
+    """An affiliate without an enrollment."""
+    return AffiliateFactory(
+        account=account,
+        slug="minakessler",
+        firstname="Mina",
+        lastname="Kessler",
+        email="mina@notes.example.org",
+        created_at=NOW - timedelta(days=2),
+    )
+
+
+@pytest.fixture
+def archived(account, odette):
+    return archive_program(account, slug="harbor-lamp-partners", at=NOW)
+
+
+def build_field_error(path, message, raw=None):
+    return {"message": message, "message_raw": raw or message, "property_path": path}
+
+
+def get_rate_limit_headers(response):
+    return [response.headers.get(name) for name in LIMITS]
+
+
+def make_enrollment(api, body, query=""):
+    response = api.post(f"{LIST}{query}", body)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+# POST
+
+
+def test_adds_an_affiliate(
+    api, account, odette, affiliate_without_program, expected_enrollment
+):
+    body = {"affiliate": {"id": "minakessler"}, "approved": True, "coupon": "MINA10"}
+
+    response = api.post(LIST, body)
+
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    link = response.json()["referral_link"]["link"]
+    assert re.fullmatch(r"https://shop\.example\.net/\?ref=[a-z0-9]{7}", link)
+    assert response.json() == expected_enrollment | {
+        "id": "minakessler",
+        "firstname": "Mina",
+        "lastname": "Kessler",
+        "email": "mina@notes.example.org",
+        "created_at": "2026-03-02T09:15:27+00:00",
+        "referral_link": {
+            "link": link,
+            "asset_id": expected_enrollment["referral_link"]["asset_id"],
+            "source_id": str(account.sources.get(affiliate=affiliate_without_program)),
+        },
+        "coupon": "MINA10",
+        "applied_at": "2026-03-04T09:15:27+00:00",
+    }
+    assert list(response.json()) == list(expected_enrollment)
+    assert get_rate_limit_headers(response) == [
+        "1500",
+        "1499",
+        str(int(NOW.timestamp()) + 300),
+    ]
+    assert api.get(f"{LIST}minakessler/").json() == response.json()
+
+
+@pytest.mark.parametrize(
+    "affiliate_fields",
+    [
+        {"affiliate": {"id": " minakessler\n"}},
+        {"affiliate": {"email": "mina@notes.example.org"}},
+        {"affiliate": {"email": " MINA@Notes.example.org "}},
+        {"affiliate": {"id": None, "email": "mina@notes.example.org"}},
+        {"affiliate_id": "minakessler"},
+        {"affiliate_id": "odettevarga", "affiliate": {"id": "minakessler"}},
+        {"affiliate_id": "minakessler", "affiliate": None},
+        {"affiliate_id": "minakessler", "affiliate": {}},
+        {"affiliate": {"id": "minakessler", "firstname": "x"}, "referral_code": None},
+    ],
+    ids=[
+        "id",
+        "email",
+        "email-any-case",
+        "null-id",
+        "alias",
+        "both",
+        "alias-null",
+        "alias-empty",
+        "unknown-fields",
+    ],
+)
+def test_finds_the_affiliate_by_id_or_email(
+    api, odette, affiliate_without_program, affiliate_fields
+):
+    assert make_enrollment(api, affiliate_fields)["id"] == "minakessler"
+
+
+@pytest.mark.parametrize(
+    ("automatic", "sent", "approved"),
+    [
+        (False, {}, None),
+        (True, {}, True),
+        (False, {"approved": None}, None),
+        (True, {"approved": None}, None),
+        (False, {"approved": True}, True),
+        (True, {"approved": False}, False),
+    ],
+    ids=["absent", "absent-auto", "null", "null-auto", "true", "false-auto"],
+)
+def test_approves_by_the_body_or_by_the_programs_default(
+    api, odette, affiliate_without_program, automatic, sent, approved
+):
+    odette.program.update_row(auto_approve_affiliates=automatic)
+
+    shown = make_enrollment(api, {"affiliate": {"id": "minakessler"}} | sent)
+
+    assert shown["approved"] is approved
+
+
+def test_sends_no_welcome_email(api, odette, affiliate_without_program):
+    body = {"affiliate": {"id": "minakessler"}}
+
+    assert make_enrollment(api, body, "?send_welcome_email=1")["id"] == "minakessler"
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (None, None),
+        ("x" * 64, "x" * 64),
+        ("🛶" * 64, "🛶" * 64),
+        ("odette10", "odette10"),
+        (" MINA 10\t", "MINA 10"),
+        (2026, "2026"),
+    ],
+    ids=["null", "64", "64-boats", "another-case", "trimmed", "digits"],
+)
+def test_adds_a_coupon(api, odette, affiliate_without_program, sent, kept):
+    shown = make_enrollment(api, {"affiliate": {"id": "minakessler"}, "coupon": sent})
+
+    assert shown["coupon"] == kept
+
+
+INVALID_BODIES = [
+    ({}, [build_field_error("affiliate", MISSING)]),
+    ({"affiliate": None}, [build_field_error("affiliate", MISSING)]),
+    ({"affiliate": {}}, [build_field_error("affiliate", MISSING)]),
+    ({"affiliate": {"id": ""}}, [build_field_error("affiliate.id", MISSING)]),
+    ({"affiliate": {"id": None}}, [build_field_error("affiliate.id", MISSING)]),
+    ({"affiliate_id": " "}, [build_field_error("affiliate.id", MISSING)]),
+    (
+        {"affiliate": "odettevarga"},
+        [build_field_error("affiliate", "This value should be of type object.", TYPE)],
+    ),
+    (
+        {"affiliate": {"id": []}},
+        [
+            build_field_error(
+                "affiliate.id", "This value should be of type string.", TYPE
+            )
+        ],
+    ),
+    (
+        {"affiliate": {"email": "x"}},
+        [build_field_error("affiliate.email", "This is not a valid email address.")],
+    ),
+    (
+        {"affiliate": {"id": "minakessler"}, "approved": "true"},
+        [build_field_error("approved", FLAG)],
+    ),
+    (
+        {"affiliate": {"id": "minakessler"}, "approved": 1},
+        [build_field_error("approved", FLAG)],
+    ),
+    (
+        {"affiliate": {"id": "minakessler"}, "coupon": "x" * 65},
+        [
+            build_field_error(
+                "coupon",
+                "This value is too long, 64 characters at most.",
+                "This value is too long, {{ limit }} characters at most.",
+            )
+        ],
+    ),
+    (
+        {"affiliate": {"id": "minakessler"}, "coupon": " "},
+        [
+            build_field_error(
+                "coupon",
+                "This value is too short, 1 characters at least.",
+                "This value is too short, {{ limit }} characters at least.",
+            )
+        ],
+    ),
+    (
+        {"coupon": [], "approved": "x", "affiliate": {"id": ""}},
+        [
+            build_field_error("affiliate.id", MISSING),
+            build_field_error("approved", FLAG),
+            build_field_error("coupon", "This value should be of type string.", TYPE),
+        ],
+    ),
+    (
+        {"affiliate": {"id": "unknown"}},
+        [build_field_error("affiliate.id", "Unknown affiliate")],
+    ),
+    (
+        {"affiliate_id": "Minakessler"},
+        [build_field_error("affiliate.id", "Unknown affiliate")],
+    ),
+    (
+        {"affiliate_id": "removed"},
+        [build_field_error("affiliate.id", "Unknown affiliate")],
+    ),
+    (
+        {"affiliate_id": "zz-marker-affiliate"},
+        [build_field_error("affiliate.id", "Unknown affiliate")],
+    ),
+    (
+        {"affiliate": {"email": "unknown@notes.example.org"}},
+        [build_field_error("affiliate.id", "Unknown affiliate")],
+    ),
+    (
+        {"affiliate": {"email": "zz-marker@notes.example.org"}},
+        [build_field_error("affiliate.id", "Unknown affiliate")],
+    ),
+    (
+        ODETTE,
+        [build_field_error("affiliate.id", "Affiliate is already in this program")],
+    ),
+    (
+        {"affiliate": {"id": "minakessler"}, "coupon": "ODETTE10"},
+        [build_field_error("coupon", "Coupon is already in use")],
+    ),
+]
+
+
+@pytest.mark.parametrize("is_archived", [False, True], ids=["open", "archived"])
+@pytest.mark.parametrize(
+    ("body", "entries"),
+    INVALID_BODIES,
+    ids=[f"{n}-{case[1][0]['message'][:24]}" for n, case in enumerate(INVALID_BODIES)],
+)
+def test_rejects_invalid_fields_before_the_program_state(
+    api,
+    account,
+    odette,
+    affiliate_without_program,
+    foreign_enrollment,
+    is_archived,
+    body,
+    entries,
+):
+    AffiliateFactory(account=account, slug="removed", deleted_at=NOW)
+    if is_archived:
+        archive_program(account, slug="harbor-lamp-partners", at=NOW)
+
+    response = api.post(LIST, body)
+
+    assert response.status_code == 400
+    assert response.json() == {"errors": entries}
+    assert account.enrollments.count() == account.referral_codes.count() == 1
+
+
+def test_rejects_enrollment_in_an_archived_program(
+    api, account, affiliate_without_program, archived
+):
+    response = api.post(LIST, {"affiliate": {"id": "minakessler"}})
+
+    assert response.status_code == 409
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == ARCHIVED
+    assert account.enrollments.count() == 1
+
+
+@pytest.mark.parametrize("body", ["", "[]", "null"])
+def test_requires_a_json_object(api, odette, body):
+    response = api.post(LIST, body)
+
+    assert response.status_code == 400
+    assert response.json() == {
+        "errors": [{"message": "Request body was not valid JSON"}]
+    }
+
+
+# GET one
+
+
+def test_shows_an_affiliate_in_a_program(api, odette, expected_enrollment):
+    response = api.get(ONE)
+
+    assert response.status_code == 200
+    assert response.json() == expected_enrollment
+    assert list(response.json()) == list(expected_enrollment)
+    assert get_rate_limit_headers(response) == [
+        "1500",
+        "1499",
+        str(int(NOW.timestamp()) + 300),
+    ]
+    assert "Link" not in response
+
+
+def test_shows_all_fields_of_the_affiliate(api, account, odette, expected_enrollment):
+    odette.affiliate.update_row(
+        company_name="Varga Notes",
+        address="Pristaniška 4",
+        postal_code="6000",
+        city="Koper",
+        country="SI",
+        meta_data={"tier": "silver"},
+    )
+    account.coupons.get().delete()
+    odette.update_row(approved=None)
+
+    assert api.get(ONE).json() == expected_enrollment | {
+        "company": {"name": "Varga Notes", "description": None},
+        "address": {
+            "address": "Pristaniška 4",
+            "address_two": None,
+            "postal_code": "6000",
+            "city": "Koper",
+            "state": None,
+            "country": {"code": "SI", "name": "Slovenia"},
+        },
+        "meta_data": {"tier": "silver"},
+        "coupon": None,
+        "approved": None,
+    }
+
+
+LINKS = [
+    ("https://shop.example.net/", "https://shop.example.net/?ref=qv7kd2p"),
+    ("https://shop.example.net", "https://shop.example.net/?ref=qv7kd2p"),
+    ("https://shop.example.net/a/b", "https://shop.example.net/a/b?ref=qv7kd2p"),
+    (
+        "https://shop.example.net/?utm=a&b=%20",
+        "https://shop.example.net/?utm=a&b=%20&ref=qv7kd2p",
+    ),
+    ("", "https://aff.example.net/?ref=qv7kd2p"),
+]
+
+
+@pytest.mark.parametrize(
+    ("landing_page", "link"), LINKS, ids=[case[0] for case in LINKS]
+)
+def test_appends_the_code_to_the_landing_page(
+    api, settings, odette, landing_page, link
+):
+    settings.PUBLIC_URL = "https://aff.example.net"
+    odette.program.update_row(landing_page=landing_page)
+
+    assert api.get(ONE).json()["referral_link"]["link"] == link
+
+
+@pytest.mark.parametrize(
+    ("method", "tail"),
+    [
+        ("GET", ""),
+        ("PUT", "approved/"),
+        ("DELETE", "approved/"),
+        ("PUT", "approval/"),
+        ("DELETE", "approval/"),
+    ],
+    ids=["get", "approve", "disapprove", "alias-approve", "alias-disapprove"],
+)
+@pytest.mark.parametrize(
+    "slug", ["unknown", "OdetteVarga", "removed", "minakessler", "zz-marker-affiliate"]
+)
+def test_affiliates_outside_the_program_return_404(
+    api,
+    account,
+    program,
+    odette,
+    second_affiliate,
+    foreign_enrollment,
+    method,
+    tail,
+    slug,
+):
+    removed = AffiliateFactory(account=account, slug="removed", deleted_at=NOW)
+    EnrollmentFactory(account=account, program=program, affiliate=removed)
+
+    response = api.request(method, f"{LIST}{slug}/{tail}")
+
+    assert response.status_code == 404
+    assert response.json() == NO_AFFILIATE
+
+
+@pytest.mark.parametrize(
+    ("method", "tail", "body"),
+    [
+        ("GET", "", None),
+        ("POST", "", {}),
+        ("GET", "odettevarga/", None),
+        ("PUT", "odettevarga/approved/", None),
+        ("DELETE", "odettevarga/approved/", None),
+    ],
+    ids=["list", "add", "get", "approve", "disapprove"],
+)
+@pytest.mark.parametrize("slug", ["unknown", "zz-marker-program"])
+def test_unknown_programs_return_404(
+    api, odette, foreign_enrollment, method, tail, body, slug
+):
+    response = api.request(method, f"/programs/{slug}/affiliates/{tail}", body)
+
+    assert response.status_code == 404
+    assert response.json() == NO_PROGRAM
+
+
+# …/approved/
+
+
+@pytest.mark.parametrize("body", ["", "[]", "not json", '{"approved": false}'])
+@pytest.mark.parametrize("word", ["approved", "approval"])
+@pytest.mark.parametrize(("method", "approved"), [("PUT", True), ("DELETE", False)])
+@pytest.mark.parametrize("before", [True, False, None])
+def test_approves_and_disapproves_an_affiliate(
+    api, odette, expected_enrollment, body, word, method, approved, before
+):
+    odette.update_row(approved=before)
+
+    for _ in range(2):
+        response = api.request(method, f"{ONE}{word}/", body)
+
+        assert response.status_code == 200
+        assert response.json() == expected_enrollment | {"approved": approved}
+
+
+def test_alias_shares_the_rate_limit(api, odette):
+    remaining = [
+        api.request(method, f"{ONE}{word}/")["X-RateLimit-Remaining"]
+        for method, word in [
+            ("PUT", "approved"),
+            ("PUT", "approval"),
+            ("DELETE", "approval"),
+            ("DELETE", "approved"),
+        ]
+    ]
+
+    assert remaining == ["1499", "1498", "1499", "1498"]
+
+
+@pytest.mark.parametrize("before", [True, False, None])
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_rejects_approval_in_an_archived_program(
+    api, odette, archived, expected_enrollment, method, before
+):
+    odette.update_row(approved=before)
+
+    response = api.request(method, f"{ONE}approved/")
+
+    assert response.status_code == 409
+    assert response.json() == ARCHIVED
+    assert api.get(ONE).json() == expected_enrollment | {"approved": before}
+
+
+# GET the list
+
+
+@pytest.fixture
+def enrollments(account, program, odette, second_affiliate, foreign_enrollment):
+    """Odette, one per approval state, one deleted, others in other programs."""
+    for n, (slug, approved) in enumerate(
+        [("yes", True), ("no", False), ("waiting", None), ("removed", True)]
+    ):
+        affiliate = AffiliateFactory(
+            account=account,
+            slug=slug,
+            email=f"{slug}@notes.example.org",
+            deleted_at=NOW if slug == "removed" else None,
+        )
+        EnrollmentFactory(
+            account=account,
+            program=program,
+            affiliate=affiliate,
+            approved=approved,
+            applied_at=NOW - timedelta(days=n),
+        )
+
+
+EVERYBODY = ["yes", "no", "waiting", "odettevarga"]
+
+
+def test_lists_the_affiliates_newest_first(api, enrollments, expected_enrollment):
+    response = api.get(LIST)
+
+    assert response.status_code == 200
+    assert [row["id"] for row in response.json()] == EVERYBODY
+    assert response.json()[3] == expected_enrollment
+    assert get_rate_limit_headers(response) == [
+        "1500",
+        "1499",
+        str(int(NOW.timestamp()) + 300),
+    ]
+    address = f"<http://testserver/1.6{LIST}?page=1>"
+    assert response["Link"] == f'{address}; rel="last", {address}; rel="first"'
+
+
+FILTERS = [
+    ("approved=true", ["yes", "odettevarga"]),
+    ("approved=false", ["no"]),
+    ("approved=pending", ["waiting"]),
+    ("approved=null", ["waiting"]),
+    ("approved=", EVERYBODY),
+    ("email=odette@notes.example.org", ["odettevarga"]),
+    ("email=YES@Notes.example.org", ["yes"]),
+    ("email=notes.example.org", []),
+    ("email=removed@notes.example.org", []),
+    ("email=zz-marker@notes.example.org", []),
+    ("email=", EVERYBODY),
+    ("source_id={source}", ["odettevarga"]),
+    ("source_id={rival_source}", []),
+    ("source_id={foreign_source}", []),
+    ("source_id=unknown", []),
+    ("source_id=", EVERYBODY),
+    ("parent_id=odettevarga", []),
+    ("parent_id=", EVERYBODY),
+    ("parentId=odettevarga", []),
+    ("parentId=", EVERYBODY),
+    ("affiliate_group_id=ag_unknown", []),
+    ("affiliate_group_id=", EVERYBODY),
+    ("approved=false&email=yes@notes.example.org", []),
+    ("referral_code=unknown&limit=1", EVERYBODY),
+]
+
+
+@pytest.mark.parametrize(("query", "found"), FILTERS, ids=[case[0] for case in FILTERS])
+def test_filters_the_list(
+    api, account, other_account, second_affiliate, asset_pair, enrollments, query, found
+):
+    query = query.format(
+        source=asset_pair["source_id"],
+        rival_source=account.sources.get(affiliate=second_affiliate.affiliate),
+        foreign_source=other_account.sources.get(),
+    )
+
+    response = api.get(f"{LIST}?{query}")
+
+    assert response.status_code == 200
+    assert [row["id"] for row in response.json()] == found
+
+
+def test_rejects_an_unknown_approval_filter(api, odette):
+    response = api.get(f"{LIST}?approved=maybe")
+
+    assert response.status_code == 400
+    (entry,) = response.json()["errors"]
+    assert entry["property_path"] == "approved"
+    assert entry["message"].startswith(
+        "Invalid value 'maybe'. Valid are 'true', 'false'"
+    )
+    assert entry["message_raw"] == "Invalid value '{{ value }}'. Valid are {{ values }}"
+
+
+def test_lists_the_affiliates_of_an_archived_program(
+    api, odette, archived, expected_enrollment
+):
+    assert api.get(LIST).json() == [expected_enrollment]
+
+
+def test_shows_the_code_of_each_program(api, account, odette):
+    second = ProgramFactory(account=account, slug="second")
+    EnrollmentFactory(
+        account=account, program=second, affiliate=odette.affiliate, code="second1"
+    )
+
+    first, other = (
+        api.get(f"/programs/{slug}/affiliates/").json()
+        for slug in ("harbor-lamp-partners", "second")
+    )
+
+    assert [row["referral_link"]["link"][-7:] for row in first] == ["qv7kd2p"]
+    assert [row["referral_link"]["link"][-7:] for row in other] == ["second1"]
+    assert first[0]["coupon"] == "ODETTE10"
+    assert other[0]["coupon"] is None
+
+
+def test_reports_every_invalid_field_in_documented_order(api, program):
+    response = api.post(
+        f"/programs/{program.slug}/affiliates/",
+        {"affiliate": {"id": "nobody"}, "approved": 5, "coupon": "x" * 65},
+    )
+
+    assert response.status_code == 400
+    errors = [
+        (error["property_path"], error["message"])
+        for error in response.json()["errors"]
+    ]
+    assert errors == [
+        ("affiliate.id", "Unknown affiliate"),
+        ("approved", "This value should be true or false."),
+        ("coupon", "This value is too long, 64 characters at most."),
+    ]

@@ -1,0 +1,394 @@
+"""Group and parent of an affiliate, and the filters by them.
+
+See docs/api-contract.md, section 2.4.6.
+"""
+
+import pytest
+
+from accounts.models.accounts import Plan
+from tests.conftest import ApiClient
+from tests.ledger_checks import assert_amounts_consistent
+from tests.program_scenario import ProgramScenario
+
+pytestmark = pytest.mark.usefixtures("frozen_time")
+
+MINA = "/affiliates/minakessler/"
+GROUP, PARENT = f"{MINA}group/", f"{MINA}parent/"
+MEMBERS = "/programs/harbor-lamp-partners/affiliates/"
+NOT_FOUND = {"errors": [{"message": "Affiliate not found"}]}
+
+
+@pytest.fixture
+def scenario(account):
+    """Mina, Odette and Inga in a program that pays two levels."""
+    scenario = ProgramScenario(account)
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.inga = scenario.create_enrolled_affiliate("Inga", "Berg")
+    scenario.create_level(2, "3")
+    scenario.create_level(3, "1")
+    yield scenario
+    assert_amounts_consistent(account)
+
+
+@pytest.fixture
+def other(other_account):
+    """A program of another account, with a group."""
+    other = ProgramScenario(other_account, prefix="zz-marker-")
+    other.group_id = other_account.affiliate_groups.create(
+        public_id="ag_zzmarker00000000", title="zz-marker"
+    )
+    return other
+
+
+def make_group(api, title="Gold"):
+    return api.post("/affiliate-groups/", {"title": title}).json()["id"]
+
+
+def build_field_error(path, message, raw=None):
+    return {
+        "errors": [
+            {"message": message, "message_raw": raw or message, "property_path": path}
+        ]
+    }
+
+
+def list_ids(response):
+    assert response.status_code == 200
+    return [row["id"] for row in response.json()]
+
+
+# Groups
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"group_id": "{}"},
+        {"affiliate_group_id": " {}\n"},
+        {"group_id": "{}", "affiliate_group_id": "ag_unknown"},
+        {"group_id": None, "affiliate_group_id": "{}"},
+    ],
+    ids=["canonical name", "alias", "both", "null with the alias"],
+)
+def test_moves_an_affiliate_to_another_group(api, scenario, body):
+    api.put(GROUP, {"group_id": make_group(api, "Old")})
+    before, group = api.get(MINA).json(), make_group(api)
+    body = {name: text and text.format(group) for name, text in body.items()}
+
+    response = api.put(GROUP, body)
+
+    assert response.status_code == 200
+    assert response.json() == before | {"affiliate_group_id": group}
+    assert api.get(MINA).json() == response.json()
+    counts = {
+        row["title"]: row["affiliate_count"]
+        for row in api.get("/affiliate-groups/").json()
+    }
+    assert counts == {"Gold": 1, "Old": 0}
+
+
+def test_removing_from_the_group_is_idempotent(api, scenario):
+    api.put(GROUP, {"group_id": make_group(api)})
+
+    first, again = api.delete(GROUP), api.delete(GROUP, "{{")
+
+    assert first.status_code == again.status_code == 200
+    assert first.json() == again.json() == api.get(MINA).json()
+    assert first.json()["affiliate_group_id"] is None
+
+
+TYPE = "This value should be of type {{ type }}."
+MISSING = "Missing mandatory parameter(s)"
+NO_TEXT = build_field_error("group_id", TYPE.replace("{{ type }}", "string"), TYPE)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({}, build_field_error("group_id", MISSING)),
+        ({"group_id": None}, build_field_error("group_id", MISSING)),
+        ({"group_id": " "}, build_field_error("group_id", MISSING)),
+        ({"group_id": []}, NO_TEXT),
+        (
+            {"group_id": "ag_0"},
+            build_field_error("group_id", "Unknown affiliate group"),
+        ),
+        (
+            {"affiliate_group_id": "ag_zzmarker00000000"},
+            build_field_error("group_id", "Unknown affiliate group"),
+        ),
+    ],
+    ids=["absent", "null", "blank", "list", "unknown", "foreign"],
+)
+def test_rejects_an_invalid_group(api, scenario, other, body, expected):
+    group = make_group(api)
+    api.put(GROUP, {"group_id": group})
+
+    response = api.put(GROUP, body)
+
+    assert response.status_code == 400
+    assert response.json() == expected
+    assert api.get(MINA).json()["affiliate_group_id"] == group
+
+
+def test_applies_the_group_rate_to_later_conversions(api, account, scenario):
+    group = make_group(api)
+    scenario.create_group_rate(account.affiliate_groups.get(), "25")
+    before = scenario.get_commission(scenario.create_conversion("200"))
+    api.put(GROUP, {"group_id": group})
+
+    after = scenario.get_commission(scenario.create_conversion("200"))
+
+    assert [item.reload().amount for item in (before, after)] == [20, 50]
+
+
+# Parents
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"affiliate_id": " odettevarga "},
+        {"affiliate": {"id": "odettevarga"}},
+        {"via": "odettevarga"},
+        {"via": "{code}"},
+        {"affiliate_id": "odettevarga", "via": "ingaberg"},
+        {"affiliate_id": None, "affiliate": None, "via": "odettevarga"},
+    ],
+    ids=["id", "object", "via id", "via code", "both", "nulls with via"],
+)
+def test_sets_the_parent(api, scenario, method, body):
+    before = api.get(MINA).json()
+    body = {
+        name: value.format(code=scenario.odette.code)
+        if isinstance(value, str)
+        else value
+        for name, value in body.items()
+    }
+
+    response = api.request(method, PARENT, body)
+
+    assert response.status_code == 200
+    assert response.json() == before | {"parent_id": "odettevarga"}
+    assert api.get(MINA).json() == response.json()
+
+
+def test_removing_the_parent_is_idempotent(api, scenario):
+    api.put(PARENT, {"affiliate_id": "odettevarga"})
+
+    first, again = api.delete(PARENT), api.delete(PARENT, "{{")
+
+    assert first.status_code == again.status_code == 200
+    assert first.json() == again.json() == api.get(MINA).json()
+    assert first.json()["parent_id"] is None
+
+
+UNKNOWN = build_field_error("affiliate_id", "Unknown affiliate")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({}, build_field_error("affiliate_id", MISSING)),
+        ({"affiliate_id": ""}, build_field_error("affiliate_id", MISSING)),
+        ({"affiliate": "odettevarga"}, build_field_error("affiliate_id", MISSING)),
+        (
+            {"via": {}},
+            build_field_error("via", TYPE.replace("{{ type }}", "string"), TYPE),
+        ),
+        ({"affiliate_id": "nobody"}, UNKNOWN),
+        ({"affiliate_id": "OdetteVarga"}, UNKNOWN),
+        ({"affiliate_id": "{code}"}, UNKNOWN),
+        ({"affiliate": {"id": "{code}"}}, UNKNOWN),
+        ({"via": "nobody"}, UNKNOWN),
+        ({"via": "{prospect}"}, UNKNOWN),
+        ({"via": "{foreign}"}, UNKNOWN),
+        ({"affiliate_id": "zzmarkerminakessler"}, UNKNOWN),
+    ],
+    ids=[
+        "absent",
+        "blank",
+        "no object",
+        "wrong type",
+        "unknown",
+        "another case",
+        "a code as an id",
+        "a code inside the object",
+        "unknown via",
+        "the code of a prospect",
+        "a foreign code",
+        "foreign",
+    ],
+)
+def test_rejects_an_invalid_parent(api, account, scenario, other, body, expected):
+    person = {"firstname": "A", "lastname": "B"}
+    link = api.post("/affiliate-prospects/", person).json()["referral_link"]["link"]
+    codes = {
+        "code": scenario.odette.code,
+        "prospect": link.partition("ref=")[2],
+        "foreign": other.mina.code,
+    }
+
+    def fill(value):
+        if isinstance(value, dict):
+            return {name: fill(inner) for name, inner in value.items()}
+        return value.format_map(codes)
+
+    response = api.put(PARENT, fill(body))
+
+    assert response.status_code == 400
+    assert response.json() == expected
+    assert api.get(MINA).json()["parent_id"] is None
+
+
+@pytest.mark.parametrize("via", ["slug", "code"])
+def test_rejects_a_deleted_parent(api, scenario, via):
+    api.delete("/affiliates/odettevarga/")
+
+    response = api.put(PARENT, {"via": getattr(scenario.odette, via)})
+
+    assert response.status_code == 400
+    assert response.json() == UNKNOWN
+
+
+@pytest.mark.parametrize("below", ["minakessler", "odettevarga", "ingaberg"])
+def test_rejects_a_cycle(api, scenario, below):
+    """Mina is the parent of Odette, who is the parent of Inga."""
+    api.put("/affiliates/odettevarga/parent/", {"affiliate_id": "minakessler"})
+    api.put("/affiliates/ingaberg/parent/", {"affiliate_id": "odettevarga"})
+
+    response = api.put(PARENT, {"via": below})
+
+    assert response.status_code == 400
+    assert response.json() == build_field_error(
+        "affiliate_id", "An affiliate cannot be its own ancestor"
+    )
+    assert api.get(MINA).json()["parent_id"] is None
+
+
+def test_applies_the_new_parent_to_later_conversions(api, account, scenario):
+    moves = [
+        ("PUT", "ingaberg", {"affiliate_id": "odettevarga"}),
+        ("PUT", "minakessler", {"affiliate_id": "ingaberg"}),
+        ("PUT", "minakessler", {"affiliate_id": "odettevarga"}),
+        ("DELETE", "minakessler", None),
+    ]
+
+    earned = [list_earning_affiliates(account, scenario.create_conversion("200"))]
+    for method, slug, body in moves:
+        assert (
+            api.request(method, f"/affiliates/{slug}/parent/", body).status_code == 200
+        )
+        earned.append(
+            list_earning_affiliates(account, scenario.create_conversion("200"))
+        )
+
+    assert earned == [
+        [("minakessler", 20)],
+        [("minakessler", 20)],
+        [("minakessler", 20), ("ingaberg", 6), ("odettevarga", 2)],
+        [("minakessler", 20), ("odettevarga", 6)],
+        [("minakessler", 20)],
+    ]
+    assert account.commissions.count() == sum(map(len, earned))
+
+
+def list_earning_affiliates(account, sale):
+    rows = account.commissions.filter(conversion=sale).order_by("id")
+    return [(row.affiliate.slug, row.amount) for row in rows]
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
+@pytest.mark.parametrize(
+    ("feature", "status"), [(False, 403), (True, 404)], ids=["without", "with"]
+)
+def test_requires_the_mlm_feature_before_looking_up_affiliates(
+    api, account, scenario, method, feature, status
+):
+    Plan.objects.filter(name="enterprise").update(mlm=feature)
+
+    response = api.request(method, "/affiliates/nobody/parent/", {})
+
+    assert response.status_code == status
+    if not feature:
+        assert response.json()["message"] == "Forbidden"
+        assert api.get(MINA).status_code == api.delete(GROUP).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["group/", "parent/"])
+@pytest.mark.parametrize("slug", ["nobody", "zzmarkerminakessler"])
+def test_unknown_affiliates_return_404_before_field_errors(
+    api, scenario, other, path, slug
+):
+    for method in ("PUT", "DELETE"):
+        response = api.request(method, f"/affiliates/{slug}/{path}", {})
+
+        assert response.status_code == 404
+        assert response.json() == NOT_FOUND
+
+
+def test_viewers_cannot_set_group_or_parent(account, scenario, make_key):
+    viewer = ApiClient(make_key(account, role="viewer"))
+
+    responses = [viewer.put(path, {}).status_code for path in (GROUP, PARENT)]
+
+    assert responses == [403, 403]
+
+
+def test_audit_log_records_each_change_once(api, account, scenario):
+    group = make_group(api)
+    sent_body = [(GROUP, {"group_id": group}), (PARENT, {"affiliate_id": "ingaberg"})]
+    for path, body in sent_body:
+        api.put(path, body)
+        api.put(path, body)
+        api.delete(path)
+        api.delete(path)
+
+    events = account.audit_log.filter(subject="affiliate:minakessler").order_by("id")
+    assert [(entry.kind, entry.details) for entry in events[2:]] == [
+        ("affiliate.added_to_group", {"group": group}),
+        ("affiliate.updated", {"group": None}),
+        ("affiliate.updated", {"parent": "ingaberg"}),
+        ("affiliate.updated", {"parent": None}),
+    ]
+
+
+# Lists
+
+
+@pytest.fixture
+def affiliate_hierarchy(api, scenario, other):
+    """Odette is the parent of Mina and Inga; the same in another account."""
+    scenario.group = make_group(api)
+    api.put(PARENT, {"affiliate_id": "odettevarga"})
+    api.put("/affiliates/ingaberg/parent/", {"affiliate_id": "odettevarga"})
+    api.put("/affiliates/ingaberg/group/", {"group_id": scenario.group})
+    other_affiliate = other.create_enrolled_affiliate("Rival", "X").affiliate
+    other_affiliate.update_row(parent=other.mina.affiliate, group=other.group_id)
+    return scenario
+
+
+@pytest.mark.parametrize("path", ["/affiliates/", MEMBERS])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("parent_id=odettevarga", ["ingaberg", "minakessler"]),
+        ("parentId=odettevarga", ["ingaberg", "minakessler"]),
+        ("parent_id=OdetteVarga", []),
+        ("parent_id=odettevarga&parentId=ingaberg", ["ingaberg", "minakessler"]),
+        ("parentId=ingaberg&parent_id=odettevarga", ["ingaberg", "minakessler"]),
+        ("parent_id=&parentId=odettevarga", ["ingaberg", "minakessler"]),
+        ("parent_id=zzmarkerminakessler", []),
+        ("affiliate_group_id={group}", ["ingaberg"]),
+        ("affiliate_group_id={group}&parent_id=odettevarga", ["ingaberg"]),
+        ("affiliate_group_id={group}&parent_id=ingaberg", []),
+        ("affiliate_group_id=ag_zzmarker00000000", []),
+        ("affiliate_group_id=", ["ingaberg", "odettevarga", "minakessler"]),
+    ],
+)
+def test_filters_the_lists(api, affiliate_hierarchy, path, query, found):
+    assert (
+        list_ids(api.get(f"{path}?{query.format(group=affiliate_hierarchy.group)}"))
+        == found
+    )

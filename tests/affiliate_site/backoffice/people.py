@@ -1,4 +1,0 @@
-"""Who signs in, in the tests of the back office."""
-
-EMAIL = "owner@harbor.example.org"
-PASSWORD = "lamps-at-the-harbor"

@@ -1,0 +1,109 @@
+"""Texts of empty lists: how rows are created, or how to clear the filters."""
+
+import re
+from html import escape
+
+import pytest
+from django.contrib import admin
+from django.core.management import get_commands
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models.api_keys import Role
+from accounts.models.webhooks import WebhookEndpoint
+from accounts.services.webhooks import create_webhook
+from affiliate_site.backoffice.empty_states import EMPTY_STATES
+from tests.sample_account import SampleAccount
+
+ADMINS = admin.site._registry
+CLEAR = '<a class="text-primary-600 dark:text-primary-500" href="?">Clear the filters'
+
+
+def label(model):
+    return model._meta.label
+
+
+def get_changelist(client, model, **query):
+    options = model._meta
+    name = f"admin:{options.app_label}_{options.model_name}_changelist"
+    response = client.get(reverse(name), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_every_list_has_a_text(model):
+    assert len(ADMINS[model].empty_state.split()) > 5
+
+
+def test_every_text_belongs_to_a_list():
+    assert set(EMPTY_STATES) <= set(map(label, ADMINS))
+
+
+def test_mentions_existing_commands():
+    texts = " ".join(page.empty_state for page in ADMINS.values())
+    commands = re.findall(r"manage\.py (\w+)", texts)
+
+    assert commands
+    assert set(commands) <= set(get_commands())
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_shows_the_text_of_an_empty_list(staff_client, monkeypatch, model):
+    """The queryset is replaced: lists of staff and of the audit log are never empty."""
+    no_rows = model._base_manager.none()
+    monkeypatch.setattr(type(ADMINS[model]), "get_queryset", lambda *args: no_rows)
+
+    page = get_changelist(staff_client(), model)
+
+    assert escape(ADMINS[model].empty_state) in page
+    assert CLEAR not in page
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_offers_to_clear_filters_without_results(staff_client, model):
+    client = staff_client()
+    queries = []
+    if ADMINS[model].search_fields:
+        queries.append({"q": "nobody"})
+    if "created_at" in {field.name for field in model._meta.fields}:
+        queries.append({"created_at__gte": "2999-01-01T00:00:00Z"})
+
+    for query in queries:
+        page = get_changelist(client, model, **query)
+        assert CLEAR in page
+        assert escape(ADMINS[model].empty_state) not in page
+
+
+def test_shows_no_text_with_rows(staff_client, account, api, subtests):
+    sample = SampleAccount(api, account.slug, "harbor")
+    create_webhook(account, url="https://harbor.example/", at=timezone.now())
+    for name in (
+        "approved_amount",
+        "payment_id",
+        "note_id",
+        "prospect_id",
+        "payout_method",
+        "group_id",
+    ):
+        assert getattr(sample, name)
+    account.field_definitions.create(slug="size", title="Size", type="text")
+    client = staff_client()
+
+    for model in ADMINS:
+        with subtests.test(model=label(model)):
+            page_with_rows = get_changelist(client, model)
+            assert 'id="result_list"' in page_with_rows
+            for page in (page_with_rows, get_changelist(client, model, p="9")):
+                assert escape(ADMINS[model].empty_state) not in page
+                assert CLEAR not in page
+
+
+@pytest.mark.parametrize(
+    ("role", "can_add"), [(Role.OWNER, True), (Role.VIEWER, False)]
+)
+def test_shows_an_add_button_only_if_permitted(staff_client, role, can_add):
+    page = get_changelist(staff_client(role=role), WebhookEndpoint)
+
+    link = f'href="{reverse("admin:accounts_webhookendpoint_add")}">Add webhook'
+    assert (link in page) is can_add

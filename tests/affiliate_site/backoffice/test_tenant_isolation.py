@@ -1,0 +1,411 @@
+"""No page of the back office shows another account's rows.
+
+See docs/reliability.md, section 9.
+"""
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin import SimpleListFilter
+from django.contrib.admin.models import LogEntry
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from accounts.models.accounts import TenantModel
+from accounts.models.api_keys import Role
+from accounts.models.users import User
+from accounts.services.staff import create_staff_user
+from accounts.services.webhooks import create_webhook
+from accounts.tenant_admin import TenantAdmin, TenantScopeMixin
+from payouts.models.ledger import LedgerAccount, LedgerAccountType
+from tests.ledger_checks import snapshot_account
+from tests.program_scenario import CONVERSION_CREATED_AT
+from tests.sample_account import SampleAccount
+from tracking.models.conversions import Conversion
+
+MARKER = "zz-marker"
+ADMINS = admin.site._registry
+OBJECT_VIEWS = ("change", "history", "delete")
+
+# Models without a page, with the reason.
+MODELS_WITHOUT_ADMIN = {
+    "accounts.Account": "operators manage accounts by command",
+    "accounts.StaleDay": "internal marks of stale statistics",
+    "accounts.IdempotencyKey": "stored responses are private",
+    "accounts.Plan": "a price list",
+    "accounts.RateWindow": "internal counters",
+    "payouts.Bonus": "not shown yet",
+    "payouts.CommissionType": "shown with its program",
+    "payouts.DailyLandingPageClicks": "summed on the dashboard",
+    "payouts.DailyStats": "summed on the dashboard",
+    "payouts.GroupRate": "not shown yet",
+    "payouts.Level": "not shown yet",
+    "payouts.PaymentAllocation": "shown in the timeline of its customer",
+    "tracking.Asset": "part of a link, shown with its enrollment",
+    "tracking.ConversionAttempt": "deleted within an hour",
+    "tracking.Coupon": "shown with its enrollment",
+    "tracking.AttributionRecord": "shown in the explanation of its conversion",
+    "tracking.ReferralCode": "shown with its enrollment",
+    "tracking.Source": "part of a link, shown with its enrollment",
+    "tracking.Visitor": "a cookie of the browser script, one per click",
+}
+
+
+def label(model):
+    return model._meta.label
+
+
+def build_url(model, name, *args):
+    names = f"admin:{model._meta.app_label}_{model._meta.model_name}_{name}"
+    return reverse(names, args=args)
+
+
+@pytest.fixture
+def foreign_data(other_account, other_api):
+    """An account with a row of each model, with the marker in each text."""
+    sample = SampleAccount(other_api, other_account.slug, MARKER)
+    create_webhook(other_account, url=f"https://{MARKER}.example/", at=timezone.now())
+    for name in (
+        "approved_amount",
+        "payment_id",
+        "note_id",
+        "prospect_id",
+        "payout_method",
+        "group_id",
+    ):
+        assert getattr(sample, name)
+    create_staff_user(
+        other_account,
+        email=f"{MARKER}@example.org",
+        role=Role.OWNER,
+        password=None,
+        at=timezone.now(),
+    )
+    other_account.field_definitions.create(slug=MARKER, title=MARKER, type="text")
+    return other_account
+
+
+def list_rows(model, account):
+    rows = model._base_manager.filter(account=account)
+    return (
+        rows.filter(kind=LedgerAccountType.PAYABLE) if model is LedgerAccount else rows
+    )
+
+
+def test_every_model_has_a_page_or_a_reason():
+    models = [
+        label(model)
+        for app in ("accounts", "tracking", "payouts")
+        for model in apps.get_app_config(app).get_models()
+    ]
+
+    assert set(models) - set(map(label, ADMINS)) == set(MODELS_WITHOUT_ADMIN)
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_every_page_filters_by_account(model):
+    page = ADMINS[model]
+
+    assert isinstance(page, TenantAdmin)
+    assert issubclass(model, TenantModel | User)
+    assert all(issubclass(inline, TenantScopeMixin) for inline in page.inlines)
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_lists_join_the_relations_they_show(model, staff_client, account):
+    """Without joins, each row costs a query. Joins in `get_queryset` disable
+    `list_select_related`."""
+    response = staff_client().get(build_url(model, "changelist"))
+
+    joined = response.context["cl"].queryset.query.select_related
+    shown = {
+        field.name
+        for field in model._meta.get_fields()
+        if field.many_to_one and field.name in ADMINS[model].list_display
+    }
+    assert shown <= set(joined or ())
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_filters_list_no_values_of_other_accounts(model):
+    """A filter on a relation or on a text field would list values of all accounts."""
+    for name in ADMINS[model].list_filter:
+        if not isinstance(name, str):
+            assert issubclass(name, SimpleListFilter)  # its choices are fixed
+            continue
+        field = model._meta.get_field(name)
+        assert field.choices or field.get_internal_type() == "BooleanField"
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_shows_and_changes_nothing_of_another_account(
+    staff_client, foreign_data, subtests, model
+):
+    client = staff_client()
+    foreign = list(list_rows(model, foreign_data))
+    assert foreign, "the other account has no rows: the test would prove nothing"
+    before = snapshot_account(foreign_data)
+
+    with subtests.test("pages"):
+        assert_shows_nothing(client, foreign_data, model, foreign)
+    for action in ADMINS[model].actions:
+        if isinstance(action, str):
+            with subtests.test(action=action):
+                assert_acts_on_nothing(client, model, action, foreign)
+
+    assert snapshot_account(foreign_data) == before
+    assert not LogEntry.objects.exists()
+
+
+def assert_shows_nothing(client, foreign_data, model, foreign):
+    """Check lists, searches, pages and history for the marker."""
+    responses = [client.get(build_url(model, "changelist"))]
+    for term in (MARKER, str(foreign[0]), f"{MARKER}@example.org"):
+        found = client.get(build_url(model, "changelist"), {"q": term})
+        rows = found.context["cl"].result_list
+        assert foreign_data.pk not in {row.account_id for row in rows}
+    for row in foreign[:3]:
+        for name in OBJECT_VIEWS:
+            response = client.get(build_url(model, name, row.pk), follow=True)
+            unknown = client.get(build_url(model, name, 10**9), follow=True)
+            assert (response.status_code, response.redirect_chain) == (
+                unknown.status_code,
+                unknown.redirect_chain,
+            )
+            responses.append(response)
+        responses.append(
+            client.post(build_url(model, "change", row.pk), {}, follow=True)
+        )
+
+    for response in responses:
+        assert MARKER not in response.content.decode()
+    assert responses[0].status_code == 200
+
+
+def assert_acts_on_nothing(client, model, action, foreign):
+    for confirmation in ({}, {"confirmed": "yes"}):
+        form = {
+            "action": action,
+            "_selected_action": [row.pk for row in foreign],
+            **confirmation,
+        }
+        response = client.post(build_url(model, "changelist"), form, follow=True)
+        assert response.status_code == 200
+        assert MARKER not in response.content.decode()
+
+
+def test_shows_nothing_of_another_account_on_the_dashboard(staff_client, foreign_data):
+    client = staff_client()
+
+    for path in (reverse("admin:index"), reverse("admin:search") + f"?s={MARKER}"):
+        response = client.get(path)
+        assert response.status_code == 200
+        assert MARKER not in response.content.decode().replace(f"s={MARKER}", "")
+    found = client.get(reverse("admin:search"), {"s": MARKER, "extended": "1"})
+    assert MARKER not in found.content.decode()
+
+
+def test_autocomplete_finds_nothing_of_another_account(staff_client, foreign_data):
+    client = staff_client()
+    fields = [
+        (model, field)
+        for model in ADMINS
+        for field in model._meta.fields
+        if field.remote_field and field.remote_field.model in ADMINS
+    ]
+
+    for model, field in fields:
+        query = {
+            "app_label": model._meta.app_label,
+            "model_name": model._meta.model_name,
+            "field_name": field.name,
+            "term": MARKER,
+        }
+        response = client.get(reverse("admin:autocomplete"), query)
+        assert MARKER not in response.content.decode()
+
+
+def test_tests_cover_all_urls():
+    """Further pages must be added to these tests."""
+    found = {
+        pattern.name
+        for pattern in admin.site.get_urls()
+        if getattr(pattern, "name", None)
+    }
+
+    assert found <= {
+        "index",
+        "search",
+        # Tested in test_second_factor.py
+        "second_factor",
+        "second_factor_begin",
+        "second_factor_confirm",
+        "second_factor_remove",
+        "login",
+        "logout",
+        "password_change",
+        "password_change_done",
+        "autocomplete",
+        "jsi18n",
+        "view_on_site",
+        "app_list",
+    }
+
+
+def test_opens_all_pages_of_the_own_account(
+    staff_client, account, api, capture_queries, subtests
+):
+    """All roles can open the pages, with a limited number of queries."""
+    sample = SampleAccount(api, account.slug, "harbor")
+    create_webhook(account, url="https://harbor.example/", at=timezone.now())
+    for name in ("payment_id", "note_id", "prospect_id", "payout_method", "group_id"):
+        assert getattr(sample, name)
+    account.field_definitions.create(slug="size", title="Size", type="text")
+    assert sample.create_affiliate("third")
+    clients = [staff_client(role=role) for role in Role.values]
+    clients[0].get("/admin/")  # stores the statistics of past days
+
+    for role, client in zip(Role.values, clients, strict=True):
+        for model in ADMINS:
+            with subtests.test(role=role, model=label(model)):
+                with capture_queries() as executed:
+                    response = client.get(build_url(model, "changelist"))
+                assert response.status_code == 200
+                assert len(executed) <= 15
+                for row in list_rows(model, account)[:3]:
+                    response = client.get(build_url(model, "change", row.pk))
+                    assert response.status_code == 200, row
+
+
+def test_requires_a_sign_in(client):
+    response = client.get(reverse("admin:payouts_commission_changelist"))
+
+    assert response.status_code == 302
+    assert response["Location"].startswith(reverse("admin:login"))
+
+
+def test_rows_cannot_be_added_by_hand(staff_client):
+    """Except API keys, staff users and webhooks, which their services create."""
+    client = staff_client()
+    addable = []
+    for model in ADMINS:
+        try:
+            response = client.get(build_url(model, "add"))
+        except NoReverseMatch:
+            continue
+        if response.status_code != 403:
+            addable.append(label(model))
+
+    creatable = ["accounts.ApiKey", "accounts.User", "accounts.WebhookEndpoint"]
+    assert sorted(addable) == creatable
+
+
+def test_shows_dates_in_utc(staff_client, scenario):
+    scenario.create_conversion("10", at=CONVERSION_CREATED_AT)
+
+    page = staff_client().get(build_url(Conversion, "changelist")).content.decode()
+
+    assert "2026-03-04 09:15 UTC" in page
+
+
+HIDDEN_COLUMNS = (
+    "secret",
+    "old_secret",
+    "digest",
+    "password",
+    "email_folded",
+    "calculation",
+)
+LOOKUPS = ("startswith", "regex", "contains", "gt", "lt", "in", "exact", "range")
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_hidden_columns_cannot_be_filtered(staff_client, model):
+    client = staff_client(role=Role.VIEWER)
+    columns = [field.name for field in model._meta.fields]
+
+    for column in (*columns, "account__name", "affiliate__password"):
+        for lookup in LOOKUPS[: 8 if column in HIDDEN_COLUMNS else 3]:
+            for path in ("changelist", "export", "export_xlsx"):
+                query = {f"{column}__{lookup}": "a"}
+                response = client.get(build_url(model, path), query)
+                assert response.status_code == 400, (column, lookup)
+
+
+INVALID_QUERIES = [
+    {"q": "\x00"},
+    {"p": "9" * 30},
+    {"p": "-1"},
+    {"o": "99.-7"},
+    {"created_at__gte": "0001-01-01"},
+    {"created_at__gte": "yesterday"},
+    {"created_at__lt": "9999-12-31T23:59:59Z"},
+    {"affiliate__exact": "9" * 30},
+    {"_popup": "1", "_to_field": "secret"},
+    {"e": "1"},
+]
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_invalid_queries_cause_no_server_error(staff_client, model, subtests):
+    client = staff_client()
+
+    for query in INVALID_QUERIES:
+        for path in ("changelist", "export", "export_xlsx"):
+            with subtests.test(path=path, query=query):
+                response = client.get(build_url(model, path), query)
+                assert response.status_code in (200, 302, 400)
+                response.getvalue()  # read to the end, as a browser does
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/admin/search/?s=a&extended=1&page=99999999999999999999999",
+        "/admin/search/?s=%00",
+        "/admin/autocomplete/?app_label=payouts&model_name=commission"
+        "&field_name=affiliate&term=%00",
+        f"/admin/payouts/commission/{'9' * 30}/change/",
+        "/admin/payouts/commission/x/change/",
+    ],
+)
+def test_rejects_invalid_urls(staff_client, path):
+    assert staff_client().get(path).status_code in (302, 400, 404)
+
+
+# Columns searched without an index: an account has only dozens of rows.
+SEARCHED_WITHOUT_INDEX = {
+    ("tracking.Program", "title"),
+    ("tracking.AffiliateGroup", "title"),
+    ("accounts.ApiKey", "prefix"),
+    ("accounts.User", "email"),
+    ("accounts.WebhookEndpoint", "affiliate"),
+    ("payouts.LedgerAccount", "affiliate"),  # two rows per affiliate and currency
+}
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_searches_only_indexed_columns(model):
+    for name in ADMINS[model].search_fields:
+        path, _, lookup = name.rpartition("__")
+        relation, _, column = path.rpartition("__")
+        target = model._meta.get_field(relation).related_model if relation else model
+        indexed = [
+            list(rule.fields)[:2]
+            for rule in [*target._meta.constraints, *target._meta.indexes]
+            if hasattr(rule, "fields")
+        ]
+        assert lookup == "exact"
+        assert ["account", column] in indexed or (
+            label(target),
+            column,
+        ) in SEARCHED_WITHOUT_INDEX
+        if relation:
+            rules = [*model._meta.constraints, *model._meta.indexes]
+            indexed_relations = [
+                list(getattr(rule, "fields", ()))[:2] for rule in rules
+            ]
+            assert ["account", relation] in indexed_relations or (
+                label(model),
+                relation,
+            ) in SEARCHED_WITHOUT_INDEX

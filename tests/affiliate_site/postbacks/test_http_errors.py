@@ -1,0 +1,276 @@
+"""Request-level rules of postbacks (docs/api-contract.md, sections 1 and 4)."""
+
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+
+from accounts.services.accounts import lock_account
+from accounts.services.api_keys import revoke_api_key
+from tests.conftest import ApiClient
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+
+PATHS = ["con/c/", "con/u/", "cus/c/", "cus/u/"]
+JSON = {"Accept": "application/json"}
+CORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Cache-Control": "no-store",
+}
+
+every_path = pytest.mark.parametrize("path", PATHS)
+
+
+def assert_error_response(response, status, message):
+    """Check a request-level error and the headers of every response."""
+    assert response.status_code == status
+    assert response["Content-Type"] == "application/json"
+    trace_id = {} if status == 401 else {"traceId": response["X-Trace-Id"]}
+    assert response.json() == {"message": message, "code": status} | trace_id
+    assert {name: response.headers.get(name) for name in CORS} == CORS
+    assert not [name for name in response.headers if "RateLimit" in name]
+
+
+@pytest.fixture
+def scenario(account):
+    """A program with a conversion and a customer."""
+    scenario = ProgramScenario(account)
+    scenario.create_conversion("200", external_id="order-1", customer_id="acct-1")
+    return scenario
+
+
+@pytest.fixture
+def bodies_by_path(scenario):
+    """A valid body for each path."""
+    coupon = {"coupon": scenario.mina.coupon}
+    return {
+        "con/c/": {"external_id": "order-2", "amount": 10} | coupon,
+        "con/u/": {"external_id": "order-1", "amount": 10},
+        "cus/c/": {"customer_id": "acct-2"} | coupon,
+        "cus/u/": {"customer_id": "acct-1", "status": "canceled"},
+    }
+
+
+def assert_unchanged(account):
+    """Check that no request had an effect."""
+    assert account.conversions.get().amount == 200
+    assert account.customers.get().status == "paying"
+    assert not account.conversion_attempts.exists()
+
+
+@every_path
+def test_responds_with_the_headers_of_the_api(send_postback, bodies_by_path, path):
+    response = send_postback(path, bodies_by_path[path])
+
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    assert {name: response.headers.get(name) for name in CORS} == CORS
+    assert len(response["X-Trace-Id"]) == 32
+    assert not [name for name in response.headers if "RateLimit" in name]
+    assert "Access-Control-Allow-Credentials" not in response
+
+
+@every_path
+def test_accepts_path_without_trailing_slash(api, bodies_by_path, path):
+    by_get = api.get(f"/pb/{path[:-1]}?{urlencode(bodies_by_path[path])}")
+
+    assert by_get.status_code == 200
+
+
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "PATCH", "DELETE", "TRACE"])
+@every_path
+def test_checks_method_before_key(db, path, method):
+    response = Client().generic(
+        method, f"/1.7/pb/{path}", headers=JSON | {"Purpose": "prefetch"}
+    )
+
+    assert response.status_code == 405
+    assert response["Allow"] == "GET, POST, OPTIONS"
+    if method != "HEAD":
+        assert_error_response(response, 405, "Method Not Allowed")
+
+
+@every_path
+def test_options_needs_no_key(db, path):
+    response = Client().options(f"/1.7/pb/{path}", headers={"Sec-Purpose": "prefetch"})
+
+    assert (response.status_code, response.content) == (204, b"")
+    assert response["Allow"] == "GET, POST, OPTIONS"
+    assert response["Access-Control-Allow-Origin"] == "*"
+
+
+@pytest.mark.parametrize(
+    "path", ["/1.7/pb/", "/1.7/pb/cli/c/", "/1.7/con/c/", "/1.6/pb/con/c/", "/1.7/"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
+def test_serves_no_other_path(db, method, path):
+    response = Client().generic(method, path, headers=JSON | {"Purpose": "prefetch"})
+
+    assert response.status_code == 404
+
+
+@pytest.mark.parametrize("header", ["Sec-Purpose", "Purpose", "X-Moz"])
+@every_path
+def test_rejects_prefetch_without_effect(account, bodies_by_path, path, header):
+    url = f"/1.7/pb/{path}?{urlencode(bodies_by_path[path])}"
+
+    for key in ({}, {"X-Api-Key": "aff_live_wrong"}):
+        response = Client().get(url, headers={header: "Prefetch"} | key)
+
+        assert_error_response(response, 400, "Bad Request")
+    assert_unchanged(account)
+
+
+@every_path
+def test_rejects_prefetch_with_key(api, account, bodies_by_path, path):
+    response = api.get(
+        f"/pb/{path}?{urlencode(bodies_by_path[path])}",
+        Purpose="prefetch",
+        Accept="text/html",
+    )
+
+    assert_error_response(response, 400, "Bad Request")
+    assert_unchanged(account)
+
+
+def test_accepts_post_with_prefetch_header(api, bodies_by_path):
+    response = api.post("/pb/con/c/", bodies_by_path["con/c/"], Purpose="prefetch")
+
+    assert response.status_code == 200
+
+
+# The key.
+
+
+@pytest.mark.parametrize("name", ["api_key", "X-Api-Key", "Api-Key", "key"])
+@every_path
+def test_accepts_key_in_header_only(api, account, bodies_by_path, path, name):
+    query = urlencode(bodies_by_path[path] | {name: api.key})
+
+    response = Client().get(f"/1.7/pb/{path}?{query}", headers=JSON)
+
+    assert_error_response(response, 401, "Authentication Failed.")
+    assert_unchanged(account)
+
+
+def test_accepts_other_header_name(api, bodies_by_path):
+    query = urlencode(bodies_by_path["con/c/"])
+
+    response = Client().get(f"/1.7/pb/con/c/?{query}", headers={"Api-Key": api.key})
+
+    assert response.status_code == 200
+
+
+def test_rejects_revoked_key(api, account, bodies_by_path, send_postback):
+    revoke_api_key(
+        account, prefix=account.api_keys.get().prefix, at=CONVERSION_CREATED_AT
+    )
+
+    assert_error_response(
+        send_postback("con/c/", bodies_by_path["con/c/"]), 401, "Authentication Failed."
+    )
+    assert_unchanged(account)
+
+
+# Role and plan.
+
+
+@pytest.mark.parametrize(
+    ("role", "plan", "status"),
+    [
+        ("viewer", "enterprise", 403),
+        ("manager", "pro", 200),
+        ("owner", "pro", 200),
+        ("owner", "basic", 403),
+    ],
+)
+@every_path
+def test_requires_manager_role_and_plan_with_api(
+    account, make_key, set_plan, bodies_by_path, send_postback, path, role, plan, status
+):
+    set_plan(account, plan)
+
+    response = send_postback(
+        path, bodies_by_path[path], by=ApiClient(make_key(account, role))
+    )
+
+    assert response.status_code == status
+    if status == 403:
+        assert_error_response(response, 403, "Forbidden")
+        assert_unchanged(account)
+
+
+@every_path
+def test_checks_permission_before_reading(account, make_key, bodies_by_path, path):
+    lock_account(account, at=CONVERSION_CREATED_AT)
+    viewer = ApiClient(make_key(account, "viewer"))
+
+    assert viewer.post(f"/pb/{path}", "no JSON").status_code == 403
+    assert viewer.get(f"/pb/{path}?external_id=%00").status_code == 403
+
+
+@every_path
+def test_rejects_large_body(api, scenario, path):
+    response = api.post(f"/pb/{path}", " " * (1024 * 1024 + 1))
+
+    assert_error_response(response, 413, "Request Entity Too Large")
+
+
+@every_path
+def test_has_no_rate_limit(api, bodies_by_path, path, monkeypatch):
+    responses = [api.get(f"/pb/{path}") for _ in range(20)]
+
+    assert {response.status_code for response in responses} == {400}
+    assert not any("X-RateLimit-Limit" in response for response in responses)
+
+
+# Idempotency-Key.
+
+
+def test_replays_response_of_repeated_post(api, account, bodies_by_path):
+    first, second = [
+        api.post("/pb/con/c/", bodies_by_path["con/c/"], **{"Idempotency-Key": "k-1"})
+        for _ in range(2)
+    ]
+
+    assert second.content == first.content
+    assert second["Idempotent-Replayed"] == "true"
+    assert "Idempotent-Replayed" not in first
+    assert account.conversions.count() == 2
+
+
+def test_rejects_reused_idempotency_key(api, bodies_by_path):
+    for path in ("con/c/", "cus/c/"):
+        response = api.post(
+            f"/pb/{path}", bodies_by_path[path], **{"Idempotency-Key": "k-1"}
+        )
+
+    assert response.status_code == 409
+    assert response.json() == {
+        "errors": [
+            {
+                "message": "This Idempotency-Key was used for another request.",
+                "code": "idempotency_key_reused",
+            }
+        ]
+    }
+
+
+def test_does_not_store_failed_response(api, account, bodies_by_path):
+    invalid = bodies_by_path["con/c/"] | {"coupon": "NOBODY"}
+
+    api.post("/pb/con/c/", invalid, **{"Idempotency-Key": "k-1"})
+
+    assert not account.idempotency_keys.exists()
+    assert account.conversion_attempts.get().origin == "postback"
+
+
+@pytest.mark.parametrize("key", ["k-1", "x" * 256, "ä"])
+def test_get_ignores_idempotency_key(api, account, bodies_by_path, key):
+    url = f"/pb/con/c/?{urlencode(bodies_by_path['con/c/'])}"
+
+    first = api.get(url, **{"Idempotency-Key": key})
+    second = api.get(url, **{"Idempotency-Key": key})
+
+    assert (first.status_code, second.status_code) == (200, 400)
+    assert second.json()["errors"][0]["message"].startswith("Duplicate conversion.")
+    assert not account.idempotency_keys.exists()

@@ -1,0 +1,340 @@
+"""Request-level errors: order of the checks, JSON or HTML.
+
+Rules: docs/api-contract.md, sections 1.5 and 1.7.
+"""
+
+import pytest
+from django.test import Client
+
+from tests.conftest import ApiClient
+from tests.dummy_endpoints import FAILURES
+
+pytestmark = pytest.mark.urls("tests.dummy_endpoints")
+
+# Values of `Accept` that name a JSON type, and others.
+ACCEPTS_JSON = [
+    "application/json",
+    "APPLICATION/JSON",
+    "application/json;q=0.5",
+    "application/json; charset=utf-8",
+    "text/html, application/json",
+    "text/html;q=0.9,application/json;q=0.1,*/*;q=0.8",
+    "application/vnd.api+json",
+    "application/problem+json; q=0.3",
+    "application/hal+json,text/html",
+]
+ACCEPTS_OTHER = [
+    None,
+    "",
+    "*/*",
+    "application/*",
+    "text/html",
+    "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "text/json",
+    "application/jsonp",
+    "application/json-seq",
+    "application/x-json",
+    "application/xml",
+    "text/plain; note=application/json",
+]
+
+
+def get_accept_header(accept):
+    return {} if accept is None else {"Accept": accept}
+
+
+def corrupt_key(key):
+    """Return the key with another last character."""
+    return key[:-1] + ("0" if key[-1] != "0" else "1")
+
+
+@pytest.fixture
+def non_raising_client(api):
+    """A client that returns unexpected failures as responses."""
+    return ApiClient(api.key, Client(raise_request_exception=False))
+
+
+# 401
+
+
+@pytest.mark.parametrize("accept", ACCEPTS_JSON, ids=str)
+def test_missing_key_is_json_if_accepted(client, db, accept):
+    response = client.get("/1.6/programs/", headers=get_accept_header(accept))
+
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == "ApiKey"
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == {"message": "Authentication Failed.", "code": 401}
+
+
+@pytest.mark.parametrize("accept", ACCEPTS_OTHER, ids=str)
+def test_missing_key_is_html_if_json_is_not_accepted(client, db, accept):
+    response = client.get("/1.6/programs/", headers=get_accept_header(accept))
+
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == "ApiKey"
+    assert response["Content-Type"] == "text/html; charset=utf-8"
+    assert "<h1>Authentication Failed.</h1>" in response.text
+
+
+@pytest.mark.parametrize("accept", [*ACCEPTS_JSON, *ACCEPTS_OTHER], ids=str)
+def test_wrong_key_is_always_json(client, api, accept):
+    response = client.get(
+        "/1.6/programs/",
+        headers={"X-Api-Key": corrupt_key(api.key)} | get_accept_header(accept),
+    )
+
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == "ApiKey"
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == {"message": "Authentication Failed.", "code": 401}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_checks_key_before_query_and_body(client, db, method):
+    response = client.generic(
+        method,
+        "/1.6/probes/?page=0&date_from=x",
+        "no JSON",
+        headers={"Accept": "application/json"},
+    )
+
+    assert response.status_code == 401
+    assert response.json() == {"message": "Authentication Failed.", "code": 401}
+
+
+# 404
+
+
+@pytest.mark.parametrize("path", ["/1.6/nothing/", "/nothing/"])
+@pytest.mark.parametrize("accept", ACCEPTS_JSON, ids=str)
+def test_unknown_path_is_json_if_accepted(client, path, accept):
+    response = client.get(path, headers=get_accept_header(accept))
+
+    assert response.status_code == 404
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == {
+        "message": "Not Found",
+        "code": 404,
+        "traceId": response["X-Trace-Id"],
+    }
+
+
+@pytest.mark.parametrize("path", ["/1.6/nothing/", "/nothing/"])
+@pytest.mark.parametrize("accept", ACCEPTS_OTHER, ids=str)
+def test_unknown_path_is_html_if_json_is_not_accepted(client, path, accept):
+    response = client.get(path, headers=get_accept_header(accept))
+
+    assert response.status_code == 404
+    assert response["Content-Type"] == "text/html; charset=utf-8"
+    assert "<h1>Not Found</h1>" in response.text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"])
+def test_checks_path_before_method_and_key(client, method):
+    response = client.generic(
+        method, "/1.6/nothing/", headers={"Accept": "application/json"}
+    )
+
+    assert response.status_code == 404
+
+
+def test_does_not_repeat_the_path_on_the_page(client):
+    response = client.get("/1.6/<script>alert(1)</script>/")
+
+    assert response.status_code == 404
+    assert "alert" not in response.text
+
+
+@pytest.mark.parametrize("accept", ["text/html", "*/*", "application/json"])
+def test_unknown_object_is_always_json(api, accept):
+    response = api.get("/programs/unknown/", Accept=accept)
+
+    assert response.status_code == 404
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == {"errors": [{"message": "Program not found"}]}
+
+
+# 405
+
+
+WRONG_METHODS = [
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "TRACE",
+    "CONNECT",
+    "BREW",
+    "DISPATCH",
+    "INITIAL",
+    "LIST",
+    "__CLASS__",
+    "HTTP_METHOD_NAMES",
+    "GET-",
+    "PROPFIND",
+]
+
+
+@pytest.mark.parametrize("method", WRONG_METHODS)
+@pytest.mark.parametrize(
+    "headers", [{}, {"X-Api-Key": "wrong", "Accept": "text/html"}], ids=str
+)
+def test_checks_method_before_key(client, db, method, headers):
+    response = client.generic(method, "/1.6/programs/", headers=headers)
+
+    assert response.status_code == 405
+    assert response["Content-Type"] == "application/json"
+    assert set(response["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
+    assert response.json() == {
+        "message": "Method Not Allowed",
+        "code": 405,
+        "traceId": response["X-Trace-Id"],
+    }
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_checks_method_before_object(api, method):
+    response = api.request(method, "/programs/unknown/", "no JSON")
+
+    assert response.status_code == 405
+    assert set(response["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
+def test_lists_allowed_methods_of_post_only_endpoint(api, method):
+    response = api.request(method, "/writing-probes/")
+
+    assert response.status_code == 405
+    assert set(response["Allow"].split(", ")) == {"POST", "OPTIONS"}
+
+
+@pytest.mark.parametrize("path", ["/docs/", "/openapi.json", "/healthz", "/readyz"])
+@pytest.mark.parametrize(
+    "method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"]
+)
+def test_pages_outside_the_api_are_read_only(client, db, path, method):
+    response = client.generic(method, path)
+
+    assert response.status_code == 405
+    assert set(response["Allow"].split(", ")) == {"GET", "HEAD"}
+    assert response.json() == {
+        "message": "Method Not Allowed",
+        "code": 405,
+        "traceId": response["X-Trace-Id"],
+    }
+
+
+# 500 and 503
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "message"),
+    [
+        ("crash", 500, "Internal Server Error"),
+        ("recursion", 500, "Internal Server Error"),
+        ("away", 503, "Service Unavailable"),
+        ("cut-off", 503, "Service Unavailable"),
+    ],
+)
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_unexpected_failure_is_500_or_503(
+    non_raising_client, name, status, message, accept
+):
+    response = non_raising_client.get(f"/probes/{name}/", Accept=accept)
+
+    assert response.status_code == status
+    assert response["Content-Type"] == "application/json"
+    assert response.json() == {
+        "message": message,
+        "code": status,
+        "traceId": response["X-Trace-Id"],
+    }
+    assert str(FAILURES[name]) not in response.text
+
+
+@pytest.mark.parametrize("name", ["crash", "away"])
+def test_unexpected_failure_has_no_rate_limit_headers(non_raising_client, name):
+    response = non_raising_client.get(f"/probes/{name}/")
+
+    assert not any(header.startswith("X-RateLimit") for header in response.headers)
+
+
+def test_failure_during_authentication_is_503(non_raising_client, monkeypatch):
+    def find_api_key(text):
+        raise FAILURES["away"]
+
+    monkeypatch.setattr("affiliate_site.api.authentication.find_api_key", find_api_key)
+
+    response = non_raising_client.get("/programs/")
+
+    assert response.status_code == 503
+    assert response.json() == {
+        "message": "Service Unavailable",
+        "code": 503,
+        "traceId": response["X-Trace-Id"],
+    }
+
+
+def test_failure_of_rate_limiting_is_503(non_raising_client, monkeypatch):
+    def count_request(subject, limit, *, at):
+        raise FAILURES["away"]
+
+    monkeypatch.setattr("affiliate_site.api.throttling.count_request", count_request)
+
+    response = non_raising_client.get("/programs/")
+
+    assert response.status_code == 503
+    assert not any(header.startswith("X-RateLimit") for header in response.headers)
+
+
+# Order of checks: path, method, key, limit, plan and role, size, JSON, object, fields
+
+
+def build_large_body():
+    return b'{"name": "' + b"x" * 1024 * 1024 + b'"}'
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "role", "plan", "status"),
+    [
+        pytest.param(
+            "BREW", "/nothing/", build_large_body(), "viewer", "basic", 404, id="path"
+        ),
+        pytest.param(
+            "BREW", "/probes/", build_large_body(), "viewer", "basic", 405, id="method"
+        ),
+        pytest.param(
+            "POST", "/probes/", build_large_body(), "owner", "basic", 403, id="plan"
+        ),
+        pytest.param(
+            "POST", "/probes/", build_large_body(), "viewer", "pro", 403, id="role"
+        ),
+        pytest.param(
+            "POST", "/probes/", build_large_body(), "owner", "pro", 413, id="size"
+        ),
+        pytest.param("POST", "/probes/", b"[", "owner", "pro", 400, id="JSON"),
+        pytest.param(
+            "GET", "/probes/missing/", b"", "viewer", "basic", 403, id="plan2"
+        ),
+        pytest.param("GET", "/probes/missing/", b"", "viewer", "pro", 404, id="object"),
+    ],
+)
+def test_responds_with_the_first_failing_check(
+    account, make_key, set_plan, method, path, body, role, plan, status
+):
+    set_plan(account, plan)
+    calm = ApiClient(make_key(account, role), Client(raise_request_exception=False))
+
+    response = calm.request(method, path, body, Accept="application/json")
+
+    assert response.status_code == status
+
+
+def test_counts_requests_before_plan_and_role_check(account, make_key, set_plan):
+    set_plan(account, "basic")
+    viewer = ApiClient(make_key(account, "viewer"))
+
+    statuses = [viewer.get("/probes/").status_code for _ in range(4)]
+
+    assert statuses == [403, 403, 403, 429]

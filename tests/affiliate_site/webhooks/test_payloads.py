@@ -1,0 +1,456 @@
+"""Webhook payloads (docs/api-contract.md, section 6.1)."""
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.db import transaction
+
+from accounts.models.webhooks import WEBHOOK_EVENTS
+from accounts.services.webhooks import create_postback_endpoint, create_webhook
+from tests.conftest import NOW
+from tests.sample_account import SampleAccount
+
+URL = "https://hooks.example.net/"
+
+
+@pytest.fixture
+def sample_account(account, api):
+    create_webhook(account, url=URL, at=NOW)
+    return SampleAccount(api, account.slug, "harbor")
+
+
+def get_response_body(sample_account, path):
+    """Return the body of an API response."""
+    response = sample_account.api.get(path)
+    assert response.status_code == 200, (path, response.content)
+    return response.content
+
+
+def assert_success(response):
+    """Check that a request succeeded."""
+    assert response.status_code in (200, 204), response.content
+
+
+def list_events(account):
+    """Return kind and body of all deliveries, in order."""
+    rows = account.deliveries.order_by("id").select_related("event")
+    return [(delivery.event.kind, bytes(delivery.body)) for delivery in rows]
+
+
+# One function per event: it causes the event and returns the API response.
+
+
+def affiliate_created(sample_account):
+    return get_response_body(sample_account, f"/affiliates/{sample_account.affiliate}/")
+
+
+def affiliate_updated(sample_account):
+    path = f"/affiliates/{sample_account.affiliate}/"
+    assert_success(sample_account.api.patch(path, {"firstname": "Ludmila"}))
+    return get_response_body(sample_account, path)
+
+
+def affiliate_deleted(sample_account):
+    path = f"/affiliates/{sample_account.affiliate}/"
+    parent_path = f"/affiliates/{sample_account.second_affiliate}/parent/"
+    assert_success(
+        sample_account.api.put(parent_path, {"affiliate_id": sample_account.affiliate})
+    )
+    before = get_response_body(sample_account, path)
+    assert_success(sample_account.api.delete(path))
+    return before
+
+
+def affiliate_added_to_group(sample_account):
+    path = f"/affiliates/{sample_account.affiliate}/"
+    assert_success(
+        sample_account.api.put(f"{path}group/", {"group_id": sample_account.group_id})
+    )
+    return get_response_body(sample_account, path)
+
+
+def get_enrollment_path(sample_account):
+    program, affiliate = sample_account.program, sample_account.enrolled_affiliate
+    return f"/programs/{program}/affiliates/{affiliate}/"
+
+
+def get_enrollment_body(sample_account):
+    path = get_enrollment_path(sample_account)
+    program = json.loads(
+        get_response_body(sample_account, f"/programs/{sample_account.program}/")
+    )
+    summary = {name: program[name] for name in ("id", "title", "currency")}
+    return (
+        get_response_body(sample_account, path)[:-1]
+        + b',"program":'
+        + encode(summary)
+        + b"}"
+    )
+
+
+def encode(data):
+    return json.dumps(data, separators=(",", ":")).encode()
+
+
+def affiliate_added_to_program(sample_account):
+    return get_enrollment_body(sample_account)
+
+
+def affiliate_disapproved(sample_account):
+    path = get_enrollment_path(sample_account)
+    assert_success(sample_account.api.delete(f"{path}approved/"))
+    return get_enrollment_body(sample_account)
+
+
+def affiliate_approved(sample_account):
+    affiliate_disapproved(sample_account)
+    path = get_enrollment_path(sample_account)
+    assert_success(sample_account.api.put(f"{path}approved/"))
+    return get_enrollment_body(sample_account)
+
+
+def affiliate_prospect_created(sample_account):
+    return get_response_body(
+        sample_account, f"/affiliate-prospects/{sample_account.prospect_id}/"
+    )
+
+
+def affiliate_prospect_promoted(sample_account):
+    prospect = json.loads(
+        get_response_body(
+            sample_account, f"/affiliate-prospects/{sample_account.prospect_id}/"
+        )
+    )
+    code = prospect["referral_link"]["link"].partition("ref=")[2]
+    sample_account.post("/customers/", {"customer_id": "c-1", "referral_code": code})
+    return get_response_body(
+        sample_account, f"/affiliate-prospects/{sample_account.prospect_id}/"
+    )
+
+
+def affiliate_prospect_deleted(sample_account):
+    before = affiliate_prospect_created(sample_account)
+    assert_success(
+        sample_account.api.delete(f"/affiliate-prospects/{sample_account.prospect_id}/")
+    )
+    return before
+
+
+def customer_created(sample_account):
+    return get_response_body(
+        sample_account, f"/customers/{sample_account.customer_public_id}/"
+    )
+
+
+def customer_updated(sample_account):
+    assert_success(
+        sample_account.api.delete(
+            f"/customers/{sample_account.customer_public_id}/status/"
+        )
+    )
+    return get_response_body(
+        sample_account, f"/customers/{sample_account.customer_public_id}/"
+    )
+
+
+def customer_deleted(sample_account):
+    before = customer_created(sample_account)
+    assert_success(
+        sample_account.api.delete(f"/customers/{sample_account.customer_public_id}/")
+    )
+    return before
+
+
+def conversion_created(sample_account):
+    return get_response_body(
+        sample_account, f"/conversions/{sample_account.conversion_id}/"
+    )
+
+
+def conversion_updated(sample_account):
+    """The payload shows the recalculated commissions."""
+    path = f"/conversions/{sample_account.conversion_id}/"
+    assert_success(
+        sample_account.api.patch(f"{path}?recalculate_commissions=true", {"amount": 50})
+    )
+    body = get_response_body(sample_account, path)
+    assert json.loads(body)["commissions"][0]["amount"] == 5
+    return body
+
+
+def conversion_deleted(sample_account):
+    """The payload shows the deleted conversion with its commissions."""
+    before = conversion_created(sample_account)
+    assert json.loads(before)["commissions"]
+    assert json.loads(before)["meta_data"]
+    assert_success(
+        sample_account.api.delete(f"/conversions/{sample_account.conversion_id}/")
+    )
+    return before
+
+
+def commission_created(sample_account):
+    return get_response_body(
+        sample_account, f"/commissions/{sample_account.commission_id}/"
+    )
+
+
+def commission_updated(sample_account):
+    assert sample_account.approved_amount
+    return get_response_body(
+        sample_account, f"/commissions/{sample_account.commission_id}/"
+    )
+
+
+def payment_created(sample_account):
+    return get_response_body(sample_account, f"/payments/{sample_account.payment_id}/")
+
+
+def payment_canceled(sample_account):
+    before = payment_created(sample_account)
+    assert_success(sample_account.api.delete(f"/payments/{sample_account.payment_id}/"))
+    return before
+
+
+@pytest.mark.parametrize("event", WEBHOOK_EVENTS)
+def test_payload_is_the_api_response(account, sample_account, event):
+    expected = globals()[event.replace(".", "_")](sample_account)
+
+    bodies = [body for kind, body in list_events(account) if kind == event]
+    assert bodies[-1] == expected
+
+
+def test_sends_events_of_a_conversion_in_order(account, sample_account):
+    sample_account.click_id  # noqa: B018 - creates the click
+    before = len(list_events(account))
+
+    data = {
+        "customer_id": "c-1",
+        "click_id": sample_account.click_id,
+        "external_id": "o-1",
+    }
+    line_items = {"commissions": [{"sub_amount": 100}, {"sub_amount": 50}]}
+    conversion = sample_account.post("/conversions/", data | line_items)
+
+    events = list_events(account)[before:]
+    assert [kind for kind, _ in events] == [
+        "customer.created",
+        "conversion.created",
+        "commission.created",
+        "commission.created",
+    ]
+    assert json.loads(events[1][1]) == conversion
+    commissions = [json.loads(body) for kind, body in events[2:]]
+    assert [commission["id"] for commission in commissions] == [
+        commission["id"] for commission in conversion["commissions"]
+    ]
+
+
+@pytest.mark.parametrize("path", ["con/c", "con/u"])
+def test_payload_shows_the_final_state(account, sample_account, path):
+    """A postback changes conversion and status in one operation."""
+    if path == "con/u":
+        assert sample_account.conversion_id
+    before = len(list_events(account))
+    data = {"external_id": "harbor-order", "amount": 50, "status": "approved"}
+
+    response = sample_account.api.post(
+        f"/pb/{path}/", data | {"click_id": sample_account.click_id}
+    )
+
+    assert_success(response)
+    events = dict(list_events(account)[before:])
+    event = "conversion.created" if path == "con/c" else "conversion.updated"
+    assert json.loads(events[event]) == response.json()
+    assert response.json()["commissions"][0]["approved"] is True
+
+
+def test_rejected_conversion_sends_no_event(account, sample_account):
+    sample_account.conversion_id  # noqa: B018 - creates it
+    before = list_events(account)
+
+    again = {
+        "external_id": sample_account.external_id,
+        "click_id": sample_account.click_id,
+        "amount": 1,
+    }
+    assert sample_account.api.post("/conversions/", again).status_code == 400
+
+    assert list_events(account) == before
+
+
+def test_payment_sends_events_of_paid_commissions(account, sample_account):
+    assert sample_account.approved_amount == "20"
+    before = len(list_events(account))
+
+    sample_account.post(
+        "/payments/",
+        {
+            "affiliate_id": sample_account.enrolled_affiliate,
+            "amount": 20,
+            "currency": "EUR",
+        },
+    )
+
+    kinds = [kind for kind, _ in list_events(account)[before:]]
+    assert kinds == ["payment.created", "commission.updated"]
+    commission = json.loads(list_events(account)[-1][1])
+    assert commission["payout"] == {"id": account.payments.get().public_id}
+
+
+def test_deleting_a_parent_sends_events_of_children(account, sample_account):
+    affiliate_deleted(sample_account)
+
+    bodies = [
+        body for kind, body in list_events(account) if kind == "affiliate.updated"
+    ]
+    assert bodies[-1] == get_response_body(
+        sample_account, f"/affiliates/{sample_account.second_affiliate}/"
+    )
+    assert json.loads(bodies[-1])["parent_id"] is None
+
+
+def test_payloads_contain_no_password(account, sample_account):
+    sample_account.affiliate  # noqa: B018 - creates it
+
+    assert b"password" not in b"".join(body for _, body in list_events(account))
+
+
+def test_sends_no_events_of_another_account(
+    account, sample_account, other_account, other_api
+):
+    create_webhook(other_account, url=URL, at=NOW)
+    other = SampleAccount(other_api, other_account.slug, "zz-marker")
+    assert other.payment_id
+    assert sample_account.payment_id
+
+    assert b"zz-marker" not in b"".join(body for _, body in list_events(account))
+    assert b"harbor" not in b"".join(body for _, body in list_events(other_account))
+
+
+def test_number_of_queries_is_independent_of_endpoints(
+    account, sample_account, capture_queries
+):
+    """The number of statements does not grow with the number of webhooks."""
+    data = {"click_id": sample_account.click_id, "customer_id": "c-1", "amount": 100}
+    sample_account.post("/conversions/", data)
+    with capture_queries() as with_one:
+        sample_account.post("/conversions/", data)
+    for number in range(5):
+        create_webhook(account, url=f"{URL}{number}", at=NOW)
+    with capture_queries() as with_six:
+        sample_account.post("/conversions/", data)
+
+    assert len(with_one) == len(with_six)
+
+
+# Postbacks of affiliates
+
+MACROS = (
+    "s=${click_subid}&a=${commission_amount}&c=${currency}&i=${conversion.id}"
+    "&e=${conversion.external_id}&t=${conversion.amount}&u=${customer.id}"
+    "&m=${conversion.click.meta_data[subid1]}&x=${unknown}"
+)
+
+
+def list_postback_urls(account):
+    """Return the URLs of the affiliate postbacks."""
+    rows = account.deliveries.exclude(endpoint__affiliate="").order_by("id")
+    assert {bytes(delivery.body) for delivery in rows} <= {b""}
+    return [delivery.url for delivery in rows]
+
+
+def test_sends_postback_to_the_affiliate_of_the_conversion(account, sample_account):
+    for affiliate in (sample_account.enrolled_affiliate, sample_account.affiliate):
+        create_postback_endpoint(
+            account,
+            affiliate=affiliate,
+            url=f"https://track.example.net/?{MACROS}",
+            events=["conversion.created"],
+            at=NOW,
+        )
+    click = {
+        "referral_code": sample_account.referral_code,
+        "meta_data": {"subid1": "a b&c"},
+    }
+    data = {
+        "click_id": sample_account.post("/clicks/", click)["id"],
+        "external_id": "order/1",
+        "customer_id": "c-1",
+        "commissions": [{"sub_amount": "100.50"}, {"sub_amount": 50}],
+    }
+
+    conversion = sample_account.post("/conversions/", data)
+
+    assert list_postback_urls(account) == [
+        "https://track.example.net/?s=a%20b%26c&a=15.05&c=EUR"
+        f"&i={conversion['id']}&e=order%2F1&t=150.5&u={conversion['customer']['id']}"
+        "&m=a%20b%26c&x="
+    ]
+
+
+def test_postback_contains_only_own_commissions(account, sample_account):
+    """The commission of the parent is not shown to the child."""
+    entry = {"affiliate": {"id": sample_account.affiliate}, "approved": True}
+    sample_account.post(f"/programs/{sample_account.program}/affiliates/", entry)
+    parent = {"affiliate_id": sample_account.affiliate}
+    assert_success(
+        sample_account.api.put(
+            f"/affiliates/{sample_account.enrolled_affiliate}/parent/", parent
+        )
+    )
+    account.levels.create(
+        program=account.programs.get(), level=2, kind="percentage", value=5
+    )
+    account.commission_types.update(mlm=True)
+    url = "https://t.example/?l=${conversion.commissions}&a=${commission_amount}"
+    create_postback_endpoint(
+        account, affiliate=sample_account.enrolled_affiliate, url=url, at=NOW
+    )
+
+    conversion = sample_account.post(
+        "/conversions/", {"click_id": sample_account.click_id, "amount": 200}
+    )
+
+    own, level = conversion["commissions"]
+    assert level["affiliate"]["id"] == sample_account.affiliate
+    (address,) = list_postback_urls(account)
+    query = parse_qs(urlsplit(address).query)
+    assert json.loads(query["l"][0]) == [own]
+    assert query["l"][0] == encode([own]).decode()
+    assert query["a"] == ["20"]
+
+
+def test_sends_postback_for_a_customer(account, sample_account):
+    create_postback_endpoint(
+        account,
+        affiliate=sample_account.enrolled_affiliate,
+        url="https://t.example/?u=${customer.id}&s=${click_subid}&e=${conversion.id}",
+        at=NOW,
+    )
+
+    assert sample_account.customer_public_id
+    assert_success(
+        sample_account.api.delete(
+            f"/customers/{sample_account.customer_public_id}/status/"
+        )
+    )
+
+    address = f"https://t.example/?u={sample_account.customer_public_id}&s=harbor&e="
+    assert list_postback_urls(account) == [address, address]
+
+
+def test_writes_payloads_and_change_in_one_transaction(account, sample_account):
+    sample_account.referral_code  # noqa: B018 - creates it
+    before = list_events(account)
+
+    with transaction.atomic():
+        sample_account.post(
+            "/customers/",
+            {"customer_id": "c-1", "referral_code": sample_account.referral_code},
+        )
+        assert len(list_events(account)) > len(before)
+        transaction.set_rollback(True)
+
+    assert list_events(account) == before

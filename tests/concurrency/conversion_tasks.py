@@ -1,0 +1,93 @@
+"""Tasks about conversions, customers and bonuses."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from payouts.services.bonuses import grant_bonuses
+from payouts.services.conversion_creation import ConversionData, create_conversion
+from payouts.services.conversion_updates import (
+    delete_conversion,
+    get_conversion_by_external_id,
+    update_commission,
+    update_conversion,
+)
+from tests.program_scenario import build_line_items
+from tracking.attribution import TrackingParameters
+from tracking.services.customers import delete_customer, get_customer_by_customer_id
+
+AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
+APRIL = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+def update_by_external_id_task(
+    account, *, external_id, status=None, recalculate=True, **changes
+):
+    """Update a conversion as a postback does."""
+    update_conversion(
+        account,
+        conversion_id=get_conversion_by_external_id(account, external_id).pk,
+        changes=parse_amounts(changes),
+        should_recalculate=recalculate,
+        status=status,
+        at=AT,
+    )
+
+
+def update_conversion_task(account, *, conversion_id, **changes):
+    """Update a conversion as PATCH with recalculation does."""
+    update_conversion(
+        account,
+        conversion_id=conversion_id,
+        changes=parse_amounts(changes),
+        should_recalculate=True,
+        at=AT,
+    )
+
+
+def update_sub_amount_task(account, *, commission_id, sub_amount):
+    """Change the sub-amount of a commission; its conversion follows."""
+    changes = {"sub_amount": Decimal(sub_amount)}
+    update_commission(account, commission_id=commission_id, changes=changes, at=AT)
+
+
+def delete_conversion_task(account, *, conversion_id):
+    delete_conversion(account, conversion_id=conversion_id, at=AT)
+
+
+def delete_customer_task(account, *, customer_id):
+    """Delete a customer."""
+    customer = get_customer_by_customer_id(account, customer_id)
+    delete_customer(account, public_id=customer.public_id, at=AT)
+
+
+def create_conversion_with_ip_task(account, *, amount, ip, **parameters):
+    """Create a conversion with an IP address."""
+    data = ConversionData(
+        parameters=TrackingParameters(**parameters),
+        line_items=build_line_items(amount),
+        ip=ip,
+    )
+    create_conversion(account, data=data, at=AT)
+
+
+def grant_bonuses_task(account):
+    """Grant the bonuses of March; return the names of the commissions."""
+    return [commission.name for commission in grant_bonuses(account, at=APRIL)]
+
+
+def parse_amounts(changes):
+    """Convert amounts from text: JSON has no decimals."""
+    if "amount" in changes:
+        changes["amount"] = Decimal(changes["amount"])
+    return changes
+
+
+CONVERSION_TASKS = {
+    "update_by_external_id": update_by_external_id_task,
+    "update_conversion": update_conversion_task,
+    "update_sub_amount": update_sub_amount_task,
+    "delete_conversion": delete_conversion_task,
+    "delete_customer": delete_customer_task,
+    "create_conversion_with_ip": create_conversion_with_ip_task,
+    "grant_bonuses": grant_bonuses_task,
+}

@@ -1,0 +1,84 @@
+"""Tasks about payments, approvals and statistics."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from accounts.errors import DomainError
+from payouts.services import statistics
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+
+AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
+LATER = AT + timedelta(days=9)
+
+
+def pay_batches(account, *, batches):
+    """Create payments in batches; an order is a slug, an amount and a currency."""
+    for batch in batches:
+        orders = [
+            PaymentOrder(slug, Decimal(amount), currency)
+            for slug, amount, currency in batch
+        ]
+        create_payments(account, orders=orders, at=AT)
+
+
+def pay_balance_due(account, *, affiliate, amount, times):
+    """Pay the whole balance or nothing, as the back office does."""
+    balance = Decimal(amount)
+    order = PaymentOrder(affiliate, balance, "EUR", expected_balance=balance)
+    return [
+        run_and_report(create_payments, account, orders=[order]) for _ in range(times)
+    ]
+
+
+def top_up(account, *, amounts, currency):
+    for amount in amounts:
+        top_up_payout_balance(account, amount=Decimal(amount), currency=currency, at=AT)
+
+
+def cancel_payments(account, *, payments):
+    return [
+        run_and_report(cancel_payment, account, payment_id=payment)
+        for payment in payments
+    ]
+
+
+def approve_commissions(account, *, commissions):
+    return [
+        run_and_report(approve_commission, account, commission_id=commission)
+        for commission in commissions
+    ]
+
+
+def load_statistics(account, *, day, times):
+    """Load statistics as the dashboard does, days later."""
+    for _ in range(times):
+        statistics.load_statistics(account, [date.fromisoformat(day)], at=LATER)
+
+
+def toggle_approval(account, *, commission, times):
+    """Approve and disapprove one commission of an earlier day repeatedly."""
+    for _ in range(times):
+        approve_commission(account, commission_id=commission, at=LATER)
+        disapprove_commission(account, commission_id=commission, at=LATER)
+
+
+def run_and_report(operation, account, **kwargs):
+    """Return `done` or the name of the error; the next operation is run anyway."""
+    try:
+        operation(account, **kwargs, at=AT)
+    except DomainError as error:
+        return type(error).__name__
+    return "done"
+
+
+PAYMENT_TASKS = {
+    "pay_batches": pay_batches,
+    "pay_balance_due": pay_balance_due,
+    "top_up": top_up,
+    "cancel_payments": cancel_payments,
+    "approve_commissions": approve_commissions,
+    "load_statistics": load_statistics,
+    "toggle_approval": toggle_approval,
+}

@@ -1,0 +1,30 @@
+"""Tasks about staff users: owners demote and deactivate each other."""
+
+from datetime import UTC, datetime
+
+from accounts.errors import DomainError
+from accounts.services.staff import deactivate_staff_user, update_role
+
+AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
+
+
+def demote_task(account, *, by, email):
+    """Change the role of a staff user to viewer."""
+    return run_and_report(update_role, account, by=by, email=email, role="viewer")
+
+
+def deactivate_task(account, *, by, email):
+    """Deactivate a staff user."""
+    return run_and_report(deactivate_staff_user, account, by=by, email=email)
+
+
+def run_and_report(operation, account, *, by, **kwargs):
+    """Return `done` or the name of the error."""
+    try:
+        operation(account, by=account.staff.get(email=by), **kwargs, at=AT)
+    except DomainError as error:
+        return type(error).__name__
+    return "done"
+
+
+STAFF_TASKS = {"demote": demote_task, "deactivate": deactivate_task}

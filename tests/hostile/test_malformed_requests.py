@@ -1,0 +1,464 @@
+"""Malformed paths, headers, queries, methods and bodies.
+
+The API never answers 5xx, and each error has one of the two documented formats.
+"""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from tests.conftest import ApiClient
+from tests.factories.tracking import ProgramFactory
+from tests.wsgi_client import send_request
+
+pytestmark = [pytest.mark.integration, pytest.mark.urls("tests.dummy_endpoints")]
+
+TRACE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+ERROR_FORMATS = (
+    {"errors"},
+    {"message", "code"},
+    {"message", "code", "traceId"},
+)
+ENTRY_KEYS = (
+    {"message"},
+    {"message", "code"},
+    {"message", "message_raw", "property_path"},
+)
+
+
+def assert_valid_response(response, body):
+    """Assert a success, an error in a documented format, or the HTML error page."""
+    status, kind = response.status_code, response.headers.get("Content-Type", "")
+    assert status < 500
+    assert status not in (201, 301, 302, 307, 308, 406, 415, 422)
+    assert TRACE_ID.fullmatch(response.headers["X-Trace-Id"])
+    if status == 204:
+        assert body == b""
+    elif status == 429:
+        assert body == b"Too many requests"
+    elif kind.startswith("text/html"):
+        assert status in (401, 404)
+        assert body.startswith(b"<!doctype html>")
+    else:
+        assert kind == "application/json"
+        assert_error_format(status, json.loads(body) if body else None)
+
+
+def assert_error_format(status, data):
+    if status == 200 or data is None:
+        return
+    assert set(data) in ERROR_FORMATS
+    if "errors" in data:
+        assert data["errors"]
+        assert all(set(entry) in ENTRY_KEYS for entry in data["errors"])
+    else:
+        assert data["code"] == status
+        assert ("traceId" in data) == (status != 401)
+
+
+@pytest.fixture
+def checking_client(api, program):
+    """A client that checks every response."""
+
+    class CheckingClient(ApiClient):
+        def request(self, method, path, body=None, **headers):
+            response = super().request(method, path, body, **headers)
+            assert_valid_response(response, response.content)
+            return response
+
+    return CheckingClient(api.key, Client(raise_request_exception=False))
+
+
+def assert_lists_readable(api):
+    """Assert that every list is still readable."""
+    response = api.get("/programs/")
+
+    assert response.status_code == 200
+    assert [row["id"] for row in response.json()] == ["harbor-lamp-partners"]
+
+
+# Paths
+
+
+SEGMENTS = {
+    "NUL": "%00",
+    "NUL inside": "harbor%00lamp",
+    "a broken byte": "%FF",
+    "half a letter": "%E2%82",
+    "a surrogate": "%ED%A0%80",
+    "letters": "%C5%A1%F0%9F%99%82",
+    "a line break": "%0D%0ASet-Cookie:%20a=b",
+    "a slash": "a%2Fb",
+    "dots": "..",
+    "escaped dots": "%2E%2E",
+    "a backslash": "..%5C..%5C",
+    "a space": "%20",
+    "a per cent": "%25",
+    "a broken per cent": "%",
+    "a half per cent": "%2",
+    "no hexadecimal": "%zz",
+    "a semicolon": "a;b=c",
+    "a quote": "'%20OR%201=1%20--",
+    "markup": "%3Cscript%3E",
+    "a question mark": "%3F",
+    "a hash": "%23",
+    "a minus": "-1",
+    "thirty digits": "1" + "0" * 29,
+    "a float": "1.5",
+    "NaN": "NaN",
+    "braces": "%7B0%7D%7B%7B%7D%7D",
+    "format": "%25s%25n%25(a)s",
+    "very long": "a" * 5000,
+    "very many": "/".join("a" * 500),
+    "right to left": "%E2%80%AE",
+    "a BOM": "%EF%BB%BF",
+    "upper case": "HARBOR-LAMP-PARTNERS",
+    "a star": "*",
+    "a suffix": "harbor-lamp-partners.json",
+    "white space behind": "harbor-lamp-partners%20",
+    "a line break behind": "harbor-lamp-partners%0A",
+}
+
+
+@pytest.mark.parametrize("segment", SEGMENTS.values(), ids=SEGMENTS)
+def test_unknown_paths_return_404(checking_client, segment):
+    responses = [
+        checking_client.get(f"/programs/{segment}/"),
+        checking_client.get(f"/programs/{segment}", Accept="application/json"),
+        checking_client.get(f"/{segment}/"),
+        checking_client.get(f"/{segment}/", Accept="application/json"),
+        checking_client.get(f"/programs/harbor-lamp-partners/{segment}/"),
+    ]
+
+    assert {response.status_code for response in responses} == {404}
+
+
+@pytest.mark.parametrize("segment", SEGMENTS.values(), ids=SEGMENTS)
+@pytest.mark.parametrize("method", ["POST", "OPTIONS"])
+def test_handles_any_method_at_a_malformed_path(checking_client, segment, method):
+    response = checking_client.request(method, f"/programs/{segment}/", "[")
+
+    assert response.status_code in (204, 404, 405)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "*", "programs", "1.6/programs/", "//", "/\xff\xfe", "/" * 9000],
+    ids=["empty", "star", "no slash", "relative", "slashes", "bytes", "many slashes"],
+)
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "CONNECT"])
+def test_handles_malformed_request_targets(db, method, path):
+    response = send_request(method, path, HTTP_ACCEPT="application/json")
+
+    assert response.status == 404
+    assert set(json.loads(response.content)) == {"message", "code", "traceId"}
+
+
+# Queries
+
+
+VALUES = {
+    "empty": "",
+    "NUL": "%00",
+    "a broken byte": "%FF",
+    "a surrogate": "%ED%A0%80",
+    "a line break": "%0D%0A",
+    "a quote": "'",
+    "a statement": "1;DROP%20TABLE%20x",
+    "a pattern": "(a%2B)%2B$",
+    "a broken per cent": "%",
+    "braces": "{{7*7}}{0}%25s",
+    "brackets": "[" * 1000,
+    "a minus": "-1",
+    "thirty digits": "1" + "0" * 29,
+    "NaN": "NaN",
+    "Infinity": "Infinity",
+    "1e400": "1e400",
+    "null": "null",
+    "a list": "[]",
+    "an object": "{}",
+    "the last day": "9999-12-31",
+    "no day": "2026-02-30",
+    "letters": "%C5%A1%F0%9F%99%82",
+    "full-width": "%EF%BC%91",
+    "very long": "a" * 50_000,
+}
+NAMES = [
+    "page",
+    "slug",
+    "date_from",
+    "date_to",
+    "recurring",
+    "currency",
+    "unknown",
+    "page[]",
+    "slug__startswith",
+    "account",
+    "account_id",
+    "pk",
+    "o",
+    "%00",
+    "%FF",
+    "",
+]
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_handles_any_query(checking_client, account, make_key, value):
+    for name in NAMES:
+        checking_client.key = make_key(account)
+        response = checking_client.get(f"/probes/?{name}={value}")
+
+        assert response.status_code in (200, 400)
+    assert_lists_readable(checking_client)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?",
+        "&",
+        "=",
+        "&&&&",
+        "=&=&=",
+        "page",
+        "page=",
+        "?page=1",
+        "page=1#page=2",
+        "a=1;page=x",
+        "&".join(["page=1"] * 1000),
+        "page=1&page[]=x&page[a]=y",
+    ],
+    ids=lambda query: query[:20],
+)
+def test_lists_despite_a_malformed_query(checking_client, query):
+    response = checking_client.get(f"/programs/?{query}")
+
+    assert response.status_code == 200
+    assert 'rel="last"' in response["Link"]
+
+
+# WSGI passes the bytes of a query as Latin-1 characters.
+RAW = ["page=\xff", "a=\xc5\xa1", "\xff=\xfe", "a=\x7f", "a=<>\"'", "a=|^`\\", "a= b"]
+
+
+@pytest.mark.parametrize("query", RAW, ids=repr)
+def test_handles_unescaped_bytes_in_a_query(api, program, query):
+    response = send_request(
+        "GET", "/1.6/programs/", query=query, HTTP_X_API_KEY=api.key
+    )
+
+    assert response.status == (400 if query.startswith("page") else 200)
+    json.loads(response.content)
+
+
+# Headers
+
+
+HEADERS = {
+    "Accept": ["", ",", ";", "application/json;q=x", "*/*;q=2", "a" * 10_000, "\xff"],
+    "Accept-Encoding": ["", "gzip;q=x", "*", "\xff"],
+    "Accept-Language": ["\xff", "x" * 10_000, "*"],
+    "Accept-Charset": ["utf-16", "*;q=0"],
+    "Authorization": ["", "Basic", "Basic \xff", "Bearer x", "Token x"],
+    "Content-Type": ["", ";", "multipart/form-data; boundary=", "\xff", "a" * 10_000],
+    "Content-Encoding": ["gzip", "\xff"],
+    "Cookie": ["a", "=", "sessionid=\xff; csrftoken=", "a=b; " * 1000],
+    "Expect": ["100-continue", "x"],
+    "Forwarded": ["for=x;host=evil.example;proto=https"],
+    "If-Match": ['"x"', "*"],
+    "If-Modified-Since": ["x", "Thu, 01 Jan 1970 00:00:00 GMT"],
+    "If-None-Match": ["*", "\xff"],
+    "Origin": ["null", "https://evil.example", "\xff"],
+    "Range": ["bytes=0-0", "bytes=-1", "x"],
+    "Referer": ["x", "\xff"],
+    "Transfer-Encoding": ["chunked", "x"],
+    "Upgrade": ["websocket", "h2c"],
+    "User-Agent": ["", "\xff", "a" * 10_000],
+    "X-Forwarded-For": ["", ",", "\xff", "x, y, z", "1" * 5000],
+    "X-Forwarded-Host": ["evil.example", "\xff"],
+    "X-Forwarded-Proto": ["https", "gopher"],
+    "X-Forwarded-Prefix": ["/evil"],
+    "X-Original-URL": ["/1.6/nothing/"],
+    "X-Rewrite-URL": ["/1.6/nothing/"],
+    "X-HTTP-Method-Override": ["DELETE", "\xff"],
+    "X-Requested-With": ["XMLHttpRequest"],
+    "traceparent": ["", "00-x", "\xff"],
+}
+SENT = [(name, value) for name, values in HEADERS.items() for value in values]
+
+
+@pytest.mark.parametrize(("name", "value"), SENT, ids=lambda text: repr(text)[:24])
+def test_ignores_malformed_headers(checking_client, name, value):
+    listed = checking_client.get("/programs/", **{name: value})
+    unknown = checking_client.get("/programs/unknown/", **{name: value})
+
+    assert [listed.status_code, unknown.status_code] == [200, 404]
+    assert [row["id"] for row in listed.json()] == ["harbor-lamp-partners"]
+    assert unknown.json() == {"errors": [{"message": "Program not found"}]}
+    assert "evil" not in f"{listed.headers}{listed.content}"
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", " ", "\xff", "\x00", "x", "a" * 100_000, "aff_live_", "null", "[]", "%00"],
+    ids=lambda key: repr(key)[:20],
+)
+@pytest.mark.parametrize("name", ["X-Api-Key", "Api-Key"])
+def test_rejects_malformed_api_keys(checking_client, name, key):
+    checking_client.key = ""
+
+    response = checking_client.get("/programs/", **{name: key})
+
+    assert response.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        " ",
+        "\xff",
+        "evil.example",
+        "testserver@evil.example",
+        "evil.example:80@testserver",
+        "testserver:abc",
+        "testserver/",
+        "testserver, evil.example",
+        "[::1",
+        "[::1]]",
+        "a" * 10_000,
+        "%00",
+        "тест",
+    ],
+    ids=lambda host: repr(host)[:24],
+)
+def test_rejects_malformed_hosts(checking_client, host):
+    response = checking_client.get("/programs/", Host=host.encode().decode("latin-1"))
+
+    assert response.status_code == 400
+    assert set(response.json()) == {"message", "code", "traceId"}
+
+
+# Methods
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "TRACE",
+        "TRACK",
+        "CONNECT",
+        "PROPFIND",
+        "DISPATCH",
+        "AS_VIEW",
+        "__INIT__",
+        "SELF",
+        "LIST",
+        "RETRIEVE",
+        "ALLOWED_METHODS",
+        "get ",
+        "G\xcbT",
+        "A" * 5000,
+        "",
+        "-",
+        "*",
+    ],
+    ids=lambda method: repr(method)[:20],
+)
+def test_rejects_unknown_methods(checking_client, method):
+    response = send_request(
+        method, "/1.6/programs/", HTTP_X_API_KEY=checking_client.key
+    )
+
+    assert response.status == 405
+    assert "GET" in response.headers["Allow"]
+    assert set(json.loads(response.content)) == {"message", "code", "traceId"}
+
+
+# Bodies
+
+
+BODIES = {
+    "nothing": b"",
+    "an array": b"[]",
+    "an array of arrays": b"[[[]]]",
+    "null": b"null",
+    "a text": b'"name"',
+    "a number": b"1e400",
+    "NaN": b'{"name": NaN}',
+    "brackets": b"[" * 100_000,
+    "closed brackets": b"[" * 100_000 + b"]" * 100_000,
+    "braces": b'{"name":' * 100_000,
+    "a doubled key": b'{"name": "a", "name": "b"}',
+    "NUL": b'{"name": "\\u0000"}',
+    "a raw NUL": b'{"name": "\x00"}',
+    "a surrogate": b'{"name": "\\ud800"}',
+    "a surrogate as key": b'{"\\udfff": "a"}',
+    "broken bytes": b'{"name": "\xff\xfe"}',
+    "a BOM": b'\xef\xbb\xbf{"name": "a"}',
+    "UTF-16": '{"name": "a"}'.encode("utf-16"),
+    "a list for a text": b'{"name": ["a"]}',
+    "an object for a text": b'{"name": {"name": "a"}}',
+    "true for a text": b'{"name": true}',
+    "a float for a text": b'{"name": 1.5}',
+    "a long text": b'{"name": "%s"}' % (b"a" * 100_000),
+    "many digits": b'{"name": %s}' % (b"1" * 100_000),
+    "many keys": json.dumps({f"k{n}": n for n in range(20_000)}).encode(),
+    "prototype": b'{"__proto__": {"name": "a"}, "constructor": 1}',
+    "a form": b"name=a&name=b",
+    "gzip": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
+}
+TYPES = ["application/json", "multipart/form-data; boundary=x"]
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("content_type", TYPES)
+def test_rejects_a_malformed_body(checking_client, body, content_type):
+    response = checking_client.post("/probes/", body, content_type=content_type)
+
+    assert response.status_code == 400
+    assert set(response.json()) == {"errors"}
+    assert_lists_readable(checking_client)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_handles_a_malformed_body_where_none_is_read(checking_client, body, method):
+    response = checking_client.request(method, "/probes/any/", body)
+
+    assert response.status_code in (200, 204)
+
+
+@pytest.mark.parametrize(
+    "length", ["0", "5", "1000", "-1", "+5", " 5 ", "5.0", "\xb2", "x", "9" * 400]
+)
+def test_handles_a_malformed_content_length(checking_client, length):
+    response = send_request(
+        "POST",
+        "/1.6/probes/",
+        body=b'{"name": "a"}',
+        HTTP_X_API_KEY=checking_client.key,
+        CONTENT_LENGTH=length,
+    )
+
+    assert response.status in (200, 400, 413)
+
+
+# Data of another account
+
+
+def test_error_messages_reveal_nothing_of_another_account(
+    checking_client, other_account
+):
+    ProgramFactory(account=other_account, slug="zz-marker-program", title="zz-marker")
+
+    for path in (
+        "/programs/zz-marker-program/",
+        "/programs/zz-marker-program/nothing/",
+        "/programs/?slug=zz-marker-program",
+        "/probes/?slug=zz-marker-program",
+    ):
+        assert b"zz-marker" not in checking_client.get(path).content

@@ -1,0 +1,784 @@
+"""Creation of conversions (docs/api-contract.md, sections 2.2.3 and 2.2.4)."""
+
+from contextlib import suppress
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from accounts.errors import ErrorList
+from payouts.services import conversion_creation
+from payouts.services.calculation_input import LineItemData
+from payouts.services.conversion_creation import ConversionData, create_conversion
+from payouts.services.ledger import LedgerSession
+from tests.ledger_checks import (
+    InjectedDatabaseError,
+    assert_ledger_consistent,
+    fail_at_statement,
+    snapshot_account,
+)
+from tests.program_scenario import (
+    CLICK_CREATED_AT,
+    CONVERSION_CREATED_AT,
+    ProgramScenario,
+    build_line_items,
+    mark_removed,
+)
+from tracking.attribution import TrackingParameters
+from tracking.errors import (
+    AffiliateDeleted,
+    AffiliateNotApproved,
+    AmountTooLarge,
+    BlankTrackingParameter,
+    CookieExpired,
+    DuplicateConversion,
+    InvalidAssetOrSource,
+    InvalidClickId,
+    InvalidTrackingId,
+    MissingTrackingParameter,
+    ProgramArchived,
+    UnknownCoupon,
+    UnknownCustomer,
+    UnknownReferralCode,
+)
+from tracking.services.attribution import verify_attribution_record
+from tracking.services.programs import archive_program
+
+UNHEARD_OF = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture
+def scenario(account):
+    scenario = ProgramScenario(account)
+    yield scenario
+    assert_ledger_consistent(account)
+
+
+@pytest.fixture
+def second_affiliate(scenario):
+    return scenario.create_enrolled_affiliate("Odette", "Varga")
+
+
+def assert_rejected(scenario, kind, **conversion):
+    """Check that a conversion is rejected and stores nothing; return the error."""
+    before = snapshot_account(scenario.account)
+    with pytest.raises(kind) as rejection:
+        scenario.create_conversion(*conversion.pop("amounts", ["200"]), **conversion)
+    assert snapshot_account(scenario.account) == before
+    return rejection.value
+
+
+# Rejections and their order.
+
+
+def test_requires_a_tracking_parameter(scenario):
+    assert (
+        str(
+            assert_rejected(
+                scenario, MissingTrackingParameter, parameters=TrackingParameters()
+            )
+        )
+        == "Missing mandatory parameter(s)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind"),
+    [
+        pytest.param({"coupon": "NOBODY"}, UnknownCoupon, id="coupon"),
+        pytest.param({"referral_code": "nobody"}, UnknownReferralCode, id="code"),
+        pytest.param({"click_id": UNHEARD_OF}, InvalidClickId, id="click"),
+        pytest.param({"click_id": "no id at all"}, InvalidClickId, id="invalid-click"),
+        pytest.param(
+            {"asset_id": "1-abcdef", "source_id": "1-abcdef"},
+            InvalidAssetOrSource,
+            id="pair",
+        ),
+        pytest.param(
+            {"asset_id": "abc", "source_id": "1"},
+            InvalidAssetOrSource,
+            id="invalid-pair",
+        ),
+        pytest.param({"tracking_id": "f" * 32}, InvalidTrackingId, id="visitor"),
+        pytest.param({"customer_id": "acct-9"}, UnknownCustomer, id="customer"),
+    ],
+)
+def test_rejects_an_unknown_tracking_parameter(scenario, parameters, kind):
+    assert_rejected(scenario, kind, parameters=TrackingParameters(**parameters))
+
+
+@pytest.mark.parametrize(
+    ("sent", "decides"),
+    [
+        pytest.param(
+            {"coupon": "", "referral_code": "nobody"},
+            (BlankTrackingParameter, "'coupon'"),
+            id="blank-before-the-others",
+        ),
+        pytest.param(
+            {"coupon": " ", "customer_id": "acct-9"},
+            (BlankTrackingParameter, "'coupon'"),
+            id="blank-before-an-unknown-customer",
+        ),
+        pytest.param(
+            {"coupon": "NOBODY", "referral_code": ""},
+            (UnknownCoupon, "coupon"),
+            id="the-highest-alone-decides",
+        ),
+        pytest.param(
+            {"coupon": "NOBODY", "customer_id": "acct-9"},
+            (UnknownCoupon, "coupon"),
+            id="unknown-value-with-an-unknown-customer",
+        ),
+        pytest.param(
+            {"asset_id": "", "source_id": "1-abcdef"},
+            (BlankTrackingParameter, "'asset_id'"),
+            id="blank-asset",
+        ),
+        pytest.param(
+            {"asset_id": "1-abcdef", "source_id": "\t"},
+            (BlankTrackingParameter, "'source_id'"),
+            id="blank-source",
+        ),
+        pytest.param(
+            {"asset_id": "1-abcdef", "tracking_id": ""},
+            (BlankTrackingParameter, "'tracking_id'"),
+            id="half-a-pair-is-not-sent",
+        ),
+        pytest.param(
+            {"asset_id": "1-abcdef"},
+            (MissingTrackingParameter, "Missing"),
+            id="half-alone",
+        ),
+    ],
+)
+def test_uses_the_first_tracking_parameter_only(scenario, sent, decides):
+    kind, words = decides
+
+    assert words in str(
+        assert_rejected(scenario, kind, parameters=TrackingParameters(**sent))
+    )
+
+
+def break_rule(name, scenario):
+    """Violate one rule of `CHECKS`."""
+    if name == "removed":
+        mark_removed(scenario.mina.affiliate)
+    elif name == "not-approved":
+        scenario.mina.enrollment.update_row(approved=None)
+    elif name == "archived":
+        archive_program(
+            scenario.account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT
+        )
+    elif name == "unknown-type":
+        return {"amounts": [("200", "gold")]}
+    elif name == "expired":
+        return {"at": CLICK_CREATED_AT + timedelta(days=46)}
+    return {}
+
+
+CHECKS = [
+    ("removed", AffiliateDeleted),
+    ("not-approved", AffiliateNotApproved),
+    ("archived", ProgramArchived),
+    ("unknown-type", ErrorList),
+    ("expired", CookieExpired),
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        pytest.param(name, later, kind, id=f"{name}-before-{later}")
+        for number, (name, kind) in enumerate(CHECKS)
+        for later, _ in CHECKS[number + 1 :]
+    ],
+)
+def test_reports_the_first_violated_rule(scenario, first, second, kind):
+    click = scenario.create_click()
+    conversion = break_rule(second, scenario) | break_rule(first, scenario)
+
+    rejection = assert_rejected(
+        scenario,
+        kind,
+        parameters=TrackingParameters(click_id=str(click.public_id)),
+        **conversion,
+    )
+
+    assert type(rejection) is kind
+
+
+@pytest.mark.parametrize("approved", [None, False], ids=["pending", "disapproved"])
+def test_rejects_an_affiliate_who_is_not_approved(scenario, approved):
+    scenario.mina.enrollment.update_row(approved=approved)
+
+    assert_rejected(scenario, AffiliateNotApproved)
+
+
+def test_rejects_an_affiliate_who_is_not_in_the_program_of_the_asset(scenario, account):
+    elsewhere = ProgramScenario(account, "second", email=None)
+    parameters = TrackingParameters(
+        asset_id=elsewhere.mina.asset_id, source_id=scenario.mina.source_id
+    )
+
+    assert_rejected(scenario, AffiliateNotApproved, parameters=parameters)
+
+
+@pytest.mark.parametrize("rule", ["removed", "not-approved", "archived"])
+def test_rejects_a_known_customer_for_the_same_reasons(scenario, rule):
+    scenario.create_customer("acct-1")
+    break_rule(rule, scenario)
+
+    assert_rejected(
+        scenario,
+        dict(CHECKS)[rule],
+        parameters=TrackingParameters(customer_id="acct-1"),
+    )
+
+
+def test_rejects_a_duplicate_external_id(scenario):
+    scenario.create_conversion(external_id="order-1")
+
+    rejection = assert_rejected(scenario, DuplicateConversion, external_id="order-1")
+
+    assert str(rejection) == (
+        "Duplicate conversion. There is already a conversion for External id 'order-1'"
+    )
+
+
+def test_accepts_an_external_id_in_other_case_or_account(scenario, other_account):
+    scenario.create_conversion(external_id="order-1")
+
+    again = scenario.create_conversion(external_id="Order-1")
+    theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
+        external_id="order-1"
+    )
+
+    assert again.external_id == "Order-1"
+    assert theirs.external_id == "order-1"
+
+
+def test_accepts_any_number_of_conversions_without_external_id(scenario):
+    assert len({scenario.create_conversion().pk, scenario.create_conversion().pk}) == 2
+
+
+@pytest.mark.parametrize(
+    ("late", "kind"),
+    [
+        pytest.param(timedelta(0), None, id="to-the-second"),
+        pytest.param(timedelta(seconds=1), CookieExpired, id="a-second-late"),
+    ],
+)
+def test_counts_the_cookie_time_in_whole_days(scenario, late, kind):
+    click = scenario.create_click()
+    conversion = {
+        "parameters": TrackingParameters(click_id=str(click.public_id)),
+        "at": CLICK_CREATED_AT + timedelta(days=45) + late,
+    }
+
+    if kind:
+        assert_rejected(scenario, kind, **conversion)
+    sold = scenario.create_conversion(**conversion, ignore_cookie_age=bool(kind))
+
+    assert sold.click == click
+
+
+def test_applies_the_present_cookie_time_to_old_clicks(scenario):
+    click = scenario.create_click()
+    scenario.program.update_row(cookie_time=1)
+    parameters = TrackingParameters(click_id=str(click.public_id))
+
+    assert_rejected(
+        scenario,
+        CookieExpired,
+        parameters=parameters,
+        at=CLICK_CREATED_AT + timedelta(days=2),
+    )
+
+
+def test_ignores_the_age_of_a_click_that_is_not_the_winner(scenario):
+    click = scenario.create_click()
+    parameters = TrackingParameters(
+        coupon=scenario.mina.coupon, click_id=str(click.public_id)
+    )
+
+    conversion = scenario.create_conversion(
+        parameters=parameters, at=CLICK_CREATED_AT + timedelta(days=400)
+    )
+
+    assert (conversion.click, conversion.tracking_source) == (click, "coupon")
+
+
+# Attribution.
+
+
+@pytest.mark.parametrize(
+    ("parameter", "source"),
+    [
+        ("coupon", "coupon"),
+        ("referral_code", "referral_code"),
+        ("click_id", "click"),
+        ("asset_id", "asset_source"),
+        ("customer", "customer"),
+    ],
+)
+def test_finds_the_affiliate_by_each_tracking_parameter(
+    scenario, second_affiliate, parameter, source
+):
+    scenario.create_customer("acct-1", affiliate=second_affiliate)
+    parameters = {
+        "coupon": TrackingParameters(coupon=second_affiliate.coupon),
+        "referral_code": TrackingParameters(referral_code=second_affiliate.code),
+        "click_id": TrackingParameters(
+            click_id=str(scenario.create_click(second_affiliate).public_id)
+        ),
+        "asset_id": TrackingParameters(
+            asset_id=second_affiliate.asset_id, source_id=second_affiliate.source_id
+        ),
+        "customer": TrackingParameters(customer_id="acct-1"),
+    }[parameter]
+
+    conversion = scenario.create_conversion(parameters=parameters)
+
+    assert (
+        conversion.affiliate
+        == scenario.get_commission(conversion).affiliate
+        == second_affiliate.affiliate
+    )
+    assert conversion.program == scenario.program
+    assert conversion.tracking_source == source
+
+
+@pytest.mark.parametrize(
+    ("higher", "lower"),
+    [
+        ("customer", "coupon"),
+        ("coupon", "referral_code"),
+        ("referral_code", "click_id"),
+        ("click_id", "asset"),
+        ("asset", "tracking_id"),
+    ],
+)
+def test_prefers_the_first_tracking_parameter(
+    scenario, second_affiliate, higher, lower
+):
+    scenario.create_customer("acct-1", affiliate=second_affiliate)
+
+    def of(affiliate):
+        return {
+            "customer": {"customer_id": "acct-1"},
+            "coupon": {"coupon": affiliate.coupon},
+            "referral_code": {"referral_code": affiliate.code},
+            "click_id": {"click_id": str(scenario.create_click(affiliate).public_id)},
+            "asset": {"asset_id": affiliate.asset_id, "source_id": affiliate.source_id},
+            "tracking_id": {"tracking_id": "f" * 32},
+        }
+
+    conversion = scenario.create_conversion(
+        parameters=TrackingParameters(
+            **of(scenario.mina)[lower] | of(second_affiliate)[higher]
+        )
+    )
+
+    assert conversion.affiliate == second_affiliate.affiliate
+
+
+def test_keeps_the_affiliate_of_a_customer_whatever_else_is_sent(
+    scenario, second_affiliate
+):
+    scenario.create_customer("acct-1")
+
+    for parameters in (
+        {"coupon": ""},
+        {"coupon": "NOBODY"},
+        {"coupon": second_affiliate.coupon},
+    ):
+        conversion = scenario.create_conversion(
+            parameters=TrackingParameters(customer_id="acct-1", **parameters)
+        )
+
+        assert (conversion.affiliate, conversion.tracking_source) == (
+            scenario.mina.affiliate,
+            "customer",
+        )
+
+
+def test_ignores_tracking_parameters_of_other_accounts(scenario, other_account):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-").mina
+
+    assert_rejected(
+        scenario, UnknownCoupon, parameters=TrackingParameters(coupon=theirs.coupon)
+    )
+    assert_rejected(
+        scenario,
+        UnknownReferralCode,
+        parameters=TrackingParameters(referral_code=theirs.code),
+    )
+    assert_rejected(
+        scenario,
+        InvalidAssetOrSource,
+        parameters=TrackingParameters(
+            asset_id=scenario.mina.asset_id, source_id=theirs.source_id
+        ),
+    )
+
+
+def test_links_the_winning_click_or_the_sent_one_or_the_customers(
+    scenario, second_affiliate
+):
+    own, named = scenario.create_click(), scenario.create_click(second_affiliate)
+    scenario.create_customer("acct-1", click_id=str(own.public_id))
+
+    def click_of(**parameters):
+        return scenario.create_conversion(
+            parameters=TrackingParameters(**parameters)
+        ).click
+
+    assert click_of(click_id=str(own.public_id)) == own
+    assert click_of(coupon=scenario.mina.coupon, click_id=str(named.public_id)) == named
+    assert click_of(coupon=scenario.mina.coupon, click_id=UNHEARD_OF) is None
+    assert click_of(customer_id="acct-1") == own
+    assert click_of(customer_id="acct-1", click_id=str(named.public_id)) == named
+    assert click_of(coupon=scenario.mina.coupon) is None
+
+
+def test_stores_a_verifiable_attribution_record(scenario, account):
+    conversion = scenario.create_conversion(customer_id="acct-1")
+
+    decision = account.attribution_records.get(conversion=conversion)
+
+    assert verify_attribution_record(decision)
+    assert account.attribution_records.count() == 1
+
+
+# The customer.
+
+
+@pytest.mark.parametrize("status", ["new", "trial", "lead", "paying", "canceled"])
+def test_moves_a_known_customer_to_paying(scenario, account, status):
+    customer = scenario.create_customer("acct-1")
+    customer.update_row(status=status)
+
+    conversion = scenario.create_conversion(customer_id="acct-1")
+
+    assert conversion.customer == customer
+    assert customer.reload().status == "paying"
+    entries = account.audit_log.filter(kind="customer.updated")
+    assert [event.details for event in entries] == (
+        [] if status == "paying" else [{"status": [status, "paying"]}]
+    )
+
+
+def test_creates_an_unknown_customer(scenario, account):
+    click = scenario.create_click()
+    parameters = TrackingParameters(customer_id="acct-1", click_id=str(click.public_id))
+
+    conversion = scenario.create_conversion(parameters=parameters)
+
+    customer = account.customers.get()
+    assert conversion.customer == customer
+    assert (customer.customer_id, customer.status) == ("acct-1", "paying")
+    assert (customer.initial_status, customer.created_at) == (
+        "new",
+        CONVERSION_CREATED_AT,
+    )
+    assert (customer.program, customer.affiliate, customer.click) == (
+        scenario.program,
+        scenario.mina.affiliate,
+        click,
+    )
+
+
+def test_creates_one_customer_for_two_conversions(scenario, account, second_affiliate):
+    first = scenario.create_conversion(customer_id="acct-1")
+
+    second = scenario.create_conversion(
+        customer_id="acct-1", affiliate=second_affiliate
+    )
+
+    assert first.customer == second.customer == account.customers.get()
+    assert second.affiliate == scenario.mina.affiliate
+
+
+def test_creates_no_customer_without_customer_id(scenario, account):
+    assert scenario.create_conversion().customer is None
+    assert not account.customers.exists()
+
+
+def test_creates_a_deleted_customer_again(scenario, account):
+    gone = scenario.create_customer("acct-1")
+    gone.update_row(deleted_at=CONVERSION_CREATED_AT, customer_id="")
+
+    conversion = scenario.create_conversion(customer_id="acct-1")
+
+    assert conversion.customer != gone
+    assert account.customers.not_deleted().get() == conversion.customer
+
+
+# Stored values.
+
+
+def test_stores_a_conversion_as_sent(scenario, account):
+    scenario.create_commission_type("accessories", "7.5")
+
+    conversion = create_conversion(
+        account,
+        data=ConversionData(
+            parameters=TrackingParameters(coupon=scenario.mina.coupon),
+            line_items=[
+                LineItemData(Decimal(200), comment="two lamps"),
+                LineItemData(Decimal("49.90"), "accessories"),
+            ],
+            external_id="order-10417",
+            meta_data={"channel": "web"},
+            user_agent="Harbor/1",
+            ip="unknown, 192.0.2.7, 198.51.100.1",
+        ),
+        at=CONVERSION_CREATED_AT,
+    )
+
+    stored = account.conversions.values().get()
+    assert stored == {
+        "id": conversion.pk,
+        "account_id": account.pk,
+        "external_id": "order-10417",
+        "program_id": scenario.program.pk,
+        "affiliate_id": scenario.mina.affiliate.pk,
+        "customer_id": None,
+        "click_id": None,
+        "amount": Decimal("249.9"),
+        "currency": "EUR",
+        "tracking_source": "coupon",
+        "meta_data": {"channel": "web"},
+        "warnings": None,
+        "user_agent": "Harbor/1",
+        "ip": "192.0.2.7",
+        "created_at": CONVERSION_CREATED_AT,
+        "deleted_at": None,
+    }
+    earned = account.commissions.order_by("id").values_list(
+        *("sub_amount", "amount", "rate_kind", "rate", "commission_type", "name"),
+        *("currency", "status", "kind", "comment", "created_at", "finalized_at"),
+    )
+    same = ("EUR", "pending", "regular")
+    assert list(earned) == [
+        (
+            *(Decimal(200), Decimal(20), "percentage", Decimal(10)),
+            *("standard", "Standard", *same, "two lamps", CONVERSION_CREATED_AT, None),
+        ),
+        (
+            *(Decimal("49.9"), Decimal("3.74"), "percentage", Decimal("7.5")),
+            *("accessories", "Accessories", *same, None, CONVERSION_CREATED_AT, None),
+        ),
+    ]
+
+
+def test_logs_the_conversion_and_its_commissions(scenario, account):
+    written = account.audit_log.count()
+
+    conversion = scenario.create_conversion("200", "49.90", customer_id="acct-1")
+
+    numbers = account.commissions.order_by("id").values_list("id", flat=True)
+    entries = account.audit_log.order_by("id").values_list("kind", "subject")[written:]
+    assert list(entries) == [
+        ("customer.created", f"customer:{conversion.customer.public_id}"),
+        ("conversion.created", f"conversion:{conversion.pk}"),
+        *(("commission.created", f"commission:{number}") for number in numbers),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("currency", "amounts", "whole", "earned"),
+    [
+        pytest.param(None, ["0.005", "0.005"], "0.02", ["0", "0"], id="each-by-itself"),
+        pytest.param(None, ["0.30000000000000004"], "0.3", ["0.03"], id="binary"),
+        pytest.param(None, ["0.004"], "0", ["0"], id="to-zero"),
+        pytest.param("JPY", ["99.5"], "100", ["10"], id="yen"),
+        pytest.param("KWD", ["1.2345"], "1.235", ["0.124"], id="dinar"),
+        pytest.param("KWD", ["1.2344"], "1.234", ["0.123"], id="dinar-down"),
+        pytest.param(
+            None, ["9999999999999.99"], "9999999999999.99", ["1000000000000"], id="most"
+        ),
+    ],
+)
+def test_rounds_each_amount_once(scenario, account, currency, amounts, whole, earned):
+    conversion = scenario.create_conversion(*amounts, currency=currency)
+
+    assert conversion.amount == Decimal(whole)
+    assert conversion.currency == (currency or "EUR")
+    stored = account.commissions.order_by("id").values_list("amount", "currency")
+    assert list(stored) == [(Decimal(row), conversion.currency) for row in earned]
+
+
+@pytest.mark.parametrize(
+    ("amounts", "paths"),
+    [
+        pytest.param(["10000000000000"], ["amount"], id="one-14-digits"),
+        pytest.param(
+            ["1", "10000000000000", "9999999999999.995"],
+            ["commissions[1].sub_amount", "commissions[2].sub_amount"],
+            id="line-items",
+        ),
+    ],
+)
+def test_rejects_amounts_with_too_many_digits(scenario, amounts, paths):
+    rejection = assert_rejected(scenario, ErrorList, amounts=amounts)
+
+    assert [(error.text, error.path) for error in rejection.errors] == [
+        ("This value has too many digits.", path) for path in paths
+    ]
+
+
+def test_counts_digits_in_the_currency_of_the_conversion(scenario):
+    long = "1234567890123.456"
+
+    rejection = assert_rejected(scenario, ErrorList, amounts=[long], currency="KWD")
+    conversion = scenario.create_conversion(long)
+
+    assert [error.path for error in rejection.errors] == ["amount"]
+    assert conversion.amount == Decimal("1234567890123.46")
+
+
+def test_rejects_line_items_whose_sum_has_too_many_digits(scenario):
+    assert_rejected(scenario, AmountTooLarge, amounts=["9999999999999.99", "0.01"])
+
+
+def test_rejects_a_negative_line_item(scenario):
+    rejection = assert_rejected(scenario, ErrorList, amounts=["-0.01"])
+
+    assert [error.text for error in rejection.errors] == [
+        "This value should be 0 or more."
+    ]
+
+
+def test_accepts_a_negative_amount_that_rounds_to_zero(scenario):
+    assert scenario.create_conversion("-0.004").amount == 0
+
+
+@pytest.mark.parametrize(
+    ("customer_id", "warnings", "status"),
+    [
+        pytest.param("acct-1", None, "approved", id="without-warnings"),
+        pytest.param(
+            "MINA@notes.example.org",
+            ["customer_is_affiliate"],
+            "pending",
+            id="the-affiliate-itself-in-any-case",
+        ),
+        pytest.param("mina@notes.example.or", None, "approved", id="almost"),
+    ],
+)
+def test_keeps_commissions_with_warnings_pending(
+    scenario, customer_id, warnings, status
+):
+    scenario.program.update_row(auto_approve_commissions=True)
+
+    conversion = scenario.create_conversion("200", "49.90", customer_id=customer_id)
+
+    assert conversion.warnings == warnings
+    created = scenario.account.commissions.values_list("status", flat=True)
+    assert list(created) == [status, status]
+
+
+def test_keeps_unfunded_commissions_pending(scenario, account):
+    account.uses_payouts = True
+    account.save()
+    scenario.program.update_row(auto_approve_commissions=True)
+
+    conversion = scenario.create_conversion("200", "0")
+
+    created = account.commissions.filter(conversion=conversion).order_by("id")
+    assert [(row.status, row.finalized_at) for row in created] == [
+        ("pending", None),
+        ("approved", CONVERSION_CREATED_AT),
+    ]
+    assert '"reason": "the payout balance does not cover it"' in created[0].calculation
+
+
+# Atomicity.
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        *("attribute", "resolve_line_items", "insert_conversion"),
+        *("build_calculation_input", "calculate_commissions"),
+        *("open_ledger_session", "create_commissions"),
+        *("record_change", "record_changes"),
+    ],
+)
+def test_stores_nothing_when_a_step_fails(scenario, account, monkeypatch, step):
+    def fail(*args, **kwargs):
+        raise RuntimeError(step)
+
+    before = snapshot_account(account)
+    monkeypatch.setattr(conversion_creation, step, fail)
+
+    with pytest.raises(RuntimeError, match=step):
+        scenario.create_conversion("200", "49.90", customer_id="acct-1")
+
+    assert snapshot_account(account) == before
+
+
+@pytest.mark.parametrize("step", ["post_commission_created", "write_postings"])
+def test_stores_nothing_when_the_ledger_fails(scenario, account, monkeypatch, step):
+    def fail(*args, **kwargs):
+        raise RuntimeError(step)
+
+    before = snapshot_account(account)
+    monkeypatch.setattr(LedgerSession, step, fail)
+
+    with pytest.raises(RuntimeError, match=step):
+        scenario.create_conversion("200", "49.90", customer_id="acct-1")
+
+    assert snapshot_account(account) == before
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        pytest.param({}, id="the-first-conversion"),
+        pytest.param({"approves": True}, id="approved-at-creation"),
+        pytest.param({"known": True}, id="of-a-known-customer"),
+        pytest.param({"covered": True}, id="with-the-payout-feature"),
+    ],
+)
+def test_stores_nothing_when_any_statement_fails(scenario, account, conditions):
+    scenario.program.update_row(
+        auto_approve_commissions=bool(conditions.get("approves")), recurring_cap=9
+    )
+    if conditions.get("known"):
+        scenario.create_customer("acct-1")
+    account.uses_payouts = bool(conditions.get("covered"))
+    account.save()
+    before = snapshot_account(account)
+
+    for number in range(200):
+        with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
+            scenario.create_conversion(
+                "200", "49.90", customer_id="acct-1", external_id="order-1"
+            )
+        if len(queries) == number:
+            break
+        assert snapshot_account(account) == before, (
+            f"statement {number}: {queries[number]}"
+        )
+
+    assert number > 15
+    assert account.conversions.count() == 1
+    assert_ledger_consistent(account)
+
+
+def test_accepts_any_number_of_line_items(scenario, account):
+    parts = build_line_items(*(["1"] * 100))
+
+    conversion = create_conversion(
+        account,
+        data=ConversionData(
+            parameters=TrackingParameters(coupon=scenario.mina.coupon), line_items=parts
+        ),
+        at=CONVERSION_CREATED_AT,
+    )
+
+    assert conversion.amount == 100
+    assert account.commissions.filter(conversion=conversion).count() == 100

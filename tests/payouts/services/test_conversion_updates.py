@@ -1,0 +1,762 @@
+"""Updates of conversions (docs/api-contract.md, sections 2.2.6 to 2.2.8)."""
+
+import json
+from contextlib import suppress
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from accounts.errors import ErrorList
+from payouts.errors import CommissionApproved
+from payouts.models.commission_types import RateKind
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.conversion_updates import (
+    add_commissions,
+    delete_conversion,
+    update_commission,
+    update_conversion,
+)
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payments import PaymentOrder, create_payments
+from tests.ledger_checks import (
+    InjectedDatabaseError,
+    assert_ledger_consistent,
+    fail_at_statement,
+    snapshot_account,
+)
+from tests.program_scenario import (
+    CONVERSION_CREATED_AT,
+    PROGRAM_CREATED_AT,
+    ProgramScenario,
+    build_line_items,
+    mark_removed,
+)
+from tracking.errors import (
+    AffiliateDeleted,
+    ArchivedProgramReadOnly,
+    ConversionNotFound,
+    DuplicateConversion,
+)
+from tracking.services.hierarchy import set_parent
+from tracking.services.programs import archive_program
+
+LATER = CONVERSION_CREATED_AT + timedelta(days=1)
+
+
+@pytest.fixture
+def scenario(account):
+    scenario = ProgramScenario(account)
+    scenario.create_commission_type("accessories", "7.5")
+    scenario.create_commission_type("flat", "2.5", kind=RateKind.FIXED)
+    yield scenario
+    assert_ledger_consistent(account)
+
+
+@pytest.fixture
+def odette(scenario):
+    """Mina's parent, whose level earns 3 %."""
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    set_parent(
+        scenario.account,
+        affiliate_id=scenario.mina.slug,
+        parent_id=odette.slug,
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.create_level(2, "3")
+    return odette
+
+
+def apply_changes(conversion, amount, *, recalculate=True, **changes):
+    return update_conversion(
+        conversion.account,
+        conversion_id=conversion.pk,
+        changes={"amount": Decimal(amount)} | changes,
+        should_recalculate=recalculate,
+        at=LATER,
+    )
+
+
+def list_sub_amounts(conversion):
+    """Sub-amount and amount of each regular commission in the order of ids."""
+    rows = conversion.account.commissions.filter(conversion=conversion, kind="regular")
+    return [(str(row.sub_amount), str(row.amount)) for row in normalize_amounts(rows)]
+
+
+def normalize_amounts(rows):
+    """Amounts in the order of ids, without trailing zeros."""
+    for row in rows.order_by("id"):
+        row.sub_amount = f"{row.sub_amount.normalize():f}"
+        row.amount = f"{row.amount.normalize():f}"
+        yield row
+
+
+def list_level_commissions(conversion):
+    """Sub-amount and amount of each level commission."""
+    rows = conversion.account.commissions.filter(conversion=conversion, kind="level")
+    return [(str(row.sub_amount), str(row.amount)) for row in normalize_amounts(rows)]
+
+
+def list_stored_commissions(conversion):
+    return list(
+        conversion.account.commissions.filter(conversion=conversion).order_by("id")
+    )
+
+
+def approve_with_payouts(*chosen):
+    """Enable the payout feature and approve these commissions."""
+    account = chosen[0].account
+    account.uses_payouts = True
+    account.save()
+    top_up_payout_balance(
+        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+    for row in chosen:
+        approve_commission(account, commission_id=row.pk, at=CONVERSION_CREATED_AT)
+
+
+def override_amount(commission, amount):
+    """Override the amount of a commission."""
+    update_commission(
+        commission.account,
+        commission_id=commission.pk,
+        changes={"amount": Decimal(amount)},
+        at=CONVERSION_CREATED_AT,
+    )
+
+
+# Updates.
+
+
+@pytest.mark.parametrize(
+    ("sold", "currency", "amount", "became"),
+    [
+        pytest.param(["200"], "EUR", "150", [("150", "15")], id="one"),
+        pytest.param(["200"], "EUR", "0", [("0", "0")], id="one-to-zero"),
+        pytest.param(["0"], "EUR", "49.9", [("49.9", "4.99")], id="one-from-zero"),
+        pytest.param(
+            ["200", ("49.90", "accessories")],
+            "EUR",
+            "100",
+            [("80.03", "8"), ("19.97", "1.5")],
+            id="two-types",
+        ),
+        pytest.param(
+            ["1", "1", "1"],
+            "EUR",
+            "10",
+            [("3.33", "0.33"), ("3.33", "0.33"), ("3.34", "0.33")],
+            id="the-last-takes-the-remainder",
+        ),
+        pytest.param(
+            ["1"] * 4,
+            "EUR",
+            "0.02",
+            [("0.01", "0"), ("0.01", "0"), ("0", "0"), ("0", "0")],
+            id="none-negative",
+        ),
+        pytest.param(
+            ["0", ("0", "flat")],
+            "EUR",
+            "80",
+            [("80", "8"), ("0", "2.5")],
+            id="the-first-gets-all",
+        ),
+        pytest.param(
+            [("200", "flat"), "100"],
+            "EUR",
+            "150",
+            [("100", "2.5"), ("50", "5")],
+            id="a-fixed-amount-stays",
+        ),
+        pytest.param(
+            ["100", "100", "100"],
+            "JPY",
+            "1000",
+            [("333", "33"), ("333", "33"), ("334", "33")],
+            id="JPY",
+        ),
+        pytest.param(
+            ["1", "1", "1"],
+            "KWD",
+            "1",
+            [("0.333", "0.033"), ("0.333", "0.033"), ("0.334", "0.033")],
+            id="KWD",
+        ),
+    ],
+)
+def test_allocates_a_new_amount_to_the_commissions(
+    scenario, sold, currency, amount, became
+):
+    conversion = scenario.create_conversion(*sold, currency=currency)
+
+    changed = apply_changes(conversion, amount)
+
+    assert changed.amount == conversion.reload().amount == Decimal(amount)
+    assert list_sub_amounts(conversion) == became
+
+
+def test_keeps_the_commissions_without_recalculation(scenario):
+    conversion = scenario.create_conversion("200", "100")
+
+    apply_changes(conversion, "30", recalculate=False)
+
+    assert conversion.reload().amount == 30
+    assert list_sub_amounts(conversion) == [("200", "20"), ("100", "10")]
+
+
+def test_gives_the_whole_amount_to_the_only_commission(scenario):
+    conversion = scenario.create_conversion("200")
+    apply_changes(conversion, "30", recalculate=False)
+
+    apply_changes(conversion, "60")
+
+    assert list_sub_amounts(conversion) == [("60", "6")]
+
+
+def test_allocates_no_remainder_if_sub_amounts_differ_from_the_total(scenario, account):
+    conversion = scenario.create_conversion("1", "1", "1")
+    add_commissions(
+        account,
+        conversion_id=conversion.pk,
+        line_items=build_line_items("3"),
+        at=CONVERSION_CREATED_AT,
+    )
+
+    apply_changes(conversion, "10")
+
+    assert [sub_amount for sub_amount, _ in list_sub_amounts(conversion)] == [
+        "3.33",
+        "3.33",
+        "3.33",
+        "10",
+    ]
+
+
+def test_allocates_the_remainder_if_sub_amounts_equal_the_total(scenario, account):
+    conversion = scenario.create_conversion("1", "1")
+    add_commissions(
+        account,
+        conversion_id=conversion.pk,
+        line_items=build_line_items("1"),
+        at=CONVERSION_CREATED_AT,
+    )
+    apply_changes(conversion, "3", recalculate=False)
+
+    apply_changes(conversion, "20")
+
+    assert [sub_amount for sub_amount, _ in list_sub_amounts(conversion)] == [
+        "6.67",
+        "6.67",
+        "6.66",
+    ]
+
+
+def test_recalculates_at_the_stored_rate(scenario, account):
+    conversion = scenario.create_conversion("200")
+    account.commission_types.filter(program=scenario.program).update(value=Decimal(50))
+
+    apply_changes(conversion, "100")
+
+    assert list_sub_amounts(conversion) == [("100", "10")]
+
+
+@pytest.mark.parametrize("amount", ["200", "100"])
+def test_overwrites_an_overridden_amount(scenario, amount):
+    conversion = scenario.create_conversion("200")
+    commission = scenario.get_commission(conversion)
+    override_amount(commission, "99")
+    assert json.loads(commission.reload().calculation)["is_overridden"]
+
+    apply_changes(conversion, amount)
+
+    assert list_sub_amounts(conversion) == [(amount, str(int(amount) // 10))]
+    assert "is_overridden" not in json.loads(commission.reload().calculation)
+
+
+def test_overwrites_an_overridden_fixed_amount(scenario):
+    conversion = scenario.create_conversion(("200", "flat"))
+    override_amount(scenario.get_commission(conversion), "99")
+
+    apply_changes(conversion, "100")
+
+    assert list_sub_amounts(conversion) == [("100", "2.5")]
+
+
+def test_keeps_statuses_and_posts_the_difference(scenario, account):
+    conversion = scenario.create_conversion("100", "100", "100")
+    approved, disapproved, _ = list_stored_commissions(conversion)
+    approve_commission(account, commission_id=approved.pk, at=CONVERSION_CREATED_AT)
+    disapprove_commission(
+        account, commission_id=disapproved.pk, at=CONVERSION_CREATED_AT
+    )
+    other = scenario.get_commission(scenario.create_conversion("50"))
+    approve_commission(account, commission_id=other.pk, at=CONVERSION_CREATED_AT)
+
+    apply_changes(conversion, "600")
+
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(25)}
+    }
+    assert [row.status for row in list_stored_commissions(conversion)] == [
+        "approved",
+        "disapproved",
+        "pending",
+    ]
+    assert_ledger_consistent(account)
+    apply_changes(conversion, "0")
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(5)}}
+
+
+def test_reduces_a_commission_that_is_already_paid(scenario, account):
+    conversion = scenario.create_conversion("200")
+    commission = scenario.get_commission(conversion)
+    approve_commission(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
+    create_payments(
+        account,
+        orders=[PaymentOrder("minakessler", Decimal(20), "EUR")],
+        at=CONVERSION_CREATED_AT,
+    )
+
+    apply_changes(conversion, "50")
+
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(-15)}
+    }
+    assert commission.reload().payment is not None
+
+
+def test_recalculates_level_commissions(scenario, odette):
+    conversion = scenario.create_conversion("200", ("100", "accessories"))
+
+    apply_changes(conversion, "30")
+
+    assert list_sub_amounts(conversion) == [("20", "2"), ("10", "0.75")]
+    assert list_level_commissions(conversion) == [("20", "0.6"), ("10", "0.3")]
+
+
+def test_overwrites_an_overridden_level_amount(scenario, odette):
+    conversion = scenario.create_conversion("200")
+    _, level = list_stored_commissions(conversion)
+    override_amount(level, "77")
+
+    apply_changes(conversion, "100")
+
+    assert (list_sub_amounts(conversion), list_level_commissions(conversion)) == (
+        [("100", "10")],
+        [("100", "3")],
+    )
+
+
+def test_keeps_final_commissions_and_scales_the_others(scenario):
+    conversion = scenario.create_conversion("1", "1", "1")
+    first, *_ = list_stored_commissions(conversion)
+    approve_with_payouts(first)
+
+    apply_changes(conversion, "20")
+
+    assert conversion.reload().amount == 20
+    assert [sub_amount for sub_amount, _ in list_sub_amounts(conversion)] == [
+        "1",
+        "6.67",
+        "6.67",
+    ]
+
+
+def test_scales_the_only_commission_that_is_not_final(scenario):
+    conversion = scenario.create_conversion("100", "100")
+    approve_with_payouts(list_stored_commissions(conversion)[0])
+
+    apply_changes(conversion, "100")
+
+    assert list_sub_amounts(conversion) == [("100", "10"), ("50", "5")]
+
+
+def test_updates_a_conversion_whose_commissions_are_all_final(scenario, account):
+    conversion = scenario.create_conversion("200")
+    approve_with_payouts(scenario.get_commission(conversion))
+
+    apply_changes(conversion, "100")
+
+    assert conversion.reload().amount == 100
+    assert list_sub_amounts(conversion) == [("200", "20")]
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(20)}
+    }
+
+
+def test_keeps_a_final_level_when_its_base_commission_changes(scenario, odette):
+    conversion = scenario.create_conversion("200")
+    _, level = list_stored_commissions(conversion)
+    approve_with_payouts(level)
+
+    apply_changes(conversion, "100")
+
+    assert (list_sub_amounts(conversion), list_level_commissions(conversion)) == (
+        [("100", "10")],
+        [("200", "6")],
+    )
+
+
+def test_keeps_the_level_of_a_final_commission(scenario, odette):
+    conversion = scenario.create_conversion("200")
+    regular, _ = list_stored_commissions(conversion)
+    approve_with_payouts(regular)
+
+    apply_changes(conversion, "100")
+
+    assert (list_sub_amounts(conversion), list_level_commissions(conversion)) == (
+        [("200", "20")],
+        [("200", "6")],
+    )
+
+
+def test_logs_changes_only(scenario, account):
+    conversion = scenario.create_conversion("0", "200", ("100", "flat"))
+    written = account.audit_log.count()
+
+    apply_changes(conversion, "150")
+
+    _, first, second = list_stored_commissions(conversion)
+    entries = account.audit_log.order_by("id")[written:]
+    assert [(row.kind, row.subject) for row in entries] == [
+        ("commission.updated", f"commission:{first.pk}"),
+        ("commission.updated", f"commission:{second.pk}"),
+        ("conversion.updated", f"conversion:{conversion.pk}"),
+    ]
+
+
+@pytest.mark.parametrize("recalculate", [True, False])
+def test_changes_nothing_if_the_amount_stays(scenario, account, recalculate):
+    conversion = scenario.create_conversion("66.67", "66.67", "66.66")
+    before = snapshot_account(account)
+
+    apply_changes(conversion, "200", recalculate=recalculate)
+
+    after = snapshot_account(account)
+    changed = [name for name in after if after[name] != before[name]]
+    assert changed == []
+
+
+@pytest.mark.parametrize("recalculate", [True, False])
+def test_rejects_a_duplicate_external_id_and_keeps_the_amount(
+    scenario, account, recalculate
+):
+    scenario.create_conversion("1", external_id="order-1")
+    conversion = scenario.create_conversion("200", external_id="order-2")
+    before = snapshot_account(account)
+
+    with pytest.raises(DuplicateConversion) as raised:
+        apply_changes(conversion, "100", recalculate=recalculate, external_id="order-1")
+
+    assert str(raised.value) == (
+        "Duplicate conversion. There is already a conversion for External id 'order-1'"
+    )
+    assert snapshot_account(account) == before
+
+
+def test_accepts_the_external_id_of_a_deleted_conversion(scenario, account):
+    gone = scenario.create_conversion("1", external_id="order-1")
+    conversion = scenario.create_conversion("200")
+    delete_conversion(account, conversion_id=gone.pk, at=LATER)
+
+    apply_changes(conversion, "200", external_id="order-1")
+
+    assert conversion.reload().external_id == "order-1"
+
+
+# Deletion.
+
+
+def test_deletes_a_conversion_and_takes_back_its_amounts(scenario, account, odette):
+    stored = scenario.create_conversion("50")
+    conversion = scenario.create_conversion("200", customer_id="acct-1")
+    for row in (*list_stored_commissions(stored), *list_stored_commissions(conversion)):
+        approve_commission(account, commission_id=row.pk, at=CONVERSION_CREATED_AT)
+
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(5)},
+        "odettevarga": {"EUR": Decimal("1.5")},
+    }
+    assert not account.commissions.not_deleted().filter(conversion=conversion).exists()
+    assert account.customers.get().status == "paying"
+
+
+def test_deletes_a_paid_conversion(scenario, account):
+    conversion = scenario.create_conversion("200")
+    commission = scenario.get_commission(conversion)
+    approve_commission(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
+    create_payments(
+        account,
+        orders=[PaymentOrder("minakessler", Decimal(20), "EUR")],
+        at=CONVERSION_CREATED_AT,
+    )
+
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": Decimal(-20)}
+    }
+    assert commission.reload().payment is None
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_does_not_delete_a_conversion_with_a_final_commission(
+    scenario, account, odette, number
+):
+    conversion = scenario.create_conversion("200")
+    approve_with_payouts(list_stored_commissions(conversion)[number])
+    before = snapshot_account(account)
+
+    with pytest.raises(CommissionApproved):
+        delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    assert snapshot_account(account) == before
+
+
+def test_deletes_a_conversion_without_final_commissions_with_payouts(scenario, account):
+    conversion = scenario.create_conversion("200", "100")
+    disapprove_commission(
+        account,
+        commission_id=list_stored_commissions(conversion)[0].pk,
+        at=CONVERSION_CREATED_AT,
+    )
+    account.uses_payouts = True
+    account.save()
+
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    assert not account.conversions.not_deleted().exists()
+
+
+def make_commission(account, number, at=LATER):
+    return add_commissions(
+        account, conversion_id=number, line_items=build_line_items("1"), at=at
+    )
+
+
+def delete_by_id(account, number):
+    delete_conversion(account, conversion_id=number, at=LATER)
+
+
+def change(account, number):
+    update_conversion(
+        account,
+        conversion_id=number,
+        changes={"amount": Decimal(1)},
+        should_recalculate=True,
+        at=LATER,
+    )
+
+
+OPERATIONS = pytest.mark.parametrize(
+    "operation", [change, delete_by_id, make_commission]
+)
+
+
+@OPERATIONS
+def test_rejects_deleted_conversions(scenario, account, operation):
+    conversion = scenario.create_conversion("200")
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    before = snapshot_account(account)
+
+    with pytest.raises(ConversionNotFound):
+        operation(account, conversion.pk)
+
+    assert snapshot_account(account) == before
+
+
+@OPERATIONS
+def test_rejects_conversions_of_other_accounts(account, other_account, operation):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
+        "200"
+    )
+    before = snapshot_account(other_account)
+
+    with pytest.raises(ConversionNotFound):
+        operation(account, theirs.pk)
+
+    assert snapshot_account(other_account) == before
+
+
+# Added commissions.
+
+
+def test_adds_commissions_and_keeps_the_amount(scenario, account, odette):
+    conversion = scenario.create_conversion("200", currency="JPY")
+    written = account.audit_log.count()
+
+    made = add_commissions(
+        account,
+        conversion_id=conversion.pk,
+        line_items=build_line_items("15", ("100", "accessories")),
+        at=LATER,
+    )
+
+    assert [
+        (
+            commission.kind,
+            commission.affiliate_id,
+            commission.commission_type,
+            commission.sub_amount,
+            commission.amount,
+        )
+        for commission in made
+    ] == [
+        ("regular", scenario.mina.affiliate.pk, "standard", 15, 2),  # 1.5, half up
+        ("regular", scenario.mina.affiliate.pk, "accessories", 100, 8),
+        ("level", odette.affiliate.pk, "level-2", 15, 0),
+        ("level", odette.affiliate.pk, "level-2", 100, 3),
+    ]
+    assert {
+        (commission.currency, commission.status, commission.created_at)
+        for commission in made
+    } == {("JPY", "pending", LATER)}
+    assert conversion.reload().amount == 200
+    entries = account.audit_log.order_by("id")[written:]
+    assert [(it.kind, it.subject) for it in entries] == [
+        ("commission.created", f"commission:{it.pk}") for it in made
+    ]
+
+
+def test_adds_commissions_past_the_cap(scenario, account):
+    scenario.program.update_row(
+        recurring=False, recurring_period_days=1, auto_approve_commissions=True
+    )
+    first = scenario.create_conversion("200", customer_id="acct-1")
+    second = scenario.create_conversion("200", customer_id="acct-1")
+    late = CONVERSION_CREATED_AT + timedelta(days=300)
+
+    made = [
+        *make_commission(account, first.pk, late),
+        *make_commission(account, second.pk, late),
+    ]
+
+    assert [commission.status for commission in made] == ["approved", "approved"]
+
+
+@pytest.mark.parametrize(
+    ("approves", "customer_id", "status"),
+    [
+        pytest.param(False, None, "pending", id="manual-approval"),
+        pytest.param(True, None, "approved", id="by-itself"),
+        pytest.param(True, "mina@notes.example.org", "pending", id="warnings"),
+    ],
+)
+def test_creates_added_commissions_with_the_usual_initial_status(
+    scenario, account, approves, customer_id, status
+):
+    scenario.program.update_row(auto_approve_commissions=approves)
+    conversion = scenario.create_conversion("0", customer_id=customer_id)
+
+    (made,) = add_commissions(
+        account,
+        conversion_id=conversion.pk,
+        line_items=build_line_items("100"),
+        at=LATER,
+    )
+
+    assert made.status == status
+    payables = {"minakessler": {"EUR": Decimal(10)}} if status == "approved" else {}
+    assert get_payable_balances_by_slug(account) == payables
+
+
+def test_keeps_an_unfunded_added_commission_pending(scenario, account):
+    scenario.program.update_row(auto_approve_commissions=True)
+    conversion = scenario.create_conversion("0")
+    account.uses_payouts = True
+    account.save()
+    top_up_payout_balance(
+        account, amount=Decimal(10), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+
+    made = add_commissions(
+        account,
+        conversion_id=conversion.pk,
+        line_items=build_line_items("60", "60", "40"),
+        at=LATER,
+    )
+
+    assert [commission.status for commission in made] == [
+        "approved",
+        "pending",
+        "approved",
+    ]
+    assert [commission.finalized_at for commission in made] == [LATER, None, LATER]
+
+
+@pytest.mark.parametrize(
+    ("breaking", "error_class"),
+    [
+        pytest.param("removed archived", AffiliateDeleted, id="deleted-then-archived"),
+        pytest.param("archived", ArchivedProgramReadOnly, id="archived"),
+    ],
+)
+def test_adds_no_commissions_against_the_rules(
+    scenario, account, breaking, error_class
+):
+    conversion = scenario.create_conversion("200")
+    if "archived" in breaking:
+        archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+    if "removed" in breaking:
+        mark_removed(scenario.mina.affiliate)
+    before = snapshot_account(account)
+
+    with pytest.raises(error_class):
+        make_commission(account, conversion.pk)
+
+    assert snapshot_account(account) == before
+
+
+def test_reports_unknown_types_before_other_rules(scenario, account):
+    conversion = scenario.create_conversion("200")
+    archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+    mark_removed(scenario.mina.affiliate)
+    items = build_line_items(("1", "nothing"), "1", ("1", "level-2"))
+
+    with pytest.raises(ErrorList) as raised:
+        add_commissions(
+            account, conversion_id=conversion.pk, line_items=items, at=LATER
+        )
+
+    assert [(error.text, error.path) for error in raised.value.errors] == [
+        ("Unknown commission type", "commissions[0].commission_type"),
+        ("Unknown commission type", "commissions[2].commission_type"),
+    ]
+
+
+# Atomicity.
+
+
+@OPERATIONS
+@pytest.mark.parametrize("payouts", [False, True], ids=["payouts-off", "payouts-on"])
+def test_stores_nothing_when_any_statement_fails(
+    scenario, account, odette, operation, payouts
+):
+    scenario.program.update_row(auto_approve_commissions=True)
+    conversion = scenario.create_conversion("200", "100")
+    if payouts:
+        for row in list_stored_commissions(conversion):
+            disapprove_commission(
+                account, commission_id=row.pk, at=CONVERSION_CREATED_AT
+            )
+        account.uses_payouts = True
+        account.save()
+        top_up_payout_balance(
+            account, amount=Decimal(1000), currency="EUR", at=PROGRAM_CREATED_AT
+        )
+    before = snapshot_account(account)
+
+    for number in range(200):
+        with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
+            operation(account, conversion.pk)
+        if len(queries) == number:
+            break
+        assert snapshot_account(account) == before, f"{number}: {queries[number]}"
+
+    assert number > 10
+    assert snapshot_account(account) != before
+    assert_ledger_consistent(account)

@@ -1,0 +1,535 @@
+"""Explanation of conversions and its verification."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from payouts.models.commission_types import RateKind
+from payouts.services.calculation_input import LineItemData
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.conversion_updates import (
+    add_commissions,
+    delete_conversion,
+    update_commission,
+    update_conversion,
+)
+from payouts.services.explanation import explain_conversion
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.payments import PaymentOrder, create_payments
+from tests.ledger_checks import assert_ledger_consistent
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tracking.attribution import POSTBACK_CONVERSION_ORDER, TrackingParameters
+from tracking.errors import ConversionNotFound
+from tracking.services import customers
+from tracking.services.affiliates import PersonData
+from tracking.services.hierarchy import create_group, set_group, set_parent
+from tracking.services.prospects import ProspectData, create_prospect
+
+LATER = CONVERSION_CREATED_AT + timedelta(days=1)
+
+
+@pytest.fixture
+def scenario(account):
+    scenario = ProgramScenario(account)
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    yield scenario
+    assert_ledger_consistent(account)
+
+
+def get_conversion_explanation(conversion):
+    return explain_conversion(conversion.account, conversion_id=conversion.pk)
+
+
+def list_discrepancies(conversion):
+    return get_conversion_explanation(conversion).differences
+
+
+def apply_changes(conversion, amount):
+    update_conversion(
+        conversion.account,
+        conversion_id=conversion.pk,
+        changes={"amount": Decimal(amount)},
+        should_recalculate=True,
+        at=LATER,
+    )
+
+
+def set_commission(scenario, conversion, **changes):
+    number = (
+        scenario.account.commissions.filter(conversion=conversion).order_by("id")[0].pk
+    )
+    changes = {name: Decimal(value) for name, value in changes.items()}
+    update_commission(scenario.account, commission_id=number, changes=changes, at=LATER)
+
+
+# Explanation.
+
+
+def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
+    click = scenario.create_click(
+        scenario.odette, at=CONVERSION_CREATED_AT - timedelta(days=60)
+    )
+    parameters = TrackingParameters(
+        customer_id="acct-1",
+        coupon=scenario.mina.coupon,
+        click_id=str(click.public_id),
+        tracking_id="0" * 32,
+    )
+    conversion = scenario.create_conversion(
+        ("33.33", None), parameters=parameters, external_id="order-1"
+    )
+    number = scenario.get_commission(conversion).pk
+    approve_commission(account, commission_id=number, at=LATER)
+    [payment] = create_payments(
+        account, orders=[PaymentOrder("minakessler", Decimal(5), "EUR")], at=LATER
+    )
+
+    explanation = get_conversion_explanation(conversion)
+
+    assert explanation.conversion == {
+        "id": conversion.pk,
+        "external_id": "order-1",
+        "amount": Decimal("33.33"),
+        "currency": "EUR",
+        "program": "harbor-lamp-partners",
+        "affiliate": "minakessler",
+        "tracking_source": "coupon",
+        "warnings": None,
+        "created_at": CONVERSION_CREATED_AT,
+        "removed_at": None,
+    }
+    attribution = dict(explanation.attribution)
+    assert [row["clue"] for row in attribution.pop("clues")]
+    assert attribution == {
+        "engine": "1",
+        "order": [
+            *("customer", "coupon", "referral_code", "click_id"),
+            *("asset_id", "tracking_id"),
+        ],
+        "ignore_cookie_age": False,
+        "winner": {
+            "clue": "coupon",
+            "affiliate": "minakessler",
+            "program": "harbor-lamp-partners",
+        },
+        "late_by": None,
+        "losers": [
+            {
+                "clue": "click_id",
+                "value": str(click.public_id),
+                "affiliate": "odettevarga",
+                "reason": "expired by 15 d 0 h",
+            },
+            {
+                "clue": "tracking_id",
+                "value": "0" * 32,
+                "affiliate": None,
+                "reason": "points at nobody",
+            },
+        ],
+    }
+    assert explanation.commissions == [
+        {
+            "id": number,
+            "affiliate": "minakessler",
+            "kind": "regular",
+            "commission_type": "standard",
+            "follows": None,
+            "sub_amount": Decimal("33.33"),
+            "rate": {
+                "kind": "percentage",
+                "value": "10.0000",
+                "from": "commission type standard",
+            },
+            "exact": Decimal("3.333"),
+            "amount": Decimal("3.33"),
+            "currency": "EUR",
+            "set_by_hand": False,
+            "born": {
+                "status": "pending",
+                "reason": "the program lets somebody decide",
+            },
+            "passed_over": [],
+            "status": "approved",
+            "finalized_at": None,
+            "payment": payment.public_id,
+            "transfers": [
+                {
+                    "kind": kind,
+                    "from": source,
+                    "to": goal,
+                    "amount": Decimal("3.33"),
+                    "created_at": at,
+                }
+                for kind, source, goal, at in [
+                    (*list_transfers(account, number, 0), CONVERSION_CREATED_AT),
+                    (*list_transfers(account, number, 1), LATER),
+                ]
+            ],
+        }
+    ]
+    assert explanation.differences == []
+
+
+def list_transfers(account, commission, place):
+    """Type and both sides of a commission's transfer."""
+    rows = account.transfers.filter(commission=commission).order_by("sequence_number")
+    return rows.values_list("kind", "debit__kind", "credit__kind")[place]
+
+
+def test_explains_skipped_levels(scenario, account):
+    set_parent(
+        account,
+        affiliate_id="minakessler",
+        parent_id="odettevarga",
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.create_level(2, "3")
+    mark_removed(scenario.odette.affiliate)
+    conversion = scenario.create_conversion("200")
+
+    [commission] = get_conversion_explanation(conversion).commissions
+
+    assert commission["passed_over"] == [
+        {"level": 2, "affiliate": "odettevarga", "reason": "the affiliate is deleted"}
+    ]
+    assert list_discrepancies(conversion) == []
+
+
+def test_explains_a_deleted_conversion(scenario, account):
+    conversion = scenario.create_conversion("200")
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    explanation = get_conversion_explanation(conversion)
+
+    assert explanation.conversion["removed_at"] == LATER
+    assert [commission["amount"] for commission in explanation.commissions] == [20]
+    assert explanation.differences == []
+
+
+def test_does_not_explain_conversions_of_other_accounts(scenario, other_account):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
+        "200"
+    )
+
+    with pytest.raises(ConversionNotFound):
+        explain_conversion(scenario.account, conversion_id=theirs.pk)
+
+
+def test_reads_only(scenario, account, capture_queries):
+    conversion = scenario.create_conversion("200")
+
+    with capture_queries() as queries:
+        get_conversion_explanation(conversion)
+
+    assert {query["sql"].split()[0] for query in queries.captured_queries} == {"SELECT"}
+
+
+# Verification without differences.
+
+
+def by_customer(scenario):
+    scenario.create_customer("acct-1")
+    return scenario.create_conversion(
+        "200", parameters=TrackingParameters(customer_id="acct-1", coupon=" ")
+    )
+
+
+def by_code(scenario):
+    return scenario.create_conversion(
+        "200", parameters=TrackingParameters(referral_code=scenario.mina.code)
+    )
+
+
+def by_click(scenario):
+    click = scenario.create_click(meta_data={"subid1": "a\u0301b"})
+    return scenario.create_conversion(
+        "200", parameters=TrackingParameters(click_id=str(click.public_id))
+    )
+
+
+def by_old_click(scenario):
+    click = scenario.create_click(
+        at=CONVERSION_CREATED_AT - timedelta(days=60, microseconds=1)
+    )
+    parameters = TrackingParameters(click_id=str(click.public_id))
+    return scenario.create_conversion(
+        "200", parameters=parameters, ignore_cookie_age=True
+    )
+
+
+def by_pair(scenario):
+    pair = {"asset_id": scenario.mina.asset_id, "source_id": scenario.mina.source_id}
+    return scenario.create_conversion("200", parameters=TrackingParameters(**pair))
+
+
+def by_postback(scenario):
+    click = scenario.create_click()
+    parameters = TrackingParameters(
+        referral_code=scenario.odette.code, click_id=str(click.public_id)
+    )
+    return scenario.create_conversion(
+        "200", parameters=parameters, candidate_order=POSTBACK_CONVERSION_ORDER
+    )
+
+
+def by_prospect(scenario):
+    person = PersonData("Nora", "Falk", email="n@example.org")
+    prospect = create_prospect(
+        scenario.account, data=ProspectData(person), at=CONVERSION_CREATED_AT
+    )
+    code = scenario.account.referral_codes.get(prospect=prospect).code
+    return scenario.create_conversion(
+        "200", parameters=TrackingParameters(referral_code=code)
+    )
+
+
+def by_levels(scenario):
+    set_parent(
+        scenario.account,
+        affiliate_id="minakessler",
+        parent_id="odettevarga",
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.create_level(2, "0.0333")
+    return scenario.create_conversion("33.33", "0.15", customer_id="acct-1")
+
+
+def by_group(scenario):
+    group = create_group(scenario.account, title="Circle", at=CONVERSION_CREATED_AT)
+    set_group(
+        scenario.account,
+        affiliate_id="minakessler",
+        group_id=group.public_id,
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.create_group_rate(group, "12.3456")
+    conversion = scenario.create_conversion("33.33")
+    scenario.account.group_rates.update(value=Decimal(1))
+    return conversion
+
+
+def by_fixed_rate(scenario):
+    scenario.create_commission_type("flat", "2.5", kind=RateKind.FIXED)
+    conversion = scenario.create_conversion(
+        ("0", "flat"), ("19.99", "flat"), currency="JPY"
+    )
+    apply_changes(conversion, "77")
+    return conversion
+
+
+def with_override(scenario):
+    conversion = scenario.create_conversion("200")
+    set_commission(scenario, conversion, amount="7")
+    return conversion
+
+
+def with_override_and_sub_amount(scenario):
+    conversion = scenario.create_conversion("200")
+    set_commission(scenario, conversion, amount="7", sub_amount="50")
+    return conversion
+
+
+def with_override_twice(scenario):
+    conversion = with_override(scenario)
+    apply_changes(conversion, "66.66")
+    return conversion
+
+
+def with_update(scenario):
+    conversion = by_levels(scenario)
+    apply_changes(conversion, "100.01")
+    apply_changes(conversion, "0")
+    apply_changes(conversion, "9.99")
+    return conversion
+
+
+def added_to(scenario):
+    conversion = by_levels(scenario)
+    items = [LineItemData(Decimal("0.05")), LineItemData(Decimal(9))]
+    add_commissions(
+        scenario.account, conversion_id=conversion.pk, line_items=items, at=LATER
+    )
+    return conversion
+
+
+def without_funds(scenario):
+    scenario.account.uses_payouts = True
+    scenario.account.save()
+    top_up_payout_balance(
+        scenario.account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+    scenario.program.update_row(auto_approve_commissions=True)
+    set_parent(
+        scenario.account,
+        affiliate_id="minakessler",
+        parent_id="odettevarga",
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.create_level(2, "3")
+    return scenario.create_conversion("200", "100")
+
+
+def warned(scenario):
+    scenario.program.update_row(auto_approve_commissions=True)
+    return scenario.create_conversion("200", customer_id="Mina@notes.example.org")
+
+
+def past_the_cap(scenario):
+    scenario.program.update_row(recurring=False)
+    scenario.create_conversion("200", customer_id="acct-1")
+    return scenario.create_conversion("200", customer_id="acct-1")
+
+
+def with_status_changes(scenario):
+    conversion = scenario.create_conversion("200")
+    number = scenario.get_commission(conversion).pk
+    approve_commission(scenario.account, commission_id=number, at=LATER)
+    disapprove_commission(scenario.account, commission_id=number, at=LATER)
+    return conversion
+
+
+def with_anonymized_customer(scenario):
+    conversion = scenario.create_conversion("200", customer_id="acct-1")
+    customers.delete_customer(
+        scenario.account, public_id=conversion.customer.public_id, at=LATER
+    )
+    return conversion
+
+
+def immense(scenario):
+    return scenario.create_conversion("9999999999999.99")
+
+
+AGREEING = [
+    *(by_customer, by_code, by_click, by_old_click, by_pair, by_postback),
+    *(
+        by_prospect,
+        by_levels,
+        by_group,
+        by_fixed_rate,
+        with_override,
+        with_override_and_sub_amount,
+    ),
+    *(with_override_twice, with_update, added_to, without_funds, warned, past_the_cap),
+    *(with_status_changes, with_anonymized_customer, immense),
+]
+
+
+@pytest.mark.parametrize("sell", AGREEING, ids=[row.__name__ for row in AGREEING])
+def test_verifies_without_differences(scenario, sell):
+    assert list_discrepancies(sell(scenario)) == []
+
+
+@pytest.mark.parametrize("sell", [by_prospect, with_override, with_update])
+def test_verifies_a_deleted_conversion_without_differences(scenario, account, sell):
+    conversion = sell(scenario)
+
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    assert list_discrepancies(conversion) == []
+
+
+def test_shows_the_winner_as_recorded(scenario):
+    explanation = get_conversion_explanation(by_prospect(scenario))
+
+    assert explanation.conversion["affiliate"] == "norafalk"
+    assert explanation.attribution["winner"]["affiliate"].startswith("ap_")
+
+
+# Verification with differences.
+
+
+def corrupt_rows(rows, **values):
+    """Write to the database directly."""
+    assert rows.update(**values)
+
+
+CORRUPTIONS = {
+    "amount": {"amount": Decimal("20.01")},
+    "sub-amount": {"sub_amount": Decimal("200.01")},
+    "rate": {"rate": Decimal("10.0001")},
+    "kind of rate": {"rate_kind": RateKind.FIXED},
+}
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize(
+    "make",
+    [ProgramScenario.create_conversion, with_override],
+    ids=["calculated", "overridden"],
+)
+def test_finds_a_corrupted_commission(account, name, make):
+    scenario = ProgramScenario(account)
+    conversion = make(scenario)
+    corrupt_rows(account.commissions.filter(conversion=conversion), **CORRUPTIONS[name])
+
+    found = list_discrepancies(conversion)
+
+    assert found
+    assert all(f": {name} is " in row for row in found)
+
+
+CALCULATIONS = {
+    "sub_amount": "200.01",
+    "exact_amount": "20.001",
+    "amount": "20.01",
+    "status": "approved",
+    "reason": "another reason",
+    "rate": {"kind": "percentage", "value": "11", "from": "commission type standard"},
+}
+
+
+@pytest.mark.parametrize("name", CALCULATIONS)
+def test_finds_a_corrupted_calculation(account, name):
+    conversion = ProgramScenario(account).create_conversion("200")
+    row = account.commissions.filter(conversion=conversion)
+    calculation = json.loads(row.get().calculation) | {name: CALCULATIONS[name]}
+    corrupt_rows(row, calculation=json.dumps(calculation))
+
+    assert list_discrepancies(conversion)
+
+
+@pytest.mark.parametrize("kind", ["regular", "level"])
+def test_finds_a_commission_with_another_affiliate(scenario, account, kind):
+    conversion = by_levels(scenario)
+    jana = scenario.create_enrolled_affiliate("Jana", "Lind")
+    row = account.commissions.filter(conversion=conversion, kind=kind)[:1].get()
+    was = row.affiliate_id
+    corrupt_rows(account.commissions.filter(pk=row.pk), affiliate=jana.affiliate)
+
+    found = list_discrepancies(conversion)
+
+    corrupt_rows(account.commissions.filter(pk=row.pk), affiliate=was)
+    assert found
+
+
+@pytest.mark.parametrize("name", ["affiliate", "program", "tracking_source"])
+def test_finds_a_conversion_that_differs_from_its_attribution(scenario, account, name):
+    other = ProgramScenario(account, "another-program", email="m2@example.org")
+    conversion = scenario.create_conversion("200")
+    values = {
+        "affiliate": scenario.odette.affiliate,
+        "program": other.program,
+        "tracking_source": "click",
+    }
+    corrupt_rows(account.conversions.filter(pk=conversion.pk), **{name: values[name]})
+
+    assert list_discrepancies(conversion)
+
+
+@pytest.mark.parametrize("name", ["inputs", "outcome", "both"])
+def test_finds_a_corrupted_attribution_record(scenario, account, name):
+    conversion = scenario.create_conversion("200")
+    row = account.attribution_records.filter(conversion=conversion)
+    stored = row.values("inputs", "outcome").get()
+    corrupted = {
+        key: text.replace("minakessler", "odettevarga")
+        for key, text in stored.items()
+        if name in (key, "both")
+    }
+    corrupt_rows(row, **corrupted)
+
+    assert list_discrepancies(conversion)

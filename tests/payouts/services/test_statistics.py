@@ -1,0 +1,418 @@
+"""Daily statistics of the dashboard."""
+
+from dataclasses import astuple
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from accounts.models.daily_stats import StaleDay
+from accounts.services.webhooks import create_webhook, disable_webhook
+from payouts.services import statistics
+from payouts.services.calculation_input import LineItemData
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.conversion_updates import (
+    add_commissions,
+    delete_conversion,
+    update_commission,
+    update_conversion,
+)
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.statistics import (
+    AffiliatePerformance,
+    calculate_performance,
+    count_days,
+    count_to_review,
+    get_balance_due,
+    get_slugs,
+    load_statistics,
+)
+from payouts.statistics import Period, Totals, add_sums, add_totals
+from tests.program_scenario import (
+    AFFILIATE_CREATED_AT,
+    CONVERSION_CREATED_AT,
+    ProgramScenario,
+)
+from tracking.attribution import TrackingParameters
+from tracking.services.affiliates import PersonData
+from tracking.services.clicks import Visit, record_click
+from tracking.services.customers import delete_customer as remove_customer
+from tracking.services.prospects import ProspectData, create_prospect
+
+DAY = timedelta(days=1)
+LATER = CONVERSION_CREATED_AT + 30 * DAY
+WEEK = Period(
+    (CONVERSION_CREATED_AT - 3 * DAY).date(), (CONVERSION_CREATED_AT + 4 * DAY).date()
+)
+
+
+@pytest.fixture
+def busy(scenario):
+    """Conversions of Mina, two in EUR and one in USD, and of Odette; one is deleted."""
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.create_click()
+    scenario.create_click(odette)
+    conversions = [
+        scenario.create_conversion("200", customer_id="c-1"),
+        scenario.create_conversion("50.5", at=CONVERSION_CREATED_AT + DAY),
+        scenario.create_conversion("30", currency="USD"),
+        scenario.create_conversion("10", affiliate=odette),
+        scenario.create_conversion("999"),
+    ]
+    delete_conversion(
+        scenario.account, conversion_id=conversions[-1].pk, at=CONVERSION_CREATED_AT
+    )
+    first, second = (
+        scenario.get_commission(conversion) for conversion in conversions[:2]
+    )
+    approve_commission(
+        scenario.account, commission_id=first.pk, at=CONVERSION_CREATED_AT
+    )
+    disapprove_commission(
+        scenario.account, commission_id=second.pk, at=CONVERSION_CREATED_AT
+    )
+    order = PaymentOrder(scenario.mina.slug, Decimal("12.5"), "EUR")
+    create_payments(scenario.account, orders=[order], at=CONVERSION_CREATED_AT)
+    return scenario
+
+
+def amounts(**by_currency):
+    return {currency: Decimal(amount) for currency, amount in by_currency.items()}
+
+
+def number_of(account, firstname):
+    return account.affiliates.get(firstname=firstname).pk
+
+
+def load(account, period=WEEK, at=LATER):
+    return load_statistics(account, period.days, at=at)
+
+
+def totals_by_day(account, days, at=LATER):
+    return load_statistics(account, days, at=at).totals_by_day(days)
+
+
+def count(account, period=WEEK, at=LATER):
+    """Totals of a period, from stored days and days counted now."""
+    return add_totals(totals_by_day(account, period.days, at=at).values())
+
+
+def counted_totals(account, days):
+    """Totals of days counted now, whatever is stored."""
+    counted = count_days(account, min(days), max(days))
+    return statistics.Statistics(account, counted).totals_by_day(days)
+
+
+def stored_days(account):
+    return sorted(set(account.daily_stats.values_list("day", flat=True)))
+
+
+def earned(account, span, at):
+    return count(account, span, at=at).commissions
+
+
+def test_counts_what_happened_in_a_period(busy, account):
+    mina, odette = number_of(account, "Mina"), number_of(account, "Odette")
+
+    week = count(account)
+
+    assert (week.clicks, week.conversions, week.customers) == (2, 4, 1)
+    assert week.revenue == amounts(EUR="260.5", USD="30")
+    totals = load(account).affiliate_totals(WEEK.days)
+    assert set(totals) == {mina, odette}
+    assert astuple(totals[mina]) == (1, 3, amounts(EUR="250.5", USD="30"))
+    assert astuple(totals[odette]) == (1, 1, amounts(EUR="10"))
+    assert week.pending == amounts(EUR="1", USD="3")
+    assert week.approved == amounts(EUR="20")
+    assert week.disapproved == amounts(EUR="5.05")
+    assert week.commissions == amounts(EUR="21", USD="3")
+    assert week.paid == amounts(EUR="12.5")
+    assert week.conversion_rate == Decimal("200.0")
+
+
+def test_counts_nothing_outside_the_period(busy, account):
+    before = count(account, WEEK.previous)
+
+    assert WEEK.previous == Period(
+        (CONVERSION_CREATED_AT - 11 * DAY).date(),
+        (CONVERSION_CREATED_AT - 4 * DAY).date(),
+    )
+    assert (before.clicks, before.conversions, before.revenue) == (0, 0, {})
+    assert before.conversion_rate is None
+    day = CONVERSION_CREATED_AT.date()
+    assert count(account, Period(day - DAY, day - DAY)).conversions == 0
+    assert count(account, Period(day, day)).conversions == 3
+
+
+def test_counts_a_day_from_its_first_moment_to_its_last(scenario, account):
+    midnight = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0)
+    for moment in (midnight - timedelta(microseconds=1), midnight, midnight + DAY):
+        scenario.create_conversion("1", at=moment)
+
+    assert (
+        count(
+            account, Period(CONVERSION_CREATED_AT.date(), CONVERSION_CREATED_AT.date())
+        ).conversions
+        == 1
+    )
+
+
+def test_counts_nothing_of_another_account(busy, other_account):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    theirs.create_conversion("77")
+
+    week = count(other_account)
+
+    assert (week.conversions, week.revenue) == (1, amounts(EUR="77"))
+    assert get_slugs(other_account, [number_of(busy.account, "Mina")]) == {}
+
+
+def test_keeps_a_day_that_is_over_and_counts_the_running_one(busy, account):
+    day = CONVERSION_CREATED_AT.date()
+    week = totals_by_day(account, WEEK.days)
+
+    stored = [day for day in WEEK.days if day >= (CONVERSION_CREATED_AT - DAY).date()]
+    assert stored_days(account) == stored
+    account.daily_stats.filter(day=day, currency="USD").update(conversions=77)
+    assert totals_by_day(account, [day])[day].conversions == 79
+    just_over = (CONVERSION_CREATED_AT + DAY).replace(hour=0, minute=59)
+    assert totals_by_day(account, [day], at=just_over) == {day: week[day]}
+
+
+def test_does_not_count_future_days(account):
+    day = CONVERSION_CREATED_AT.date() + DAY
+
+    assert load_statistics(account, [day], at=CONVERSION_CREATED_AT).counted == []
+
+
+def test_counts_a_day_again_when_one_of_its_rows_changed(busy, account):
+    conversion = account.conversions.filter(amount=200).get()
+    odettes = account.conversions.filter(amount=10).get()
+    customer, payment = account.customers.get(), account.payments.get()
+    commission = busy.get_commission(conversion)
+    how: dict = {"at": LATER}
+    changes = [
+        lambda: approve_commission(
+            account, commission_id=busy.get_commission(odettes).pk, at=LATER
+        ),
+        lambda: disapprove_commission(account, commission_id=commission.pk, at=LATER),
+        lambda: update_commission(
+            account, commission_id=commission.pk, changes={"status": "pending"}, **how
+        ),
+        lambda: update_conversion(
+            account,
+            conversion_id=conversion.pk,
+            changes={"amount": Decimal(70)},
+            should_recalculate=True,
+            **how,
+        ),
+        lambda: cancel_payment(account, payment_id=payment.public_id, at=LATER),
+        lambda: delete_conversion(account, conversion_id=odettes.pk, at=LATER),
+        lambda: remove_customer(account, public_id=customer.public_id, at=LATER),
+    ]
+
+    for change in changes:
+        was = totals_by_day(account, WEEK.days)
+        assert account.stale_days.count() == 0
+        change()
+        now = totals_by_day(account, WEEK.days)
+        assert now != was
+        assert now == counted_totals(account, WEEK.days)
+
+
+def test_marks_days_of_commissions_stale_when_their_conversion_is_deleted(
+    scenario, account
+):
+    conversion = scenario.create_conversion("100")
+    extra = LineItemData(Decimal(100))
+    add_commissions(account, conversion_id=conversion.pk, line_items=[extra], at=LATER)
+    span = Period(CONVERSION_CREATED_AT.date(), LATER.date())
+    later = LATER + 2 * DAY
+    assert earned(account, span, later) == amounts(EUR="20")
+
+    delete_conversion(account, conversion_id=conversion.pk, at=later)
+
+    assert earned(account, span, later) == {}
+
+
+def test_marks_no_day_that_is_not_over(scenario, account):
+    conversion = scenario.create_conversion("100")
+    approve_commission(
+        account,
+        commission_id=scenario.get_commission(conversion).pk,
+        at=CONVERSION_CREATED_AT,
+    )
+
+    assert not StaleDay.objects.exists()
+    assert stored_days(account) == []
+
+
+def test_returns_the_balance_due(busy, account):
+    assert get_balance_due(account) == amounts(EUR="7.5")
+
+
+def test_counts_what_is_to_review(busy, account):
+    busy.create_enrolled_affiliate("Zoe", "Lund", approved=None)
+    for number in range(3):
+        webhook = create_webhook(
+            account, url=f"https://h.example/{number}", at=CONVERSION_CREATED_AT
+        )
+        if number == 0:
+            webhook.update_row(failing_since=CONVERSION_CREATED_AT)
+        if number == 1:
+            disable_webhook(webhook, at=CONVERSION_CREATED_AT)
+
+    waits = count_to_review(account)
+
+    assert (waits.applications, waits.commissions, waits.webhooks) == (1, 2, 1)
+    assert waits.sums == amounts(EUR="1", USD="3")
+    assert waits.oldest == CONVERSION_CREATED_AT
+
+
+def test_ranks_landing_pages_by_clicks(scenario, account, monkeypatch):
+    for page, times in (("lamps?ref=a", 2), ("lamps#top", 1), ("desk", 1), ("", 1)):
+        for _ in range(times):
+            scenario.create_click(landing_page=f"https://shop.example.net/{page}")
+    scenario.create_click()
+
+    assert load(account).top_pages(WEEK.days, 2) == [
+        ("https://shop.example.net/lamps", 3),
+        ("https://shop.example.net/", 1),
+    ]
+
+    monkeypatch.setattr("payouts.statistics.MAX_PAGES", 1)
+    day = (CONVERSION_CREATED_AT - DAY).date()
+    (counted,) = count_days(account, day, day)
+    assert {row.landing_page: row.clicks for row in counted.landing_page_clicks} == {
+        "https://shop.example.net/lamps": 3,
+        "(all other pages)": 2,
+    }
+
+
+def test_calculates_the_performance_of_affiliates(busy, account):
+    zoe = busy.create_enrolled_affiliate("Zoe", "Lund", approved=None)
+    numbers = {
+        affiliate.firstname: affiliate.pk for affiliate in account.affiliates.all()
+    }
+    now = CONVERSION_CREATED_AT + 3 * DAY + timedelta(minutes=20)
+
+    performance = calculate_performance(
+        account, list(numbers.values()), Period(WEEK.first, now.date()), at=now
+    )
+
+    assert performance[numbers["Mina"]] == AffiliatePerformance(
+        clicks=1,
+        conversions=3,
+        revenue=amounts(EUR="250.5", USD="30"),
+        balance_due=amounts(EUR="7.5"),
+        approvals=(True,),
+    )
+    assert performance[numbers["Odette"]].revenue == amounts(EUR="10")
+    assert performance[zoe.affiliate.pk] == AffiliatePerformance(0, 0, {}, {}, (None,))
+
+
+def test_counts_the_running_days_of_affiliates_too(busy, account):
+    mina = number_of(account, "Mina")
+    period = Period(WEEK.first, CONVERSION_CREATED_AT.date())
+
+    performance = calculate_performance(
+        account, [mina], period, at=CONVERSION_CREATED_AT
+    )
+
+    assert (performance[mina].clicks, performance[mina].conversions) == (1, 2)
+
+
+def test_counts_the_clicks_of_a_prospect_who_became_an_affiliate(scenario, account):
+    person = PersonData(firstname="Pia", lastname="Lang", email="p@notes.example.org")
+    pia = create_prospect(account, data=ProspectData(person), at=AFFILIATE_CREATED_AT)
+    parameters = TrackingParameters(
+        referral_code=account.referral_codes.get(prospect=pia).code
+    )
+    record_click(account, visit=Visit(parameters=parameters), at=CONVERSION_CREATED_AT)
+    assert load(account).affiliate_totals(WEEK.days) == {}
+
+    scenario.create_conversion("10", parameters=parameters, at=LATER)
+
+    pia.refresh_from_db()
+    statistics = load(account, at=LATER + DAY)
+    totals = statistics.affiliate_totals(WEEK.days, [pia.affiliate_id])
+    assert totals[pia.affiliate_id].clicks == 1
+
+
+def test_counts_no_day_before_the_first_row(scenario, account, capture_queries):
+    scenario.create_conversion("10")
+    years = [CONVERSION_CREATED_AT.date() - DAY * number for number in range(700)]
+
+    with capture_queries() as queries:
+        totals = totals_by_day(account, years)
+
+    assert len(queries) < 20
+    assert stored_days(account) == [CONVERSION_CREATED_AT.date()]
+    assert add_totals(totals.values()).conversions == 1
+
+
+def test_stores_nothing_while_another_transaction_counts(busy, account, monkeypatch):
+    monkeypatch.setattr(statistics, "_lock_counting", lambda account: False)
+
+    assert count(account).conversions == 4
+    assert stored_days(account) == []
+
+
+def test_ignores_days_that_another_transaction_stores_meanwhile(
+    busy, account, monkeypatch
+):
+    monkeypatch.setattr(statistics, "_lock_counting", lambda account: False)
+    week = load(account)
+    monkeypatch.undo()
+    count(account)
+
+    assert stored_days(account) != []
+    totals = add_totals(week.totals_by_day(WEEK.days).values())
+    assert totals.conversions == 4
+
+
+def test_counts_a_day_once_in_concurrent_transactions(busy, account, monkeypatch):
+    count(account)
+    again: list = []
+    monkeypatch.setattr(statistics, "count_days", lambda *days: again.append(days))
+
+    assert statistics._store(account, stored_days(account)) == []
+    assert again == []
+
+
+def test_distinguishes_no_commission_from_a_commission_of_zero(scenario, account):
+    scenario.create_conversion("0")
+
+    week = count(account)
+
+    assert (week.revenue, week.commissions) == (amounts(EUR="0"), amounts(EUR="0"))
+    assert (week.approved, week.paid) == ({}, {})
+
+
+def test_counts_a_day_whose_sums_do_not_fit_their_columns(scenario, account):
+    largest = Decimal(9000000000000)
+    for _ in range(103):
+        scenario.create_conversion(f"{largest}")
+
+    for _ in range(2):
+        assert count(account).revenue == {"EUR": 103 * largest}
+    assert CONVERSION_CREATED_AT.date() not in stored_days(account)
+
+
+def test_stores_a_row_for_each_program_affiliate_and_currency(scenario, account):
+    conversion = scenario.create_conversion("10")
+    count(account)
+
+    (row,) = account.daily_stats.filter(conversions__gt=0)
+    assert (row.program_id, row.affiliate_id) == (
+        conversion.program_id,
+        conversion.affiliate_id,
+    )
+    assert (row.currency, row.revenue) == ("EUR", Decimal(10))
+
+
+def test_adds_up_currencies_apart():
+    some = [amounts(USD="1"), amounts(EUR="2"), amounts(USD="3")]
+
+    assert list(add_sums(some).items()) == [("EUR", 2), ("USD", 4)]
+    assert add_totals([]) == Totals()

@@ -1,0 +1,144 @@
+"""Retention of attempts and visitor data (docs/reliability.md, section 8)."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.conftest import NOW
+from tests.program_scenario import ProgramScenario
+from tracking.services import retention
+from tracking.services.retention import (
+    anonymize_ip,
+    anonymize_visitor_data,
+    delete_expired_attempts,
+)
+
+HOUR = timedelta(hours=1)
+OLD = NOW - timedelta(days=90)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def make_attempt(account, external_id, failed_at):
+    account.conversion_attempts.create(
+        origin="api", external_id=external_id, failed_at=failed_at, message=""
+    )
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_deletes_attempts_older_than_an_hour(account, other_account, dry_run):
+    make_attempt(account, "old", NOW - HOUR - MICROSECOND)
+    make_attempt(account, "recent", NOW - HOUR + MICROSECOND)
+    make_attempt(other_account, "old", NOW - HOUR - MICROSECOND)
+    accounts = [account, other_account]
+
+    count = delete_expired_attempts(accounts, at=NOW, dry_run=dry_run)
+
+    remaining = [
+        list(
+            each.conversion_attempts.order_by("id").values_list(
+                "external_id", flat=True
+            )
+        )
+        for each in accounts
+    ]
+    assert count == 2
+    assert remaining == ([["old", "recent"], ["old"]] if dry_run else [["recent"], []])
+
+
+@pytest.mark.parametrize(
+    ("ip", "network"),
+    [
+        ("192.0.2.7", "192.0.2.0"),
+        ("192.0.2.0", "192.0.2.0"),
+        ("203.0.113.255", "203.0.113.0"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1::"),
+        ("2001:db8:1:2::", "2001:db8:1::"),
+        ("2001:db8::1", "2001:db8::"),
+        ("::1", "::"),
+    ],
+)
+def test_truncates_an_address_to_its_network(ip, network):
+    assert anonymize_ip(ip) == network
+
+
+@pytest.fixture
+def scenario(account):
+    return ProgramScenario(account)
+
+
+def make_visitor_rows(scenario, at, ip, user_agent="Harbor/1"):
+    """Create a click, a customer and a conversion with this visitor data."""
+    click = scenario.create_click(at=at)
+    customer = scenario.create_customer(f"{at} {ip}", at=at)
+    conversion = scenario.create_conversion("10", at=at)
+    for row in (click, customer, conversion):
+        row.update_row(ip=ip, user_agent=user_agent)
+    return click, customer, conversion
+
+
+def list_visitor_data(rows):
+    reloaded = [row.reload() for row in rows]
+    return {(row.ip, row.user_agent) for row in reloaded}
+
+
+@pytest.mark.parametrize(
+    ("ip", "network"),
+    [
+        ("192.0.2.7", "192.0.2.0"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1::"),
+        ("2001:db8:1:2::", "2001:db8:1::"),
+        ("2001:db8:1:2:3:4:5:0", "2001:db8:1::"),
+        ("::1", "::"),
+    ],
+)
+@pytest.mark.parametrize("user_agent", [None, "Harbor/1"])
+def test_anonymizes_old_addresses_and_user_agents(
+    scenario, account, ip, network, user_agent
+):
+    old = make_visitor_rows(scenario, OLD - MICROSECOND, ip, user_agent)
+    recent = make_visitor_rows(scenario, OLD + MICROSECOND, ip, user_agent)
+
+    count = anonymize_visitor_data([account], at=NOW, dry_run=False)
+
+    assert list_visitor_data(old) == {(network, None)}
+    assert list_visitor_data(recent) == {(ip, user_agent)}
+    assert count == 3
+    assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 0
+
+
+def test_removes_user_agents_without_address(scenario, account):
+    old = make_visitor_rows(scenario, OLD, None)
+
+    assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 3
+    assert list_visitor_data(old) == {(None, None)}
+
+
+def test_dry_run_counts_rows(scenario, account):
+    old = make_visitor_rows(scenario, OLD, "192.0.2.7")
+
+    assert anonymize_visitor_data([account], at=NOW, dry_run=True) == 3
+    assert list_visitor_data(old) == {("192.0.2.7", "Harbor/1")}
+
+
+def test_anonymizes_in_batches(scenario, account, monkeypatch):
+    monkeypatch.setattr(retention, "DELETE_BATCH_SIZE", 2)
+    old = [
+        row
+        for number in range(5)
+        for row in make_visitor_rows(
+            scenario, OLD, f"192.0.2.{number}", f"Harbor/{number}"
+        )
+    ]
+
+    assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 15
+    assert list_visitor_data(old) == {("192.0.2.0", None)}
+
+
+def test_anonymizes_only_the_given_accounts(scenario, other_account):
+    foreign = make_visitor_rows(
+        ProgramScenario(other_account, prefix="zz-marker-"), OLD, "192.0.2.7"
+    )
+
+    anonymize_visitor_data([scenario.account], at=NOW, dry_run=False)
+
+    assert list_visitor_data(foreign) == {("192.0.2.7", "Harbor/1")}

@@ -1,0 +1,163 @@
+"""Enrollment: an affiliate in a program. ReferralCode: the `ref` of its links."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.models.accounts import TenantModel, TenantQuerySet, join_within_account
+from tracking.models.affiliates import AFFILIATE_COLUMNS, Affiliate
+from tracking.models.programs import PROGRAM_COLUMNS, Program
+from tracking.models.prospects import Prospect
+
+ENROLLMENT_COLUMNS = (
+    "approved",
+    "applied_at",
+    "code__code",
+    "coupon__code",
+    "program__landing_page",
+    "asset__id",
+    "asset__hex",
+    "source__id",
+    "source__hex",
+)
+
+
+class EnrollmentQuerySet(TenantQuerySet["Enrollment"]):
+    """Enrollments of one account."""
+
+    def not_deleted(self) -> Self:
+        """Enrollments whose affiliate is not deleted."""
+        return self.filter(affiliate__deleted_at=None)
+
+    def with_email(self, email: str) -> Self:
+        """Enrollments of the affiliate with this e-mail address, case-insensitively."""
+        return self.filter(affiliate__email_folded=email.casefold())
+
+    def newest_first(self) -> Self:
+        return self.order_by("-applied_at", "-id")
+
+    def for_representation(self) -> models.QuerySet[Enrollment, Any]:
+        """The columns that a program affiliate's representation reads."""
+        rows: models.QuerySet[Enrollment, Any] = self._with_link_parts().values(
+            *(f"affiliate__{column}" for column in AFFILIATE_COLUMNS),
+            "program__slug",
+            "program__title",
+            "program__currency",
+            *ENROLLMENT_COLUMNS,
+        )
+        return rows
+
+    def for_program_representation(self) -> models.QuerySet[Enrollment, Any]:
+        """The columns of an affiliate's program and of the enrollment in it."""
+        rows: models.QuerySet[Enrollment, Any] = self._with_link_parts().values(
+            *(
+                f"program__{column}"
+                for column in PROGRAM_COLUMNS
+                if column != "landing_page"
+            ),
+            *ENROLLMENT_COLUMNS,
+        )
+        return rows
+
+    def for_links(self) -> models.QuerySet[Enrollment, Any]:
+        """The columns that links and their titles are built from."""
+        rows: models.QuerySet[Enrollment, Any] = self._with_link_parts().values(
+            "pk",
+            "affiliate__slug",
+            *(f"program__{column}" for column in ("slug", "title")),
+            *ENROLLMENT_COLUMNS,
+        )
+        return rows
+
+    def _with_link_parts(self) -> Self:
+        """Join the rows that a referral link is built from."""
+        return self.annotate(
+            code=join_within_account("referral_codes"),
+            coupon=join_within_account("coupons"),
+            asset=join_within_account("program__assets"),
+            source=join_within_account("affiliate__sources"),
+        )
+
+
+class Enrollment(TenantModel):
+    """An affiliate in a program; `approved` is null while it is pending."""
+
+    program = models.ForeignKey(
+        Program, models.PROTECT, related_name="enrollments", db_index=False
+    )
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, related_name="enrollments", db_index=False
+    )
+    approved = models.BooleanField(null=True)
+    applied_at = models.DateTimeField(default=timezone.now)
+
+    objects = EnrollmentQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "program affiliate"
+        verbose_name_plural = "program affiliates"
+        default_related_name = "enrollments"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "program", "affiliate"],
+                name="one_enrollment_per_program",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "program", "-applied_at", "-id"],
+                name="enrollments_newest_first",
+            ),
+            models.Index(fields=["account", "affiliate"], name="programs_of_affiliate"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.program_id}/{self.affiliate_id}"
+
+
+class ReferralCode(TenantModel):
+    """A code for an affiliate in one program, or for a prospect until its promotion."""
+
+    code = models.CharField(max_length=64)
+    enrollment = models.ForeignKey(
+        Enrollment,
+        models.PROTECT,
+        null=True,
+        related_name="referral_codes",
+        db_index=False,
+    )
+    prospect = models.ForeignKey(
+        Prospect,
+        models.PROTECT,
+        null=True,
+        related_name="referral_codes",
+        db_index=False,
+    )
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "referral_codes"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "code"], name="one_referral_code_per_code"
+            ),
+            models.UniqueConstraint(
+                fields=["account", "enrollment"],
+                name="one_referral_code_per_enrollment",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "prospect"], name="one_referral_code_per_prospect"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(enrollment__isnull=False)
+                | models.Q(prospect__isnull=False),
+                name="referral_code_has_affiliate_or_prospect",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.code

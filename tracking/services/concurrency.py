@@ -1,0 +1,31 @@
+"""Retry of operations whose data changed between reading and writing."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+MAX_ATTEMPTS = 4
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+class ConcurrentUpdate(Exception):
+    """A row was created, changed or deleted concurrently; retry the operation."""
+
+
+def retry_on_conflict(operation: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Call the operation again on `ConcurrentUpdate`, in a new transaction.
+
+    The last of `MAX_ATTEMPTS` calls lets the exception through.
+    """
+
+    @wraps(operation)
+    def wrapper(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        for _ in range(MAX_ATTEMPTS - 1):
+            with suppress(ConcurrentUpdate):
+                return operation(*args, **kwargs)
+        return operation(*args, **kwargs)
+
+    return wrapper

@@ -1,0 +1,239 @@
+"""Enrollments: add affiliates to programs, set approval, coupon and referral code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.errors import ErrorList, InvalidInput
+from accounts.ids import generate_random_text
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.audit_log import log_event
+from accounts.services.changes import record_change
+from tracking.errors import (
+    AffiliateNotFound,
+    AlreadyEnrolled,
+    DuplicateCoupon,
+    DuplicateReferralCode,
+    UnknownReference,
+)
+from tracking.models.affiliates import Affiliate
+from tracking.models.enrollments import Enrollment, ReferralCode
+from tracking.models.programs import Program
+from tracking.models.prospects import Prospect
+from tracking.services.programs import ensure_not_archived
+
+REFERRAL_CODE_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+REFERRAL_CODE_LENGTH = 7
+APPROVAL_EVENTS = {
+    True: "affiliate.approved",
+    False: "affiliate.disapproved",
+    None: "enrollment.reset_to_pending",
+}
+
+
+@dataclass(frozen=True)
+class EnrollmentData:
+    """A new enrollment, its affiliate by id or e-mail; `approved` None: pending."""
+
+    affiliate_id: str | None = None
+    email: str | None = None
+    approved: bool | None = None
+    coupon: str | None = None
+
+
+def create_enrollment(
+    account: Account, *, program: Program, data: EnrollmentData, at: datetime
+) -> Enrollment:
+    """Add an affiliate to a program, with a new referral code."""
+    affiliate = get_referenced_affiliate(account, data)
+    if program.archived_at is not None:
+        ensure_enrollment_available(account, program, affiliate, data.coupon)
+    ensure_not_archived(program)
+    try:
+        with transaction.atomic():
+            enrollment = account.enrollments.create(
+                program=program,
+                affiliate=affiliate,
+                approved=data.approved,
+                applied_at=at,
+            )
+            create_referral_code(account, enrollment=enrollment)
+            if data.coupon is not None:
+                account.coupons.create(enrollment=enrollment, code=data.coupon)
+            record_change(
+                account,
+                "affiliate.added_to_program",
+                affiliate,
+                at=at,
+                payload_row=enrollment,
+                program=program.slug,
+                approved=data.approved,
+            )
+    except IntegrityError:
+        ensure_enrollment_available(account, program, affiliate, data.coupon)
+        raise
+    return enrollment
+
+
+def set_approval(
+    account: Account,
+    *,
+    program: Program,
+    affiliate_id: str,
+    approved: bool,
+    at: datetime,
+) -> Enrollment:
+    """Approve or disapprove an affiliate in a program; its commissions stay."""
+    with transaction.atomic():
+        enrollment = get_enrollment(account, program, affiliate_id, lock=True)
+        ensure_not_archived(program)
+        _update_approval(account, program, enrollment, approved=approved, at=at)
+    return enrollment
+
+
+def update_enrollment(
+    account: Account,
+    *,
+    program: Program,
+    affiliate_id: str,
+    changes: Mapping[str, Any],
+    at: datetime,
+) -> Enrollment:
+    """Set `coupon` (None removes it), `referral_code` and `approved`, where given.
+
+    The previous code or coupon stops working.
+    """
+    coupon, code = changes.get("coupon"), changes.get("referral_code")
+    try:
+        with transaction.atomic():
+            enrollment = get_enrollment(account, program, affiliate_id, lock=True)
+            if program.archived_at is not None:
+                ensure_codes_available(account, enrollment, coupon=coupon, code=code)
+            ensure_not_archived(program)
+            if "coupon" in changes:
+                _set_coupon(account, enrollment, coupon)
+            if code is not None:
+                account.referral_codes.filter(enrollment=enrollment).update(code=code)
+            if "approved" in changes:
+                _update_approval(
+                    account, program, enrollment, approved=changes["approved"], at=at
+                )
+            fields = sorted({"coupon", "referral_code"} & set(changes))
+            if fields:
+                log_event(
+                    account, "enrollment.updated", enrollment, at=at, fields=fields
+                )
+    except IntegrityError:
+        enrollment = get_enrollment(account, program, affiliate_id)
+        ensure_codes_available(account, enrollment, coupon=coupon, code=code)
+        raise
+    return enrollment
+
+
+def ensure_enrollment_available(
+    account: Account, program: Program, affiliate: Affiliate, coupon: str | None
+) -> None:
+    """Raise all conflicts of a new enrollment with existing ones."""
+    errors: list[InvalidInput] = []
+    if account.enrollments.filter(program=program, affiliate=affiliate).exists():
+        errors.append(AlreadyEnrolled())
+    if coupon is not None and account.coupons.filter(code=coupon).exists():
+        errors.append(DuplicateCoupon())
+    _raise_errors(errors)
+
+
+def ensure_codes_available(
+    account: Account, enrollment: Enrollment, *, coupon: str | None, code: str | None
+) -> None:
+    """Raise for each code that another enrollment has."""
+    errors: list[InvalidInput] = []
+    coupons = account.coupons.exclude(enrollment=enrollment)
+    if coupon is not None and coupons.filter(code=coupon).exists():
+        errors.append(DuplicateCoupon())
+    codes = account.referral_codes.exclude(enrollment=enrollment)
+    if code is not None and codes.filter(code=code).exists():
+        errors.append(DuplicateReferralCode())
+    _raise_errors(errors)
+
+
+def get_enrollment(
+    account: Account, program: Program, affiliate_id: str, *, lock: bool = False
+) -> Enrollment:
+    """Get the enrollment of an affiliate; raise `AffiliateNotFound`."""
+    return get_or_raise(
+        account.enrollments.not_deleted().select_related("affiliate"),
+        AffiliateNotFound,
+        lock=lock,
+        program=program,
+        affiliate__slug=affiliate_id,
+    )
+
+
+def _update_approval(
+    account: Account,
+    program: Program,
+    enrollment: Enrollment,
+    *,
+    approved: bool | None,
+    at: datetime,
+) -> None:
+    previous = enrollment.approved
+    if previous is approved:
+        return
+    enrollment.update_row(approved=approved)
+    record_change(
+        account,
+        APPROVAL_EVENTS[approved],
+        enrollment.affiliate,
+        at=at,
+        payload_row=enrollment,
+        program=program.slug,
+        previous_approved=previous,
+    )
+
+
+def _set_coupon(account: Account, enrollment: Enrollment, code: str | None) -> None:
+    coupon = account.coupons.filter(enrollment=enrollment)
+    if code is None:
+        coupon.delete()
+    elif not coupon.update(code=code):
+        account.coupons.create(enrollment=enrollment, code=code)
+
+
+def get_referenced_affiliate(account: Account, data: EnrollmentData) -> Affiliate:
+    """Get the affiliate by id or else by e-mail address; raise `UnknownReference`."""
+    rows = account.affiliates.not_deleted()
+    if data.affiliate_id is not None:
+        rows = rows.filter(slug=data.affiliate_id)
+    else:
+        rows = rows.with_email(data.email or "")
+    return get_or_raise(rows, UnknownReference(what="affiliate", path="affiliate.id"))
+
+
+def _raise_errors(errors: list[InvalidInput]) -> None:
+    if errors:
+        raise ErrorList(errors) if len(errors) > 1 else errors[0]
+
+
+def create_referral_code(
+    account: Account,
+    *,
+    enrollment: Enrollment | None = None,
+    prospect: Prospect | None = None,
+) -> None:
+    """Create a random referral code that is unique in the account."""
+    while True:
+        referral_code = ReferralCode(
+            account=account,
+            code=generate_random_text(REFERRAL_CODE_LENGTH, REFERRAL_CODE_ALPHABET),
+            enrollment=enrollment,
+            prospect=prospect,
+        )
+        if account.referral_codes.insert_or_ignore(
+            referral_code, unique_fields=("account", "code")
+        ):
+            return

@@ -1,0 +1,116 @@
+"""Affiliate groups, and the group and the parent of an affiliate."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.ids import generate_public_id
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.audit_log import log_event
+from accounts.services.changes import record_change
+from tracking.errors import AffiliateHierarchyCycle, GroupNotFound, UnknownReference
+from tracking.models.affiliates import Affiliate, AffiliateGroup
+from tracking.services.affiliates import get_affiliate, lock_hierarchy
+
+
+def create_group(account: Account, *, title: str, at: datetime) -> AffiliateGroup:
+    """Create a group; titles need not be unique."""
+    with transaction.atomic():
+        group = account.affiliate_groups.create(
+            public_id=generate_public_id("ag"), title=title, created_at=at
+        )
+        log_event(account, "affiliate_group.created", group, at=at)
+    return group
+
+
+def update_group(
+    account: Account, *, group_id: str, title: str | None, at: datetime
+) -> AffiliateGroup:
+    """Set the title of a group; None leaves it unchanged."""
+    with transaction.atomic():
+        group = get_group(account, group_id)
+        if title is not None and title != group.title:
+            group.update_row(title=title)
+            log_event(
+                account, "affiliate_group.updated", group, at=at, fields=["title"]
+            )
+    return group
+
+
+def get_group(account: Account, public_id: str) -> AffiliateGroup:
+    """The account's group with this id."""
+    return get_or_raise(account.affiliate_groups, GroupNotFound, public_id=public_id)
+
+
+def get_referenced_group(
+    account: Account, public_id: str, *, path: str = "group_id"
+) -> AffiliateGroup:
+    """The group that a request body refers to; raises `UnknownReference`."""
+    unknown = UnknownReference(what="affiliate group", path=path)
+    return get_or_raise(account.affiliate_groups, unknown, public_id=public_id)
+
+
+def set_group(
+    account: Account, *, affiliate_id: str, group_id: str | None, at: datetime
+) -> Affiliate:
+    """Set the group of an affiliate; None removes it from its group."""
+    with transaction.atomic():
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        group = None if group_id is None else get_referenced_group(account, group_id)
+        if affiliate.group_id != (group.pk if group else None):
+            affiliate.update_row(group=group)
+            kind = "affiliate.added_to_group" if group else "affiliate.updated"
+            record_change(account, kind, affiliate, at=at, group=group_id)
+    return affiliate
+
+
+def set_parent(
+    account: Account,
+    *,
+    affiliate_id: str,
+    parent_id: str | None,
+    parent_reference: str | None = None,
+    at: datetime,
+) -> Affiliate:
+    """Set the parent of an affiliate; without an id and a reference remove it.
+
+    `parent_reference` is an affiliate id or a referral code. Only later conversions
+    pay level commissions to the new ancestors. Raises `UnknownReference` and
+    `AffiliateHierarchyCycle`.
+    """
+    with transaction.atomic():
+        lock_hierarchy(account)
+        affiliate = get_affiliate(account, affiliate_id)
+        parent = (
+            _get_parent(account, parent_id, parent_reference)
+            if parent_id or parent_reference
+            else None
+        )
+        if parent is not None:
+            _ensure_no_cycle(account, affiliate, parent)
+        if affiliate.parent_id != (parent.pk if parent else None):
+            affiliate.update_row(parent=parent)
+            slug = parent.slug if parent else None
+            record_change(account, "affiliate.updated", affiliate, at=at, parent=slug)
+    return affiliate
+
+
+def _get_parent(account: Account, slug: str | None, reference: str | None) -> Affiliate:
+    rows = account.affiliates.not_deleted()
+    affiliate = rows.filter(slug=slug or reference).first()
+    if affiliate is None and not slug:
+        codes = account.referral_codes.filter(code=reference)
+        affiliate = rows.filter(pk__in=codes.values("enrollment__affiliate")).first()
+    if affiliate is None:
+        raise UnknownReference(what="affiliate", path="affiliate_id")
+    return affiliate
+
+
+def _ensure_no_cycle(account: Account, affiliate: Affiliate, parent: Affiliate) -> None:
+    ancestor_id: int | None = parent.pk
+    while ancestor_id is not None:
+        if ancestor_id == affiliate.pk:
+            raise AffiliateHierarchyCycle
+        parents = account.affiliates.values_list("parent", flat=True)
+        ancestor_id = parents.get(pk=ancestor_id)

@@ -1,0 +1,78 @@
+"""Retention: delete expired attempts, anonymize old visitor data."""
+
+import ipaddress
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import models, transaction
+from django.db.models import Q
+
+from accounts.models.accounts import Account
+from accounts.services.retention import DELETE_BATCH_SIZE, delete_in_batches
+
+ATTEMPT_RETENTION = timedelta(hours=1)
+VISITOR_DATA_RETENTION = timedelta(days=90)
+ANONYMIZED_PREFIX_LENGTHS = {4: 24, 6: 48}
+# Anonymized addresses, like 198.51.100.0 and 2001:db8:1::
+NETWORK_ADDRESS_PATTERN = r"^[0-9.]+[.]0$|^(:|([0-9a-f]+:){1,3}):$"
+
+
+def delete_expired_attempts(
+    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+) -> int:
+    """Delete failed attempts older than `ATTEMPT_RETENTION`; return their number."""
+    return sum(
+        delete_in_batches(
+            account.conversion_attempts.filter(failed_at__lte=at - ATTEMPT_RETENTION),
+            dry_run=dry_run,
+        )
+        for account in accounts
+    )
+
+
+def anonymize_visitor_data(
+    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+) -> int:
+    """Anonymize addresses and remove user agents older than `VISITOR_DATA_RETENTION`.
+
+    Covers clicks, customers and conversions; returns the number of rows.
+    """
+    before = at - VISITOR_DATA_RETENTION
+    return sum(
+        _anonymize_rows(rows.filter(created_at__lte=before), dry_run=dry_run)
+        for account in accounts
+        for rows in (
+            account.clicks.all(),
+            account.customers.all(),
+            account.conversions.all(),
+        )
+    )
+
+
+def anonymize_ip(address: str) -> str:
+    """Truncate an address to its /24 network, or /48 for IPv6."""
+    ip = ipaddress.ip_address(address)
+    prefix_length = ANONYMIZED_PREFIX_LENGTHS[ip.version]
+    network = ipaddress.ip_network(f"{ip}/{prefix_length}", strict=False)
+    return str(network.network_address)
+
+
+def _anonymize_rows(rows: models.QuerySet[Any], *, dry_run: bool) -> int:
+    has_full_ip = Q(ip__isnull=False) & ~Q(ip__regex=NETWORK_ADDRESS_PATTERN)
+    remaining = rows.filter(has_full_ip | Q(user_agent__isnull=False))
+    if dry_run:
+        return remaining.count()
+    count = 0
+    while batch := list(
+        remaining.order_by("pk").values_list("pk", "ip")[:DELETE_BATCH_SIZE]
+    ):
+        ids_by_address: dict[str | None, list[int]] = {}
+        for pk, address in batch:
+            ids_by_address.setdefault(address, []).append(pk)
+        with transaction.atomic():
+            for address, ids in ids_by_address.items():
+                ip = anonymize_ip(address) if address else None
+                rows.filter(pk__in=ids).update(ip=ip, user_agent=None)
+        count += len(batch)
+    return count
