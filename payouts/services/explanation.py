@@ -13,12 +13,15 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from payouts.calculation import ApprovalContext, calculate_exact_amount
 from payouts.models.commissions import Commission
-from tracking.attribution import TRACKING_SOURCE_NAMES
+from tracking.attribution import CLAIM, TRACKING_SOURCE_NAMES
 from tracking.errors import ConversionNotFound
 from tracking.models.attribution_records import AttributionRecord
 from tracking.models.conversions import Conversion
 from tracking.money import round_amount
-from tracking.services.attribution import verify_attribution_record
+from tracking.services.attribution import (
+    get_attribution_record,
+    verify_attribution_record,
+)
 
 # Stored keys of a candidate → keys of `explain --json`.
 CANDIDATE_OUTPUT_KEYS = {
@@ -48,7 +51,7 @@ def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
     """
     rows = account.conversions.select_related("program", "affiliate")
     conversion = get_or_raise(rows, ConversionNotFound, pk=conversion_id)
-    record = account.attribution_records.get(conversion=conversion)
+    record = get_attribution_record(conversion)
     commissions = list(
         account.commissions.select_related("affiliate", "payment")
         .filter(conversion=conversion)
@@ -168,14 +171,13 @@ def _list_attribution_differences(
     if promoted.exists():
         winner = conversion.affiliate.slug
     parameter = outcome["parameter"]
+    source = TRACKING_SOURCE_NAMES.get(parameter, parameter)
+    if parameter == CLAIM:  # the conversion keeps the source of the claim
+        source = conversion.tracking_source
     pairs = [
         ("affiliate", conversion.affiliate.slug, winner),
         ("program", conversion.program.slug, outcome["program"]),
-        (
-            "source",
-            conversion.tracking_source,
-            TRACKING_SOURCE_NAMES.get(parameter, parameter),
-        ),
+        ("source", conversion.tracking_source, source),
     ]
     return found + [
         f"the conversion's {what} is {stored}, attributed was {decided}"
@@ -196,7 +198,7 @@ def _list_commission_differences(
     if not calculation.get("is_overridden"):
         amount = round_amount(exact_amount, commission.currency)
     affiliate_id = calculation["affiliate_id"]
-    if commission.base_commission_id is None:
+    if commission.base_commission_id is None and commission.deleted_at is None:
         affiliate_id = conversion.affiliate_id
     context = ApprovalContext(**calculation["approval_context"])
     stored_status = calculation["status"], calculation["reason"]

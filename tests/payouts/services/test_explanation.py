@@ -103,7 +103,7 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
     attribution = dict(explanation.attribution)
     assert [row["clue"] for row in attribution.pop("clues")]
     assert attribution == {
-        "engine": "1",
+        "engine": "2",
         "order": [
             *("customer", "coupon", "referral_code", "click_id"),
             *("asset_id", "tracking_id"),
