@@ -132,6 +132,7 @@
       currency: options.currency,
       coupons: options.coupons,
       meta_data: options.meta_data,
+      signature: options.signature,
     };
     afterPendingClicks(function () {
       if (!tap.vid && !hasCoupon(payload) && !payload.customer_id) {
@@ -150,6 +151,7 @@
         status: STATUSES[kind],
         coupons: options.coupons,
         meta_data: options.meta_data,
+        signature: options.signature,
       };
       afterPendingClicks(function () {
         if (!tap.vid && !hasCoupon(payload)) {

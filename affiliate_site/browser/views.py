@@ -37,9 +37,11 @@ from affiliate_site.browser.serializers import (
     get_client_ip_or_none,
     get_user_agent,
 )
+from affiliate_site.browser.signatures import determine_trust, has_unsigned_rates
 from affiliate_site.env import BASE_DIR
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
+from tracking.claims import Trust
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.conversions import ConversionOrigin
 from tracking.services.concurrency import ConcurrentUpdate
@@ -69,6 +71,7 @@ class BrowserCall:
     account: Account
     data: dict
     request: object
+    body: dict
 
 
 def tracking_view(name: str, *serializers):
@@ -124,7 +127,7 @@ def parse_call(request, serializer_class, body: dict) -> BrowserCall | None:
         .filter(slug=data["account"], locked_at=None)
         .first()
     )
-    return BrowserCall(account, data, request) if account else None
+    return BrowserCall(account, data, request, body) if account else None
 
 
 def no_content_response() -> HttpResponse:
@@ -151,10 +154,11 @@ def track_click(call: BrowserCall | None) -> HttpResponse:
 @tracking_view("customer", BrowserCustomerSerializer)
 def track_customer(call: BrowserCall | None) -> HttpResponse:
     """Create a customer, attributed by the first known coupon or the cookie."""
-    if call is not None:
+    trust = call and determine_trust(call.account, "customer", call.body)
+    if call and trust:
         with suppress(DomainError):
             create_customer(
-                call.account, data=build_customer_data(call), at=timezone.now()
+                call.account, data=build_customer_data(call, trust), at=timezone.now()
             )
     return no_content_response()
 
@@ -162,13 +166,18 @@ def track_customer(call: BrowserCall | None) -> HttpResponse:
 @tracking_view("conversion", BrowserConversionSerializer)
 def track_conversion(call: BrowserCall | None) -> HttpResponse:
     """Record a conversion; ignore duplicates and early retries."""
-    if call is not None:
+    trust = call and determine_trust(call.account, "conversion", call.body)
+    if call and trust:
         external_id = call.data.get("external_id")
-        create_browser_conversion(call, None if is_blank(external_id) else external_id)
+        create_browser_conversion(
+            call, trust, None if is_blank(external_id) else external_id
+        )
     return no_content_response()
 
 
-def create_browser_conversion(call: BrowserCall, external_id: str | None) -> None:
+def create_browser_conversion(
+    call: BrowserCall, trust: Trust, external_id: str | None
+) -> None:
     """Record the conversion, or store the failed attempt after the rollback."""
     attempt = Attempt(
         call.account, origin=ConversionOrigin.BROWSER, external_id=external_id
@@ -177,7 +186,7 @@ def create_browser_conversion(call: BrowserCall, external_id: str | None) -> Non
         attempt.start()
         create_conversion(
             call.account,
-            data=build_conversion_data(call, external_id),
+            data=build_conversion_data(call, trust, external_id),
             at=timezone.now(),
         )
         attempt.succeed()
@@ -189,7 +198,9 @@ def create_browser_conversion(call: BrowserCall, external_id: str | None) -> Non
             raise  # an unexpected failure is reported: the conversion is lost
 
 
-def build_conversion_data(call: BrowserCall, external_id: str | None) -> ConversionData:
+def build_conversion_data(
+    call: BrowserCall, trust: Trust, external_id: str | None
+) -> ConversionData:
     """Build the input of the service."""
     data = call.data
     customer_id = data.get("customer_id")
@@ -206,11 +217,12 @@ def build_conversion_data(call: BrowserCall, external_id: str | None) -> Convers
         user_agent=get_user_agent(call.request),
         ip=get_client_ip_or_none(call.request),
         candidate_order=BROWSER_CONVERSION_ORDER,
-        is_browser_sale=True,
+        trust=trust,
+        is_browser_sale=trust is Trust.CLAIM or has_unsigned_rates(call.body),
     )
 
 
-def build_customer_data(call: BrowserCall) -> CustomerData:
+def build_customer_data(call: BrowserCall, trust: Trust) -> CustomerData:
     """Build the input of the service."""
     data = call.data
     return CustomerData(
@@ -221,4 +233,5 @@ def build_customer_data(call: BrowserCall) -> CustomerData:
         user_agent=get_user_agent(call.request),
         ip=get_client_ip_or_none(call.request),
         order=BROWSER_CUSTOMER_ORDER,
+        trust=trust,
     )
