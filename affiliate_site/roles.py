@@ -13,7 +13,14 @@ from accounts.models.api_keys import Role
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
 # Payments, keys and staff; webhooks too, as they send out what a key could read.
-OWNER_ONLY_MODELS = {"payment", "apikey", "account", "user", "webhookendpoint"}
+OWNER_ONLY_MODELS = {
+    "payment",
+    "apikey",
+    "signingsecret",
+    "account",
+    "user",
+    "webhookendpoint",
+}
 WRITE_ACTIONS = ("add", "change", "delete")
 
 

@@ -22,8 +22,16 @@ from payouts.explanation import render_explanation, render_verification
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.explanation import explain_conversion
+from tracking.claims import CONTESTED_CLAIM, UNCONFIRMED_CUSTOMER, ClaimStatus
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
+from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
+
+CLAIM_STATUS_TEXTS = {
+    None: "confirmed: an API key, a signature or staff",
+    ClaimStatus.OPEN: "a page, not confirmed yet",
+    ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
+}
 
 
 @admin.register(Customer)
@@ -48,6 +56,7 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
         "public_id",
         "customer_id",
         "status",
+        "is_confirmed",
         "timeline",
         "affiliate",
         "program",
@@ -111,6 +120,7 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "customer",
         "click",
         "tracking_source",
+        "reported_by",
         "risk_indicators",
         "formatted_meta_data",
         "ip",
@@ -121,13 +131,25 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
     readonly_fields = (
         "formatted_amount",
         "explanation",
+        "reported_by",
         "risk_indicators",
         "formatted_meta_data",
     )
 
+    @display(description="Reported by")
+    def reported_by(self, conversion):
+        """A page's word, until a key, staff or a signature confirms it."""
+        return CLAIM_STATUS_TEXTS[conversion.claim_status]
+
     @display(description="Risk indicators")
     def risk_indicators(self, conversion):
-        return format_warnings(conversion.warnings)
+        """The warnings, with the claims of a contested conversion."""
+        text = format_warnings(conversion.warnings)
+        if not conversion.is_contested:
+            return text
+        url = reverse("admin:tracking_conversionclaim_changelist")
+        link = f"{url}?conversion_id={conversion.pk}"
+        return format_html('{} (<a href="{}">compare the claims</a>)', text, link)
 
     @display(description="ID")
     def conversion_id(self, conversion):
@@ -219,9 +241,13 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         )
 
     def _set_status(self, request, rows, title, set_status, target_status):
+        is_approval = target_status == CommissionStatus.APPROVED
+
         def get_skip_reason(row):
             if row.deleted_at:
                 return "its conversion was deleted"
+            if is_approval and row.conversion and row.conversion.is_contested:
+                return "two visitors claim its conversion: confirm a claim first"
             return f"already {target_status}" if row.status == target_status else ""
 
         admin_action = AdminAction(
@@ -232,12 +258,21 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
             skip_reason=get_skip_reason,
             amount_field="amount",
         )
+        rows = rows.select_related("conversion")
         return run_admin_action(self, request, rows, admin_action)
+
+
+WARNING_TEXTS = {
+    CUSTOMER_IS_AFFILIATE: "the customer is the affiliate",
+    UNCONFIRMED_CUSTOMER: "only a page named the customer",
+    CONTESTED_CLAIM: "two visitors claim this conversion",
+}
 
 
 def format_warnings(warnings) -> str:
     """The warnings of a row as text."""
-    return ", ".join(warnings or ()) or EMPTY_VALUE
+    texts = (WARNING_TEXTS.get(warning, warning) for warning in warnings or ())
+    return ", ".join(texts) or EMPTY_VALUE
 
 
 def render_lines(texts) -> str:
