@@ -127,8 +127,17 @@ def begin_setup_view(request, site):
 
 
 @require_POST
+@sensitive_post_parameters()
 def confirm_device_view(request, site):
-    """Confirm the device by its code; other sessions of the user end."""
+    """Confirm the device by its code and the password; other sessions of the user end.
+
+    Without the password, a session left open would be enough to lock the user out.
+    """
+    if too_many_requests := throttle_sign_in(request, request.user.email):
+        return too_many_requests
+    if not request.user.check_password(request.POST.get("password", "")):
+        messages.error(request, "Wrong password.")
+        return redirect(SECOND_FACTOR_URL_NAME)
     with transaction.atomic():
         user = lock_user(request.user)
         pending = list_devices(user, confirmed=False).first()

@@ -255,6 +255,7 @@ def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, w
     assert back_office.page.evaluate(fits_width)
     device = TOTPDevice.objects.get(user__account=scenario.account)
     back_office.page.fill("#code", f"{totp(device.bin_key):06d}")
+    back_office.page.fill("#password", PASSWORD)
     text = back_office.confirm_by("Confirm")
     assert "Two-factor authentication is enabled" in text
 

@@ -213,7 +213,7 @@ def test_adds_a_device(owner, account, client, clock):
     assert "no-store" in page["Cache-Control"]
     assert list_logged_kinds(account) == []
     assert "is enabled" in get_messages(
-        client, "confirm", code=f" {generate_code(device)}"
+        client, "confirm", password=PASSWORD, code=f" {generate_code(device)}"
     )
 
     assert is_signed_in(client)
@@ -234,7 +234,12 @@ def test_confirmation_ends_other_sessions(owner):
         create_signed_in_client(owner),
     )
     get_messages(client, "begin")
-    get_messages(client, "confirm", code=generate_code(TOTPDevice.objects.get()))
+    get_messages(
+        client,
+        "confirm",
+        password=PASSWORD,
+        code=generate_code(TOTPDevice.objects.get()),
+    )
 
     assert (is_signed_in(client), is_signed_in(other_client)) == (True, False)
 
@@ -245,7 +250,9 @@ def test_does_not_confirm_a_device_by_a_wrong_code(owner, account, clock):
     device = TOTPDevice.objects.get()
 
     for code in (generate_wrong_code(device), "", "one"):
-        assert "Wrong code" in get_messages(client, "confirm", code=code)
+        assert "Wrong code" in get_messages(
+            client, "confirm", password=PASSWORD, code=code
+        )
         clock.shift(10)
 
     device.refresh_from_db()
@@ -254,10 +261,40 @@ def test_does_not_confirm_a_device_by_a_wrong_code(owner, account, clock):
     assert sign_in(Client()).status_code == 302
 
 
+def test_confirmation_requires_the_password(owner, account):
+    """A session left open must not be enough to lock its user out."""
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
+    device = TOTPDevice.objects.get()
+
+    for form in ({}, {"password": ""}, {"password": "another-password"}):
+        form |= {"code": generate_code(device)}
+        assert "Wrong password" in get_messages(client, "confirm", **form)
+
+    device.refresh_from_db()
+    assert not device.confirmed
+    assert list_logged_kinds(account) == []
+    # A wrong password does not use up the code.
+    form = {"code": generate_code(device), "password": PASSWORD}
+    assert "is enabled" in get_messages(client, "confirm", **form)
+
+
+def test_limits_attempts_to_confirm(owner):
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
+    guess = {"path": f"{PAGE}confirm/", "data": {"password": "guess"}}
+    for _ in range(5):
+        client.post(**guess)
+
+    assert client.post(**guess).status_code == 429
+
+
 def test_does_not_confirm_without_setup(owner):
     client = create_signed_in_client(owner)
 
-    assert "Wrong code" in get_messages(client, "confirm", code="123456")
+    assert "Wrong code" in get_messages(
+        client, "confirm", password=PASSWORD, code="123456"
+    )
     assert not TOTPDevice.objects.exists()
 
 
@@ -322,7 +359,9 @@ def test_cannot_access_devices_of_other_users(device, owner, account, foreign_ow
         page = client.get(PAGE).content.decode()
         for foreign in (device, pending):
             assert format_secret(foreign) not in page
-            get_messages(client, "confirm", code=generate_code(foreign))
+            get_messages(
+                client, "confirm", password=PASSWORD, code=generate_code(foreign)
+            )
             assert WRONG_PROOF not in get_messages(client, "remove", proof=PASSWORD)
 
     assert set(TOTPDevice.objects.values_list("pk", "confirmed")) == {
@@ -349,7 +388,7 @@ def test_is_available_to_operators(db, clock):
     client = create_signed_in_client(operator)
     get_messages(client, "begin")
     device = TOTPDevice.objects.get()
-    get_messages(client, "confirm", code=generate_code(device))
+    get_messages(client, "confirm", password=PASSWORD, code=generate_code(device))
     clock.shift(STEP)
 
     email = operator.email
@@ -400,7 +439,7 @@ def test_shows_no_secret_elsewhere(owner, account, caplog, capfd):
     client = create_signed_in_client(owner)
     get_messages(client, "begin")
     device = TOTPDevice.objects.get()
-    get_messages(client, "confirm", code=generate_code(device))
+    get_messages(client, "confirm", password=PASSWORD, code=generate_code(device))
 
     pages = {"accounts_user_changelist": {}, "search": {"s": EMAIL, "extended": "1"}}
     texts = [
