@@ -24,7 +24,7 @@ from accounts.services.staff import log_second_factor_change
 from affiliate_site.backoffice import qr_codes
 from affiliate_site.backoffice.base import (
     BackOfficeAdminSite,
-    LoginForm,
+    SignInForm,
     throttle_sign_in,
 )
 
@@ -39,7 +39,7 @@ DISABLED_MESSAGE = (
 WRONG_PROOF_MESSAGE = "Enter your password or an unused code."
 
 
-class SecondFactorLoginForm(LoginForm):
+class SecondFactorSignInForm(SignInForm):
     """The sign-in form with a field for the code.
 
     A wrong code gives the same error as a wrong password, so that it does not reveal
@@ -71,7 +71,7 @@ class SecondFactorLoginForm(LoginForm):
 class SecondFactorAdminSite(BackOfficeAdminSite):
     """The admin site, which requires the code of users who have a device."""
 
-    login_form = SecondFactorLoginForm
+    login_form = SecondFactorSignInForm
 
     def has_permission(self, request):
         """Deny sessions without a verified code if the user has a device."""

@@ -86,10 +86,12 @@ class MaskedUrlMixin:
         return mask_url(row.url) or EMPTY_VALUE
 
     def get_list_display(self, request):
-        return mask_url_name(request, super().get_list_display(request))
+        columns = super().get_list_display(request)  # type: ignore[misc]
+        return mask_url_name(request, columns)
 
     def get_fields(self, request, obj=None):
-        return mask_url_name(request, super().get_fields(request, obj))
+        fields = super().get_fields(request, obj)  # type: ignore[misc]
+        return mask_url_name(request, fields)
 
 
 def mask_url_name(request, names) -> list[str]:

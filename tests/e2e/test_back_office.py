@@ -38,8 +38,9 @@ class BackOfficePage:
         self.page.goto(f"{self.home}/admin/{path}")
         self.page.wait_for_load_state("load")
 
-    def sign_in(self, email):
+    def sign_in(self, account, email):
         self.open("")
+        self.page.fill("#id_account", account.slug)
         self.page.fill("#id_username", email)
         self.page.fill("#id_password", PASSWORD)
         self.page.click("button[type=submit]")
@@ -91,7 +92,7 @@ def back_office(chromium, static_files, scenario, server):
     scenario.account.staff.update(password=PASSWORD_HASH)
     context = chromium.new_context()
     back_office = BackOfficePage(context, server)
-    back_office.sign_in(email)
+    back_office.sign_in(scenario.account, email)
     yield back_office
     context.close()
     assert back_office.errors == []
@@ -261,6 +262,7 @@ def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, w
 
     back_office.page.context.clear_cookies()
     back_office.open("")
+    back_office.page.fill("#id_account", scenario.account.slug)
     back_office.page.fill("#id_username", device.user.email)
     back_office.page.fill("#id_password", PASSWORD)
     back_office.page.fill("#id_code", f"{totp(device.bin_key, drift=1):06d}")

@@ -65,9 +65,14 @@ def generate_wrong_code(device):
 
 
 def sign_in(
-    client, password=PASSWORD, address="203.0.113.7", email=EMAIL, **extra_fields
+    client,
+    password=PASSWORD,
+    address="203.0.113.7",
+    email=EMAIL,
+    account="harbor",
+    **extra_fields,
 ):
-    form = {"username": email, "password": password} | extra_fields
+    form = {"account": account, "username": email, "password": password} | extra_fields
     return client.post("/admin/login/", form, REMOTE_ADDR=address)
 
 
@@ -391,9 +396,9 @@ def test_is_available_to_operators(db, clock):
     get_messages(client, "confirm", password=PASSWORD, code=generate_code(device))
     clock.shift(STEP)
 
-    email = operator.email
-    assert sign_in(Client(), email=email).status_code == 200
-    assert sign_in(Client(), email=email, code=generate_code(device)).status_code == 302
+    form = {"account": "", "email": operator.email}
+    assert sign_in(Client(), **form).status_code == 200
+    assert sign_in(Client(), **form, code=generate_code(device)).status_code == 302
     assert "is disabled" in get_messages(client, "remove", proof=PASSWORD)
 
 
@@ -466,7 +471,7 @@ from django.conf import settings
 import affiliate_site.urls
 paths = [str(path.pattern) for path in admin.site.get_urls()]
 assert "login/" in paths and not any("second" in path for path in paths), paths
-assert list(admin.site.login_form.base_fields) == ["username", "password"]
+assert list(admin.site.login_form.base_fields) == ["username", "password", "account"]
 assert not [name for name in sys.modules if name.startswith("django_otp")]
 assert "affiliate_site.backoffice.second_factor" not in sys.modules
 assert not any("otp" in app.label for app in apps.get_app_configs())
