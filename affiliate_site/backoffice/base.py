@@ -163,7 +163,7 @@ def warn_about_password_reset(request) -> None:
         request,
         f"On {format_datetime(user.password_reset_at)} your password was reset by {by},"
         " who saw the new one. Change it to end this notice. If you did not ask for the"
-        " reset, look at the audit log and tell another owner.",
+        " reset, look at the audit log and tell an owner.",
     )
 
 

@@ -160,7 +160,7 @@ def test_shows_who_reset_the_password_until_it_is_changed(owner, account):
     notice = (
         "On 2026-03-04 09:15 UTC your password was reset by zoe@harbor.example.org, who"
         " saw the new one. Change it to end this notice. If you did not ask for the"
-        " reset, look at the audit log and tell another owner."
+        " reset, look at the audit log and tell an owner."
     )
 
     for _ in range(2):
