@@ -23,7 +23,7 @@ UNIQUE_OVER_THE_SITE = {
     "one_key_per_digest": "authentication finds an API key by its digest",
     "one_account_per_slug": "identifies the account",
     "one_plan_per_name": "a price list",
-    "one_user_per_email": "authentication finds a user by e-mail",
+    "one_operator_per_email": "operators belong to no account",
 }
 
 
