@@ -25,6 +25,22 @@ from payouts.services.explanation import explain_conversion
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
+WARNING_TEXTS = {
+    "customer_is_affiliate": "The customer ID is the affiliate's e-mail address.",
+    "odd_comment": "The page sent a comment that is not text; it was dropped.",
+    "odd_commission_type": (
+        "The page sent an unknown commission type; the default one was used."
+    ),
+    "odd_commissions": (
+        "The page sent an empty list of commissions; the amount was used."
+    ),
+    "odd_coupons": "The page sent coupons that are not text; they were ignored.",
+    "odd_customer_id": "The page sent an invalid customer ID; it was ignored.",
+    "odd_meta_data": "The page sent metadata that cannot be stored; it was dropped.",
+    "odd_program_group": "The page sent an unknown program group; it was ignored.",
+    "odd_vid": "The page sent an invalid tracking ID; it was ignored.",
+}
+
 
 @admin.register(Customer)
 class CustomerAdmin(ReadOnlyBackOfficeAdmin):
@@ -235,9 +251,10 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         return run_admin_action(self, request, rows, admin_action)
 
 
-def format_warnings(warnings) -> str:
-    """The warnings of a row as text."""
-    return ", ".join(warnings or ()) or EMPTY_VALUE
+def format_warnings(warnings):
+    """The warnings of a row in words, one per line."""
+    texts = [WARNING_TEXTS.get(warning, warning) for warning in warnings or ()]
+    return render_lines(texts) if texts else EMPTY_VALUE
 
 
 def render_lines(texts) -> str:

@@ -155,6 +155,9 @@ UNFOLD: dict[str, Any] = {
                         "Conversions", "shopping_cart", "tracking_conversion"
                     ),
                     build_sidebar_item("Commissions", "percent", "payouts_commission"),
+                    build_sidebar_item(
+                        "Failed page calls", "report", "tracking_failedpagecall"
+                    ),
                 ],
             },
             {

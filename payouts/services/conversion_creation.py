@@ -15,6 +15,7 @@ from payouts.models.commissions import Commission
 from payouts.services.calculation_input import (
     LineItemData,
     build_calculation_input,
+    drop_unknown_types,
     resolve_line_items,
 )
 from payouts.services.commissions import (
@@ -36,6 +37,7 @@ from tracking.services.attribution import attribute
 from tracking.services.concurrency import retry_on_conflict
 from tracking.services.conversions import insert_conversion
 from tracking.services.prospects import promote_winning_prospect
+from tracking.services.warnings import ODD_COMMISSION_TYPE
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class ConversionData:
     ignore_cookie_age: bool = False
     candidate_order: CandidateOrder = REST_CONVERSION_ORDER
     is_browser_sale: bool = False  # reported by the browser script
+    extra_warnings: tuple[str, ...] = ()  # about the call itself
 
 
 @retry_on_conflict
@@ -81,6 +84,12 @@ def create_conversion(
         currency = data.currency or attribution.program.currency
         rounded_items = round_line_items(data.line_items, currency)
         amount = calculate_total(rounded_items, currency)
+        extra_warnings = data.extra_warnings
+        if data.is_browser_sale:
+            sent_items = rounded_items
+            rounded_items = drop_unknown_types(account, attribution.program, sent_items)
+            if rounded_items != sent_items:
+                extra_warnings = (*extra_warnings, ODD_COMMISSION_TYPE)
         line_items = resolve_line_items(
             account, attribution.program, rounded_items, group_id=attribution.group_id
         )
@@ -99,6 +108,7 @@ def create_conversion(
             user_agent=data.user_agent,
             ip=data.ip,
             at=at,
+            extra_warnings=extra_warnings,
         )
         drafts = calculate_commissions(
             build_calculation_input(

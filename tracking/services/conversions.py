@@ -1,6 +1,6 @@
 """Conversions: rows only. `payouts.services` calls this and adds the commissions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -31,6 +31,7 @@ def insert_conversion(
     user_agent: str | None,
     ip: str | None,
     at: datetime,
+    extra_warnings: Sequence[str] = (),
 ) -> Conversion:
     """Insert a conversion, its customer and its attribution record.
 
@@ -51,7 +52,11 @@ def insert_conversion(
         currency=currency,
         tracking_source=TRACKING_SOURCE_NAMES.get(parameter, parameter),
         meta_data=meta_data,
-        warnings=find_warnings(attribution.affiliate, customer_id=customer_id),
+        warnings=find_warnings(
+            attribution.affiliate,
+            customer_id=customer_id,
+            extra_warnings=extra_warnings,
+        ),
         user_agent=user_agent,
         ip=parse_client_ip(ip),
         created_at=at,

@@ -1,5 +1,6 @@
 """Customers: create, update, cancel and delete."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -49,6 +50,7 @@ class CustomerData:
     ip: str | None = None
     ignore_cookie_age: bool = False
     order: CandidateOrder = REST_CUSTOMER_ORDER
+    extra_warnings: tuple[str, ...] = ()  # about the call itself
 
 
 @retry_on_conflict
@@ -83,6 +85,7 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
             user_agent=data.user_agent,
             ip=parse_client_ip(data.ip),
             created_at=at,
+            extra_warnings=data.extra_warnings,
         )
         if not _insert_customer(account, customer):
             raise DuplicateCustomer(customer_id=data.customer_id)
@@ -227,7 +230,11 @@ def ensure_customer_id_available(account: Account, customer_id: str) -> None:
 
 
 def _build_customer(
-    account: Account, attribution: Attribution, **values: object
+    account: Account,
+    attribution: Attribution,
+    *,
+    extra_warnings: Sequence[str] = (),
+    **values: object,
 ) -> Customer:
     return Customer(
         account=account,
@@ -235,7 +242,9 @@ def _build_customer(
         program=attribution.program,
         affiliate=attribution.affiliate,
         warnings=find_warnings(
-            attribution.affiliate, customer_id=str(values["customer_id"])
+            attribution.affiliate,
+            customer_id=str(values["customer_id"]),
+            extra_warnings=extra_warnings,
         ),
         **values,
     )
