@@ -23,6 +23,10 @@ UNKNOWN_CUSTOMER_STATUS = Problem(
     "The customer status is unknown",
     'Call tap("customer", …), tap("trial", …) or tap("lead", …).',
 )
+AMOUNT_HINT = (
+    "Print the amount with a point and without currency or thousands separators:"
+    ' tap("conversion", "ORDER", 1249.90).'
+)
 PROBLEMS = {
     "account_locked": Problem(
         "The account is locked", "Ask an operator to unlock the account."
@@ -34,16 +38,9 @@ PROBLEMS = {
         "The affiliate is not approved in the program",
         "Approve the affiliate under Program affiliates.",
     ),
-    "amount_too_large": Problem(
-        "The amount has too many digits",
-        "Print the amount of the order in units of its currency, like 49.90.",
-    ),
+    "amount_too_large": Problem("The amount has too many digits", AMOUNT_HINT),
     "cookie_expired": Problem("The click is older than the program's cookie time"),
-    "invalid_amount": Problem(
-        "The amount is not a number",
-        "Print the amount with a point and without currency or thousands separators:"
-        ' tap("conversion", "ORDER", 1249.90).',
-    ),
+    "invalid_amount": Problem("The amount is not a number of 0 or more", AMOUNT_HINT),
     "invalid_asset_or_source": Problem(
         "The asset link is unknown",
         "Copy the link again from the page of the affiliate.",
@@ -72,6 +69,7 @@ PROBLEMS = {
         'Call tap("create", "ACCOUNT") with this account and the same program group on'
         " all pages, and print no tracking ID into a page.",
     ),
+    "missing_amount": Problem("The amount is blank", AMOUNT_HINT),
     "missing_customer_id": Problem(
         "The call has no customer ID",
         'Print your shop\'s ID of the customer: tap("customer", "ID").',

@@ -16,7 +16,10 @@ class Migration(migrations.Migration):
         AddIndexConcurrently(
             model_name="coupon",
             index=models.Index(
-                models.F("account"), Lower("code"), name="coupons_by_lowered_code"
+                models.F("account"),
+                Lower("code"),
+                models.F("code"),
+                name="coupons_by_lowered_code",
             ),
         ),
         migrations.CreateModel(

@@ -42,7 +42,10 @@ class Coupon(TenantModel):
             ),
         ]
         indexes = [
-            models.Index("account", Lower("code"), name="coupons_by_lowered_code")
+            # With `code`: otherwise SQLite reads all coupons from the other index.
+            models.Index(
+                "account", Lower("code"), "code", name="coupons_by_lowered_code"
+            )
         ]
 
     def __str__(self) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.functions import Lower
 
 from accounts.errors import DomainError
@@ -58,16 +57,16 @@ def find_first_coupon(account: Account, coupons: Sequence[str]) -> str | None:
     in case counts if the account has just one. SQLite ignores the case of ASCII only.
     """
     lowered = {code.lower() for code in coupons}
-    rows = account.coupons.alias(lowered=Lower("code")).filter(
-        Q(code__in=coupons) | Q(lowered__in=lowered)
-    )
+    codes = account.coupons.values_list("code", flat=True)
+    same = codes.filter(code__in=coupons)
+    similar = codes.alias(lowered=Lower("code")).filter(lowered__in=lowered)
     codes_by_lowered: dict[str, list[str]] = {}
-    for code in rows.values_list("code", flat=True):
+    for code in same.union(similar):  # each half has an index
         codes_by_lowered.setdefault(code.lower(), []).append(code)
     for coupon in coupons:
-        codes = codes_by_lowered.get(coupon.lower(), [])
-        if coupon in codes or len(codes) == 1:
-            return coupon if coupon in codes else codes[0]
+        found = codes_by_lowered.get(coupon.lower(), [])
+        if coupon in found or len(found) == 1:
+            return coupon if coupon in found else found[0]
     return None
 
 
