@@ -705,7 +705,7 @@ FIELDS = {
         ],
     ),
     "meta-data-list": (
-        {"meta_data": []},
+        {"meta_data": ["a"]},
         [("meta_data", "This value should be of type object.")],
     ),
     "meta-data-value": (
