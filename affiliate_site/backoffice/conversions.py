@@ -251,10 +251,10 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         return run_admin_action(self, request, rows, admin_action)
 
 
-def format_warnings(warnings):
-    """The warnings of a row in words, one per line."""
+def format_warnings(warnings) -> str:
+    """The warnings of a row in words."""
     texts = [WARNING_TEXTS.get(warning, warning) for warning in warnings or ()]
-    return render_lines(texts) if texts else EMPTY_VALUE
+    return " ".join(texts) or EMPTY_VALUE
 
 
 def render_lines(texts) -> str:

@@ -104,7 +104,7 @@ PROBLEMS = {
 class FailedPageCallAdmin(ReadOnlyBackOfficeAdmin):
     """Calls of the tracking script that were not stored, by day, reason and page."""
 
-    list_display = ("day", "problem", "shown_page", "count", "last_at", "hint")
+    list_display = ("day", "problem", "hint", "shown_page", "count", "last_at")
     extra_lookups = ("day__gte",)
     ordering = ("-day", "-last_at", "-id")
     fields = ("day", "problem", "hint", "shown_page", "count", "first_at", "last_at")

@@ -38,8 +38,8 @@ def test_shows_reason_page_count_and_advice(staff_client, account):
         problem.text,
         problem.hint,
         "https://shop.example.net/thanks",
-        "2026-03-04 12:00 UTC",
         "2026-03-04",
+        "2026-03-04 12:00 UTC",
     ):
         assert text in page
     assert account.failed_page_calls.get().count == 2
