@@ -112,7 +112,8 @@ class BrowserCall:
         A database error while doing so is ignored.
         """
         self.request.failed_page_call = {"account": self.account.slug, "reason": reason}
-        page = self.request.headers.get("Referer") or self.body.get("landing_page")
+        # A click names its page; of other calls browsers send the origin only.
+        page = self.body.get("landing_page") or self.request.headers.get("Referer")
         with suppress(DatabaseError):
             record_failed_page_call(
                 self.account, reason=reason, page=str(page or ""), at=self.at

@@ -172,9 +172,10 @@ def test_every_reason_has_a_text_and_a_hint():
         ),
         (
             "https://shop.example.net/",
-            "https://other.example/",
-            "https://shop.example.net/",
+            "https://shop.example.net/lamps",
+            "https://shop.example.net/lamps",
         ),
+        ("https://shop.example.net/", None, "https://shop.example.net/"),
         ("about:blank", None, ""),
         ("", ["https://shop.example.net/"], ""),
         ("", None, ""),
