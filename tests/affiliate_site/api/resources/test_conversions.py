@@ -654,10 +654,6 @@ FIELDS = {
         {"commission_type": "Standard"},
         [("commission_type", "Unknown commission type")],
     ),
-    "type-blank": (
-        {"commission_type": " "},
-        [("commission_type", "Unknown commission type")],
-    ),
     "type-flag": ({"commission_type": False}, [("commission_type", STRING)]),
     "line-items-object": (
         {"commissions": {"sub_amount": 1}},
