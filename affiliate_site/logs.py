@@ -95,6 +95,7 @@ class RequestLogMiddleware:
             bytes=0 if response.streaming else len(response.content),
             exc_info=getattr(request, "failure", None),
             **get_caller(request),
+            **getattr(request, "failed_page_call", {}),
             **get_trace_parent(request),
         )
         return response

@@ -147,7 +147,7 @@ def test_the_migration_replaces_names_in_earlier_entries(
     ]
 
     for _ in range(2):  # as after a migration backwards
-        run_migration("0002_reference_people_by_id")
+        run_migration("0003_reference_people_by_id")
 
         entries = AuditLogEntry.objects.filter(pk__gt=last).order_by("pk")
         found = list(entries.values_list("subject", "actor", "details"))

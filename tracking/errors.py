@@ -225,6 +225,18 @@ class ClaimedAmountTooLarge(InvalidInput):
     message = "The amount is above the account's limit for pages"
 
 
+class InvalidSignature(InvalidInput):
+    """The signature of a page call does not belong to its values."""
+
+    message = "The signature is wrong"
+
+
+class MissingSignature(InvalidInput):
+    """The account accepts signed page calls only."""
+
+    message = "The signature is missing"
+
+
 class TooManyOpenClaims(InvalidInput):
     """An affiliate has too many claims that nobody decided about."""
 

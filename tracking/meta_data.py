@@ -60,6 +60,22 @@ def validate_meta_data(data: dict[str, object]) -> dict[str, str]:
     return normalized
 
 
+def mend_meta_data(data: dict[str, object]) -> tuple[dict[str, str], bool]:
+    """Keep what can be stored; return also whether a key or a value was dropped.
+
+    Keys after the first ten are ignored and values are truncated: shop plugins send a
+    key for each order line. Neither counts as dropped.
+    """
+    mended: dict[str, str] = {}
+    is_odd = False
+    for key, value in list(data.items())[:MAX_KEYS]:
+        try:
+            mended[validate_key(key)] = convert_to_text(key, value)[:MAX_VALUE_LENGTH]
+        except MetaDataFieldError:
+            is_odd = True
+    return mended, is_odd
+
+
 def validate_key(key: str) -> str:
     """Return a key of 1 to 64 permitted characters; raise `MetaDataFieldError`."""
     if not key:
@@ -74,28 +90,34 @@ def validate_key(key: str) -> str:
 
 
 def normalize_value(key: str, value: object) -> str:
-    """Convert text, a number or a boolean to text; raise `MetaDataFieldError`."""
+    """Convert text, a number or a boolean to text; raise `MetaDataFieldError`.
+
+    Numbers have the limits of an amount.
+    """
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        number = Decimal(value)
+        if number and (
+            number.adjusted() >= MAX_INTEGER_DIGITS
+            or count_significant_digits(number) > MAX_SIGNIFICANT_DIGITS
+        ):
+            raise MetaDataFieldError(key, AmountTooLarge.message)
+    text = convert_to_text(key, value)
+    if len(text) > MAX_VALUE_LENGTH:
+        raise MetaDataFieldError(key, TOO_LONG_MESSAGE, limit=MAX_VALUE_LENGTH)
+    return text
+
+
+def convert_to_text(key: str, value: object) -> str:
+    """Convert text, a number (`1e2` becomes `100`) or a boolean to text of any length.
+
+    Raises `MetaDataFieldError` for other types.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | Decimal):
-        return _format_number(key, Decimal(value))
+        return format(Decimal(value), "f")
     if not isinstance(value, str):
         raise MetaDataFieldError(
             key, "This value should be of type {{ type }}.", type="string"
         )
-    if len(value) > MAX_VALUE_LENGTH:
-        raise MetaDataFieldError(key, TOO_LONG_MESSAGE, limit=MAX_VALUE_LENGTH)
     return value
-
-
-def _format_number(key: str, number: Decimal) -> str:
-    """Digits without an exponent (`1e2` becomes `100`), within an amount's limits."""
-    if number and (
-        number.adjusted() >= MAX_INTEGER_DIGITS
-        or count_significant_digits(number) > MAX_SIGNIFICANT_DIGITS
-    ):
-        raise MetaDataFieldError(key, AmountTooLarge.message)
-    text = format(number, "f")
-    if len(text) > MAX_VALUE_LENGTH:
-        raise MetaDataFieldError(key, TOO_LONG_MESSAGE, limit=MAX_VALUE_LENGTH)
-    return text

@@ -46,7 +46,7 @@ class LineItemInputSerializer(InputSerializer):
     aliases = {"conversion_sub_amount": "sub_amount"}
 
     sub_amount = ConversionAmountField()
-    commission_type = TrimmedTextField(required=False)
+    commission_type = TrimmedTextField(required=False, ignore_blank=True)
     comment = TextField(required=False, max_length=1000)
 
 
@@ -75,8 +75,8 @@ class ConversionInputSerializer(CurrencyAwareSerializer):
     source_id = TrackingParameterField()
     external_id = TextField(required=False)
     amount = ConversionAmountField(required=False)
-    currency = CurrencyField(required=False)
-    commission_type = TrimmedTextField(required=False)
+    currency = CurrencyField(required=False, ignore_blank=True)
+    commission_type = TrimmedTextField(required=False, ignore_blank=True)
     commissions = ObjectListField(
         child=LineItemInputSerializer(), max_items=MAX_LINE_ITEMS, required=False
     )

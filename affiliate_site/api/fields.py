@@ -87,7 +87,8 @@ class TextField(ApiFieldMixin, serializers.CharField):
     """Text, kept unchanged.
 
     With `truncate` text longer than `max_length` is truncated instead of rejected. With
-    `reject_blank` an optional field must not be blank; a required one never may.
+    `reject_blank` an optional field must not be blank; a required one never may. With
+    `ignore_blank` a blank value counts as not sent.
     `schema_extra` is added to the JSON Schema.
     """
 
@@ -101,6 +102,7 @@ class TextField(ApiFieldMixin, serializers.CharField):
         min_length=None,
         truncate=False,
         reject_blank=False,
+        ignore_blank=False,
         schema_extra=None,
         **kwargs,
     ):
@@ -113,6 +115,7 @@ class TextField(ApiFieldMixin, serializers.CharField):
         )
         self.truncate = truncate
         self.reject_blank = reject_blank
+        self.ignore_blank = ignore_blank
         self.schema_extra = schema_extra or self.base_schema_extra
 
     @property

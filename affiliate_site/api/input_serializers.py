@@ -12,6 +12,7 @@ from affiliate_site.api.fields import (
     TOO_MANY_ITEMS,
     WRONG_TYPE,
     ApiFieldMixin,
+    is_blank,
 )
 
 
@@ -80,6 +81,8 @@ class InputSerializer(serializers.Serializer):
         field = self.fields[name]
         if value is None:
             return field.allow_null
+        if is_blank(value) and getattr(field, "ignore_blank", False):
+            return False
         # An object without sent values counts as not sent.
         if isinstance(field, InputSerializer) and isinstance(value, dict):
             return bool(field.resolve_aliases(value))

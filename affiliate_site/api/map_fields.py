@@ -43,7 +43,10 @@ class MetaDataValueField(ApiFieldMixin, serializers.CharField):
 
 
 class MetaDataField(ApiFieldMixin, serializers.DictField):
-    """Meta data: string keys and values; numbers and booleans become text."""
+    """Meta data: string keys and values; numbers and booleans become text.
+
+    `[]` counts as `{}`: PHP encodes an empty map so.
+    """
 
     schema: ClassVar = {
         "type": "object",
@@ -58,7 +61,7 @@ class MetaDataField(ApiFieldMixin, serializers.DictField):
 
     def to_internal_value(self, data):
         try:
-            return validate_meta_data(ensure_object(data))
+            return validate_meta_data({} if data == [] else ensure_object(data))
         except InvalidMetaData as invalid:
             raise ValidationError(
                 {

@@ -33,6 +33,24 @@ CLAIM_STATUS_TEXTS = {
     ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
 }
 
+WARNING_TEXTS = {
+    CUSTOMER_IS_AFFILIATE: "The customer ID is the affiliate's e-mail address.",
+    UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
+    CONTESTED_CLAIM: "Two visitors claim this conversion.",
+    "odd_comment": "The page sent a comment that is not text; it was dropped.",
+    "odd_commission_type": (
+        "The page sent an unknown commission type; the default one was used."
+    ),
+    "odd_commissions": (
+        "The page sent an empty list of commissions; the amount was used."
+    ),
+    "odd_coupons": "The page sent coupons that are not text; they were ignored.",
+    "odd_customer_id": "The page sent an invalid customer ID; it was ignored.",
+    "odd_meta_data": "The page sent metadata that cannot be stored; it was dropped.",
+    "odd_program_group": "The page sent an unknown program group; it was ignored.",
+    "odd_vid": "The page sent an invalid tracking ID; it was ignored.",
+}
+
 
 @admin.register(Customer)
 class CustomerAdmin(ReadOnlyBackOfficeAdmin):
@@ -262,17 +280,10 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         return run_admin_action(self, request, rows, admin_action)
 
 
-WARNING_TEXTS = {
-    CUSTOMER_IS_AFFILIATE: "the customer is the affiliate",
-    UNCONFIRMED_CUSTOMER: "only a page named the customer",
-    CONTESTED_CLAIM: "two visitors claim this conversion",
-}
-
-
 def format_warnings(warnings) -> str:
-    """The warnings of a row as text."""
-    texts = (WARNING_TEXTS.get(warning, warning) for warning in warnings or ())
-    return ", ".join(texts) or EMPTY_VALUE
+    """The warnings of a row in words."""
+    texts = [WARNING_TEXTS.get(warning, warning) for warning in warnings or ()]
+    return " ".join(texts) or EMPTY_VALUE
 
 
 def render_lines(texts) -> str:

@@ -22,6 +22,7 @@ from payouts.services.statistics import (
     load_statistics,
 )
 from payouts.statistics import A_DAY, Period, Totals, add_totals, rank_by_count
+from tracking.services.failed_page_calls import count_unexpected_failures
 
 PERIOD_CHOICES_DAYS = (7, 30, 90)
 DEFAULT_PERIOD_DAYS = 30
@@ -207,8 +208,18 @@ def build_review_cards(account) -> list[DashboardCard]:
             f"{to_review.webhooks:,}",
             url=build_changelist_url("accounts_webhookendpoint", status="failing"),
         ),
+        *build_failed_page_calls_cards(account, today=timezone.now().date()),
         build_ledger_card(account),
     ]
+
+
+def build_failed_page_calls_cards(account, *, today: date) -> list[DashboardCard]:
+    """The calls of pages that failed in the last seven days, if there are any."""
+    since = today - timedelta(days=6)
+    count = count_unexpected_failures(account, since=since)
+    url = build_changelist_url("tracking_failedpagecall", day__gte=since)
+    card = DashboardCard("Failed page calls", f"{count:,}", url=url, note="Last 7 days")
+    return [card] if count else []
 
 
 def build_ledger_card(account) -> DashboardCard:

@@ -34,6 +34,10 @@ EMPTY_STATES = {
         "No clicks yet. Add the tracking script to your shop's pages, then call"
         f' tap("create", "ACCOUNT") and tap("detect"): {TRACKING_SCRIPT_TAG}'
     ),
+    "tracking.FailedPageCall": (
+        "No failed page calls. Calls of the tracking script that cannot be stored are"
+        " listed here for 90 days."
+    ),
     "tracking.Customer": (
         'No customers yet. Your shop registers one with tap("customer", "ID")'
         " or POST /1.6/customers/."

@@ -158,6 +158,9 @@ UNFOLD: dict[str, Any] = {
                         "Contested claims", "gavel", "tracking_conversionclaim"
                     ),
                     build_sidebar_item("Commissions", "percent", "payouts_commission"),
+                    build_sidebar_item(
+                        "Failed page calls", "report", "tracking_failedpagecall"
+                    ),
                 ],
             },
             {

@@ -1,10 +1,9 @@
 """Signatures of page calls: a signed claim is a fact (docs/tracking-trust.md)."""
 
-from decimal import Decimal
-
 from accounts.models.accounts import Account
 from accounts.services.signing_secrets import has_valid_signature
 from tracking.claims import Trust
+from tracking.errors import InvalidSignature, MissingSignature
 
 SIGNED_FIELDS = {
     "conversion": ("external_id", "amount", "currency", "customer_id"),
@@ -12,28 +11,31 @@ SIGNED_FIELDS = {
 }
 
 
-def determine_trust(account: Account, name: str, body: dict) -> Trust | None:
-    """Return what a call is worth; None if its signature is wrong or missing.
+def determine_trust(account: Account, name: str, body: dict) -> Trust:
+    """Return what a call is worth; `body` is the JSON object as sent.
 
-    `body` is the JSON object as sent. The amount counts as it was written, so a shop
-    best sends it as a string.
+    The amount counts as it was written. Raises `InvalidSignature` and, if the account
+    requires signatures, `MissingSignature`.
     """
+    if name not in SIGNED_FIELDS:
+        return Trust.CLAIM
     signature = body.get("signature")
     if signature in (None, ""):
-        return None if account.require_signatures else Trust.CLAIM
+        if account.require_signatures:
+            raise MissingSignature
+        return Trust.CLAIM
     lines = [name, *(_format_value(body.get(it)) for it in SIGNED_FIELDS[name])]
-    is_valid = isinstance(signature, str) and has_valid_signature(
-        account, lines, signature
-    )
-    return Trust.FACT if is_valid else None
+    if not isinstance(signature, str):
+        raise InvalidSignature
+    if not has_valid_signature(account, lines, signature):
+        raise InvalidSignature
+    return Trust.FACT
 
 
 def has_unsigned_rates(body: dict) -> bool:
     """Does a signed conversion choose rates or parts that the signature leaves out?"""
-    return bool(body.get("commissions")) or bool(body.get("commission_type"))
+    return bool(body.get("commissions") or body.get("commission_type"))
 
 
 def _format_value(value: object) -> str:
-    if isinstance(value, Decimal):
-        return str(value)
     return "" if value is None else str(value)

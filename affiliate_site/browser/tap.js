@@ -123,11 +123,12 @@
     var hasAmount = !args[1] || (typeof args[1] !== "object" && typeof args[1] !== "function");
     var parsed = parseArguments(args.slice(hasAmount ? 2 : 1));
     var options = parsed.options;
+    var hasCommissions = parsed.list && parsed.list.length > 0;
     var payload = {
       external_id: args[0],
-      amount: hasAmount && !parsed.list ? args[1] : undefined,
+      amount: hasAmount && !hasCommissions ? keepNaN(args[1]) : undefined,
       commissions: parsed.list,
-      commission_type: parsed.list ? undefined : parsed.texts[0],
+      commission_type: hasCommissions ? undefined : parsed.texts[0],
       customer_id: options.customer_id,
       currency: options.currency,
       coupons: options.coupons,
@@ -138,8 +139,13 @@
       if (!tap.vid && !hasCoupon(payload) && !payload.customer_id) {
         return invokeCallback(parsed.callback, null, null);
       }
-      send("conversion", addContext(payload, options), parsed.callback);
+      sendSale("conversion", addContext(payload, options), "external_id", parsed.callback);
     });
+  }
+
+  /* JSON has no NaN: as null the server would take it for an amount of 0. */
+  function keepNaN(amount) {
+    return typeof amount === "number" && !isFinite(amount) ? String(amount) : amount;
   }
 
   function createCustomerAction(kind) {
@@ -157,7 +163,7 @@
         if (!tap.vid && !hasCoupon(payload)) {
           return invokeCallback(parsed.callback, null, null);
         }
-        send("customer", addContext(payload, options), parsed.callback);
+        sendSale("customer", addContext(payload, options), "customer_id", parsed.callback);
       });
     };
   }
@@ -238,6 +244,15 @@
     } catch (error) {
       invokeCallback(callback, error, null);
     }
+  }
+
+  /* The server does not say what it stored: the page gets back the id that it sent. */
+  function sendSale(call, payload, idName, callback) {
+    send(call, payload, function (error) {
+      var result = {};
+      result[idName] = payload[idName];
+      invokeCallback(callback, error, error ? null : result);
+    });
   }
 
   /* text/plain needs no CORS preflight; keepalive completes when the visitor leaves. */

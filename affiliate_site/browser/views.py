@@ -7,7 +7,9 @@ stored without an affiliate or a prospect.
 
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
+from typing import Any
 
 from django.db import DatabaseError
 from django.http import HttpResponse, JsonResponse
@@ -15,23 +17,23 @@ from django.utils import timezone
 from django.views.decorators.http import conditional_page
 from rest_framework.exceptions import ValidationError
 
-from accounts.errors import DomainError
+from accounts.errors import AccountLocked, DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors, throttling
 from affiliate_site.api.conversion_attempts import Attempt
 from affiliate_site.api.conversion_serializers import build_line_items
 from affiliate_site.api.errors import PayloadTooLarge, serialize_error
-from affiliate_site.api.fields import is_blank
+from affiliate_site.api.fields import TrimmedTextField, is_blank
 from affiliate_site.api.parsing import (
     InvalidBody,
     check_content_length,
     parse_json_body,
 )
+from affiliate_site.api.tracking_fields import is_missing
 from affiliate_site.browser.serializers import (
     BrowserClickSerializer,
     BrowserConversionSerializer,
     BrowserCustomerSerializer,
-    PreviousVisitSerializer,
     build_tracking_parameters,
     build_visit,
     get_client_ip_or_none,
@@ -42,13 +44,26 @@ from affiliate_site.env import BASE_DIR
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
 from tracking.claims import Trust
-from tracking.errors import DuplicateConversion, TooManyConversionAttempts
+from tracking.errors import (
+    DuplicateConversion,
+    DuplicateCustomer,
+    TooManyConversionAttempts,
+)
 from tracking.models.conversions import ConversionOrigin
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import CustomerData, create_customer
-from tracking.services.visitors import generate_tracking_id, record_visit
+from tracking.services.failed_page_calls import (
+    get_failure_reason,
+    record_failed_page_call,
+)
+from tracking.services.visitors import (
+    generate_tracking_id,
+    has_program_group,
+    record_visit,
+)
 
 NO_CONTENT = 204
+UNKNOWN_ACCOUNT = "unknown_account"
 SCRIPT = (BASE_DIR / "affiliate_site/browser/tap.min.js").read_bytes()
 SCRIPT_ETAG = f'"{sha256(SCRIPT).hexdigest()[:32]}"'
 SCRIPT_CACHE_CONTROL = "public, max-age=300"  # a fix reaches all pages in 5 minutes
@@ -66,19 +81,62 @@ def serve_script(request) -> HttpResponse:
 
 @dataclass(frozen=True)
 class BrowserCall:
-    """A valid call for an account that exists and is not locked."""
+    """A call for an account that exists."""
 
+    request: Any
     account: Account
-    data: dict
-    request: object
     body: dict
+    at: datetime
+
+    def validate(self, name: str, serializer_class) -> "ValidBrowserCall":
+        """Validate signature and fields; raise DomainError or ValidationError."""
+        if self.account.locked_at is not None:
+            raise AccountLocked
+        trust = determine_trust(self.account, name, self.body)
+        serializer = serializer_class(data=self.body)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
+        group = data.get("program_group")
+        if group and not has_program_group(self.account, group):
+            serializer.add_odd_option("program_group")
+            del data["program_group"]
+        return ValidBrowserCall(
+            self.request,
+            self.account,
+            self.body,
+            self.at,
+            data=data,
+            trust=trust,
+            warnings=tuple(f"odd_{name}" for name in serializer.odd_options),
+        )
+
+    def record_failure(self, reason: str) -> None:
+        """Count the failure for staff and add it to the log line of the request.
+
+        A database error while doing so is ignored.
+        """
+        self.request.failed_page_call = {"account": self.account.slug, "reason": reason}
+        # A click names its page; of other calls browsers send the origin only.
+        page = self.body.get("landing_page") or self.request.headers.get("Referer")
+        with suppress(DatabaseError):
+            record_failed_page_call(
+                self.account, reason=reason, page=str(page or ""), at=self.at
+            )
 
 
-def tracking_view(name: str, *serializers):
-    """Decorate the handler of a tracking endpoint: rate limit, body, account.
+@dataclass(frozen=True, kw_only=True)
+class ValidBrowserCall(BrowserCall):
+    """A call whose fields are valid, with the warnings about its odd options."""
 
-    The handler gets the call as read by the first of `serializers` that accepts the
-    body, or None if all of them reject it.
+    data: dict
+    trust: Trust
+    warnings: tuple[str, ...]
+
+
+def tracking_view(name: str, serializer_class):
+    """Decorate the handler of a tracking endpoint: rate limit, body, account, fields.
+
+    The handler gets the call, or None if it is invalid.
     """
 
     def wrap(handler):
@@ -97,10 +155,7 @@ def tracking_view(name: str, *serializers):
                 return http_errors.error_response(request, 413)
             except InvalidBody as error:
                 return JsonResponse({"errors": [serialize_error(error)]}, status=400)
-            calls = (
-                parse_call(request, serializer, body) for serializer in serializers
-            )
-            return handler(next(filter(None, calls), None))
+            return handler(parse_call(request, name, serializer_class, body))
 
         return view
 
@@ -114,20 +169,33 @@ def preflight_response() -> HttpResponse:
     return response
 
 
-def parse_call(request, serializer_class, body: dict) -> BrowserCall | None:
-    """Return the call, or None for an invalid field, an unknown or a locked account."""
+def parse_call(
+    request, name: str, serializer_class, body: dict
+) -> ValidBrowserCall | None:
+    """Return the call, or None if account, signature or a field is invalid."""
+    account = find_account(body.get("account"))
+    if account is None:
+        request.failed_page_call = {"reason": UNKNOWN_ACCOUNT}
+        return None
+    call = BrowserCall(request, account, body, timezone.now())
     try:
-        serializer = serializer_class(data=body)
-        serializer.is_valid(raise_exception=True)
+        return call.validate(name, serializer_class)
+    except DomainError as error:
+        call.record_failure(get_failure_reason(error))
+    except ValidationError as error:
+        field = next(iter(error.detail))
+        kind = "missing" if is_missing(body.get(field)) else "invalid"
+        call.record_failure(f"{kind}_{field}")
+    return None
+
+
+def find_account(slug) -> Account | None:
+    """Find the account of a call; None if the slug is unknown or invalid."""
+    try:
+        slug = TrimmedTextField(max_length=64).to_internal_value(slug)
     except ValidationError:
         return None
-    data = serializer.validated_data
-    account = (
-        Account.objects.select_related("plan")
-        .filter(slug=data["account"], locked_at=None)
-        .first()
-    )
-    return BrowserCall(account, data, request, body) if account else None
+    return Account.objects.select_related("plan").filter(slug=slug).first()
 
 
 def no_content_response() -> HttpResponse:
@@ -137,47 +205,45 @@ def no_content_response() -> HttpResponse:
     return response
 
 
-@tracking_view("click", BrowserClickSerializer, PreviousVisitSerializer)
-def track_click(call: BrowserCall | None) -> HttpResponse:
+@tracking_view("click", BrowserClickSerializer)
+def track_click(call: ValidBrowserCall | None) -> HttpResponse:
     """Record a click; return a new tracking id even if nothing is stored."""
-    vid = generate_tracking_id()
-    if call is not None:
-        vid = record_visit(
-            call.account,
-            visit=build_visit(call.data, call.request),
-            previous_tracking_id=call.data.get("vid"),
-            at=timezone.now(),
-        )
-    return JsonResponse({"vid": vid})
+    if call is None:
+        return JsonResponse({"vid": generate_tracking_id()})
+    recorded = record_visit(
+        call.account,
+        visit=build_visit(call.data, call.request),
+        previous_tracking_id=call.data.get("vid"),
+        at=call.at,
+    )
+    if recorded.failure:
+        call.record_failure(get_failure_reason(recorded.failure))
+    return JsonResponse({"vid": recorded.tracking_id})
 
 
 @tracking_view("customer", BrowserCustomerSerializer)
-def track_customer(call: BrowserCall | None) -> HttpResponse:
+def track_customer(call: ValidBrowserCall | None) -> HttpResponse:
     """Create a customer, attributed by the first known coupon or the cookie."""
-    trust = call and determine_trust(call.account, "customer", call.body)
-    if call and trust:
-        with suppress(DomainError):
-            create_customer(
-                call.account, data=build_customer_data(call, trust), at=timezone.now()
-            )
+    if call is not None:
+        try:
+            create_customer(call.account, data=build_customer_data(call), at=call.at)
+        except DuplicateCustomer:
+            pass  # a page that names its customer again
+        except DomainError as failure:
+            call.record_failure(get_failure_reason(failure))
     return no_content_response()
 
 
 @tracking_view("conversion", BrowserConversionSerializer)
-def track_conversion(call: BrowserCall | None) -> HttpResponse:
-    """Record a conversion; ignore duplicates and early retries."""
-    trust = call and determine_trust(call.account, "conversion", call.body)
-    if call and trust:
+def track_conversion(call: ValidBrowserCall | None) -> HttpResponse:
+    """Record a conversion, unless a page is loaded again."""
+    if call is not None:
         external_id = call.data.get("external_id")
-        create_browser_conversion(
-            call, trust, None if is_blank(external_id) else external_id
-        )
+        create_browser_conversion(call, None if is_blank(external_id) else external_id)
     return no_content_response()
 
 
-def create_browser_conversion(
-    call: BrowserCall, trust: Trust, external_id: str | None
-) -> None:
+def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -> None:
     """Record the conversion, or store the failed attempt after the rollback."""
     attempt = Attempt(
         call.account, origin=ConversionOrigin.BROWSER, external_id=external_id
@@ -185,21 +251,23 @@ def create_browser_conversion(
     try:
         attempt.start()
         create_conversion(
-            call.account,
-            data=build_conversion_data(call, trust, external_id),
-            at=timezone.now(),
+            call.account, data=build_conversion_data(call, external_id), at=call.at
         )
         attempt.succeed()
-    except (DuplicateConversion, TooManyConversionAttempts):
+    except DuplicateConversion:
         return
-    except (DomainError, DatabaseError, ConcurrentUpdate) as failure:
+    except TooManyConversionAttempts as failure:
+        call.record_failure(get_failure_reason(failure))
+    except DomainError as failure:
         attempt.fail(failure)
-        if not isinstance(failure, DomainError):
-            raise  # an unexpected failure is reported: the conversion is lost
+        call.record_failure(get_failure_reason(failure))
+    except (DatabaseError, ConcurrentUpdate) as failure:
+        attempt.fail(failure)
+        raise  # an unexpected failure is reported: the conversion is lost
 
 
 def build_conversion_data(
-    call: BrowserCall, trust: Trust, external_id: str | None
+    call: ValidBrowserCall, external_id: str | None
 ) -> ConversionData:
     """Build the input of the service."""
     data = call.data
@@ -217,12 +285,13 @@ def build_conversion_data(
         user_agent=get_user_agent(call.request),
         ip=get_client_ip_or_none(call.request),
         candidate_order=BROWSER_CONVERSION_ORDER,
-        trust=trust,
-        is_browser_sale=trust is Trust.CLAIM or has_unsigned_rates(call.body),
+        trust=call.trust,
+        is_browser_sale=call.trust is Trust.CLAIM or has_unsigned_rates(call.body),
+        extra_warnings=call.warnings,
     )
 
 
-def build_customer_data(call: BrowserCall, trust: Trust) -> CustomerData:
+def build_customer_data(call: ValidBrowserCall) -> CustomerData:
     """Build the input of the service."""
     data = call.data
     return CustomerData(
@@ -233,5 +302,6 @@ def build_customer_data(call: BrowserCall, trust: Trust) -> CustomerData:
         user_agent=get_user_agent(call.request),
         ip=get_client_ip_or_none(call.request),
         order=BROWSER_CUSTOMER_ORDER,
-        trust=trust,
+        trust=call.trust,
+        extra_warnings=call.warnings,
     )

@@ -86,7 +86,7 @@ class ConversionPostbackSerializer(ConversionInputSerializer):
     }
 
     external_id = TextField()
-    commission_type = FirstOfListField(required=False)
+    commission_type = FirstOfListField(required=False, ignore_blank=True)
     override_max_cookie_time = StrictBooleanField(required=False)
     status = CommissionStatusField(required=False)
 
@@ -113,7 +113,7 @@ class ConversionPostbackUpdateSerializer(ConversionExternalIdSerializer):
     """Changes of a conversion; by default its commissions are recalculated."""
 
     amount = CurrencyAmountField(required=False)
-    currency = SameCurrencyField(required=False)
+    currency = SameCurrencyField(required=False, ignore_blank=True)
     meta_data = MetaDataField(required=False)
     status = CommissionStatusField(required=False)
     recalculate_commissions = StrictBooleanField(required=False)

@@ -1,7 +1,7 @@
 """Commission types and rates of line items, and the input of the calculation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -79,6 +79,20 @@ def resolve_line_items(
             pays_parents=item_type.mlm,
         )
         for item, item_type in zip(line_items, item_types, strict=True)
+    ]
+
+
+def drop_unknown_types(
+    account: Account, program: Program, line_items: Sequence[LineItemData]
+) -> list[LineItemData]:
+    """Return the line items, without the commission types that the program lacks."""
+    if all(item.commission_type is None for item in line_items):
+        return list(line_items)
+    types = account.commission_types.filter(program=program)
+    known = {*types.values_list("identifier", flat=True), DEFAULT_COMMISSION_TYPE}
+    return [
+        item if item.type_name in known else replace(item, commission_type=None)
+        for item in line_items
     ]
 
 

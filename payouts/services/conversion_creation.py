@@ -20,6 +20,7 @@ from payouts.models.commissions import Commission
 from payouts.services.calculation_input import (
     LineItemData,
     build_calculation_input,
+    drop_unknown_types,
     resolve_line_items,
 )
 from payouts.services.claims import (
@@ -49,6 +50,7 @@ from tracking.services.attribution import attribute
 from tracking.services.concurrency import retry_on_conflict
 from tracking.services.conversions import find_conversion, write_conversion
 from tracking.services.prospects import promote_winning_prospect
+from tracking.services.warnings import ODD_COMMISSION_TYPE
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class ConversionData:
     candidate_order: CandidateOrder = REST_CONVERSION_ORDER
     trust: Trust = Trust.FACT
     is_browser_sale: bool = False  # commissions follow the program's switch for pages
+    extra_warnings: tuple[str, ...] = ()  # about the call itself
 
 
 @retry_on_conflict
@@ -101,6 +104,12 @@ def create_conversion(
         currency = data.currency or attribution.program.currency
         rounded_items = round_line_items(data.line_items, currency)
         amount = calculate_total(rounded_items, currency)
+        extra_warnings = data.extra_warnings
+        if data.is_browser_sale:
+            sent_items = rounded_items
+            rounded_items = drop_unknown_types(account, attribution.program, sent_items)
+            if rounded_items != sent_items:
+                extra_warnings = (*extra_warnings, ODD_COMMISSION_TYPE)
         line_items = resolve_line_items(
             account, attribution.program, rounded_items, group_id=attribution.group_id
         )
@@ -125,6 +134,7 @@ def create_conversion(
             user_agent=data.user_agent,
             ip=data.ip,
             at=at,
+            extra_warnings=extra_warnings,
         )
         if status is not None:
             review_claim(account, conversion.pk, status=status, at=at)

@@ -15,6 +15,7 @@ from payouts.services.statistics import load_statistics
 from tests.command_line import is_usage_error, run_command, run_json_command
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tracking.services.failed_page_calls import record_failed_page_call
 
 DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
@@ -22,6 +23,7 @@ MONTH = timedelta(days=30)
 NOTHING = {
     "rate_windows": 0,
     "attempts": 0,
+    "failed_page_calls": 0,
     "idempotency_keys": 0,
     "deliveries": 0,
     "changed_days": 0,
@@ -54,6 +56,12 @@ def expired_rows(account, other_account):
                 failed_at=now - timedelta(hours=1) - age,
                 message="",
             )
+            record_failed_page_call(
+                owner,
+                reason="invalid_amount",
+                page=f"https://shop.example.net/{number}",
+                at=now - (91 - number) * DAY,
+            )
             owner.idempotency_keys.create(
                 key=f"k-{number}",
                 fingerprint="f",
@@ -80,6 +88,7 @@ def list_remaining(account):
     return {
         "windows": list_values(RateWindow.objects, "subject"),
         "attempts": list_values(account.conversion_attempts, "external_id"),
+        "failed_page_calls": list_values(account.failed_page_calls, "page"),
         "idempotency_keys": list_values(account.idempotency_keys, "key"),
         "clicks": list(clicks.values_list("ip", "user_agent")),
     }
@@ -88,6 +97,7 @@ def list_remaining(account):
 EXPIRED = {
     "rate_windows": 1,
     "attempts": 2,
+    "failed_page_calls": 2,
     "idempotency_keys": 2,
     "deliveries": 0,
     "changed_days": 0,
@@ -102,6 +112,7 @@ def test_deletes_expired_rows_only(expired_rows, other_account):
         assert list_remaining(account) == {
             "windows": [("key 1",)],
             "attempts": [("order-1",)],
+            "failed_page_calls": [("https://shop.example.net/1",)],
             "idempotency_keys": [("k-1",)],
             "clicks": [("192.0.2.0", None), ("192.0.2.7", "Harbor/1")],
         }

@@ -237,13 +237,133 @@ def test_callbacks_receive_results(visitor, scenario):
         'tap("detect", function (error, click) {'
         " results.push([error, click.tracking_id]); });"
         'tap("getTrackingId", function (id) { results.push(id); });'
-        'tap("conversion", "order-1", 20, function (error) { results.push(error); });',
+        "function add(error, result) { results.push([error, result]); }"
+        'tap("conversion", "order-1", 20, add);',
     )
     visitor.page.wait_for_function("() => window.results.length === 3")
+    visitor.page.evaluate('tap("trial", "acct-1", {}, add)')
+    visitor.page.wait_for_function("() => window.results.length === 4")
 
     vid = visitor.page.evaluate("tap.vid")
-    assert visitor.page.evaluate("results") == [[None, vid], vid, None]
+    assert visitor.page.evaluate("results") == [
+        [None, vid],
+        vid,
+        [None, {"external_id": "order-1"}],
+        [None, {"customer_id": "acct-1"}],
+    ]
     assert visitor.page.evaluate("tap.vids") == [vid]
+
+
+def test_calls_that_are_not_sent_or_fail_have_no_result(visitor):
+    visitor.page.route("**/track/**", lambda route: route.abort())
+    visitor.open(
+        "/",
+        "window.results = [];"
+        "function add(error, result) { results.push([!!error, result]); }"
+        'tap("conversion", "order-1", 20, add);'
+        'tap("conversion", "order-2", 20, {customer_id: "acct-1"}, add);',
+    )
+    visitor.page.wait_for_function("() => window.results.length === 2")
+
+    assert visitor.page.evaluate("results") == [[False, None], [True, None]]
+
+
+# What shop plugins print.
+
+
+def test_prestashop_prints_empty_options_as_a_list(visitor, api):
+    """PHP encodes an empty array as `[]`."""
+    visitor.visit()
+
+    visitor.open_and_wait(
+        "conversion", "/thanks", 'tap("conversion", "order-1", 49.90, [], "default");'
+    )
+
+    [conversion] = api("/conversions/")
+    assert conversion["amount"] == 49.9
+    assert conversion["warnings"] == ["odd_commissions"]
+
+
+@pytest.mark.parametrize(
+    "amount", ["NaN", "parseFloat('€ 49')", "Infinity", '"1.249,90"', "false"]
+)
+def test_opencart_prints_an_amount_that_is_no_number(visitor, api, scenario, amount):
+    visitor.visit()
+
+    visitor.open_and_wait(
+        "conversion", "/thanks", f'tap("conversion", "order-1", {amount});'
+    )
+
+    assert api("/conversions/") == []
+    failure = scenario.account.failed_page_calls.get()
+    assert (failure.reason, failure.count) == ("invalid_amount", 1)
+    assert failure.page == visitor.build_url("/")  # browsers send the origin only
+
+
+def test_opencart_prints_a_line_item_without_a_number(visitor, api, scenario):
+    visitor.visit()
+
+    visitor.open_and_wait(
+        "conversion",
+        "/thanks",
+        'tap("conversionMulti", "order-1", [{sub_amount: NaN}, {sub_amount: 5}]);',
+    )
+
+    assert api("/conversions/") == []
+    assert scenario.account.failed_page_calls.get().reason == "invalid_commissions"
+
+
+SHOP_PLUGINS = {
+    "shopify: eleven order lines": (
+        "{meta_data: Object.fromEntries(Array.from({length: 11},"
+        ' function (_, i) { return ["line " + i, "Lamp"]; }))}',
+        None,
+    ),
+    "woocommerce: a long product name": (
+        '{meta_data: {product: "x".repeat(300)}}',
+        None,
+    ),
+    "prestashop: empty meta data": ("{meta_data: []}", None),
+    "prestashop: a blank currency": ('{currency: ""}, ""', None),
+    "magento: a nested value": (
+        "{meta_data: {items: [{sku: 1}]}}",
+        ["odd_meta_data"],
+    ),
+    "magento: an unknown commission type": (
+        '{}, "category-7"',
+        ["odd_commission_type"],
+    ),
+    "woocommerce: an unknown program group": (
+        '{program_group: "books"}',
+        ["odd_program_group"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHOP_PLUGINS)
+def test_keeps_the_sale_of_a_shop_plugin(visitor, api, scenario, name):
+    options, warnings = SHOP_PLUGINS[name]
+    visitor.visit()
+
+    visitor.open_and_wait(
+        "conversion", "/thanks", f'tap("conversion", "order-1", 49.90, {options});'
+    )
+
+    [conversion] = api("/conversions/")
+    assert (conversion["amount"], conversion["warnings"]) == (49.9, warnings)
+    assert conversion["affiliate"]["id"] == "minakessler"
+    assert scenario.account.failed_page_calls.count() == 0
+
+
+def test_woocommerce_lower_cases_a_coupon(visitor, api, scenario):
+    visitor.open_and_wait(
+        "conversion",
+        "/thanks",
+        'tap("conversion", "order-1", 20,'
+        f' {{coupons: ["{scenario.odette.coupon.lower()}"]}});',
+    )
+
+    assert api("/conversions/")[0]["affiliate"]["id"] == "odettevarga"
 
 
 def test_always_callback_calls_back_without_a_click(visitor):

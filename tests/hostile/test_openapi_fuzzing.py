@@ -284,7 +284,8 @@ def normalize_body(document, declared, value):
     Null means not sent, integers are accepted as text, and lookup values are trimmed
     (1.3). Numbers and booleans in meta data are text (1.10). `ip`, `referrer` and
     `landing_page` are never rejected (2.2.3, 2.8). With `details`, other keys are
-    ignored (2.4.8).
+    ignored (2.4.8). Blank commission types and currencies are not sent, and empty lists
+    of meta data are maps (5.5).
     """
     while "$ref" in declared:
         named = declared["$ref"].rpartition("/")[2]
@@ -301,6 +302,8 @@ def normalize_body(document, declared, value):
     if isinstance(value, dict):
         if "details" in declared.get("properties", {}) and value.get("details"):
             value = {key: value[key] for key in declared["properties"] if key in value}
+        if value.get("meta_data") == []:
+            value = value | {"meta_data": {}}
         return {
             name: normalize_body(document, of, item)
             for name, item in value.items()
@@ -308,10 +311,16 @@ def normalize_body(document, declared, value):
             if item is not None or is_nullable(of)
             if not is_empty_object(document, of, item)
             if name not in ("ip", "referrer", "landing_page")
+            if name not in ("commission_type", "currency") or is_sent(item)
         }
     if "string" in declared.get("type", ()) and isinstance(value, int):
         return str(value)
     return value.strip() if isinstance(value, str) else value
+
+
+def is_sent(value):
+    """Return whether a value is not blank."""
+    return not isinstance(value, str) or bool(value.strip())
 
 
 def is_empty_object(document, declared, value):

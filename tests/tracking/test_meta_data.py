@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracking.meta_data import InvalidMetaData, validate_meta_data
+from tracking.meta_data import InvalidMetaData, mend_meta_data, validate_meta_data
 
 FORBIDDEN = "\":{}]\\'/&"
 
@@ -171,3 +171,19 @@ texts = st.text(
 @given(st.dictionaries(texts, st.text(max_size=255), max_size=10))
 def test_keeps_texts_and_their_order(data):
     assert list(validate_meta_data(data).items()) == list(data.items())
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.decimals() | st.text(max_size=300),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner),
+    max_leaves=3,
+).filter(lambda value: not isinstance(value, Decimal) or value.is_finite())
+
+
+@given(st.dictionaries(st.text(max_size=70), JSON_VALUES, max_size=12))
+def test_mended_meta_data_is_valid(data):
+    mended, is_odd = mend_meta_data(data)
+
+    assert validate_meta_data(mended) == mended
+    assert list(mended) == [key for key in list(data)[:10] if key in mended]
+    assert is_odd is (len(mended) < min(len(data), 10))

@@ -11,6 +11,7 @@ from tracking.models.clicks import Click
 from tracking.models.conversions import Conversion, ConversionAttempt
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode
+from tracking.models.failed_page_calls import FailedPageCall
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.models.sources import Asset, Coupon, Source
@@ -27,6 +28,7 @@ __all__ = [
     "CustomField",
     "Customer",
     "Enrollment",
+    "FailedPageCall",
     "Note",
     "Program",
     "Prospect",

@@ -1,6 +1,7 @@
 """Coupons, assets and sources, which identify an affiliate in a program."""
 
 from django.db import models
+from django.db.models.functions import Lower
 
 from accounts.ids import generate_hex
 from accounts.models.accounts import TenantModel, TenantQuerySet
@@ -18,7 +19,10 @@ def generate_hex_suffix() -> str:
 
 
 class Coupon(TenantModel):
-    """A checkout code of one affiliate in one program; case-sensitive."""
+    """A checkout code of one affiliate in one program; case-sensitive.
+
+    Pages alone may report it in another case.
+    """
 
     code = models.CharField(max_length=64)
     enrollment = models.ForeignKey(
@@ -36,6 +40,12 @@ class Coupon(TenantModel):
             models.UniqueConstraint(
                 fields=["account", "enrollment"], name="one_coupon_per_enrollment"
             ),
+        ]
+        indexes = [
+            # With `code`: otherwise SQLite reads all coupons from the other index.
+            models.Index(
+                "account", Lower("code"), "code", name="coupons_by_lowered_code"
+            )
         ]
 
     def __str__(self) -> str:

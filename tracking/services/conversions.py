@@ -1,6 +1,6 @@
 """Conversions: rows only. `payouts.services` calls this and adds the commissions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -48,6 +48,7 @@ def write_conversion(
     user_agent: str | None,
     ip: str | None,
     at: datetime,
+    extra_warnings: Sequence[str] = (),
 ) -> Conversion:
     """Insert a conversion, its customer and its attribution record.
 
@@ -67,7 +68,7 @@ def write_conversion(
         "currency": currency,
         "meta_data": meta_data,
         "claim_status": ClaimStatus.OPEN if attribution.trust is Trust.CLAIM else None,
-        "warnings": list_warnings(attribution, claim, customer_id) or None,
+        "warnings": list_warnings(attribution, claim, customer_id, extra_warnings),
         "user_agent": user_agent,
         "ip": parse_client_ip(ip),
     }
@@ -93,10 +94,13 @@ def write_conversion(
 
 
 def list_warnings(
-    attribution: Attribution, claim: Conversion | None, customer_id: str | None
-) -> list[str]:
+    attribution: Attribution,
+    claim: Conversion | None,
+    customer_id: str | None,
+    extra_warnings: Sequence[str],
+) -> list[str] | None:
     """The warnings of a new conversion, or of a claim that becomes a fact."""
-    warnings = find_warnings(attribution.affiliate, customer_id=customer_id) or []
+    warnings = list(extra_warnings)
     if (
         attribution.trust is Trust.FACT
         and attribution.is_decided_by_unconfirmed_customer
@@ -104,7 +108,9 @@ def list_warnings(
         warnings.append(UNCONFIRMED_CUSTOMER)
     if claim is not None and claim.is_contested and attribution.is_decided_by_claim:
         warnings.append(CONTESTED_CLAIM)  # the fact does not say which visitor it was
-    return warnings
+    return find_warnings(
+        attribution.affiliate, customer_id=customer_id, extra_warnings=warnings
+    )
 
 
 def lock_claim(account: Account, claim: Conversion) -> Conversion:

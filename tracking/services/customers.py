@@ -1,5 +1,6 @@
 """Customers: create, update, cancel and delete."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -61,6 +62,7 @@ class CustomerData:
     ignore_cookie_age: bool = False
     order: CandidateOrder = REST_CUSTOMER_ORDER
     trust: Trust = Trust.FACT
+    extra_warnings: tuple[str, ...] = ()  # about the call itself
 
 
 @retry_on_conflict
@@ -99,6 +101,7 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
             user_agent=data.user_agent,
             ip=parse_client_ip(data.ip),
             created_at=at,
+            extra_warnings=data.extra_warnings,
         )
         if _insert_customer(account, customer):
             record_change(account, "customer.created", customer, at=at)
@@ -337,7 +340,11 @@ def ensure_claims_available(account: Account, affiliate: Affiliate) -> None:
 
 
 def _build_customer(
-    account: Account, attribution: Attribution, **values: object
+    account: Account,
+    attribution: Attribution,
+    *,
+    extra_warnings: Sequence[str] = (),
+    **values: object,
 ) -> Customer:
     return Customer(
         account=account,
@@ -349,7 +356,9 @@ def _build_customer(
             trusts_browser_customers=attribution.program.trust_browser_customers,
         ),
         warnings=find_warnings(
-            attribution.affiliate, customer_id=str(values["customer_id"])
+            attribution.affiliate,
+            customer_id=str(values["customer_id"]),
+            extra_warnings=extra_warnings,
         ),
         **values,
     )

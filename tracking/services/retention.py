@@ -12,6 +12,7 @@ from accounts.models.accounts import Account
 from accounts.services.retention import DELETE_BATCH_SIZE, delete_in_batches
 
 ATTEMPT_RETENTION = timedelta(hours=1)
+FAILED_PAGE_CALL_RETENTION = timedelta(days=90)
 VISITOR_DATA_RETENTION = timedelta(days=90)
 ANONYMIZED_PREFIX_LENGTHS = {4: 24, 6: 48}
 # Anonymized addresses, like 198.51.100.0 and 2001:db8:1::
@@ -26,6 +27,19 @@ def delete_expired_attempts(
         delete_in_batches(
             account.conversion_attempts.filter(failed_at__lte=at - ATTEMPT_RETENTION),
             dry_run=dry_run,
+        )
+        for account in accounts
+    )
+
+
+def delete_expired_failed_page_calls(
+    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+) -> int:
+    """Delete failed page calls older than `FAILED_PAGE_CALL_RETENTION`."""
+    before = (at - FAILED_PAGE_CALL_RETENTION).date()
+    return sum(
+        delete_in_batches(
+            account.failed_page_calls.filter(day__lt=before), dry_run=dry_run
         )
         for account in accounts
     )

@@ -1,10 +1,12 @@
-"""Visitors: tracking ids that identify browsers, and coupons they report."""
+"""Visitors: tracking ids that identify browsers, and what their pages report."""
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models.functions import Lower
 
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
@@ -17,35 +19,63 @@ def generate_tracking_id() -> str:
     return secrets.token_hex(16)
 
 
+@dataclass(frozen=True)
+class RecordedVisit:
+    """The new tracking id of a visit, and why its link has no click, if so."""
+
+    tracking_id: str
+    failure: DomainError | None = None
+
+
 def record_visit(
     account: Account, *, visit: Visit, previous_tracking_id: str | None, at: datetime
-) -> str:
-    """Record the click of a visit and return a new tracking id for it.
+) -> RecordedVisit:
+    """Record the click of a visit and create a new tracking id for it.
 
     If the link is invalid, the new id refers to the click of the previous tracking id.
     If that is unknown too, nothing is stored.
     """
-    tracking_id = generate_tracking_id()
+    recorded = RecordedVisit(generate_tracking_id())
     with transaction.atomic():
-        click = _find_or_record_click(account, visit, previous_tracking_id, at)
+        click: Click | None
+        try:
+            click = record_click(account, visit=visit, at=at, deduplicate=True)
+        except DomainError as failure:
+            recorded = RecordedVisit(recorded.tracking_id, failure)
+            click = _find_click(account, previous_tracking_id)
         if click is not None:
-            account.visitors.create(tracking_id=tracking_id, click=click, created_at=at)
-    return tracking_id
+            account.visitors.create(
+                tracking_id=recorded.tracking_id, click=click, created_at=at
+            )
+    return recorded
 
 
 def find_first_coupon(account: Account, coupons: Sequence[str]) -> str | None:
-    """Find the first text that is a coupon of the account."""
-    rows = account.coupons.filter(code__in=coupons)
-    known = set(rows.values_list("code", flat=True))
-    return next((code for code in coupons if code in known), None)
+    """Find the first text that is a coupon of the account; return the coupon's code.
+
+    Shop systems change the case: where no code matches exactly, one that differs only
+    in case counts if the account has just one. SQLite ignores the case of ASCII only.
+    """
+    lowered = {code.lower() for code in coupons}
+    codes = account.coupons.values_list("code", flat=True)
+    same = codes.filter(code__in=coupons)
+    similar = codes.alias(lowered=Lower("code")).filter(lowered__in=lowered)
+    codes_by_lowered: dict[str, list[str]] = {}
+    for code in same.union(similar):  # each half has an index
+        codes_by_lowered.setdefault(code.lower(), []).append(code)
+    for coupon in coupons:
+        found = codes_by_lowered.get(coupon.lower(), [])
+        if coupon in found or len(found) == 1:
+            return coupon if coupon in found else found[0]
+    return None
 
 
-def _find_or_record_click(
-    account: Account, visit: Visit, previous_tracking_id: str | None, at: datetime
-) -> Click | None:
-    try:
-        return record_click(account, visit=visit, at=at, deduplicate=True)
-    except DomainError:
-        visitors = account.visitors.filter(tracking_id=previous_tracking_id)
-        visitor = visitors.select_related("click").first()
-        return visitor.click if visitor else None
+def has_program_group(account: Account, label: str) -> bool:
+    """Return whether a program of the account has this group label."""
+    return account.programs.filter(group_label=label).exists()
+
+
+def _find_click(account: Account, tracking_id: str | None) -> Click | None:
+    visitors = account.visitors.filter(tracking_id=tracking_id)
+    visitor = visitors.select_related("click").first()
+    return visitor.click if visitor else None

@@ -65,7 +65,7 @@ class CommissionInputSerializer(InputSerializer):
     max_items = MAX_LINE_ITEMS
 
     conversion_sub_amount = CurrencyAmountField()
-    commission_type = TrimmedTextField(required=False)
+    commission_type = TrimmedTextField(required=False, ignore_blank=True)
     comment = TextField(required=False, max_length=1000)
 
 

@@ -7,7 +7,11 @@ from accounts.services.retention import (
     delete_expired_sessions,
 )
 from payouts.services.statistics import refresh_stale_days
-from tracking.services.retention import anonymize_visitor_data, delete_expired_attempts
+from tracking.services.retention import (
+    anonymize_visitor_data,
+    delete_expired_attempts,
+    delete_expired_failed_page_calls,
+)
 
 
 class Command(JsonCommand):
@@ -25,6 +29,7 @@ class Command(JsonCommand):
         counts = {
             "rate_windows": delete_expired_rate_windows(**kwargs),
             "attempts": delete_expired_attempts(accounts, **kwargs),
+            "failed_page_calls": delete_expired_failed_page_calls(accounts, **kwargs),
             "idempotency_keys": delete_expired_idempotency_keys(accounts, **kwargs),
             "deliveries": delete_expired_deliveries(accounts, **kwargs),
             "changed_days": refresh_stale_days(accounts, dry_run=dry_run),

@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models.users import User
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario
+from tracking.services.failed_page_calls import record_failed_page_call
 
 
 @pytest.fixture
@@ -212,3 +213,29 @@ def test_operators_see_the_lists_of_all_accounts(account, other_account, scenari
     assert "zz-marker-harbor-lamp-partners" in page
     assert "harbor-lamp-partners" in page
     assert client.get(reverse("admin:accounts_apikey_add")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("reason", "days_ago", "value"),
+    [
+        ("invalid_amount", 0, "2"),
+        ("invalid_amount", 6, "2"),
+        ("invalid_amount", 7, None),
+        ("unknown_customer", 0, None),
+    ],
+)
+def test_counts_failed_page_calls_to_review(
+    staff_client, account, other_account, reason, days_ago, value
+):
+    at = timezone.now() - timedelta(days=days_ago)
+    for owner in (account, account, other_account):
+        record_failed_page_call(owner, reason=reason, page="", at=at)
+
+    client = staff_client()
+    cards = {card.title: card for card in client.get("/admin/").context["review_cards"]}
+
+    assert ("Failed page calls" in cards) is bool(value)
+    if value:
+        card = cards["Failed page calls"]
+        [row] = client.get(card.url).context["cl"].result_list
+        assert (card.value, card.note, str(row.count)) == (value, "Last 7 days", value)

@@ -15,6 +15,7 @@ from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from tests.sample_account import SampleAccount
+from tracking.services.failed_page_calls import record_failed_page_call
 
 ADMINS = admin.site._registry
 CLEAR = '<a class="text-primary-600 dark:text-primary-500" href="?">Clear the filters'
@@ -91,6 +92,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     ):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")
+    record_failed_page_call(account, reason="a", page="", at=timezone.now())
     client = staff_client()
 
     for model in ADMINS:

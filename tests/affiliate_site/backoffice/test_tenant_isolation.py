@@ -23,6 +23,7 @@ from tests.ledger_checks import snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.sample_account import SampleAccount
 from tracking.models.conversions import Conversion
+from tracking.services.failed_page_calls import record_failed_page_call
 
 MARKER = "zz-marker"
 ADMINS = admin.site._registry
@@ -85,6 +86,12 @@ def foreign_data(other_account, other_api):
         at=timezone.now(),
     )
     other_account.field_definitions.create(slug=MARKER, title=MARKER, type="text")
+    record_failed_page_call(
+        other_account,
+        reason=MARKER,
+        page=f"https://{MARKER}.example/",
+        at=timezone.now(),
+    )
     return other_account
 
 
@@ -264,6 +271,7 @@ def test_opens_all_pages_of_the_own_account(
     for name in ("payment_id", "note_id", "prospect_id", "payout_method", "group_id"):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")
+    record_failed_page_call(account, reason="a", page="", at=timezone.now())
     assert sample.create_affiliate("third")
     clients = [staff_client(role=role) for role in Role.values]
     clients[0].get("/admin/")  # stores the statistics of past days

@@ -654,10 +654,6 @@ FIELDS = {
         {"commission_type": "Standard"},
         [("commission_type", "Unknown commission type")],
     ),
-    "type-blank": (
-        {"commission_type": " "},
-        [("commission_type", "Unknown commission type")],
-    ),
     "type-flag": ({"commission_type": False}, [("commission_type", STRING)]),
     "line-items-object": (
         {"commissions": {"sub_amount": 1}},
@@ -705,7 +701,7 @@ FIELDS = {
         ],
     ),
     "meta-data-list": (
-        {"meta_data": []},
+        {"meta_data": ["a"]},
         [("meta_data", "This value should be of type object.")],
     ),
     "meta-data-value": (

@@ -33,7 +33,7 @@ NEGATIVE = "This value should be 0 or more."
     ("body", "found"),
     [
         pytest.param(
-            {"amount": -5, "meta_data": []},
+            {"amount": -5, "meta_data": ["a"]},
             [
                 build_field_error("amount", NEGATIVE),
                 build_field_error("meta_data", AN_OBJECT, TYPE),
@@ -72,7 +72,7 @@ def test_reports_all_errors_of_a_conversion_at_once(api, scenario, body, found):
 def test_reports_errors_of_body_and_query_at_once(api, scenario):
     response = api.post(
         "/customers/?override_max_cookie_time=perhaps",
-        {"customer_id": "a", "coupon": scenario.mina.coupon, "meta_data": []},
+        {"customer_id": "a", "coupon": scenario.mina.coupon, "meta_data": ["a"]},
     )
 
     assert list_field_errors(response) == [

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0002_reference_people_by_id"),
+        ("accounts", "0003_reference_people_by_id"),
     ]
 
     operations = [

@@ -51,7 +51,7 @@ def replace_parents(apps):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0001_initial"),
+        ("accounts", "0002_claims"),
         ("tracking", "0001_initial"),
     ]
 

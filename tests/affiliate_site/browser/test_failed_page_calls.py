@@ -1,0 +1,266 @@
+"""Page calls that are not stored are counted (docs/api-contract.md, section 5.5)."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from accounts.services.accounts import lock_account
+from affiliate_site.backoffice.failed_page_calls import PROBLEMS
+from affiliate_site.browser import views
+from tests.program_scenario import ProgramScenario
+from tracking.services.enrollments import set_approval
+from tracking.services.failed_page_calls import EXPECTED_REASONS
+from tracking.services.programs import archive_program
+
+NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
+THANKS = "https://shop.example.net/thanks"
+
+
+@pytest.fixture
+def scenario(account, time_machine):
+    time_machine.move_to(NOON, tick=False)
+    return ProgramScenario(account)
+
+
+@pytest.fixture
+def call(scenario):
+    """Send a call of a page: `call("click", referral_code="a")`."""
+
+    def send(name, *, referer=f"{THANKS}?order=order-1&mail=jane@example.org", **data):
+        return Client().post(
+            f"/track/{name}/",
+            {"account": scenario.account.slug} | data,
+            content_type="application/json",
+            headers={"Referer": referer} if referer else {},
+        )
+
+    return send
+
+
+@pytest.fixture
+def vid(call, scenario):
+    return call("click", referral_code=scenario.mina.code).json()["vid"]
+
+
+def list_failures(scenario):
+    rows = scenario.account.failed_page_calls.order_by("reason")
+    return list(rows.values_list("reason", "page", "count"))
+
+
+SALE = {"external_id": "order-1", "amount": 10}
+FAILED_CALLS = {
+    # Amounts, currencies and ids.
+    "invalid_amount": ("conversion", {"amount": "NaN"}),
+    "invalid_amount ": ("conversion", {"amount": "1,249.90"}),
+    "missing_amount": ("conversion", {"amount": ""}),
+    "invalid_amount  ": ("conversion", {"amount": -1}),
+    "negative_amount": ("conversion", {"amount": "-0.30"}),
+    "amount_too_large": ("conversion", {"amount": "9999999999999.999"}),
+    "invalid_commissions": ("conversion", {"commissions": [{"sub_amount": None}]}),
+    "invalid_commissions ": ("conversion", {"commissions": {"0": {"sub_amount": 1}}}),
+    "invalid_currency": ("conversion", {"currency": "EURO"}),
+    "invalid_external_id": ("conversion", {"external_id": "o" * 256}),
+    "missing_customer_id": ("customer", {"customer_id": None}),
+    "missing_customer_id ": ("customer", {"customer_id": " "}),
+    "invalid_customer_id": ("customer", {"customer_id": {"id": 1}}),
+    "invalid_initial_customer_status": ("customer", {"status": "paying"}),
+    "invalid_status": ("customer", {"status": {}}),
+    # Tracking parameters.
+    "missing_tracking_parameter": ("conversion", {"vid": None}),
+    "missing_tracking_parameter ": ("customer", {"vid": ""}),
+    "invalid_tracking_id": ("conversion", {"vid": "0" * 32}),
+    "unknown_coupon": ("conversion", {"vid": None, "coupons": ["", "NOBODY"]}),
+    "unknown_customer": ("conversion", {"vid": None, "customer_id": "acct-1"}),
+    "unknown_referral_code": ("click", {"referral_code": "nobody"}),
+    "missing_tracking_parameter  ": ("click", {"referral_code": ["a"]}),
+    "invalid_asset_or_source": ("click", {"asset_id": "a", "source_id": "b"}),
+}
+
+
+@pytest.mark.parametrize("reason", FAILED_CALLS)
+def test_counts_a_failed_call(call, scenario, vid, reason):
+    name, data = FAILED_CALLS[reason]
+    before = {"vid": vid, "customer_id": "acct-1"} | SALE
+    if name == "conversion":
+        del before["customer_id"]
+
+    for _ in range(2):
+        call(name, **before | data)
+        scenario.account.conversion_attempts.all().delete()
+
+    assert list_failures(scenario) == [(reason.strip(), THANKS, 2)]
+    assert scenario.account.conversions.count() == 0
+    assert scenario.account.customers.count() == 0
+
+
+def make_disapproved(scenario):
+    set_approval(
+        scenario.account,
+        program=scenario.program,
+        affiliate_id=scenario.mina.slug,
+        approved=False,
+        at=NOON,
+    )
+
+
+STATES = {
+    "account_locked": lambda scenario: lock_account(scenario.account, at=NOON),
+    "affiliate_deleted": lambda scenario: scenario.mina.affiliate.update_row(
+        deleted_at=NOON
+    ),
+    "affiliate_not_approved": make_disapproved,
+    "program_archived": lambda scenario: archive_program(
+        scenario.account, slug=scenario.program.slug, at=NOON
+    ),
+    "cookie_expired": lambda scenario: scenario.account.clicks.update(
+        created_at=NOON - timedelta(days=46)
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", STATES)
+def test_counts_sales_without_an_eligible_affiliate(call, scenario, vid, reason):
+    STATES[reason](scenario)
+
+    call("conversion", vid=vid, **SALE)
+    call("customer", vid=vid, customer_id="acct-1")
+    if reason != "cookie_expired":
+        call("click", referral_code=scenario.mina.code)
+
+    calls = 2 if reason == "cookie_expired" else 3
+    assert list_failures(scenario) == [(reason, THANKS, calls)]
+
+
+def test_counts_a_retry_within_ten_seconds(call, scenario, vid):
+    call("conversion", vid="0" * 32, **SALE)
+
+    call("conversion", vid=vid, **SALE)
+
+    assert list_failures(scenario) == [
+        ("invalid_tracking_id", THANKS, 1),
+        ("too_many_conversion_attempts", THANKS, 1),
+    ]
+
+
+def test_a_page_that_is_loaded_again_is_no_failure(call, scenario, vid):
+    for _ in range(3):
+        call("conversion", vid=vid, **SALE)
+        call("customer", vid=vid, customer_id="acct-1")
+
+    assert scenario.account.conversions.count() == 1
+    assert scenario.account.customers.count() == 1
+    assert list_failures(scenario) == []
+
+
+def test_every_reason_has_a_text_and_a_hint():
+    reasons = {name.strip() for name in FAILED_CALLS} | set(STATES)
+
+    assert reasons | {"too_many_conversion_attempts"} == set(PROBLEMS)
+    assert set(PROBLEMS) >= EXPECTED_REASONS
+
+
+@pytest.mark.parametrize(
+    ("referer", "landing_page", "page"),
+    [
+        (
+            "",
+            "https://shop.example.net/lamps?ref=a#top",
+            "https://shop.example.net/lamps",
+        ),
+        (
+            "https://shop.example.net/",
+            "https://shop.example.net/lamps",
+            "https://shop.example.net/lamps",
+        ),
+        ("https://shop.example.net/", None, "https://shop.example.net/"),
+        ("about:blank", None, ""),
+        ("", ["https://shop.example.net/"], ""),
+        ("", None, ""),
+    ],
+)
+def test_names_the_page_without_query(call, scenario, referer, landing_page, page):
+    call("click", referer=referer, referral_code="nobody", landing_page=landing_page)
+
+    assert list_failures(scenario) == [("unknown_referral_code", page, 1)]
+
+
+def test_stores_no_personal_data(call, scenario, vid):
+    call(
+        "conversion",
+        referer="https://jane@shop.example.net/jane@example.org/order-90210?x=zz-canary",
+        vid="zz-canary",
+        external_id="zz-canary",
+        customer_id="zz-canary",
+        amount=10,
+        meta_data={"zz-canary": "zz-canary"},
+    )
+
+    [row] = scenario.account.failed_page_calls.values()
+    assert row["page"] == "https://shop.example.net/*/*"
+    assert "zz-canary" not in str(row)
+
+
+def test_counts_nothing_for_another_account(call, scenario, other_account):
+    call("conversion", account=other_account.slug, vid="0" * 32, **SALE)
+
+    assert list_failures(scenario) == []
+    assert other_account.failed_page_calls.get().day == date(2026, 3, 4)
+
+
+def test_answers_if_the_failure_cannot_be_stored(call, scenario, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(views, "record_failed_page_call", fail)
+
+    assert call("conversion", vid="0" * 32, **SALE).status_code == 204
+
+
+# The log line.
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "fields"),
+    [
+        pytest.param(
+            "conversion",
+            SALE | {"vid": "0" * 32},
+            {"account": "harbor", "reason": "invalid_tracking_id"},
+            id="known account",
+        ),
+        pytest.param(
+            "conversion",
+            SALE | {"account": "zz-canary", "vid": "zz-canary"},
+            {"reason": "unknown_account"},
+            id="unknown account",
+        ),
+        pytest.param(
+            "click",
+            {"account": None, "referral_code": "zz-canary"},
+            {"reason": "unknown_account"},
+            id="no account",
+        ),
+        pytest.param(
+            "click",
+            {"referral_code": "zz-canary"},
+            {"account": "harbor", "reason": "unknown_referral_code"},
+            id="unknown code",
+        ),
+    ],
+)
+def test_logs_the_reason(call, captured_log_records, name, data, fields):
+    call(name, **data)
+
+    [line] = captured_log_records()
+    logged = {key: line[key] for key in ("account", "reason") if key in line}
+    assert logged == fields
+    assert "zz-canary" not in json.dumps(line)
+
+
+def test_logs_no_reason_for_a_stored_call(call, scenario, captured_log_records):
+    call("click", referral_code=scenario.mina.code)
+
+    assert "reason" not in captured_log_records()[0]

@@ -1,0 +1,96 @@
+"""The log of page calls that were not stored (docs/api-contract.md, section 5.5).
+
+Anybody can fill it, so it is bounded: one row per account, day, reason and page, and at
+most `MAX_PAGES_PER_DAY` rows that name a page. The calls themselves are limited per
+address.
+"""
+
+import re
+from datetime import date, datetime
+from urllib.parse import urlsplit
+
+from django.db import connection
+from django.db.models import Sum
+
+from accounts.errors import DomainError, ErrorList
+from accounts.models.accounts import Account
+from tracking.models.failed_page_calls import FailedPageCall
+
+MAX_PAGES_PER_DAY = 200
+MAX_PAGE_LENGTH = 255
+# Reasons of correct snippets: a sale without an affiliate, or one that came too late.
+EXPECTED_REASONS = frozenset(
+    {
+        "cookie_expired",
+        "too_many_conversion_attempts",
+        "unknown_coupon",
+        "unknown_customer",
+    }
+)
+PERSONAL_SEGMENT = re.compile(r"[^/]*(?:@|%40|[0-9]{3})[^/]*", re.IGNORECASE)
+TABLE = FailedPageCall._meta.db_table
+RECORD_SQL = f"""
+    INSERT INTO {TABLE} AS f
+        (account_id, day, reason, page, count, first_at, last_at)
+    SELECT %s, %s, %s, CASE WHEN (
+        SELECT COUNT(*) FROM {TABLE} WHERE account_id = %s AND day = %s
+            AND page <> '' AND NOT (reason = %s AND page = %s)
+    ) < %s THEN %s ELSE '' END, 1, %s, %s WHERE true
+    ON CONFLICT (account_id, day, reason, page) DO UPDATE SET
+        count = f.count + 1, last_at = excluded.last_at
+"""  # noqa: S608 - the name is our own
+
+
+def record_failed_page_call(
+    account: Account, *, reason: str, page: str, at: datetime
+) -> None:
+    """Count a failed call in one SQL statement.
+
+    `page` is the URL of the page. Call it outside any transaction, so that a rollback
+    does not undo it.
+    """
+    adapt = connection.ops
+    day = adapt.adapt_datefield_value(at.date())
+    now = adapt.adapt_datetimefield_value(at)
+    page = normalize_page(page)
+    subject = (account.pk, day)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            RECORD_SQL,
+            [
+                *(*subject, reason),
+                *(*subject, reason, page, MAX_PAGES_PER_DAY),
+                *(page, now, now),
+            ],
+        )
+
+
+def normalize_page(url: str) -> str:
+    """Return origin and path of a URL, truncated, or "" if it is invalid.
+
+    Query, fragment and user are removed. Path segments that may be personal or differ
+    for each order, which are those with an `@` or three digits in a row, become `*`.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    host = parts.netloc.rpartition("@")[2].lower()
+    if parts.scheme not in ("http", "https") or not host or not url.isprintable():
+        return ""
+    path = PERSONAL_SEGMENT.sub("*", parts.path)
+    return f"{parts.scheme}://{host}{path}"[:MAX_PAGE_LENGTH]
+
+
+def get_failure_reason(error: DomainError) -> str:
+    """Return the code of an error: `CookieExpired` becomes `cookie_expired`."""
+    if isinstance(error, ErrorList):
+        error = error.errors[0]
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def count_unexpected_failures(account: Account, *, since: date) -> int:
+    """Return the number of failed calls that a correct snippet would not make."""
+    rows = account.failed_page_calls.filter(day__gte=since)
+    rows = rows.exclude(reason__in=EXPECTED_REASONS)
+    return rows.aggregate(total=Sum("count"))["total"] or 0
