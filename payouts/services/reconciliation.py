@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from django.db.models import Count, Max
 
-from accounts.db_compat import count_non_integer_rows, list_missing_triggers
+from accounts.db_compat import count_non_integer_rows, list_invalid_triggers
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from payouts.models.ledger import Transfer
@@ -64,8 +64,8 @@ def check_e10_triggers_and_e13_precision() -> Iterator[Discrepancy]:
     """E10: append-only triggers exist. E13: stored amounts are integers."""
     for append_only in APPEND_ONLY_MODELS:
         table = append_only._meta.db_table
-        for name in list_missing_triggers(table):
-            yield Discrepancy("E10", "-", table, "no trigger", name)
+        for name, problem in list_invalid_triggers(table).items():
+            yield Discrepancy("E10", "-", table, problem, name)
     for model in list_tenant_models():
         table = model._meta.db_table
         for column in model._meta.fields:
