@@ -261,7 +261,7 @@ def test_finds_the_ledger_of_a_conversion_balanced(account_with_conversion):
 def test_prints_the_check_as_json(account_with_conversion):
     output = run_json_command("check_ledger", "--account", "harbor")
 
-    assert list(output) == ["ok", "checked", "failures", "closed_days"]
+    assert list(output) == ["ok", "checked", "failures", "closed_days", "digest"]
     assert (output["ok"], output["failures"]) == (True, [])
     assert output["closed_days"] == {"count": 0, "last_id": None, "sum": 0}
 
