@@ -27,9 +27,8 @@ from tracking.errors import DuplicateConversion
 from tracking.models.conversions import Conversion
 from tracking.money import round_amount
 
-# In the audit log. A comment may contain personal data; a sub-amount changes together
-# with the conversion's amount, which is logged with its values.
-FIELDS_LOGGED_WITHOUT_VALUES = {"sub_amount", "comment"}
+# In the audit log with their old and new value, which the reconciliation compares.
+AMOUNTS_LOGGED = ("amount", "sub_amount")
 
 
 def list_balance_keys(
@@ -176,6 +175,7 @@ def apply_changes(
     if not changed:
         return
     old_status, old_amount = commission.status, commission.amount
+    old_amounts = {name: getattr(commission, name) for name in AMOUNTS_LOGGED}
     status = changed.get("status", old_status)
     if status != old_status:
         # Only an approved commission is part of a payment: docs/api-contract.md,
@@ -184,13 +184,13 @@ def apply_changes(
         changed |= {"payment": None, "finalized_at": finalized_at}
     commission.update_locked(**changed)
     details: dict[str, Any] = {}
-    if fields := sorted(FIELDS_LOGGED_WITHOUT_VALUES & set(changed)):
-        details["fields"] = fields
+    if "comment" in changed:
+        details["fields"] = ["comment"]  # may contain personal data
     if status != old_status:
         details["status"] = [old_status, str(status)]
-    if commission.amount != old_amount:
-        amounts = (old_amount, commission.amount)
-        details["amount"] = [format_decimal(amount) for amount in amounts]
+    for name, old in old_amounts.items():
+        if name in changed:
+            details[name] = [format_decimal(old), format_decimal(changed[name])]
     record_change(
         commission.account, "commission.updated", commission, at=at, **details
     )

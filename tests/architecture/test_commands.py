@@ -49,7 +49,8 @@ DOCUMENTED = {
     "unarchive_program": "ACCOUNT PROGRAM",
     "fund_payouts": "ACCOUNT AMOUNT CURRENCY",
     "grant_bonuses": "[--account ACCOUNT]",
-    "check_ledger": "[--account ACCOUNT] [--note]",  # read-only without --note
+    # read-only without --note
+    "check_ledger": "[--account ACCOUNT | --expect DIGEST] [--note]",
     "explain": "ACCOUNT CONVERSION_ID [--verify]",
     # Data and maintenance
     "load_demo": "[--scale N]",

@@ -515,9 +515,14 @@ def test_finds_a_conversion_that_differs_from_its_attribution(scenario, account,
         "program": other.program,
         "tracking_source": "click",
     }
-    corrupt_rows(account.conversions.filter(pk=conversion.pk), **{name: values[name]})
+    row = account.conversions.filter(pk=conversion.pk)
+    was = row.values(name).get()
+    corrupt_rows(row, **{name: values[name]})
 
-    assert list_discrepancies(conversion)
+    found = list_discrepancies(conversion)
+
+    corrupt_rows(row, **was)
+    assert found
 
 
 @pytest.mark.parametrize("name", ["inputs", "outcome", "both"])
