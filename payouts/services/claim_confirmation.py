@@ -7,7 +7,6 @@ from django.db import transaction
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.daily_stats import mark_stale
 from payouts.models.commissions import CommissionKind
 from payouts.services.calculation_input import LineItemData, resolve_line_items
 from payouts.services.conversion_creation import write_commissions
@@ -16,7 +15,7 @@ from tracking.claims import CONTESTED_CLAIM
 from tracking.errors import ClaimNotFound
 from tracking.models.conversions import Conversion, ConversionClaim
 from tracking.services.attribution import store_attribution_record
-from tracking.services.conversions import get_conversion
+from tracking.services.conversions import get_conversion, replace_claim
 from tracking.services.customers import confirm_customer
 
 
@@ -40,11 +39,12 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
         conversion = get_conversion(account, claim.conversion_id, lock=True)
         if not conversion.is_contested:
             raise ClaimNotFound(claim_id=claim_id)
-        mark_stale(account, [conversion], at)
         line_items = _list_line_items(claim, conversion)
         parameter = store_attribution_record(claim.attribution, conversion=conversion)
         remaining = [it for it in conversion.warnings or () if it != CONTESTED_CLAIM]
-        conversion.update_row(
+        replace_claim(
+            conversion,
+            at=at,
             program=claim.program,
             affiliate=claim.affiliate,
             click=claim.click,

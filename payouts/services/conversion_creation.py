@@ -13,7 +13,6 @@ from django.db import transaction
 
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
 from accounts.services.changes import record_change, record_changes
 from payouts.calculation import LineItem, calculate_commissions
 from payouts.models.commissions import Commission
@@ -194,8 +193,6 @@ def _log_created(
     at: datetime,
 ) -> None:
     account = conversion.account
-    if event == "conversion.updated":
-        log_event(account, "conversion.confirmed", conversion, at=at)
     record_change(account, event, conversion, at=at)
     record_changes(account, "commission.created", commissions, at=at)
 

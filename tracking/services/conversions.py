@@ -9,6 +9,7 @@ from typing import Any
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
+from accounts.services.audit_log import log_event
 from accounts.services.changes import record_change
 from accounts.services.daily_stats import mark_stale
 from tracking.attribution import TRACKING_SOURCE_NAMES
@@ -25,6 +26,9 @@ from tracking.services.clicks import parse_client_ip
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import NOT_DELETED_SQL, get_or_create_customer
 from tracking.services.warnings import find_warnings
+
+# Changes are in the audit log with both values: see payouts/services/ledger_digests.py.
+AUDITED_COLUMNS = ("affiliate_id", "program_id", "amount", "currency")
 
 
 def find_conversion(account: Account, external_id: str | None) -> Conversion | None:
@@ -76,8 +80,7 @@ def write_conversion(
         values["tracking_source"] = TRACKING_SOURCE_NAMES.get(parameter, parameter)
     if claim is not None:
         conversion = lock_claim(account, claim)
-        mark_stale(account, [conversion], at)
-        conversion.update_row(**values)
+        replace_claim(conversion, at=at, **values)
     else:
         conversion = Conversion(
             account=account, external_id=external_id, created_at=at, **values
@@ -91,6 +94,27 @@ def write_conversion(
             raise ConcurrentUpdate
     create_attribution_record(account, attribution, subject=conversion)
     return conversion
+
+
+def replace_claim(conversion: Conversion, *, at: datetime, **values: Any) -> None:
+    """Update a claim to what a fact or a person says; log what money depends on.
+
+    The caller has locked the row and replaces the commissions afterwards.
+    """
+    account = conversion.account
+    before = {name: getattr(conversion, name) for name in AUDITED_COLUMNS}
+    mark_stale(account, [conversion], at)
+    conversion.update_row(**values)
+    changes = {
+        name: [_serialize_audited(old), _serialize_audited(getattr(conversion, name))]
+        for name, old in before.items()
+        if getattr(conversion, name) != old
+    }
+    log_event(account, "conversion.confirmed", conversion, at=at, **changes)
+
+
+def _serialize_audited(value: Any) -> Any:
+    return format_decimal(value) if isinstance(value, Decimal) else value
 
 
 def list_warnings(
