@@ -359,6 +359,20 @@ def test_invalid_queries_cause_no_server_error(staff_client, model, subtests):
 
 
 @pytest.mark.parametrize(
+    "query",
+    ["_to_field=canary@example.org&_popup=1", "canary@example.org=1", "o=canary"],
+)
+def test_refused_query_is_not_logged(staff_client, captured_log, query):
+    client = staff_client()
+
+    for path in ("", "add/", "autocomplete/"):
+        client.get(f"/admin/tracking/affiliate/{path}?{query}")
+
+    assert captured_log() != ""
+    assert "canary" not in captured_log()
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/admin/search/?s=a&extended=1&page=99999999999999999999999",
