@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 wsgi_app = "affiliate_site.wsgi"
 chdir = str(ROOT)
 bind = os.environ.get("BIND", "127.0.0.1:8000")
+# gthread, but threads do not wait for clients; see there. TLS ends at the proxy.
 worker_class = "deploy.receiving_worker.ReceivingWorker"
 workers = int(os.environ.get("WEB_CONCURRENCY") or 2)
 threads = int(os.environ.get("WEB_THREADS") or 4)
