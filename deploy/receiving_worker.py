@@ -241,7 +241,6 @@ class ReceivingWorker(ThreadWorker):
         if conn.is_ended and not conn.request.is_complete:
             return False
         req._expected_100_continue = False  # noqa: SLF001 - sent by `receive`
-        conn.sock.settimeout(self.cfg.timeout)  # for a client that does not read
         if conn.request.must_close:
             req.force_close()
         if conn.request.is_too_large:
@@ -249,7 +248,11 @@ class ReceivingWorker(ThreadWorker):
             req.body = io.BytesIO(bytes(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1))
         else:
             req.body = io.BytesIO(req.body.read())
-        return super().handle_request(req, conn)
+        conn.sock.settimeout(self.cfg.timeout)
+        try:
+            return super().handle_request(req, conn)
+        except TimeoutError:
+            return False  # the client does not read the response
 
     def _keepalive_after(self, conn, keepalive):
         return keepalive  # nothing is left to read of the body

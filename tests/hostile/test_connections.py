@@ -330,6 +330,21 @@ def test_answers_beside_clients_that_never_close(server, open_connections, conne
     assert {client.read_response()[0] for client in open_ones} == {200}
 
 
+def test_answers_after_clients_that_do_not_read(
+    start_server, open_connections, connect
+):
+    """They occupy all four threads, until their time is over."""
+    with start_server("--timeout=5", workers=1) as server:
+        unread = open_connections(server, 8)
+        for client in unread:
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * KIB)
+            client.send(build_request("GET", "/openapi.json") * 100)
+
+        assert connect(server).ask("GET", "/healthz") == (200, "keep-alive")
+        for client in unread:
+            client.close()
+
+
 def test_half_sent_large_bodies_do_not_exhaust_memory(
     start_server, open_connections, connect
 ):
