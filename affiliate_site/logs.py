@@ -70,7 +70,10 @@ class QueryCounter:
 
 
 class RequestLogMiddleware:
-    """Logs one line per request, with the traceback of its failure."""
+    """Logs one line per request; of a server error with the traceback.
+
+    The exception of a refused request can quote its input.
+    """
 
     def __init__(self, get_response):
         self.get_response = get_response
@@ -83,7 +86,8 @@ class RequestLogMiddleware:
             connection.execute_wrapper(query_counter),
         ):
             response = self.get_response(request)
-        log = request_log.error if response.status_code >= 500 else request_log.info
+        is_server_error = response.status_code >= 500
+        log = request_log.error if is_server_error else request_log.info
         log(
             "request",
             traceId=request.trace_id,
@@ -93,7 +97,7 @@ class RequestLogMiddleware:
             ms=round((time.perf_counter() - started) * 1000, 1),
             queries=query_counter.count,
             bytes=0 if response.streaming else len(response.content),
-            exc_info=getattr(request, "failure", None),
+            exc_info=getattr(request, "failure", None) if is_server_error else None,
             **get_caller(request),
             **getattr(request, "failed_page_call", {}),
             **get_trace_parent(request),

@@ -3,8 +3,10 @@
 Rules: docs/api-contract.md, section 1.8.
 """
 
+import hashlib
 import ipaddress
 import unicodedata
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
@@ -12,13 +14,31 @@ from django.core.cache.backends.base import BaseCache
 from django.utils import timezone
 from django_ratelimit.core import get_usage
 
-from accounts.services.rate_limits import add_hits, open_window
+from accounts.services.rate_limits import (
+    RateLimit,
+    add_hits,
+    count_request,
+    open_window,
+)
 
 UNKNOWN_IP = "0.0.0.0"  # noqa: S104 - stands for an invalid address, e.g. of a Unix socket
-WRONG_KEY_RATE = "300/m"
-BROWSER_CALL_RATE = "120/m"
-SIGN_IN_RATE_PER_IP = "20/m"
-SIGN_IN_RATE_PER_IP_AND_EMAIL = "5/m"
+
+
+@dataclass(frozen=True)
+class ClientRate:
+    """Hits a minute of an IPv4 address or an IPv6 /64, and of a whole IPv6 /48.
+
+    A customer of a provider gets a /64 to a /48, and changes addresses freely in it.
+    """
+
+    rate: str
+    per_48: RateLimit
+
+
+WRONG_KEYS = ClientRate("300/m", RateLimit(3000, minutes=1))
+BROWSER_CALLS = ClientRate("120/m", RateLimit(1200, minutes=1))
+SIGN_INS = ClientRate("20/m", RateLimit(60, minutes=1))
+SIGN_INS_PER_EMAIL = ClientRate("5/m", RateLimit(10, minutes=1))
 
 
 def get_client_ip(request) -> str:
@@ -32,26 +52,28 @@ def get_client_ip(request) -> str:
 
 
 def normalize_ip(text: str) -> str:
-    """Return the IP without port; `UNKNOWN_IP` for invalid text."""
+    """Return the IP without port and scope, an IPv4 address in IPv6 as IPv4;
+    `UNKNOWN_IP` for invalid text."""
     text = text.strip()
     if text.count(":") == 1:
         text = text.partition(":")[0]
-    text = text.partition("]")[0].lstrip("[")
+    text = text.partition("]")[0].partition("%")[0].lstrip("[")
     try:
-        return str(ipaddress.ip_address(text))
+        ip = ipaddress.ip_address(text)
     except ValueError:
         return UNKNOWN_IP
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
 def count_wrong_key(request) -> bool:
     """Count one wrong key of this IP; return whether the limit is exceeded."""
-    return _count_hit(request, "wrong-keys", WRONG_KEY_RATE)
+    return _count_hit(request, "wrong-keys", WRONG_KEYS)
 
 
 def count_browser_call(request, name: str) -> bool:
     """Count one call of this IP to a tracking endpoint; return whether the limit is
     exceeded."""
-    return _count_hit(request, f"track-{name}", BROWSER_CALL_RATE)
+    return _count_hit(request, f"track-{name}", BROWSER_CALLS)
 
 
 def count_sign_in_attempt(request, email: str) -> bool:
@@ -59,29 +81,40 @@ def count_sign_in_attempt(request, email: str) -> bool:
 
     Both limits depend on the IP, so nobody can lock out the user of an e-mail address.
     """
-
-    def get_ip_and_email(group, request):
-        # Normalized as the form does it: other spellings share one counter.
-        normalized = unicodedata.normalize("NFKC", email).strip().casefold()
-        return f"{get_client_ip(request)} {normalized}"
-
+    # Normalized as the form does it: other spellings share one counter.
+    normalized = unicodedata.normalize("NFKC", email).strip().casefold()
     # Both are counted, even if the first one is exceeded.
     exceeded = [
-        _count_hit(request, "sign-ins", SIGN_IN_RATE_PER_IP),
-        _count_hit(
-            request,
-            "sign-ins-per-email",
-            SIGN_IN_RATE_PER_IP_AND_EMAIL,
-            get_ip_and_email,
-        ),
+        _count_hit(request, "sign-ins", SIGN_INS),
+        _count_hit(request, "sign-ins-per-email", SIGN_INS_PER_EMAIL, normalized),
     ]
     return any(exceeded)
 
 
-def _count_hit(request, group: str, rate: str, key="ip") -> bool:
-    """Count one request of a group; return whether the limit is exceeded."""
-    usage = get_usage(request, group=group, key=key, rate=rate, increment=True)
-    return bool(usage and usage["should_limit"])
+def _count_hit(request, group: str, limit: ClientRate, subject: str = "") -> bool:
+    """Count one request of a group; return whether the limit is exceeded.
+
+    What the limit of a /64 refuses does not count for its /48, so one network cannot
+    use up the allowance of its neighbors.
+    """
+    ip = get_client_ip(request)
+    is_ipv6 = ":" in ip
+    key = f"{_get_network(ip, 64) if is_ipv6 else ip} {subject}"
+    usage = get_usage(
+        request, group=group, key=lambda *_: key, rate=limit.rate, increment=True
+    )
+    if usage and usage["should_limit"]:
+        return True
+    if not is_ipv6:
+        return False
+    text = f"{group} {_get_network(ip, 48)} {subject}"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return count_request(digest, limit.per_48, at=timezone.now()).is_exceeded
+
+
+def _get_network(ip: str, prefix: int) -> str:
+    """Return the network of an IPv6 address."""
+    return str(ipaddress.ip_network((ip, prefix), strict=False))
 
 
 class RateLimitCache(BaseCache):

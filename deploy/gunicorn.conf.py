@@ -28,10 +28,11 @@ ROOT = Path(__file__).resolve().parent.parent
 wsgi_app = "affiliate_site.wsgi"
 chdir = str(ROOT)
 bind = os.environ.get("BIND", "127.0.0.1:8000")
-worker_class = "gthread"
+# gthread, but threads do not wait for clients; see there. TLS ends at the proxy.
+worker_class = "deploy.receiving_worker.ReceivingWorker"
 workers = int(os.environ.get("WEB_CONCURRENCY") or 2)
 threads = int(os.environ.get("WEB_THREADS") or 4)
-timeout = 30
+timeout = 30  # seconds; also for the arrival of a whole request
 graceful_timeout = 30
 keepalive = 75  # seconds; longer than the proxy's, or reused connections break
 max_requests = 5000

@@ -6,9 +6,10 @@ from functools import wraps
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth import authenticate
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
@@ -223,6 +224,15 @@ class ThemedModelAdmin(ModelAdmin):
         if requested - set(self.get_actions(request)):
             raise PermissionDenied
         return super().changelist_view(request, extra_context)
+
+    def response_action(self, request, queryset):
+        """Answer 400 to a selected row whose id is none."""
+        try:
+            for selected in request.POST.getlist(ACTION_CHECKBOX_NAME):
+                self.opts.pk.to_python(selected)
+        except ValidationError:
+            raise BadRequest("Invalid selection") from None
+        return super().response_action(request, queryset)
 
     def export_csv(self, request):
         """Export the filtered list as CSV."""

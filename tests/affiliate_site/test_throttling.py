@@ -7,9 +7,12 @@ import pytest
 import time_machine
 from django.test import RequestFactory
 
+from accounts.models.api_keys import RateWindow
 from affiliate_site.throttling import (
     UNKNOWN_IP,
     RateLimitCache,
+    count_browser_call,
+    count_sign_in_attempt,
     count_wrong_key,
     get_client_ip,
 )
@@ -70,6 +73,10 @@ SPELLINGS = [
     ("2001:db8::7", "2001:db8::7"),
     ("2001:0DB8:0:0::7", "2001:db8::7"),
     ("[2001:db8::7]:65535", "2001:db8::7"),
+    ("::ffff:10.0.0.1", "10.0.0.1"),
+    ("fe80::1%eth0", "fe80::1"),
+    ("[fe80::1%eth0]:443", "fe80::1"),
+    ("fe80::1%" + "a" * 5000, "fe80::1"),
 ]
 INVALID = [
     "",
@@ -208,6 +215,89 @@ def test_does_not_count_valid_keys(client, api, at_noon, monkeypatch):
     )
 
     assert send_with_key(client, api.key).status_code == 200
+
+
+# IPv6: per /64, and more per /48
+
+
+def count_until_limited(count, addresses, attempts):
+    """Count attempts from the addresses in turn; return how many passed."""
+    requests = [build_request(address) for address in addresses]
+    return sum(
+        not count(requests[number % len(requests)]) for number in range(attempts)
+    )
+
+
+def count_track(request):
+    return count_browser_call(request, "click")
+
+
+def count_guess(request):
+    return count_sign_in_attempt(request, "owner@example.org")
+
+
+@pytest.mark.parametrize(
+    ("count", "passed_per_64", "passed_per_48"),
+    [(count_guess, 5, 10), (count_track, 120, 1200), (count_wrong_key, 300, 3000)],
+)
+def test_limits_ipv6_per_64_and_per_48(
+    db, at_noon, count, passed_per_64, passed_per_48
+):
+    one_64 = [f"2001:db8:1:7::{host:x}" for host in range(1, 12)]
+    one_48 = [f"2001:db8:2:{subnet:x}::1" for subnet in range(12)]
+    elsewhere = ["2001:db8:3::1"]
+
+    passed = [
+        count_until_limited(count, one_64, passed_per_64 + 20),
+        count_until_limited(count, one_48, passed_per_48 + 20),
+        count_until_limited(count, elsewhere, 1),
+    ]
+
+    assert passed == [passed_per_64, passed_per_48, 1]
+
+
+def test_limits_sign_ins_with_changing_emails_per_48(db, at_noon):
+    emails = iter(range(1000))
+    one_48 = [f"2001:db8:2:{subnet:x}::1" for subnet in range(12)]
+
+    passed = count_until_limited(
+        lambda request: count_sign_in_attempt(request, f"{next(emails)}@example.org"),
+        one_48,
+        100,
+    )
+
+    assert passed == 60
+
+
+def test_one_network_does_not_use_up_the_allowance_of_its_neighbors(db, at_noon):
+    count_until_limited(count_guess, ["2001:db8:1:1::1"], 50)
+
+    assert count_until_limited(count_guess, ["2001:db8:1:2::1"], 9) == 5
+
+
+def test_counts_ipv4_in_ipv6_as_ipv4(db, at_noon):
+    count_until_limited(count_guess, ["::ffff:192.0.2.1"], 5)
+
+    assert count_until_limited(count_guess, ["192.0.2.1"], 1) == 0
+    assert count_until_limited(count_guess, ["::ffff:192.0.2.2"], 1) == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "statements"), [("192.0.2.1", 2), ("2001:db8::1", 3)]
+)
+def test_statements_per_counted_call(db, at_noon, capture_queries, address, statements):
+    count_track(build_request(address))
+
+    with capture_queries() as queries:
+        count_track(build_request(address))
+
+    assert len(queries) == statements
+
+
+def test_stores_no_email_address(db):
+    count_guess(build_request("2001:db8::1"))
+
+    assert not RateWindow.objects.filter(subject__contains="@").exists()
 
 
 # The cache of django-ratelimit

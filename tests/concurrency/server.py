@@ -25,8 +25,9 @@ def make_key(account) -> str:
 class Server:
     """A running server; it keeps the connections of its clients."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, process: subprocess.Popen) -> None:
         self.port = port
+        self.process = process
         self.clients: list[PersistentConnection] = []
 
     def connect(self, key: str) -> "PersistentConnection":
@@ -58,24 +59,25 @@ class PersistentConnection:
 
 
 @contextmanager
-def run_server():
-    """Run gunicorn on the test database."""
+def run_server(*arguments: str, workers: int = WORKERS):
+    """Run gunicorn on the test database, with further command-line arguments."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         # The socket listens before gunicorn starts, so that clients need no retry.
         listener.listen(256)
-        server = Server(listener.getsockname()[1])
-        with subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py"],
+        command = [sys.executable, "-m", "gunicorn", "-c", "deploy/gunicorn.conf.py"]
+        with subprocess.Popen(  # noqa: S603 - our own command
+            [*command, *arguments],
             cwd=ROOT,
             env=build_environment()
             | {
                 "BIND": f"fd://{listener.fileno()}",
-                "WEB_CONCURRENCY": str(WORKERS),
+                "WEB_CONCURRENCY": str(workers),
                 "WEB_THREADS": str(THREADS),
                 "LOG_LEVEL": "ERROR",
             },
             pass_fds=[listener.fileno()],
         ) as gunicorn:
+            server = Server(listener.getsockname()[1], gunicorn)
             try:
                 yield server
             finally:

@@ -132,10 +132,12 @@ def normalize_url(text: str | None) -> str | None:
 
 
 def parse_client_ip(text: str | None) -> str | None:
-    """The first valid IP address of a comma-separated list; None if there is none."""
+    """The first valid IP address of a comma-separated list, without IPv6 scope; None
+    if there is none."""
     for part in (text or "").split(","):
         try:
-            return str(ipaddress.ip_address(part.strip()))
+            # A scope has any length, and PostgreSQL does not store it.
+            return str(ipaddress.ip_address(part.partition("%")[0].strip()))
         except ValueError:
             continue
     return None

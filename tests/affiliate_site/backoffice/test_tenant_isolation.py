@@ -8,6 +8,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
@@ -372,6 +373,34 @@ def test_invalid_queries_cause_no_server_error(staff_client, model, subtests):
                 response = client.get(build_url(model, path), query)
                 assert response.status_code in (200, 302, 400)
                 response.getvalue()  # read to the end, as a browser does
+
+
+@pytest.mark.parametrize("model", ADMINS, ids=label)
+def test_rejects_selections_that_are_no_ids(staff_client, rf, model, subtests):
+    client = staff_client()
+    request = rf.get("/")
+    request.user = get_user(client)
+
+    for action in ["", *ADMINS[model].get_actions(request)]:
+        for selected in ("abc", "", "1.5", "\x00", "9" * 30):
+            with subtests.test(action=action, selected=selected):
+                form = {"action": action, "_selected_action": ["1", selected]}
+                response = client.post(build_url(model, "changelist"), form)
+                assert response.status_code in (200, 302, 400)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["_to_field=canary@example.org&_popup=1", "canary@example.org=1", "o=canary"],
+)
+def test_refused_query_is_not_logged(staff_client, captured_log, query):
+    client = staff_client()
+
+    for path in ("", "add/", "autocomplete/"):
+        client.get(f"/admin/tracking/affiliate/{path}?{query}")
+
+    assert captured_log() != ""
+    assert "canary" not in captured_log()
 
 
 @pytest.mark.parametrize(
