@@ -27,15 +27,20 @@ SNAPSHOT_SQL = {
     ],
 }
 
-# Name and body of each trigger. On PostgreSQL only those that fire: tgenabled O and A.
+# Of each trigger of a table: its name, its definition as in CREATE TRIGGER, the body
+# of its function (PostgreSQL), and whether it fires (tgenabled O and A).
 TRIGGERS_SQL = {
-    "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'",
+    "sqlite": (
+        "SELECT name, replace(sql, '\"', ''), '', 1 FROM sqlite_master"
+        " WHERE type = 'trigger' AND tbl_name = %s"
+    ),
     "postgresql": (
-        "SELECT tgname, prosrc FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid"
-        " WHERE tgenabled IN ('O', 'A')"
+        "SELECT tgname, pg_get_triggerdef(pg_trigger.oid, true), prosrc,"
+        " tgenabled IN ('O', 'A')"
+        " FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid"
+        " WHERE NOT tgisinternal AND tgrelid = %s::regclass"
     ),
 }
-APPEND_ONLY_MESSAGE = "is append-only'"
 
 
 def is_lock_timeout(error: BaseException) -> bool:
@@ -154,23 +159,12 @@ class MakeAppendOnly(TableOperation):
 
     def get_forward_sql(self, table: str, vendor: str) -> list[str]:
         statements = self.get_backward_sql(table, vendor)
-        if vendor == "sqlite":
-            return statements + [
-                f"CREATE TRIGGER {name} BEFORE {action} ON {table}"
-                f" BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
-                for name, action in get_trigger_names(table).items()
-            ]
-        return [
-            *statements,
-            f"CREATE OR REPLACE FUNCTION {table}_append_only() RETURNS trigger"
-            " LANGUAGE plpgsql AS $$ BEGIN"
-            f" RAISE EXCEPTION '{table} is append-only'; END $$",
-            *(
-                f"CREATE TRIGGER {name} BEFORE {action} ON {table}"
-                f" FOR EACH ROW EXECUTE FUNCTION {table}_append_only()"
-                for name, action in get_trigger_names(table).items()
-            ),
-        ]
+        if vendor != "sqlite":
+            statements.append(
+                f"CREATE OR REPLACE FUNCTION {table}_append_only() RETURNS trigger"
+                f" LANGUAGE plpgsql AS $${_get_function_body(table)}$$"
+            )
+        return [*statements, *get_trigger_definitions(table, vendor).values()]
 
     def get_backward_sql(self, table: str, vendor: str) -> list[str]:
         suffix = "" if vendor == "sqlite" else f" ON {table}"
@@ -188,14 +182,42 @@ def get_trigger_names(table: str) -> dict[str, str]:
     }
 
 
-def list_missing_triggers(table: str) -> list[str]:
-    """List the triggers of an append-only table that are missing or reject nothing."""
+def get_trigger_definitions(table: str, vendor: str) -> dict[str, str]:
+    """Map the two triggers of an append-only table to their CREATE TRIGGER."""
+    action_sql = (
+        f" BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+        if vendor == "sqlite"
+        else f" FOR EACH ROW EXECUTE FUNCTION {table}_append_only()"
+    )
+    return {
+        name: f"CREATE TRIGGER {name} BEFORE {action} ON {table}{action_sql}"
+        for name, action in get_trigger_names(table).items()
+    }
+
+
+def _get_function_body(table: str) -> str:
+    return f" BEGIN RAISE EXCEPTION '{table} is append-only'; END "
+
+
+def list_invalid_triggers(table: str) -> dict[str, str]:
+    """Map each trigger of an append-only table that does not protect it to the reason.
+
+    A trigger must have the table, the event and the body that `MakeAppendOnly` gives
+    it, and fire.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(TRIGGERS_SQL[connection.vendor])
-        existing = {
-            name for name, body in cursor.fetchall() if APPEND_ONLY_MESSAGE in body
-        }
-    return [name for name in get_trigger_names(table) if name not in existing]
+        cursor.execute(TRIGGERS_SQL[connection.vendor], [table])
+        found = {name: rest for name, *rest in cursor.fetchall()}
+    body = "" if connection.vendor == "sqlite" else _get_function_body(table)
+    invalid = {}
+    for name, definition in get_trigger_definitions(table, connection.vendor).items():
+        if name not in found:
+            invalid[name] = "no trigger"
+        elif found[name][:2] != [definition, body]:
+            invalid[name] = "another trigger"
+        elif not found[name][2]:
+            invalid[name] = "disabled"
+    return invalid
 
 
 def count_non_integer_rows(table: str, column: str) -> int:

@@ -188,6 +188,18 @@ class ApiKeyNotFound(NotFound):
     message = "API key with prefix '{prefix}' not found"
 
 
+class SigningSecretNotFound(NotFound):
+    """The account has no signing secret with this prefix."""
+
+    message = "Signing secret with prefix '{prefix}' not found"
+
+
+class TooManySigningSecrets(Conflict):
+    """Two secrets are valid already."""
+
+    message = "Two signing secrets are valid: revoke the old one, {prefix}…, first"
+
+
 class ErrorList(InvalidInput):
     """Several errors of one request."""
 

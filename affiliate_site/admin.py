@@ -3,6 +3,7 @@
 import affiliate_site.backoffice.access
 import affiliate_site.backoffice.affiliates
 import affiliate_site.backoffice.audit_log
+import affiliate_site.backoffice.claims
 import affiliate_site.backoffice.clicks
 import affiliate_site.backoffice.conversions
 import affiliate_site.backoffice.failed_page_calls

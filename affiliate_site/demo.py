@@ -17,6 +17,7 @@ from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.accounts import create_account
 from accounts.services.api_keys import create_api_key, find_api_key
+from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.staff import create_staff_user, reset_password
 from affiliate_site.env import VAR_DIR, open_private_file
 from payouts.models.commission_types import RateKind
@@ -140,6 +141,7 @@ def create_demo_account(
         at=started_at,
     )
     program = create_demo_program(account, started_at)
+    create_signing_secret(account, at=started_at)
     codes = [
         create_enrolled_affiliate(
             account,

@@ -190,6 +190,7 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W003",  # CsrfViewMiddleware is installed, limited to the back office
     "security.W005",  # HSTS for subdomains is a decision of the operator
     "security.W021",  # the HSTS preload list too
+    "auth.W004",  # e-mail addresses are unique per account, which the backend handles
 ]
 
 

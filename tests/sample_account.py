@@ -137,6 +137,27 @@ class SampleAccount:
         )
 
     @cached_property
+    def contested_claim(self) -> bool:
+        """Two visitors report the same conversion."""
+        body = {"account": self.account, "referral_code": self.referral_code}
+        for _ in range(2):
+            vid = self.track("click", body)["vid"]
+            self.track(
+                "conversion",
+                {"vid": vid, "external_id": f"{self.marker}-claim", "amount": 10}
+                | {"account": self.account},
+            )
+        return True
+
+    def track(self, call: str, body: dict) -> dict:
+        """Call an endpoint of the browser script."""
+        response = self.api.client.post(
+            f"/track/{call}/", body, content_type="application/json"
+        )
+        assert response.status_code in (200, 204), (call, response.content)
+        return response.json() if response.content else {}
+
+    @cached_property
     def conversion_id(self) -> str:
         return str(self.conversion_record["id"])
 

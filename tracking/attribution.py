@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from tracking.claims import Trust
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
@@ -25,7 +26,7 @@ from tracking.errors import (
     UnknownReferralCode,
 )
 
-ENGINE = "1"
+ENGINE = "2"  # "1" did not know claims; its records replay unchanged
 
 CUSTOMER = "customer"
 COUPON = "coupon"
@@ -33,6 +34,7 @@ REFERRAL_CODE = "referral_code"
 CLICK_ID = "click_id"
 ASSET_AND_SOURCE = "asset_id"  # the value is stored
 TRACKING_ID = "tracking_id"
+CLAIM = "claim"  # the affiliate of the claim that a fact confirms
 
 CandidateOrder = tuple[str, ...]
 
@@ -123,6 +125,7 @@ class Candidate:
     clicked_at: datetime | None = None  # set where the cookie time applies
     cookie_time_days: int | None = None
     blank_parameter: str | None = None  # the parameter that was sent without a value
+    is_claim: bool = False  # an unconfirmed customer, or the claim to be confirmed
 
     @property
     def is_known(self) -> bool:
@@ -185,8 +188,13 @@ def select_winner(
     order: CandidateOrder,
     at: datetime,
     ignore_cookie_age: bool,
+    trust: Trust = Trust.FACT,
 ) -> AttributionResult:
-    """Select the first candidate in `order`, eligible or not. Never raises."""
+    """Select the first candidate in `order`, eligible or not. Never raises.
+
+    Claims come after all others. A call that is a claim itself may rely on them if its
+    first candidate is not eligible; a fact may not.
+    """
     by_parameter = {candidate.parameter: candidate for candidate in candidates}
     ranked = [by_parameter[name] for name in order if name in by_parameter]
     # An unknown customer cannot win: the conversion creates it.
@@ -202,23 +210,27 @@ def select_winner(
             if CUSTOMER in by_parameter
             else RejectionReason.NO_PARAMETER,
         )
-    winner, others = contenders[0], contenders[1:]
-    expired_by = find_expired_by(winner, at)
-    reason = find_rejection_reason(winner)
-    if reason is None and expired_by and not ignore_cookie_age:
-        reason = RejectionReason.COOKIE_EXPIRED
+    contenders.sort(key=lambda candidate: candidate.is_claim)
+    winner = contenders[0]
+    reason = find_rejection_reason(winner, at, ignore_cookie_age=ignore_cookie_age)
+    if reason and trust is Trust.CLAIM and contenders[-1].is_claim:
+        winner = contenders[-1]
+        reason = find_rejection_reason(winner, at, ignore_cookie_age=ignore_cookie_age)
+    others = [candidate for candidate in contenders if candidate is not winner]
     return AttributionResult(
         winner=winner,
         rejection_reason=reason,
         rejected_candidates=tuple(
             create_rejected_candidate(other, winner, at) for other in others
         ),
-        expired_by=expired_by,
+        expired_by=find_expired_by(winner, at),
     )
 
 
-def find_rejection_reason(candidate: Candidate) -> RejectionReason | None:
-    """The first reason why a candidate may not earn, apart from the cookie age."""
+def find_rejection_reason(
+    candidate: Candidate, at: datetime, *, ignore_cookie_age: bool
+) -> RejectionReason | None:
+    """The first reason why a candidate may not earn."""
     if candidate.blank_parameter:
         return RejectionReason.BLANK
     if not candidate.is_known:
@@ -229,6 +241,8 @@ def find_rejection_reason(candidate: Candidate) -> RejectionReason | None:
         return RejectionReason.NOT_APPROVED
     if candidate.is_program_archived:
         return RejectionReason.PROGRAM_ARCHIVED
+    if not ignore_cookie_age and find_expired_by(candidate, at):
+        return RejectionReason.COOKIE_EXPIRED
     return None
 
 
@@ -244,7 +258,7 @@ def create_rejected_candidate(
     candidate: Candidate, winner: Candidate, at: datetime
 ) -> RejectedCandidate:
     """Reject a candidate for its own reason, else because the winner comes first."""
-    own_reason = find_rejection_reason(candidate)
+    own_reason = find_rejection_reason(candidate, at, ignore_cookie_age=True)
     expired_by = find_expired_by(candidate, at)
     if own_reason:
         reason = str(own_reason)
@@ -264,9 +278,11 @@ def serialize_inputs(
     order: CandidateOrder,
     at: datetime,
     ignore_cookie_age: bool,
+    trust: Trust,
 ) -> dict[str, Any]:
     """The arguments of `select_winner` as JSON values."""
     return {
+        "trust": str(trust),
         "order": list(order),
         "at": at.isoformat(),
         "ignore_cookie_age": ignore_cookie_age,
@@ -289,6 +305,7 @@ def replay_attribution(inputs: dict[str, Any]) -> AttributionResult:
         order=tuple(inputs["order"]),
         at=datetime.fromisoformat(inputs["at"]),
         ignore_cookie_age=inputs["ignore_cookie_age"],
+        trust=Trust(inputs.get("trust", Trust.FACT)),
     )
 
 

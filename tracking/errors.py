@@ -197,6 +197,52 @@ class InvalidInitialCustomerStatus(InvalidInput):
     message = "Invalid status '{status}'. Valid are 'new', 'trial', 'lead'"
 
 
+# Claims: docs/tracking-trust.md.
+
+
+class ContestedClaim(Conflict):
+    """Two visitors claim the conversion, and nobody has confirmed one of them."""
+
+    message = "Two visitors claim this conversion: confirm one of the claims first."
+    code = "contested_claim"
+
+
+class ClaimNotFound(NotFound):
+    """The account has no contested claim with this ID."""
+
+    message = "Contested claim {claim_id} not found"
+
+
+class ClaimedCurrencyNotAllowed(InvalidInput):
+    """A page reported an amount in another currency than the program's."""
+
+    message = "Pages can report amounts in the program's currency only"
+
+
+class ClaimedAmountTooLarge(InvalidInput):
+    """A page reported an amount above the account's limit."""
+
+    message = "The amount is above the account's limit for pages"
+
+
+class InvalidSignature(InvalidInput):
+    """The signature of a page call does not belong to its values."""
+
+    message = "The signature is wrong"
+
+
+class MissingSignature(InvalidInput):
+    """The account accepts signed page calls only."""
+
+    message = "The signature is missing"
+
+
+class TooManyOpenClaims(InvalidInput):
+    """An affiliate has too many claims that nobody decided about."""
+
+    message = "The affiliate has too many open claims"
+
+
 # Affiliates, customers, enrollments, programs, amounts: field errors.
 
 

@@ -37,6 +37,11 @@ class Account(models.Model):
     # Whether the account ever had a webhook; saves other accounts a query per change.
     # Requests that run while the first webhook is created are not sent to it.
     uses_webhooks = models.BooleanField(default=False, db_default=False)
+    # What the browser script may report (docs/tracking-trust.md).
+    require_signatures = models.BooleanField(default=False, db_default=False)
+    max_browser_amount = models.PositiveIntegerField(  # units of any currency
+        default=100_000, db_default=100_000
+    )
     locked_at = models.DateTimeField(null=True)
     # Time and result of the last ledger reconciliation.
     reconciled_at = models.DateTimeField(null=True)

@@ -10,7 +10,8 @@ class AuditLogEntry(TenantModel):
     """An entry of the audit log, which is never changed or deleted.
 
     `details` has the changed fields, with old and new values for settings and
-    statuses; it never has personal data.
+    statuses. No field has personal data: users, affiliates and customers are named by
+    IDs, which the back office looks up when it shows an entry.
     """
 
     kind = models.CharField(max_length=64)

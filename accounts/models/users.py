@@ -14,23 +14,30 @@ MAX_EMAIL_LENGTH = 254
 
 
 class UserManager(BaseUserManager["User"]):
-    """Look up users by e-mail address, case-insensitively."""
+    """Find the user who signs in, and create operators."""
 
-    def get_by_natural_key(self, username: str | None) -> "User":
-        return self.get(email=(username or "").casefold())
+    def find_for_sign_in(self, *, account: str, email: str) -> "User | None":
+        """Return the staff user of the account with this slug; "": the operator."""
+        users = self.filter(email=email.casefold())
+        if account:
+            return users.filter(account__slug=account).first()
+        return users.filter(account=None).first()
 
     def create_superuser(self, email: str, password: str | None = None) -> "User":
         """Create an operator, for Django's `createsuperuser` command."""
         operator = User(email=email.casefold(), is_superuser=True)
         operator.set_password(password)
+        operator.validate_constraints()
         operator.save(using=self._db)
         return operator
 
 
 class User(AbstractBaseUser):
-    """A user who signs in to the back office with an e-mail address.
+    """A user who signs in to the back office with account and e-mail address.
 
-    Staff have the permissions of their role, as API keys do; operators have all.
+    Staff have the permissions of their role, as API keys do; operators have all. A
+    person who works for two accounts has a user in each: see docs/reliability.md,
+    section 5.
     """
 
     account = models.ForeignKey(
@@ -41,6 +48,11 @@ class User(AbstractBaseUser):
     is_active = models.BooleanField(default=True)
     is_superuser = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
+    # Set when another user resets the password, until the user changes it.
+    password_reset_at = models.DateTimeField(null=True)
+    password_reset_by = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="+", db_index=False
+    )
 
     objects = UserManager()
 
@@ -51,7 +63,15 @@ class User(AbstractBaseUser):
         verbose_name = "staff user"
         verbose_name_plural = "staff users"
         constraints = [
-            models.UniqueConstraint(fields=["email"], name="one_user_per_email"),
+            models.UniqueConstraint(
+                fields=["account", "email"], name="one_staff_user_per_email"
+            ),
+            models.UniqueConstraint(
+                fields=["email"],
+                condition=models.Q(account=None),
+                name="one_operator_per_email",
+                violation_error_message="An operator with this e-mail already exists.",
+            ),
             models.CheckConstraint(
                 condition=models.Q(account__isnull=True, is_superuser=True)
                 | models.Q(account__isnull=False, is_superuser=False),
@@ -61,6 +81,11 @@ class User(AbstractBaseUser):
 
     def __str__(self) -> str:
         return self.email
+
+    @property
+    def actor_name(self) -> str:
+        """The name of the user in the audit log: an ID instead of the address."""
+        return f"{'operator' if self.is_superuser else 'staff'} {self.pk}"
 
     @property
     def is_staff(self) -> bool:

@@ -18,6 +18,7 @@ from accounts.models.accounts import Account, Plan
 from accounts.services.audit_log import log_event
 
 MAX_TEXT_LENGTH = 255
+MAX_INTEGER = 2**31 - 1
 
 
 def create_account(
@@ -82,6 +83,41 @@ def set_plan(account: Account, *, plan: str, at: datetime) -> Account:
             log_event(
                 account, "account.plan_changed", account, at=at, plan=[old.name, plan]
             )
+    return account
+
+
+def update_page_tracking(
+    account: Account,
+    *,
+    require_signatures: bool | None = None,
+    max_browser_amount: int | None = None,
+    at: datetime,
+) -> Account:
+    """Set what the browser script may report; None leaves a setting unchanged.
+
+    `max_browser_amount` is in units of the program's currency.
+    """
+    if max_browser_amount is not None and not 0 < max_browser_amount <= MAX_INTEGER:
+        rule = f"a whole number from 1 to {MAX_INTEGER}"
+        raise InvalidSetting(setting="The highest amount of a page", rule=rule)
+    sent = {
+        "require_signatures": require_signatures,
+        "max_browser_amount": max_browser_amount,
+    }
+    values = {
+        name: value
+        for name, value in sent.items()
+        if value is not None and value != getattr(account, name)
+    }
+    if values:
+        changes = {name: [getattr(account, name), values[name]] for name in values}
+        with transaction.atomic():
+            Account.objects.filter(pk=account.pk).update(**values)
+            log_event(
+                account, "account.page_tracking_changed", account, at=at, **changes
+            )
+        for name, value in values.items():
+            setattr(account, name, value)
     return account
 
 

@@ -17,7 +17,8 @@ def log_event(
 ) -> AuditLogEntry:
     """Log an event of this kind about the subject.
 
-    Details are JSON values, e.g. the old and the new status; never personal data.
+    Details are JSON values, e.g. the old and the new status; never personal data, as
+    entries cannot be deleted. People are named by the IDs of their rows.
     """
     (entry,) = log_events(account, kind, [subject], at=at, **details)
     return entry
@@ -37,8 +38,8 @@ def log_events(
         AuditLogEntry(
             account=account,
             kind=kind,
-            # `str` of a model is the identity that the log stores, e.g. its slug.
-            subject=f"{subject._meta.model_name}:{subject}",
+            # `str` of a model is its ID, unless that may be made of a person's name.
+            subject=f"{subject._meta.model_name}:{getattr(subject, 'log_id', subject)}",
             details=details,
             actor=actor.name,
             trace_id=actor.trace_id,

@@ -58,9 +58,11 @@ def create_staff_user(
             if by is not None:
                 lock_all_staff(account, by=by)
             user.save(force_insert=True)
-            log_event(account, "staff.created", account, at=at, role=role)
+            log_event(
+                account, "staff.created", account, at=at, user_id=user.pk, role=role
+            )
     except IntegrityError:
-        if User.objects.filter(email=email).exists():
+        if account.staff.filter(email=email).exists():
             raise DuplicateStaffUser(email=email) from None
         raise
     return user, generated
@@ -72,7 +74,7 @@ def reset_password(
     """Set a generated password and return it.
 
     The user's sessions end, and the second factor is removed, as its device may be
-    lost.
+    lost. The next sign-ins show that `by` reset the password.
     """
     password = generate_password()
     with transaction.atomic():
@@ -81,16 +83,28 @@ def reset_password(
         else:
             user, _ = lock_staff_user(account, email=email, by=by)
         user.set_password(password)
-        account.staff.filter(pk=user.pk).update(password=user.password)
+        user.password_reset_by = by
+        user.password_reset_at = None if by is None else at
+        update_credentials(account, user)
         log_event(account, "staff.password_reset", account, at=at, user_id=user.pk)
         remove_second_factor(user, at=at)
     return password
 
 
 def log_password_change(user: User, *, at: datetime) -> None:
-    """Log that a staff user changed their own password."""
+    """Log that a staff user changed their own password; nobody else knows it now."""
     if user.account is not None:
-        log_event(user.account, "staff.password_changed", user.account, at=at)
+        with transaction.atomic():
+            user.account.staff.filter(pk=user.pk).update(
+                password_reset_at=None, password_reset_by=None
+            )
+            log_event(
+                user.account,
+                "staff.password_changed",
+                user.account,
+                at=at,
+                user_id=user.pk,
+            )
 
 
 def remove_second_factor(user: User, *, at: datetime) -> None:
@@ -154,6 +168,7 @@ def activate_staff_user(account: Account, *, email: str, by: User, at: datetime)
             raise StaffUserAlreadyActive(email=user.email)
         user.is_active = True
         user.set_password(password)
+        user.password_reset_at, user.password_reset_by = at, by
         update_credentials(account, user)
         log_event(account, "staff.activated", account, at=at, user_id=user.pk)
         remove_second_factor(user, at=at)
@@ -205,9 +220,12 @@ def is_active_owner(user: User) -> bool:
 
 
 def update_credentials(account: Account, user: User) -> None:
-    """Store the user's active flag and password."""
+    """Store the user's active flag and password, and who reset it."""
     account.staff.filter(pk=user.pk).update(
-        is_active=user.is_active, password=user.password
+        is_active=user.is_active,
+        password=user.password,
+        password_reset_at=user.password_reset_at,
+        password_reset_by=user.password_reset_by_id,
     )
 
 

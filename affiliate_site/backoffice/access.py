@@ -1,7 +1,10 @@
 """The pages of API keys and of staff users."""
 
+from django.conf import settings
 from django.contrib import admin
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 
 from accounts.models.api_keys import ApiKey, Role
 from accounts.models.users import User
@@ -117,6 +120,7 @@ class StaffUserAdmin(CreateOnlyBackOfficeAdmin):
             request,
             title=f"Password for {obj}",
             secret=request.created_secret,
+            sign_in_url=get_sign_in_url(request.user.account),
         )
 
     @action(description="Make owner", permissions=["manage"])
@@ -185,7 +189,21 @@ class StaffUserAdmin(CreateOnlyBackOfficeAdmin):
         return run_admin_action(self, request, rows, admin_action)
 
     def _show_password_once(self, request, rows, admin_action):
-        return show_secret_once(self, request, rows, admin_action, title="New password")
+        user = rows.first()  # the only one, of an account
+        return show_secret_once(
+            self,
+            request,
+            rows,
+            admin_action,
+            title="New password",
+            sign_in_url=get_sign_in_url(user.account) if user else "",
+        )
+
+
+def get_sign_in_url(account) -> str:
+    """The address of the sign-in page with the account filled in."""
+    query = urlencode({"account": account.slug if account else ""})
+    return f"{settings.PUBLIC_URL}{reverse('admin:login')}?{query}"
 
 
 def build_staff_action(user, title, *, perform, skip_reason) -> AdminAction:

@@ -170,7 +170,7 @@ def report_not_done(
 
 
 def show_secret_once(
-    model_admin, request, rows, admin_action: AdminAction, *, title: str
+    model_admin, request, rows, admin_action: AdminAction, *, title: str, **context
 ):
     """Run an action on exactly one row, and show the secret that it returns."""
     if len(rows[:2]) != 1:
@@ -185,17 +185,25 @@ def show_secret_once(
     response = run_admin_action(model_admin, request, rows, capturing_action)
     if not secrets:
         return response
-    return render_secret(model_admin, request, title=title, secret=secrets[0])
+    return render_secret(
+        model_admin, request, title=title, secret=secrets[0], **context
+    )
 
 
-def render_secret(model_admin, request, *, title: str, secret: str):
-    """The page that shows a new secret once; browsers do not store it."""
+def render_secret(
+    model_admin, request, *, title: str, secret: str, sign_in_url: str = ""
+):
+    """The page that shows a new secret once; browsers do not store it.
+
+    `sign_in_url` is the page that asks for the secret, if it is a password.
+    """
     opts = model_admin.model._meta
     context = {
         **model_admin.admin_site.each_context(request),
         "opts": opts,
         "title": title,
         "secret": secret,
+        "sign_in_url": sign_in_url,
         "back_url": reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),
     }
     response = TemplateResponse(request, "admin/secret.html", context)

@@ -1,19 +1,24 @@
 """Base classes of the back office; the only module that imports the theme (Unfold)."""
 
+from datetime import timedelta
 from functools import wraps
 
+from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.auth import authenticate
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.urls import path
+from django.urls import path, reverse
 from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
-from unfold.forms import AuthenticationForm as LoginForm
+from unfold.forms import AuthenticationForm
 from unfold.paginator import InfinitePaginator
 from unfold.sites import UnfoldAdminSite
 from unfold.views import ChangeList
@@ -24,6 +29,7 @@ from accounts.services.staff import log_password_change
 from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
+from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -31,8 +37,8 @@ __all__ = [
     "BackOfficeAdminSite",
     "BackOfficeInline",
     "CreateOnlyBackOfficeAdmin",
-    "LoginForm",
     "ReadOnlyBackOfficeAdmin",
+    "SignInForm",
     "action",
     "display",
     "throttle_sign_in",
@@ -40,20 +46,71 @@ __all__ = [
 
 HTTP_FOUND = 302  # the response to a form that was accepted
 TOO_MANY_SIGN_INS_MESSAGE = "Too many sign-in attempts. Wait a minute and try again."
+ACCOUNT_COOKIE_NAME = "account"
+ACCOUNT_COOKIE_AGE = timedelta(days=365)
+
+
+class SignInForm(AuthenticationForm):
+    """The sign-in form: account, e-mail address and password.
+
+    The account is prefilled from the URL or from the last sign-in of the browser.
+    """
+
+    error_messages = AuthenticationForm.error_messages | {
+        "invalid_login": (
+            "Please enter the correct account, email and password. The account and the"
+            " password are case-sensitive."
+        )
+    }
+
+    account = forms.CharField(
+        required=False,
+        max_length=64,
+        help_text="The short name of your company's account; operators leave it empty.",
+        widget=forms.TextInput({"autocomplete": "organization"}),
+    )
+
+    def __init__(self, request=None, *args, **kwargs):
+        super().__init__(request, *args, **kwargs)
+        css_class = self.fields["username"].widget.attrs["class"]
+        self.fields["account"].widget.attrs["class"] = css_class
+        if request is not None:
+            last_account = request.COOKIES.get(ACCOUNT_COOKIE_NAME, "")
+            self.initial["account"] = request.GET.get("account", last_account)
+
+    @sensitive_variables()
+    def clean(self):
+        """Authenticate as Django's form does, with the account."""
+        credentials = {
+            name: self.cleaned_data.get(name)
+            for name in ("account", "username", "password")
+        }
+        if None not in credentials.values():
+            self.user_cache = authenticate(self.request, **credentials)
+            if self.user_cache is None:
+                raise self.get_invalid_login_error()
+            self.confirm_login_allowed(self.user_cache)
+        return self.cleaned_data
 
 
 class BackOfficeAdminSite(UnfoldAdminSite):
     """The admin site: limits sign-in attempts and sets the actor of the audit log."""
 
     index_title = "Dashboard"
+    login_form = SignInForm
 
     def login(self, request, extra_context=None):
         """Sign in, unless there were too many attempts."""
-        if request.method == "POST":
-            email = request.POST.get("username", "")
-            if too_many_requests := throttle_sign_in(request, email):
-                return too_many_requests
-        return super().login(request, extra_context)
+        if request.method != "POST":
+            return super().login(request, extra_context)
+        email = request.POST.get("username", "")
+        if too_many_requests := throttle_sign_in(request, email):
+            return too_many_requests
+        response = super().login(request, extra_context)
+        if response.status_code == HTTP_FOUND:
+            remember_account(request, response)
+            warn_about_password_reset(request)
+        return response
 
     def password_change(self, request, extra_context=None):
         """Change the password and log it; attempts count as sign-in attempts."""
@@ -71,13 +128,43 @@ class BackOfficeAdminSite(UnfoldAdminSite):
 
         @wraps(view)
         def view_with_actor(request, *args, **kwargs):
-            set_actor(f"staff {request.user}")
+            set_actor(request.user.actor_name)
             try:
                 return view(request, *args, **kwargs)
             except (DataError, OverflowError, InvalidPage):
                 raise BadRequest("Invalid filter or page") from None
 
         return super().admin_view(view_with_actor, cacheable)
+
+
+def remember_account(request, response) -> None:
+    """Set the cookie that prefills the account at the next sign-in."""
+    account = request.user.account
+    response.set_cookie(
+        ACCOUNT_COOKIE_NAME,
+        account.slug if account else "",
+        max_age=ACCOUNT_COOKIE_AGE,
+        path=reverse("admin:login"),
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def warn_about_password_reset(request) -> None:
+    """Show who reset the password, at each sign-in until the user changes it."""
+    user = request.user
+    if user.password_reset_by is None:
+        return
+    by = (
+        "an operator" if user.password_reset_by.is_superuser else user.password_reset_by
+    )
+    messages.warning(
+        request,
+        f"On {format_datetime(user.password_reset_at)} your password was reset by {by},"
+        " who saw the new one. Change it to end this notice. If you did not ask for the"
+        " reset, look at the audit log and tell an owner.",
+    )
 
 
 def throttle_sign_in(request, email: str) -> HttpResponse | None:

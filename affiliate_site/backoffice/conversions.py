@@ -22,11 +22,21 @@ from payouts.explanation import render_explanation, render_verification
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.explanation import explain_conversion
+from tracking.claims import CONTESTED_CLAIM, UNCONFIRMED_CUSTOMER, ClaimStatus
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
+from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
+
+CLAIM_STATUS_TEXTS = {
+    None: "confirmed: an API key, a signature or staff",
+    ClaimStatus.OPEN: "a page, not confirmed yet",
+    ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
+}
 
 WARNING_TEXTS = {
-    "customer_is_affiliate": "The customer ID is the affiliate's e-mail address.",
+    CUSTOMER_IS_AFFILIATE: "The customer ID is the affiliate's e-mail address.",
+    UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
+    CONTESTED_CLAIM: "Two visitors claim this conversion.",
     "odd_comment": "The page sent a comment that is not text; it was dropped.",
     "odd_commission_type": (
         "The page sent an unknown commission type; the default one was used."
@@ -64,6 +74,7 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
         "public_id",
         "customer_id",
         "status",
+        "is_confirmed",
         "timeline",
         "affiliate",
         "program",
@@ -127,6 +138,7 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "customer",
         "click",
         "tracking_source",
+        "reported_by",
         "risk_indicators",
         "formatted_meta_data",
         "ip",
@@ -137,13 +149,25 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
     readonly_fields = (
         "formatted_amount",
         "explanation",
+        "reported_by",
         "risk_indicators",
         "formatted_meta_data",
     )
 
+    @display(description="Reported by")
+    def reported_by(self, conversion):
+        """A page's word, until a key, staff or a signature confirms it."""
+        return CLAIM_STATUS_TEXTS[conversion.claim_status]
+
     @display(description="Risk indicators")
     def risk_indicators(self, conversion):
-        return format_warnings(conversion.warnings)
+        """The warnings, with the claims of a contested conversion."""
+        text = format_warnings(conversion.warnings)
+        if not conversion.is_contested:
+            return text
+        url = reverse("admin:tracking_conversionclaim_changelist")
+        link = f"{url}?conversion_id={conversion.pk}"
+        return format_html('{} (<a href="{}">compare the claims</a>)', text, link)
 
     @display(description="ID")
     def conversion_id(self, conversion):
@@ -235,9 +259,13 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         )
 
     def _set_status(self, request, rows, title, set_status, target_status):
+        is_approval = target_status == CommissionStatus.APPROVED
+
         def get_skip_reason(row):
             if row.deleted_at:
                 return "its conversion was deleted"
+            if is_approval and row.conversion and row.conversion.is_contested:
+                return "two visitors claim its conversion: confirm a claim first"
             return f"already {target_status}" if row.status == target_status else ""
 
         admin_action = AdminAction(
@@ -248,6 +276,7 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
             skip_reason=get_skip_reason,
             amount_field="amount",
         )
+        rows = rows.select_related("conversion")
         return run_admin_action(self, request, rows, admin_action)
 
 

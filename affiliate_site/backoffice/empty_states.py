@@ -65,6 +65,14 @@ EMPTY_STATES = {
     "payouts.Transfer": (
         "No ledger entries yet. The first commission creates the first entry."
     ),
+    "tracking.ConversionClaim": (
+        "No contested claims. One appears here when two visitors report the same"
+        " external ID."
+    ),
+    "accounts.SigningSecret": (
+        "No signing secrets yet. An owner creates one to sign what the shop's pages"
+        " report; it is shown only once."
+    ),
     "accounts.ApiKey": "No API keys yet. An owner creates one; it is shown only once.",
     "accounts.WebhookEndpoint": (
         "No webhooks yet. An owner adds one to receive events."

@@ -39,6 +39,16 @@ PROBLEMS = {
         "Approve the affiliate under Program affiliates.",
     ),
     "amount_too_large": Problem("The amount has too many digits", AMOUNT_HINT),
+    "claimed_amount_too_large": Problem(
+        "The amount is above the limit for pages",
+        "Raise the limit with set_page_tracking --max-browser-amount, sign the call, or"
+        " report the sale through the API.",
+    ),
+    "claimed_currency_not_allowed": Problem(
+        "The currency is not the program's",
+        "Report the amount in the program's currency, sign the call, or report the"
+        " sale through the API.",
+    ),
     "cookie_expired": Problem("The click is older than the program's cookie time"),
     "invalid_amount": Problem("The amount is not a number of 0 or more", AMOUNT_HINT),
     "invalid_asset_or_source": Problem(
@@ -63,6 +73,11 @@ PROBLEMS = {
         "Print your shop's ID of the order as text of at most 255 characters.",
     ),
     "invalid_initial_customer_status": UNKNOWN_CUSTOMER_STATUS,
+    "invalid_signature": Problem(
+        "The signature is wrong",
+        "Sign exactly the values that the page sends, the amount with the same digits,"
+        " with a signing secret that is not revoked.",
+    ),
     "invalid_status": UNKNOWN_CUSTOMER_STATUS,
     "invalid_tracking_id": Problem(
         "The visitor's tracking ID is unknown, or of another program group",
@@ -73,6 +88,11 @@ PROBLEMS = {
     "missing_customer_id": Problem(
         "The call has no customer ID",
         'Print your shop\'s ID of the customer: tap("customer", "ID").',
+    ),
+    "missing_signature": Problem(
+        "The signature is missing",
+        "This account accepts signed pages only: print the signature of your server,"
+        ' {signature: "…"}.',
     ),
     "missing_tracking_parameter": Problem(
         "The call names no visitor, link, coupon or customer",
@@ -89,6 +109,11 @@ PROBLEMS = {
     "too_many_conversion_attempts": Problem(
         "The page was loaded again within 10 seconds of a failed call",
         "See the other failures of this page.",
+    ),
+    "too_many_open_claims": Problem(
+        "The affiliate has too many sales or customers that wait for review",
+        "Approve or disapprove its commissions. If you do not know the orders, someone"
+        " reports false ones.",
     ),
     "unknown_coupon": Problem("None of the coupons belongs to an affiliate"),
     "unknown_customer": Problem("The customer does not belong to an affiliate"),

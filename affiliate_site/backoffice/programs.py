@@ -51,6 +51,16 @@ class ProgramAdmin(ReadOnlyBackOfficeAdmin):
                 "affiliates approved automatically"
                 if program.auto_approve_affiliates
                 else "affiliates need approval",
+                *(
+                    ["sales reported by pages approved like others"]
+                    if program.auto_approve_browser_sales
+                    else []
+                ),
+                *(
+                    ["customers named by pages trusted"]
+                    if program.trust_browser_customers
+                    else []
+                ),
             ]
         )
 

@@ -24,7 +24,7 @@ from accounts.services.staff import log_second_factor_change
 from affiliate_site.backoffice import qr_codes
 from affiliate_site.backoffice.base import (
     BackOfficeAdminSite,
-    LoginForm,
+    SignInForm,
     throttle_sign_in,
 )
 
@@ -39,7 +39,7 @@ DISABLED_MESSAGE = (
 WRONG_PROOF_MESSAGE = "Enter your password or an unused code."
 
 
-class SecondFactorLoginForm(LoginForm):
+class SecondFactorSignInForm(SignInForm):
     """The sign-in form with a field for the code.
 
     A wrong code gives the same error as a wrong password, so that it does not reveal
@@ -71,7 +71,7 @@ class SecondFactorLoginForm(LoginForm):
 class SecondFactorAdminSite(BackOfficeAdminSite):
     """The admin site, which requires the code of users who have a device."""
 
-    login_form = SecondFactorLoginForm
+    login_form = SecondFactorSignInForm
 
     def has_permission(self, request):
         """Deny sessions without a verified code if the user has a device."""
@@ -127,8 +127,17 @@ def begin_setup_view(request, site):
 
 
 @require_POST
+@sensitive_post_parameters()
 def confirm_device_view(request, site):
-    """Confirm the device by its code; other sessions of the user end."""
+    """Confirm the device by its code and the password; other sessions of the user end.
+
+    Without the password, a session left open would be enough to lock the user out.
+    """
+    if too_many_requests := throttle_sign_in(request, request.user.email):
+        return too_many_requests
+    if not request.user.check_password(request.POST.get("password", "")):
+        messages.error(request, "Wrong password.")
+        return redirect(SECOND_FACTOR_URL_NAME)
     with transaction.atomic():
         user = lock_user(request.user)
         pending = list_devices(user, confirmed=False).first()

@@ -154,6 +154,9 @@ UNFOLD: dict[str, Any] = {
                     build_sidebar_item(
                         "Conversions", "shopping_cart", "tracking_conversion"
                     ),
+                    build_sidebar_item(
+                        "Contested claims", "gavel", "tracking_conversionclaim"
+                    ),
                     build_sidebar_item("Commissions", "percent", "payouts_commission"),
                     build_sidebar_item(
                         "Failed page calls", "report", "tracking_failedpagecall"
@@ -174,6 +177,9 @@ UNFOLD: dict[str, Any] = {
                 "title": "Integration",
                 "items": [
                     build_sidebar_item("API keys", "key", "accounts_apikey"),
+                    build_sidebar_item(
+                        "Signing secrets", "signature", "accounts_signingsecret"
+                    ),
                     build_sidebar_item(
                         "Webhooks", "webhook", "accounts_webhookendpoint"
                     ),

@@ -1,5 +1,7 @@
 """The pages of webhooks and of webhook deliveries."""
 
+import re
+
 from django import forms
 from django.contrib import admin
 from django.contrib.admin import SimpleListFilter
@@ -67,8 +69,40 @@ class WebhookStateFilter(SimpleListFilter):
         return queryset.failing() if self.value() == "failing" else queryset
 
 
+def mask_url(url: str) -> str:
+    """A URL without user info, query and fragment, which may hold secrets."""
+    scheme, separator, rest = url.partition("://")
+    address = re.split(r"[?#]", rest, maxsplit=1)[0]
+    host, slash, path = address.partition("/")
+    masked = f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+    return masked if address == rest else f"{masked}?…"
+
+
+class MaskedUrlMixin:
+    """Show `masked_url` instead of `url` to users who may not manage webhooks."""
+
+    @display(description="URL")
+    def masked_url(self, row):
+        return mask_url(row.url) or EMPTY_VALUE
+
+    def get_list_display(self, request):
+        columns = super().get_list_display(request)  # type: ignore[misc]
+        return mask_url_name(request, columns)
+
+    def get_fields(self, request, obj=None):
+        fields = super().get_fields(request, obj)  # type: ignore[misc]
+        return mask_url_name(request, fields)
+
+
+def mask_url_name(request, names) -> list[str]:
+    """The names of columns or fields, with `masked_url` if the user sees no secrets."""
+    if request.user.has_perm("accounts.change_webhookendpoint"):
+        return list(names)
+    return ["masked_url" if name == "url" else name for name in names]
+
+
 @admin.register(WebhookEndpoint)
-class WebhookEndpointAdmin(CreateOnlyBackOfficeAdmin):
+class WebhookEndpointAdmin(MaskedUrlMixin, CreateOnlyBackOfficeAdmin):
     """Webhooks of the account, and postbacks of its affiliates."""
 
     form = WebhookForm
@@ -145,7 +179,7 @@ class WebhookEndpointAdmin(CreateOnlyBackOfficeAdmin):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyBackOfficeAdmin):
+class DeliveryAdmin(MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     """Deliveries of events, with the response of the receiver."""
 
     list_display = (

@@ -133,6 +133,7 @@
       currency: options.currency,
       coupons: options.coupons,
       meta_data: options.meta_data,
+      signature: options.signature,
     };
     afterPendingClicks(function () {
       if (!tap.vid && !hasCoupon(payload) && !payload.customer_id) {
@@ -156,6 +157,7 @@
         status: STATUSES[kind],
         coupons: options.coupons,
         meta_data: options.meta_data,
+        signature: options.signature,
       };
       afterPendingClicks(function () {
         if (!tap.vid && !hasCoupon(payload)) {

@@ -39,9 +39,11 @@ from affiliate_site.browser.serializers import (
     get_client_ip_or_none,
     get_user_agent,
 )
+from affiliate_site.browser.signatures import determine_trust, has_unsigned_rates
 from affiliate_site.env import BASE_DIR
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
+from tracking.claims import Trust
 from tracking.errors import (
     DuplicateConversion,
     DuplicateCustomer,
@@ -86,10 +88,11 @@ class BrowserCall:
     body: dict
     at: datetime
 
-    def validate(self, serializer_class) -> "ValidBrowserCall":
-        """Validate the fields; raise AccountLocked and ValidationError."""
+    def validate(self, name: str, serializer_class) -> "ValidBrowserCall":
+        """Validate signature and fields; raise DomainError or ValidationError."""
         if self.account.locked_at is not None:
             raise AccountLocked
+        trust = determine_trust(self.account, name, self.body)
         serializer = serializer_class(data=self.body)
         serializer.is_valid(raise_exception=True)
         data = serializer.validated_data
@@ -103,6 +106,7 @@ class BrowserCall:
             self.body,
             self.at,
             data=data,
+            trust=trust,
             warnings=tuple(f"odd_{name}" for name in serializer.odd_options),
         )
 
@@ -125,6 +129,7 @@ class ValidBrowserCall(BrowserCall):
     """A call whose fields are valid, with the warnings about its odd options."""
 
     data: dict
+    trust: Trust
     warnings: tuple[str, ...]
 
 
@@ -150,7 +155,7 @@ def tracking_view(name: str, serializer_class):
                 return http_errors.error_response(request, 413)
             except InvalidBody as error:
                 return JsonResponse({"errors": [serialize_error(error)]}, status=400)
-            return handler(parse_call(request, serializer_class, body))
+            return handler(parse_call(request, name, serializer_class, body))
 
         return view
 
@@ -164,16 +169,18 @@ def preflight_response() -> HttpResponse:
     return response
 
 
-def parse_call(request, serializer_class, body: dict) -> ValidBrowserCall | None:
-    """Return the call, or None if the account or a field is invalid."""
+def parse_call(
+    request, name: str, serializer_class, body: dict
+) -> ValidBrowserCall | None:
+    """Return the call, or None if account, signature or a field is invalid."""
     account = find_account(body.get("account"))
     if account is None:
         request.failed_page_call = {"reason": UNKNOWN_ACCOUNT}
         return None
     call = BrowserCall(request, account, body, timezone.now())
     try:
-        return call.validate(serializer_class)
-    except AccountLocked as error:
+        return call.validate(name, serializer_class)
+    except DomainError as error:
         call.record_failure(get_failure_reason(error))
     except ValidationError as error:
         field = next(iter(error.detail))
@@ -278,7 +285,8 @@ def build_conversion_data(
         user_agent=get_user_agent(call.request),
         ip=get_client_ip_or_none(call.request),
         candidate_order=BROWSER_CONVERSION_ORDER,
-        is_browser_sale=True,
+        trust=call.trust,
+        is_browser_sale=call.trust is Trust.CLAIM or has_unsigned_rates(call.body),
         extra_warnings=call.warnings,
     )
 
@@ -294,5 +302,6 @@ def build_customer_data(call: ValidBrowserCall) -> CustomerData:
         user_agent=get_user_agent(call.request),
         ip=get_client_ip_or_none(call.request),
         order=BROWSER_CUSTOMER_ORDER,
+        trust=call.trust,
         extra_warnings=call.warnings,
     )

@@ -6,6 +6,7 @@ from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.models.commissions import Commission
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.models.ledger import LedgerAccount, Transfer
+from payouts.models.ledger_digests import LedgerDigest
 from payouts.models.payments import Payment, PayoutMethod
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "DailyStats",
     "GroupRate",
     "LedgerAccount",
+    "LedgerDigest",
     "Level",
     "Payment",
     "PaymentAllocation",

@@ -19,6 +19,7 @@ from payouts.calculation import (
 )
 from payouts.models.commission_types import MIN_PARENT_LEVEL, CommissionType, Level
 from payouts.models.commissions import CommissionStatus
+from tracking.claims import ClaimStatus
 from tracking.errors import UnknownReference
 from tracking.models.conversions import Conversion
 from tracking.models.programs import Program
@@ -147,7 +148,11 @@ def is_past_cap(conversion: Conversion) -> bool:
     if cap is None:
         return False
     # The caller has locked the customer, so that no other conversion is counted twice.
-    conversions = conversion.account.conversions.not_deleted().filter(customer=customer)
+    conversions = (
+        conversion.account.conversions.not_deleted()
+        .filter(customer=customer)
+        .exclude(claim_status=ClaimStatus.OPEN)
+    )
     earning = conversion.account.commissions.not_deleted().exclude(
         status=CommissionStatus.DISAPPROVED
     )

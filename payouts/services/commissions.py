@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Min
 
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
@@ -20,13 +21,14 @@ from payouts.models.commissions import (
     CommissionStatus,
     is_final,
 )
+from payouts.services.claims import review_claim
 from payouts.services.ledger import LedgerSession, open_ledger_session
+from tracking.errors import DuplicateConversion
 from tracking.models.conversions import Conversion
 from tracking.money import round_amount
 
-# In the audit log. A comment may contain personal data; a sub-amount changes together
-# with the conversion's amount, which is logged with its values.
-FIELDS_LOGGED_WITHOUT_VALUES = {"sub_amount", "comment"}
+# In the audit log with their old and new value, which the reconciliation compares.
+AMOUNTS_LOGGED = ("amount", "sub_amount")
 
 
 def list_balance_keys(
@@ -85,6 +87,31 @@ def hold_unfunded_drafts(
                 draft = draft.with_approval_context(has_funds=False)
         checked.append(draft)
     return checked
+
+
+def list_claimed_commissions(conversion: Conversion) -> list[Commission]:
+    """Return the commissions that a conversion was reported with, not later ones."""
+    rows = conversion.account.commissions.not_deleted().filter(conversion=conversion)
+    first = rows.aggregate(at=Min("created_at"))
+    return list(rows.filter(created_at=first["at"]).order_by("id"))
+
+
+def delete_claimed_commissions(
+    conversion: Conversion, *, ledger: LedgerSession, at: datetime
+) -> None:
+    """Delete what a claim would have earned: a fact about the sale replaces it.
+
+    Raises `DuplicateConversion` if a commission is final or part of a payment: then
+    the claim has been decided.
+    """
+    ledger.lock_balances()
+    for commission in list_claimed_commissions(conversion):
+        is_decided = is_final(commission.status, conversion.account)
+        if is_decided or commission.payment_id is not None:
+            raise DuplicateConversion(external_id=conversion.external_id)
+        status = CommissionStatus.DISAPPROVED
+        apply_changes(commission, ledger=ledger, at=at, status=status)
+        commission.update_locked(deleted_at=at)
 
 
 def approve_commission(
@@ -148,6 +175,7 @@ def apply_changes(
     if not changed:
         return
     old_status, old_amount = commission.status, commission.amount
+    old_amounts = {name: getattr(commission, name) for name in AMOUNTS_LOGGED}
     status = changed.get("status", old_status)
     if status != old_status:
         # Only an approved commission is part of a payment: docs/api-contract.md,
@@ -156,13 +184,13 @@ def apply_changes(
         changed |= {"payment": None, "finalized_at": finalized_at}
     commission.update_locked(**changed)
     details: dict[str, Any] = {}
-    if fields := sorted(FIELDS_LOGGED_WITHOUT_VALUES & set(changed)):
-        details["fields"] = fields
+    if "comment" in changed:
+        details["fields"] = ["comment"]  # may contain personal data
     if status != old_status:
         details["status"] = [old_status, str(status)]
-    if commission.amount != old_amount:
-        amounts = (old_amount, commission.amount)
-        details["amount"] = [format_decimal(amount) for amount in amounts]
+    for name, old in old_amounts.items():
+        if name in changed:
+            details[name] = [format_decimal(old), format_decimal(changed[name])]
     record_change(
         commission.account, "commission.updated", commission, at=at, **details
     )
@@ -207,7 +235,9 @@ def _set_commission_status(
     account: Account, commission_id: int, status: CommissionStatus, at: datetime
 ) -> Commission:
     with transaction.atomic():
-        balance_key = get_commission(account, commission_id).balance_key
+        commission = get_commission(account, commission_id)
+        review_claim(account, commission.conversion_id, status=status, at=at)
+        balance_key = commission.balance_key
         with open_ledger_session(account, [balance_key], at=at) as ledger:
             ledger.lock_balances()
             commission = get_commission(account, commission_id)

@@ -1,4 +1,8 @@
-"""Creation of a conversion: attribution, commissions, ledger, audit log."""
+"""Creation of a conversion: attribution, commissions, ledger, audit log.
+
+A fact about a conversion that a page has reported confirms it instead; a second page
+contests it. See docs/tracking-trust.md.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,8 +13,9 @@ from django.db import transaction
 
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
+from accounts.services.audit_log import log_event
 from accounts.services.changes import record_change, record_changes
-from payouts.calculation import calculate_commissions
+from payouts.calculation import LineItem, calculate_commissions
 from payouts.models.commissions import Commission
 from payouts.services.calculation_input import (
     LineItemData,
@@ -18,9 +23,16 @@ from payouts.services.calculation_input import (
     drop_unknown_types,
     resolve_line_items,
 )
+from payouts.services.claims import (
+    contest_claim,
+    ensure_claim_allowed,
+    review_claim,
+)
 from payouts.services.commissions import (
     create_commissions,
+    delete_claimed_commissions,
     list_balance_keys,
+    list_claimed_commissions,
     set_status,
 )
 from payouts.services.ledger import open_ledger_session
@@ -29,13 +41,14 @@ from tracking.attribution import (
     CandidateOrder,
     TrackingParameters,
 )
-from tracking.errors import AmountTooLarge, NegativeAmount
+from tracking.claims import Trust
+from tracking.errors import AmountTooLarge, DuplicateConversion, NegativeAmount
 from tracking.models.conversions import Conversion
 from tracking.models.prospects import PromotionMethod
 from tracking.money import ZERO, validate_amount
 from tracking.services.attribution import attribute
 from tracking.services.concurrency import retry_on_conflict
-from tracking.services.conversions import insert_conversion
+from tracking.services.conversions import find_conversion, write_conversion
 from tracking.services.prospects import promote_winning_prospect
 from tracking.services.warnings import ODD_COMMISSION_TYPE
 
@@ -53,7 +66,8 @@ class ConversionData:
     ip: str | None = None
     ignore_cookie_age: bool = False
     candidate_order: CandidateOrder = REST_CONVERSION_ORDER
-    is_browser_sale: bool = False  # reported by the browser script
+    trust: Trust = Trust.FACT
+    is_browser_sale: bool = False  # commissions follow the program's switch for pages
     extra_warnings: tuple[str, ...] = ()  # about the call itself
 
 
@@ -65,18 +79,24 @@ def create_conversion(
     status: str | None = None,
     at: datetime,
 ) -> Conversion:
-    """Create a conversion with its commissions in one transaction.
+    """Create a conversion with its commissions, or confirm a claim, in one transaction.
 
     With a `status` the commissions that have another one are set to it; all of them
-    are logged with it.
+    are logged with it. Returns the conversion; that of another claim if this is a claim
+    too.
     """
     with transaction.atomic():
+        claim = find_conversion(account, data.external_id)
+        if claim is not None and claim.claim_status is None:
+            raise DuplicateConversion(external_id=data.external_id)
         attribution = attribute(
             account,
             parameters=data.parameters,
             order=data.candidate_order,
             at=at,
             ignore_cookie_age=data.ignore_cookie_age,
+            trust=data.trust,
+            claim=claim if data.trust is Trust.FACT else None,
         )
         attribution.result.ensure_affiliate_eligible(
             customer_id=data.parameters.customer_id or ""
@@ -94,12 +114,18 @@ def create_conversion(
             account, attribution.program, rounded_items, group_id=attribution.group_id
         )
         attribution.result.ensure_cookie_valid()
+        if data.trust is Trust.CLAIM:
+            ensure_claim_allowed(account, attribution, amount, currency)
         attribution = promote_winning_prospect(
             account, attribution, method=PromotionMethod.CONVERSION, at=at
         )
-        conversion = insert_conversion(
+        if claim is not None and data.trust is Trust.CLAIM:
+            contest_claim(claim, attribution, amount, line_items, at=at)
+            return claim
+        conversion = write_conversion(
             account,
             attribution=attribution,
+            claim=claim,
             external_id=data.external_id,
             customer_id=data.parameters.customer_id,
             amount=amount,
@@ -110,32 +136,68 @@ def create_conversion(
             at=at,
             extra_warnings=extra_warnings,
         )
-        drafts = calculate_commissions(
-            build_calculation_input(
-                conversion, line_items=line_items, is_browser_sale=data.is_browser_sale
-            )
+        if status is not None:
+            review_claim(account, conversion.pk, status=status, at=at)
+        write_commissions(
+            conversion,
+            line_items,
+            is_browser_sale=data.is_browser_sale,
+            replaces_claim=claim is not None,
+            status=status,
+            at=at,
         )
-        with open_ledger_session(
-            account, list_balance_keys(conversion, drafts), at=at
-        ) as ledger:
-            commissions = create_commissions(conversion, drafts, ledger=ledger, at=at)
-            if status is None:
-                _log_created(conversion, commissions, at=at)
-            for commission in commissions:
-                ledger.post_commission_created(commission)
-            if status is not None:
-                for commission in commissions:
-                    if commission.status != status:
-                        set_status(commission, status, ledger=ledger, at=at)
-                _log_created(conversion, commissions, at=at)
     return conversion
 
 
-def _log_created(
-    conversion: Conversion, commissions: Sequence[Commission], *, at: datetime
+def write_commissions(
+    conversion: Conversion,
+    line_items: Sequence[LineItem],
+    *,
+    is_browser_sale: bool = False,
+    replaces_claim: bool = False,
+    status: str | None = None,
+    at: datetime,
 ) -> None:
-    record_change(conversion.account, "conversion.created", conversion, at=at)
-    record_changes(conversion.account, "commission.created", commissions, at=at)
+    """Create the commissions of a conversion, instead of those of a confirmed claim."""
+    account = conversion.account
+    drafts = calculate_commissions(
+        build_calculation_input(
+            conversion, line_items=line_items, is_browser_sale=is_browser_sale
+        )
+    )
+    balance_keys = set(list_balance_keys(conversion, drafts))
+    if replaces_claim:
+        balance_keys |= {
+            row.balance_key for row in list_claimed_commissions(conversion)
+        }
+    with open_ledger_session(account, balance_keys, at=at) as ledger:
+        if replaces_claim:
+            delete_claimed_commissions(conversion, ledger=ledger, at=at)
+        commissions = create_commissions(conversion, drafts, ledger=ledger, at=at)
+        event = "conversion.updated" if replaces_claim else "conversion.created"
+        if status is None:
+            _log_created(event, conversion, commissions, at=at)
+        for commission in commissions:
+            ledger.post_commission_created(commission)
+        if status is not None:
+            for commission in commissions:
+                if commission.status != status:
+                    set_status(commission, status, ledger=ledger, at=at)
+            _log_created(event, conversion, commissions, at=at)
+
+
+def _log_created(
+    event: str,
+    conversion: Conversion,
+    commissions: Sequence[Commission],
+    *,
+    at: datetime,
+) -> None:
+    account = conversion.account
+    if event == "conversion.updated":
+        log_event(account, "conversion.confirmed", conversion, at=at)
+    record_change(account, event, conversion, at=at)
+    record_changes(account, "commission.created", commissions, at=at)
 
 
 def round_line_items(

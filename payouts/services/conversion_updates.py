@@ -24,6 +24,7 @@ from payouts.services.calculation_input import (
     build_calculation_input,
     resolve_line_items,
 )
+from payouts.services.claims import review_claim
 from payouts.services.commissions import (
     apply_changes,
     create_commissions,
@@ -43,6 +44,7 @@ from tracking.services.attempts import ensure_external_id_available
 from tracking.services.conversions import (
     apply_conversion_changes,
     get_conversion,
+    release_external_id,
     soft_delete_conversion,
 )
 from tracking.services.programs import ensure_not_archived
@@ -64,8 +66,11 @@ def update_conversion(
     """
     try:
         with transaction.atomic():
+            review_claim(account, conversion_id, status=status, at=at)
             conversion = get_conversion(account, conversion_id, lock=True)
             old_amount = conversion.amount
+            if external_id := changes.get("external_id"):
+                release_external_id(account, external_id, other_than=conversion, at=at)
             with apply_conversion_changes(conversion, changes, at=at):
                 if should_recalculate and "amount" in changes:
                     with lock_commissions(conversion, at=at) as (ledger, commissions):
@@ -141,6 +146,8 @@ def update_commission(
     """
     with transaction.atomic():
         commission = get_commission(account, commission_id)
+        status = changes.get("status")
+        review_claim(account, commission.conversion_id, status=status, at=at)
         if commission.conversion_id is None:  # a bonus
             balance_key = commission.balance_key
             with open_ledger_session(account, [balance_key], at=at) as ledger:

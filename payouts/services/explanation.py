@@ -11,14 +11,17 @@ from typing import Any
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from payouts.calculation import ApprovalContext, calculate_exact_amount
+from payouts.calculation import ApprovalContext
 from payouts.models.commissions import Commission
-from tracking.attribution import TRACKING_SOURCE_NAMES
+from payouts.services.calculation_check import list_calculation_differences
+from tracking.attribution import CLAIM, TRACKING_SOURCE_NAMES
 from tracking.errors import ConversionNotFound
 from tracking.models.attribution_records import AttributionRecord
 from tracking.models.conversions import Conversion
-from tracking.money import round_amount
-from tracking.services.attribution import verify_attribution_record
+from tracking.services.attribution import (
+    get_attribution_record,
+    verify_attribution_record,
+)
 
 # Stored keys of a candidate → keys of `explain --json`.
 CANDIDATE_OUTPUT_KEYS = {
@@ -48,7 +51,7 @@ def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
     """
     rows = account.conversions.select_related("program", "affiliate")
     conversion = get_or_raise(rows, ConversionNotFound, pk=conversion_id)
-    record = account.attribution_records.get(conversion=conversion)
+    record = get_attribution_record(conversion)
     commissions = list(
         account.commissions.select_related("affiliate", "payment")
         .filter(conversion=conversion)
@@ -168,14 +171,13 @@ def _list_attribution_differences(
     if promoted.exists():
         winner = conversion.affiliate.slug
     parameter = outcome["parameter"]
+    source = TRACKING_SOURCE_NAMES.get(parameter, parameter)
+    if parameter == CLAIM:  # the conversion keeps the source of the claim
+        source = conversion.tracking_source
     pairs = [
         ("affiliate", conversion.affiliate.slug, winner),
         ("program", conversion.program.slug, outcome["program"]),
-        (
-            "source",
-            conversion.tracking_source,
-            TRACKING_SOURCE_NAMES.get(parameter, parameter),
-        ),
+        ("source", conversion.tracking_source, source),
     ]
     return found + [
         f"the conversion's {what} is {stored}, attributed was {decided}"
@@ -187,31 +189,23 @@ def _list_attribution_differences(
 def _list_commission_differences(
     conversion: Conversion, commission: Commission
 ) -> list[str]:
-    """Calculate a commission again from its stored inputs."""
+    """Calculate a commission and its initial status again from their stored inputs."""
     calculation = json.loads(commission.calculation)
-    sub_amount = Decimal(calculation["sub_amount"])
-    rate = calculation["rate"]["kind"], Decimal(calculation["rate"]["value"])
-    exact_amount = calculate_exact_amount(sub_amount, *rate)
-    amount = Decimal(calculation["amount"])
-    if not calculation.get("is_overridden"):
-        amount = round_amount(exact_amount, commission.currency)
-    affiliate_id = calculation["affiliate_id"]
-    if commission.base_commission_id is None:
-        affiliate_id = conversion.affiliate_id
     context = ApprovalContext(**calculation["approval_context"])
-    stored_status = calculation["status"], calculation["reason"]
     pairs: list[tuple[str, object, object]] = [
-        ("sub-amount", commission.sub_amount, sub_amount),
-        ("kind of rate", commission.rate_kind, rate[0]),
-        ("rate", commission.rate, rate[1]),
-        ("exact amount", Decimal(calculation["exact_amount"]), exact_amount),
-        ("amount", commission.amount, amount),
-        ("stored amount", Decimal(calculation["amount"]), amount),
-        ("affiliate", commission.affiliate_id, affiliate_id),
-        ("initial status", stored_status, context.initial_status()),
+        *list_calculation_differences(commission),
+        (
+            "initial status",
+            (calculation["status"], calculation["reason"]),
+            context.initial_status(),
+        ),
     ]
+    if commission.base_commission_id is None and commission.deleted_at is None:
+        pairs.append(
+            ("affiliate", commission.affiliate_id, conversion.affiliate_id),
+        )
     return [
         f"commission {commission.pk}: {what} is {stored}, calculated {calculated}"
-        for what, stored, calculated in pairs
+        for what, stored, calculated in dict.fromkeys(pairs)
         if stored != calculated
     ]

@@ -1,21 +1,23 @@
-"""Ledger invariants E1 to E9, E11 and E12, each checked by queries over one account.
+"""Ledger invariants E1 to E9, E11, E12 and E14, checked by queries over one account.
 
-E10 and E13 concern the whole database, see `payouts/services/reconciliation.py`. The
-balance of a ledger account of any type is credits minus debits.
+E10 and E13 concern the whole database, see `payouts/services/reconciliation.py`, E15
+and E16 the audit log and the digests, see `payouts/services/ledger_digests.py`. The
+balance of a ledger account of any type is credits minus debits. Commissions and
+payments are read in batches, so that memory does not grow with them.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
+from typing import TypeVar
 
 from django.apps import apps
 from django.db import models
-from django.db.models import Count, F, Max, Min, Q
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q
 
 from accounts.models.accounts import Account, TenantModel
-from payouts.models.commissions import CommissionStatus
+from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.models.ledger import (
     TRANSFER_SIDES,
     VALID_TRANSFERS,
@@ -24,6 +26,8 @@ from payouts.models.ledger import (
     Transfer,
     TransferType,
 )
+from payouts.models.payments import Payment
+from payouts.services.calculation_check import list_calculation_differences
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
 
@@ -31,6 +35,9 @@ SIDES_BY_TRANSFER_TYPE: dict[str, tuple[str, ...]] = {
     str(kind): sides for kind, sides in TRANSFER_SIDES.items()
 }
 TENANT_APPS = ("accounts", "tracking", "payouts")
+READ_BATCH_SIZE = 2000  # rows read at once, which bounds the memory
+
+Row = TypeVar("Row", bound=TenantModel)
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,12 @@ class LedgerInvariants:
         yield from self.check_e2_stored_balances()
         yield from self.check_e3_e4_affiliate_balances()
         yield from self.check_e5_expense()
-        yield from self.check_e6_commissions()
+        yield from self.check_e6_e14_commissions()
         yield from self.check_e7_payments()
         yield from self.check_e8_funding_and_paid()
         yield from self.check_e9_transfers()
         yield from self.check_e12_paid_commissions()
+        yield from self.check_e14_affiliates()
 
     def check_e1_balances_sum_to_zero(self) -> Iterator[Discrepancy]:
         """The balances of each currency add up to zero."""
@@ -154,38 +162,50 @@ class LedgerInvariants:
             if amount:
                 yield self.build_discrepancy("E5", currency, None, amount)
 
-    def check_e6_commissions(self) -> Iterator[Discrepancy]:
-        """The transfers of each commission add up to its amount at its status."""
-        totals_by_commission = self.get_totals_by_commission()
-        rows = self.account.commissions.order_by("id").values_list(
-            "id", "status", "amount", "deleted_at", "affiliate"
-        )
-        for commission_id, status, amount, deleted_at, affiliate_id in rows.iterator():
-            totals = totals_by_commission.get(commission_id, _CommissionTotals())
-            expected = (ZERO, ZERO)
-            if deleted_at is None and status == CommissionStatus.PENDING:
-                expected = (amount, ZERO)
-            elif deleted_at is None and status == CommissionStatus.APPROVED:
-                expected = (ZERO, amount)
-            label = f"commission {commission_id} ({status})"
-            is_equal = (totals.pending, totals.payable) == expected
-            if not is_equal or not totals.has_complete_sequence:
-                first, last = totals.first_sequence_number, totals.last_sequence_number
-                yield self.build_discrepancy(
-                    "E6",
-                    label,
-                    f"pending {totals.pending}, payable {totals.payable},"
-                    f" {totals.transfer_count} transfers, steps {first} to {last}",
-                    f"pending {expected[0]}, payable {expected[1]}",
-                )
-            if totals.affiliate_ids - {affiliate_id}:
-                yield self.build_discrepancy(
-                    "E6",
-                    label,
-                    f"moved for affiliates {sorted(totals.affiliate_ids)}",
-                    f"affiliate {affiliate_id}",
-                )
+    def check_e6_e14_commissions(self) -> Iterator[Discrepancy]:
+        """The transfers of each commission add up to its amount at its status (E6); it
+        equals its calculation (E14)."""
+        for commissions in read_in_batches(self.account.commissions.all()):
+            totals = self.get_totals_by_commission(commissions)
+            for commission in commissions:
+                yield from self.check_e6_transfers(commission, totals[commission.pk])
+                label = f"commission {commission.pk} ({commission.status})"
+                for what, stored, calculated in list_calculation_differences(
+                    commission
+                ):
+                    yield self.build_discrepancy(
+                        "E14", label, f"{what} {stored}", calculated
+                    )
         yield from self.check_e6_commission_conversions()
+
+    def check_e6_transfers(
+        self, commission: Commission, totals: "_CommissionTotals"
+    ) -> Iterator[Discrepancy]:
+        """The transfers of a commission add up to its amount at its status."""
+        status, affiliate_id = commission.status, commission.affiliate_id
+        expected = (ZERO, ZERO)
+        if commission.deleted_at is None and status == CommissionStatus.PENDING:
+            expected = (commission.amount, ZERO)
+        elif commission.deleted_at is None and status == CommissionStatus.APPROVED:
+            expected = (ZERO, commission.amount)
+        label = f"commission {commission.pk} ({status})"
+        is_equal = (totals.pending, totals.payable) == expected
+        if not is_equal or not totals.has_complete_sequence:
+            first, last = totals.first_sequence_number, totals.last_sequence_number
+            yield self.build_discrepancy(
+                "E6",
+                label,
+                f"pending {totals.pending}, payable {totals.payable},"
+                f" {totals.transfer_count} transfers, steps {first} to {last}",
+                f"pending {expected[0]}, payable {expected[1]}",
+            )
+        if totals.affiliate_ids - {affiliate_id}:
+            yield self.build_discrepancy(
+                "E6",
+                label,
+                f"moved for affiliates {sorted(totals.affiliate_ids)}",
+                f"affiliate {affiliate_id}",
+            )
 
     def check_e6_commission_conversions(self) -> Iterator[Discrepancy]:
         """The conversion of a commission is not deleted and has its currency."""
@@ -203,39 +223,42 @@ class LedgerInvariants:
 
     def check_e7_payments(self) -> Iterator[Discrepancy]:
         """Each payment has one transfer, and a canceled one its reversal."""
-        for payment in self.account.payments.order_by("id").iterator():
-            rows = self.transfers_by_payment.get(payment.pk, [])
-            paid = [row for row in rows if row.kind == TransferType.PAID]
-            reversals = [
-                row for row in rows if row.kind == TransferType.PAYMENT_CANCELED
-            ]
-            sides = (paid[0].debit_id, paid[0].credit_id) if paid else None
-            is_valid = (
-                len(paid) == 1
-                and len(reversals) == (payment.canceled_at is not None)
-                and all(row.amount == payment.amount for row in rows)
-                and all(
-                    row.reversal_of_id == paid[0].pk
-                    and (row.credit_id, row.debit_id) == sides
-                    for row in reversals
-                )
+        for payments in read_in_batches(self.account.payments.all()):
+            transfers = self.get_transfers_by_payment(payments)
+            for payment in payments:
+                yield from self.check_e7_payment(payment, transfers[payment.pk])
+
+    def check_e7_payment(
+        self, payment: Payment, rows: list[Transfer]
+    ) -> Iterator[Discrepancy]:
+        """A payment has one transfer, and its reversal if it is canceled."""
+        paid = [row for row in rows if row.kind == TransferType.PAID]
+        reversals = [row for row in rows if row.kind == TransferType.PAYMENT_CANCELED]
+        sides = (paid[0].debit_id, paid[0].credit_id) if paid else None
+        is_valid = (
+            len(paid) == 1
+            and len(reversals) == (payment.canceled_at is not None)
+            and all(row.amount == payment.amount for row in rows)
+            and all(
+                row.reversal_of_id == paid[0].pk
+                and (row.credit_id, row.debit_id) == sides
+                for row in reversals
             )
-            state = "canceled" if payment.canceled_at else "standing"
-            label = f"payment {payment.public_id} ({state})"
-            if not is_valid:
-                stored = ", ".join(f"{row.kind} {row.amount}" for row in rows)
-                expected = f"one paid of {payment.amount}, {state}"
+        )
+        state = "canceled" if payment.canceled_at else "standing"
+        label = f"payment {payment.public_id} ({state})"
+        if not is_valid:
+            stored = ", ".join(f"{row.kind} {row.amount}" for row in rows)
+            expected = f"one paid of {payment.amount}, {state}"
+            yield self.build_discrepancy("E7", label, stored or "no transfer", expected)
+        for affiliate_id in {row.debit.affiliate_id for row in paid}:
+            if affiliate_id != payment.affiliate_id:
                 yield self.build_discrepancy(
-                    "E7", label, stored or "no transfer", expected
+                    "E7",
+                    label,
+                    f"of affiliate {affiliate_id}",
+                    f"affiliate {payment.affiliate_id}",
                 )
-            for affiliate_id in {row.debit.affiliate_id for row in paid}:
-                if affiliate_id != payment.affiliate_id:
-                    yield self.build_discrepancy(
-                        "E7",
-                        label,
-                        f"of affiliate {affiliate_id}",
-                        f"affiliate {payment.affiliate_id}",
-                    )
 
     def check_e8_funding_and_paid(self) -> Iterator[Discrepancy]:
         """Payout sources agree with payments and top-ups."""
@@ -304,7 +327,8 @@ class LedgerInvariants:
                         )
 
     def check_e12_paid_commissions(self) -> Iterator[Discrepancy]:
-        """A paid commission is approved and fits its payment, which is not canceled."""
+        """A paid commission is approved and fits its payment, which is not canceled and
+        was allocated to it."""
         paid = self.account.commissions.filter(payment__isnull=False)
         valid = Q(
             status=CommissionStatus.APPROVED,
@@ -313,30 +337,51 @@ class LedgerInvariants:
             currency=F("payment__currency"),
             payment__canceled_at=None,
         )
-        valid_ids = paid.filter(valid).values("pk")
+        allocations = self.account.payment_allocations.filter(
+            commission=OuterRef("pk"), payment=OuterRef("payment")
+        )
+        valid_ids = paid.filter(valid, Exists(allocations)).values("pk")
         rows = paid.exclude(pk__in=valid_ids).select_related("payment")
         for commission in rows:
             payment = commission.payment.public_id if commission.payment else "-"
             label = f"commission {commission.pk} ({commission.status})"
             yield self.build_discrepancy("E12", label, payment, "no payment")
 
-    @cached_property
-    def transfers_by_payment(self) -> dict[int | None, list[Transfer]]:
-        """The transfers of payments, by the payment's id."""
+    def check_e14_affiliates(self) -> Iterator[Discrepancy]:
+        """A commission that is not of a level belongs to its conversion's affiliate."""
+        regular = self.account.commissions.not_deleted().filter(
+            kind=CommissionKind.REGULAR
+        )
+        rows = regular.exclude(affiliate=F("conversion__affiliate"))
+        for pk, stored, affiliate_id, conversion_id in rows.values_list(
+            "pk", "affiliate", "conversion__affiliate", "conversion"
+        ):
+            yield self.build_discrepancy(
+                "E14",
+                f"commission {pk}",
+                f"affiliate {stored}",
+                f"affiliate {affiliate_id} of conversion {conversion_id}",
+            )
+
+    def get_transfers_by_payment(
+        self, payments: list[Payment]
+    ) -> dict[int | None, list[Transfer]]:
+        """Read the transfers of some payments, by the payment's id."""
         transfers: dict[int | None, list[Transfer]] = defaultdict(list)
-        rows = self.account.transfers.filter(payment__isnull=False)
-        for row in rows.select_related("debit", "credit", "payment").order_by("id"):
+        rows = self.account.transfers.filter(payment__in=[row.pk for row in payments])
+        for row in rows.select_related("debit").order_by("id"):
             transfers[row.payment_id].append(row)
         return transfers
 
     def get_payments_by_source(self) -> dict[tuple[str, str], Decimal]:
         """Sum the payments that are not canceled, by payout source and currency."""
+        paid = self.account.transfers.filter(
+            kind=TransferType.PAID, payment__isnull=False, payment__canceled_at=None
+        )
+        rows = paid.values_list("credit__kind", "currency").annotate(ExactSum("amount"))
         sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
-        for rows in self.transfers_by_payment.values():
-            for row in rows:
-                is_valid = row.payment is not None and row.payment.canceled_at is None
-                if row.kind == TransferType.PAID and is_valid:
-                    sums[row.credit.kind, row.currency] += row.amount
+        for kind, currency, amount in rows:
+            sums[kind, currency] = amount
         return sums
 
     def get_payments_by_balance_key(self) -> AmountByBalanceKey:
@@ -364,10 +409,13 @@ class LedgerInvariants:
             (affiliate_id, currency): amount for affiliate_id, currency, amount in rows
         }
 
-    def get_totals_by_commission(self) -> "dict[int, _CommissionTotals]":
-        """Sum the transfers of each commission."""
+    def get_totals_by_commission(
+        self, commissions: list[Commission]
+    ) -> "dict[int, _CommissionTotals]":
+        """Sum the transfers of each of some commissions."""
         totals: dict[int, _CommissionTotals] = defaultdict(_CommissionTotals)
-        posted = self.account.transfers.filter(commission__isnull=False)
+        ids = [row.pk for row in commissions]
+        posted = self.account.transfers.filter(commission__in=ids)
         rows = posted.values_list(
             "commission", "kind", "debit__affiliate", "credit__affiliate"
         ).annotate(
@@ -430,6 +478,14 @@ class _CommissionTotals:
 def _describe_ledger_account(row: LedgerAccount) -> str:
     owner = row.affiliate.slug if row.affiliate else "the account"
     return f"{row.kind} of {owner} in {row.currency}"
+
+
+def read_in_batches(rows: models.QuerySet[Row]) -> Iterator[list[Row]]:
+    """Yield the rows in the order of their ids, in lists of `READ_BATCH_SIZE`."""
+    last_id = 0
+    while batch := list(rows.filter(pk__gt=last_id).order_by("pk")[:READ_BATCH_SIZE]):
+        yield batch
+        last_id = batch[-1].pk
 
 
 def list_tenant_models() -> list[type[models.Model]]:

@@ -1,16 +1,24 @@
 """Reconciliation: every ledger invariant checked for some accounts, with counts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
 from django.db.models import Count, Max
 
-from accounts.db_compat import count_non_integer_rows, list_missing_triggers
+from accounts.db_compat import count_non_integer_rows, list_invalid_triggers
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
+from accounts.services.accounts import record_reconciliation
 from payouts.models.ledger import Transfer
+from payouts.models.ledger_digests import LedgerDigest
+from payouts.services.ledger_digests import (
+    DigestReport,
+    check_e15_audit_log,
+    check_e15_e16_digests,
+    save_digest,
+)
 from payouts.services.ledger_invariants import (
     Discrepancy,
     LedgerInvariants,
@@ -19,16 +27,18 @@ from payouts.services.ledger_invariants import (
 from tracking.amounts import AmountField, ExactSum
 from tracking.money import ZERO
 
-APPEND_ONLY_MODELS = (AuditLogEntry, Transfer)
+APPEND_ONLY_MODELS = (AuditLogEntry, LedgerDigest, Transfer)
 
 
 @dataclass
 class ReconciliationReport:
     """What was checked and which discrepancies were found.
 
-    `closed_…` describes the transfers of the days before today.
+    `closed_…` describes the transfers of the days before today. `digest_report` is
+    there if all accounts were checked.
     """
 
+    accounts: Sequence[Account] = ()
     ledger_account_count: int = 0
     transfer_count: int = 0
     negative_balance_count: int = 0
@@ -36,6 +46,7 @@ class ReconciliationReport:
     closed_transfer_count: int = 0
     last_closed_transfer_id: int | None = None
     closed_transfer_total: Decimal = ZERO
+    digest_report: DigestReport | None = None
 
     def count_discrepancies(self, account: Account) -> int:
         """Count the discrepancies of an account and of the whole database."""
@@ -45,9 +56,31 @@ class ReconciliationReport:
         )
 
 
-def reconcile(accounts: Iterable[Account], *, at: datetime) -> ReconciliationReport:
-    """Recompute every balance from the transfers and check each invariant."""
-    report = ReconciliationReport()
+def reconcile(accounts: Sequence[Account], *, at: datetime) -> ReconciliationReport:
+    """Recompute every balance from the transfers and check each invariant but E16."""
+    report = _check_ledgers(accounts, at)
+    report.discrepancies += check_e15_audit_log(accounts)
+    return report
+
+
+def reconcile_all(
+    *, at: datetime, expected_digest: str | None = None
+) -> ReconciliationReport:
+    """Check each invariant of all accounts, and the digests (E16).
+
+    `expected_digest` is one that was printed earlier: it must still be in the chain.
+    """
+    accounts = list(Account.objects.all())
+    report = _check_ledgers(accounts, at)
+    report.digest_report = check_e15_e16_digests(
+        accounts, at=at, expected=expected_digest
+    )
+    report.discrepancies += report.digest_report.discrepancies
+    return report
+
+
+def _check_ledgers(accounts: Sequence[Account], at: datetime) -> ReconciliationReport:
+    report = ReconciliationReport(accounts=accounts)
     report.discrepancies += check_e10_triggers_and_e13_precision()
     for account in accounts:
         invariants = LedgerInvariants(account)
@@ -60,12 +93,21 @@ def reconcile(accounts: Iterable[Account], *, at: datetime) -> ReconciliationRep
     return report
 
 
+def record_result(report: ReconciliationReport, *, at: datetime) -> None:
+    """Record the result for the dashboards, and the digest of new rows."""
+    for account in report.accounts:
+        count = report.count_discrepancies(account)
+        record_reconciliation(account, discrepancy_count=count, at=at)
+    if report.digest_report:
+        save_digest(report.digest_report)
+
+
 def check_e10_triggers_and_e13_precision() -> Iterator[Discrepancy]:
     """E10: append-only triggers exist. E13: stored amounts are integers."""
     for append_only in APPEND_ONLY_MODELS:
         table = append_only._meta.db_table
-        for name in list_missing_triggers(table):
-            yield Discrepancy("E10", "-", table, "no trigger", name)
+        for name, problem in list_invalid_triggers(table).items():
+            yield Discrepancy("E10", "-", table, problem, name)
     for model in list_tenant_models():
         table = model._meta.db_table
         for column in model._meta.fields:

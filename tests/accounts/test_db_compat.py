@@ -22,7 +22,7 @@ from accounts.models.audit_log import AuditLogEntry
 from accounts.services.audit_log import log_event
 from tests.conftest import NOW
 
-APPEND_ONLY = {"accounts.AuditLogEntry", "payouts.Transfer"}
+APPEND_ONLY = {"accounts.AuditLogEntry", "payouts.LedgerDigest", "payouts.Transfer"}
 TABLES = [
     model._meta.db_table
     for model in apps.get_models()

@@ -107,10 +107,18 @@ def test_replaces_an_invalid_saved_key(db, key_file, damage):
     assert find_api_key(second.key).account.slug == demo.ACCOUNT_SLUG
 
 
+def can_sign_in(credentials):
+    return Client().login(
+        account=credentials.account,
+        username=credentials.email,
+        password=credentials.password,
+    )
+
+
 def test_has_a_staff_user(db):
     credentials = load_demo()
 
-    assert Client().login(username=credentials.email, password=credentials.password)
+    assert can_sign_in(credentials)
 
 
 def test_resets_the_password_if_the_file_is_lost(db, key_file):
@@ -120,8 +128,8 @@ def test_resets_the_password_if_the_file_is_lost(db, key_file):
     second = load_demo()
 
     assert second.password != first.password
-    assert Client().login(username=second.email, password=second.password)
-    assert not Client().login(username=first.email, password=first.password)
+    assert can_sign_in(second)
+    assert not can_sign_in(first)
 
 
 def test_is_loaded_into_an_empty_database_and_found_later(db):

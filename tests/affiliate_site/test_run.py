@@ -52,7 +52,8 @@ def test_prints_addresses_credentials_and_examples(demo):
         "Affiliate Site is ready",
         "  API          http://127.0.0.1:9000/1.6/",
         f"  Key          {demo.key}",
-        f"  Back office  http://127.0.0.1:9000/admin/   {demo.email}   {demo.password}",
+        "  Back office  http://127.0.0.1:9000/admin/login/"
+        f"?account={demo.account}   {demo.email}   {demo.password}",
         "  Reference    http://127.0.0.1:9000/docs/",
     ]
     assert [line[:15] for line in lines[5:]] == ["  Try          ", " " * 15] + [

@@ -20,6 +20,9 @@ DOCUMENTED = {
     "create_api_key": "ACCOUNT [--name LABEL] [--role ROLE | --read-only]",
     "list_api_keys": "ACCOUNT",
     "revoke_api_key": "ACCOUNT PREFIX",
+    "create_signing_secret": "ACCOUNT",
+    "list_signing_secrets": "ACCOUNT",
+    "revoke_signing_secret": "ACCOUNT PREFIX",
     "create_webhook": "ACCOUNT URL [--event NAME]",
     "create_postback": ("ACCOUNT AFFILIATE URL [--method METHOD] [--event NAME]"),
     "list_webhooks": "ACCOUNT",
@@ -36,11 +39,18 @@ DOCUMENTED = {
         " [--auto-approve-affiliates] [--auto-approve-commissions]"
     ),
     "list_programs": "ACCOUNT",
+    "set_page_tracking": (
+        "ACCOUNT [--require-signatures] [--no-require-signatures]"
+        " [--max-browser-amount UNITS] [--program PROGRAM]"
+        " [--auto-approve-browser-sales] [--no-auto-approve-browser-sales]"
+        " [--trust-browser-customers] [--no-trust-browser-customers]"
+    ),
     "archive_program": "ACCOUNT PROGRAM",
     "unarchive_program": "ACCOUNT PROGRAM",
     "fund_payouts": "ACCOUNT AMOUNT CURRENCY",
     "grant_bonuses": "[--account ACCOUNT]",
-    "check_ledger": "[--account ACCOUNT] [--note]",  # read-only without --note
+    # read-only without --note
+    "check_ledger": "[--account ACCOUNT | --expect DIGEST] [--note]",
     "explain": "ACCOUNT CONVERSION_ID [--verify]",
     # Data and maintenance
     "load_demo": "[--scale N]",

@@ -17,7 +17,6 @@ CALLED_BY_NAME = {
     "ApiFieldExtension": "the same",
     "InputSerializerExtension": "the same",
     "reload": "the tests call it",
-    "get_by_natural_key": "Django's authentication calls the manager of users",
     "is_staff": "Django's admin reads it",
     "has_module_perms": "the same",
     "create_superuser": "the command createsuperuser",

@@ -15,6 +15,7 @@ WITHOUT_AN_ACCOUNT = {
     "accounts.Plan": "a price list",
     "accounts.RateWindow": "short-lived counters",
     "accounts.User": "operators belong to no account",
+    "payouts.LedgerDigest": "one chain over the rows of all accounts",
 }
 TENANTS = [model for model in MODELS if model._meta.label not in WITHOUT_AN_ACCOUNT]
 
@@ -23,7 +24,8 @@ UNIQUE_OVER_THE_SITE = {
     "one_key_per_digest": "authentication finds an API key by its digest",
     "one_account_per_slug": "identifies the account",
     "one_plan_per_name": "a price list",
-    "one_user_per_email": "authentication finds a user by e-mail",
+    "one_operator_per_email": "operators belong to no account",
+    "one_ledger_digest_per_predecessor": "one chain over the rows of all accounts",
 }
 
 

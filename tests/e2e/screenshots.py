@@ -86,6 +86,7 @@ def take_screenshots(dashboard_url: str, demo: dict[str, str]) -> None:
         )
         page = browser.new_page()
         page.goto(dashboard_url)
+        page.fill("#id_account", demo["account"])
         page.fill("#id_username", demo["email"])
         page.fill("#id_password", demo["password"])
         page.click("button[type=submit]")

@@ -38,8 +38,9 @@ class BackOfficePage:
         self.page.goto(f"{self.home}/admin/{path}")
         self.page.wait_for_load_state("load")
 
-    def sign_in(self, email):
+    def sign_in(self, account, email):
         self.open("")
+        self.page.fill("#id_account", account.slug)
         self.page.fill("#id_username", email)
         self.page.fill("#id_password", PASSWORD)
         self.page.click("button[type=submit]")
@@ -91,7 +92,7 @@ def back_office(chromium, static_files, scenario, server):
     scenario.account.staff.update(password=PASSWORD_HASH)
     context = chromium.new_context()
     back_office = BackOfficePage(context, server)
-    back_office.sign_in(email)
+    back_office.sign_in(scenario.account, email)
     yield back_office
     context.close()
     assert back_office.errors == []
@@ -255,11 +256,13 @@ def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, w
     assert back_office.page.evaluate(fits_width)
     device = TOTPDevice.objects.get(user__account=scenario.account)
     back_office.page.fill("#code", f"{totp(device.bin_key):06d}")
+    back_office.page.fill("#password", PASSWORD)
     text = back_office.confirm_by("Confirm")
     assert "Two-factor authentication is enabled" in text
 
     back_office.page.context.clear_cookies()
     back_office.open("")
+    back_office.page.fill("#id_account", scenario.account.slug)
     back_office.page.fill("#id_username", device.user.email)
     back_office.page.fill("#id_password", PASSWORD)
     back_office.page.fill("#id_code", f"{totp(device.bin_key, drift=1):06d}")

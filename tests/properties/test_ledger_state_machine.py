@@ -33,7 +33,9 @@ from payouts.services.conversion_updates import (
 )
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.ledger_digests import SEALING_DELAY, check_e15_e16_digests
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.reconciliation import reconcile_all, record_result
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import (
@@ -406,6 +408,13 @@ class LedgerStateMachine(RuleBasedStateMachine):
         self.funds[currency] += units + 1
 
     @rule()
+    def seal_digest(self):
+        """Store a digest of everything so far, which later operations must keep."""
+        report = reconcile_all(at=self.at + 2 * SEALING_DELAY)
+        assert report.discrepancies == []
+        record_result(report, at=self.at)
+
+    @rule()
     def toggle_archived(self):
         toggle = unarchive_program if self.is_archived else archive_program
         toggle(self.account, slug=self.scenario.program.slug, at=self.at)
@@ -458,6 +467,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
     def ledger_invariants_hold(self):
         if self.is_changed:
             assert_ledger_consistent(self.account)
+            assert check_e15_e16_digests([self.account], at=self.at).discrepancies == []
         self.is_changed = False
 
 

@@ -29,6 +29,7 @@ from tracking.attribution import (
     serialize_inputs,
     serialize_outcome,
 )
+from tracking.claims import Trust
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
@@ -452,15 +453,21 @@ def test_serializes_inputs():
     ]
 
     stored = serialize_inputs(
-        candidates, order=REST_CUSTOMER_ORDER, at=NOW, ignore_cookie_age=True
+        candidates,
+        order=REST_CUSTOMER_ORDER,
+        at=NOW,
+        ignore_cookie_age=True,
+        trust=Trust.FACT,
     )
 
     common = {
         "is_program_archived": False,
         "blank_parameter": None,
+        "is_claim": False,
         "program": "harbor",
     }
     assert json.loads(json.dumps(stored)) == {
+        "trust": "fact",
         "order": ["coupon", "referral_code", "click_id", "asset_id", "tracking_id"],
         "at": "2026-03-04T09:15:27+00:00",
         "ignore_cookie_age": True,
@@ -526,6 +533,7 @@ candidate_strategy = st.builds(
     clicked_at=st.none() | moments,
     cookie_time_days=st.none() | st.integers(1, 365),
     blank_parameter=st.none() | st.sampled_from(REST_CONVERSION_ORDER),
+    is_claim=st.booleans(),
 )
 
 
@@ -537,11 +545,17 @@ candidate_strategy = st.builds(
     | st.just(REST_CUSTOMER_ORDER),
     at=moments,
     ignore_cookie_age=st.booleans(),
+    trust=st.sampled_from(Trust),
 )
 def test_replay_of_stored_inputs_gives_the_same_result(
-    candidates, order, at, ignore_cookie_age
+    candidates, order, at, ignore_cookie_age, trust
 ):
-    options = {"order": order, "at": at, "ignore_cookie_age": ignore_cookie_age}
+    options = {
+        "order": order,
+        "at": at,
+        "ignore_cookie_age": ignore_cookie_age,
+        "trust": trust,
+    }
 
     result = select_winner(candidates, **options)
     stored = json.dumps(serialize_inputs(candidates, **options))

@@ -116,6 +116,11 @@ class Affiliate(Person):
     def __str__(self) -> str:
         return self.slug
 
+    @property
+    def log_id(self) -> int:
+        """The ID in the audit log: the slug is made of the affiliate's name."""
+        return self.pk
+
 
 class FieldType(models.TextChoices):
     """The input type of a custom field."""

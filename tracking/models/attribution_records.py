@@ -11,6 +11,7 @@ from tracking.models.customers import Customer
 class AttributionRecord(TenantModel):
     """The stored, verifiable attribution of one customer or one conversion.
 
+    The latest record of a subject counts: confirming a claim adds one.
     `inputs` and `outcome` are canonical JSON. Replaying the inputs with the version
     `engine` of the attribution produces the same outcome to the byte.
     """
@@ -29,15 +30,15 @@ class AttributionRecord(TenantModel):
 
     class Meta:
         default_related_name = "attribution_records"
+        indexes = [
+            models.Index(
+                fields=["account", "customer"], name="attribution_of_customer"
+            ),
+            models.Index(
+                fields=["account", "conversion"], name="attribution_of_conversion"
+            ),
+        ]
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "customer"],
-                name="one_attribution_record_per_customer",
-            ),
-            models.UniqueConstraint(
-                fields=["account", "conversion"],
-                name="one_attribution_record_per_conversion",
-            ),
             models.CheckConstraint(
                 condition=Q(customer=None) ^ Q(conversion=None),
                 name="attribution_record_has_one_subject",

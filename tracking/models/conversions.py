@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models.accounts import TenantModel, TenantQuerySet
 from accounts.models.daily_stats import DailyCountedRow
 from tracking.amounts import AmountField
+from tracking.claims import CONTESTED_CLAIM, ClaimStatus
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click
 from tracking.models.customers import Customer
@@ -80,6 +81,12 @@ class Conversion(DailyCountedRow):
     warnings = models.JSONField(null=True)
     user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - unknown
     ip = models.GenericIPAddressField(null=True)
+    # Null for a fact (docs/tracking-trust.md).
+    claim_status = models.CharField(  # noqa: DJ001 - null: no claim
+        max_length=16,
+        null=True,
+        choices=[(status.value, status.value.capitalize()) for status in ClaimStatus],
+    )
     created_at = models.DateTimeField(default=timezone.now)
     deleted_at = models.DateTimeField(null=True)
 
@@ -114,10 +121,69 @@ class Conversion(DailyCountedRow):
                 fields=["account", "customer", "-created_at", "-id"],
                 name="conversions_of_customer",
             ),
+            models.Index(
+                fields=["account", "affiliate"],
+                condition=Q(claim_status=ClaimStatus.OPEN.value, deleted_at=None),
+                name="open_claims_of_affiliate",
+            ),
         ]
 
     def __str__(self) -> str:
         return str(self.pk)
+
+    @property
+    def is_contested(self) -> bool:
+        """Whether two visitors claim it, and nobody has confirmed one yet."""
+        return CONTESTED_CLAIM in (self.warnings or ())
+
+
+class ConversionClaim(TenantModel):
+    """One of the claims of a contested conversion, with what it would earn.
+
+    `attribution` and `line_items` are stored as the claim was attributed, so that staff
+    can confirm it later.
+    """
+
+    conversion = models.ForeignKey(
+        Conversion, models.PROTECT, related_name="claims", db_index=False
+    )
+    tracking_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - coupon
+    program = models.ForeignKey(
+        Program, models.PROTECT, related_name="+", db_index=False
+    )
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+    click = models.ForeignKey(
+        Click, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    amount = AmountField()
+    currency = models.CharField(max_length=3)
+    line_items = models.JSONField(default=list)
+    attribution = models.JSONField(default=dict)
+    is_original = models.BooleanField(default=False)
+    confirmed_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "conversion_claims"
+        verbose_name = "contested claim"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(amount__gte=0), name="claim_amount_not_negative"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["account", "conversion"], name="claims_of_conversion"),
+            models.Index(
+                fields=["account", "-created_at", "-id"], name="claims_newest_first"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"claim {self.pk}"
 
 
 class ConversionOrigin(models.TextChoices):

@@ -81,6 +81,8 @@ class Customer(DailyCountedRow):
     )
     status = models.CharField(max_length=16, choices=CustomerStatus)
     initial_status = models.CharField(max_length=16, choices=CustomerStatus)
+    # False: only a page has named it so far (docs/tracking-trust.md).
+    is_confirmed = models.BooleanField(default=True, db_default=True)
     meta_data = models.JSONField(default=dict)
     warnings = models.JSONField(null=True)
     user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - unknown
@@ -113,6 +115,11 @@ class Customer(DailyCountedRow):
             models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
                 name="customers_of_affiliate",
+            ),
+            models.Index(
+                fields=["account", "affiliate"],
+                condition=Q(is_confirmed=False),
+                name="unconfirmed_customers",
             ),
         ]
 

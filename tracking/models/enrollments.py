@@ -92,6 +92,9 @@ class Enrollment(TenantModel):
         Affiliate, models.PROTECT, related_name="enrollments", db_index=False
     )
     approved = models.BooleanField(null=True)
+    # Created for a prospect by a page's claim: eligible like the prospect was, and
+    # approved by the first fact.
+    promoted_by_claim = models.BooleanField(default=False, db_default=False)
     applied_at = models.DateTimeField(default=timezone.now)
 
     objects = EnrollmentQuerySet.as_manager()
@@ -116,6 +119,11 @@ class Enrollment(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.program_id}/{self.affiliate_id}"
+
+    @property
+    def awaits_fact(self) -> bool:
+        """Whether the first fact approves it."""
+        return self.approved is None and self.promoted_by_claim
 
 
 class ReferralCode(TenantModel):

@@ -43,6 +43,8 @@ class Program(TenantModel):
     auto_approve_commissions = models.BooleanField(default=False)
     # Off by default: anyone who opens a page can report a conversion from it.
     auto_approve_browser_sales = models.BooleanField(default=False, db_default=False)
+    # Off by default, too: customers that only a page has named are unconfirmed.
+    trust_browser_customers = models.BooleanField(default=False, db_default=False)
     recurring = models.BooleanField(default=True)
     recurring_cap = models.PositiveIntegerField(null=True)
     recurring_period_days = models.PositiveIntegerField(null=True)

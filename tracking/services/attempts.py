@@ -15,10 +15,13 @@ MIN_RETRY_INTERVAL = timedelta(seconds=10)
 def ensure_attempt_allowed(account: Account, *, origin: str, external_id: str) -> bool:
     """Raise for a duplicate or for a retry within ten seconds of a failure.
 
-    Returns whether an older failure is recorded, which is to be deleted on success.
-    See docs/api-contract.md, section 2.2.5.
+    A claim is no duplicate: a fact confirms it, another claim contests it. Returns
+    whether an older failure is recorded, which is to be deleted on success. See
+    docs/api-contract.md, section 2.2.5.
     """
-    conversions = account.conversions.not_deleted().filter(external_id=external_id)
+    conversions = account.conversions.not_deleted().filter(
+        external_id=external_id, claim_status=None
+    )
     attempts = account.conversion_attempts.filter(
         origin=origin, external_id=external_id
     )

@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 from accounts.models.accounts import Account
 from tracking.attribution import (
+    CLAIM,
     CLICK_ID,
     CUSTOMER,
     ENGINE,
+    TRACKING_ID,
     AttributionResult,
     CandidateOrder,
     TrackingParameters,
@@ -18,6 +20,7 @@ from tracking.attribution import (
     serialize_inputs,
     serialize_outcome,
 )
+from tracking.claims import Trust
 from tracking.models.affiliates import Affiliate
 from tracking.models.attribution_records import AttributionRecord
 from tracking.models.clicks import Click
@@ -38,6 +41,7 @@ class Attribution:
     result: AttributionResult
     inputs: dict[str, Any]
     candidates: dict[str, ResolvedCandidate]
+    trust: Trust
 
     @property
     def program(self) -> Program:
@@ -49,7 +53,7 @@ class Attribution:
 
     @property
     def enrollment(self) -> Enrollment | None:
-        """The affiliate's enrollment; None for a known customer or a prospect."""
+        """The affiliate's enrollment; None for a prospect."""
         return self._winner.enrollment
 
     @property
@@ -82,6 +86,23 @@ class Attribution:
         return candidate.customer if candidate else None
 
     @property
+    def is_decided_by_unconfirmed_customer(self) -> bool:
+        """Whether nothing but an unconfirmed customer names the affiliate."""
+        winner = self._winner.candidate
+        return winner.is_claim and winner.parameter == CUSTOMER
+
+    @property
+    def is_decided_by_claim(self) -> bool:
+        """Whether the affiliate is that of the claim to be confirmed."""
+        return self.winning_parameter == CLAIM
+
+    @property
+    def tracking_id(self) -> str | None:
+        """The tracking id that was sent, if any."""
+        candidate = self.candidates.get(TRACKING_ID)
+        return candidate.candidate.value if candidate else None
+
+    @property
     def winning_parameter(self) -> str:
         """The tracking parameter of the winner."""
         return _require(self.result.winner).parameter
@@ -112,35 +133,68 @@ def attribute(
     order: CandidateOrder,
     at: datetime,
     ignore_cookie_age: bool,
+    trust: Trust = Trust.FACT,
+    claim: Conversion | None = None,
 ) -> Attribution:
     """Look up all tracking parameters and select the winner.
 
-    Ineligible winners do not raise here: callers use the checks of the result.
+    `claim` is the conversion that a fact confirms: its affiliate is the last candidate
+    but for an unconfirmed customer. Ineligible winners do not raise here: callers use
+    the checks of the result.
     """
-    resolved = resolve_candidates(account, parameters)
+    resolved = resolve_candidates(account, parameters, claim)
     candidates = [each.candidate for each in resolved]
-    options: Any = {"order": order, "at": at, "ignore_cookie_age": ignore_cookie_age}
+    options: Any = {
+        "order": (CLAIM, *order) if claim else order,
+        "at": at,
+        "ignore_cookie_age": ignore_cookie_age,
+        "trust": trust,
+    }
     return Attribution(
         result=select_winner(candidates, **options),
         inputs=serialize_inputs(candidates, **options),
         candidates={each.candidate.parameter: each for each in resolved},
+        trust=trust,
     )
 
 
 def create_attribution_record(
     account: Account, attribution: Attribution, *, subject: Customer | Conversion
 ) -> AttributionRecord:
-    """Store the attribution of a customer or a conversion."""
+    """Store the attribution of a customer or a conversion, as its latest one."""
     record = AttributionRecord(
         account=account,
         customer=subject if isinstance(subject, Customer) else None,
         conversion=subject if isinstance(subject, Conversion) else None,
-        engine=ENGINE,
-        inputs=serialize_canonical_json(attribution.inputs),
-        outcome=serialize_canonical_json(serialize_outcome(attribution.result)),
+        **serialize_attribution(attribution),
     )
     account.attribution_records.bulk_create([record])
     return record
+
+
+def serialize_attribution(attribution: Attribution) -> dict[str, str]:
+    """The columns of an attribution record: `engine`, `inputs` and `outcome`."""
+    return {
+        "engine": ENGINE,
+        "inputs": serialize_canonical_json(attribution.inputs),
+        "outcome": serialize_canonical_json(serialize_outcome(attribution.result)),
+    }
+
+
+def store_attribution_record(
+    serialized: dict[str, str], *, conversion: Conversion
+) -> str:
+    """Store a serialized attribution as the latest one; return what decided it."""
+    account = conversion.account
+    account.attribution_records.create(conversion=conversion, **serialized)
+    parameter: str = json.loads(serialized["outcome"])["parameter"]
+    return parameter
+
+
+def get_attribution_record(conversion: Conversion) -> AttributionRecord:
+    """Get the latest attribution record of a conversion."""
+    rows = conversion.account.attribution_records.filter(conversion=conversion)
+    return rows.latest("id")
 
 
 def verify_attribution_record(record: AttributionRecord) -> bool:

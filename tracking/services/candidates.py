@@ -10,6 +10,7 @@ from accounts.ids import parse_numbered_id
 from accounts.models.accounts import Account
 from tracking.attribution import (
     ASSET_AND_SOURCE,
+    CLAIM,
     CLICK_ID,
     COUPON,
     CUSTOMER,
@@ -21,6 +22,7 @@ from tracking.attribution import (
 )
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click, ClickQuerySet
+from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
@@ -49,9 +51,11 @@ class ResolvedCandidate:
 
 
 def resolve_candidates(
-    account: Account, parameters: TrackingParameters
+    account: Account,
+    parameters: TrackingParameters,
+    claim: Conversion | None = None,
 ) -> list[ResolvedCandidate]:
-    """Look up every tracking parameter that was sent."""
+    """Look up every tracking parameter that was sent, and the claim to confirm."""
     sent = {
         CUSTOMER: parameters.customer_id,
         COUPON: parameters.coupon,
@@ -68,7 +72,38 @@ def resolve_candidates(
     ]
     if parameters.asset_id is not None and parameters.source_id is not None:
         resolved.append(resolve_asset_and_source(account, parameters))
+    if claim is not None:
+        resolved.append(resolve_claim(account, claim))
     return resolved
+
+
+def resolve_claim(account: Account, claim: Conversion) -> ResolvedCandidate:
+    """The affiliate and program that the claim of a conversion was attributed to."""
+    rows = account.enrollments.filter(program=claim.program, affiliate=claim.affiliate)
+    enrollment = rows.first()
+    return ResolvedCandidate(
+        _build_candidate(
+            CLAIM,
+            str(claim.pk),
+            claim.program,
+            claim.affiliate,
+            get_enrollment_status(enrollment),
+            is_claim=True,
+        ),
+        program=claim.program,
+        affiliate=claim.affiliate,
+        enrollment=enrollment,
+        click=claim.click,
+    )
+
+
+def get_enrollment_status(enrollment: Enrollment | None) -> EnrollmentStatus:
+    """The status that decides whether an affiliate is eligible in a program."""
+    if enrollment is None:
+        return EnrollmentStatus.NOT_ENROLLED
+    if enrollment.awaits_fact:
+        return EnrollmentStatus.APPROVED
+    return ENROLLMENT_STATUS_BY_APPROVAL[enrollment.approved]
 
 
 def resolve_customer(
@@ -84,6 +119,7 @@ def resolve_customer(
         .annotate(
             enrollment_id=Subquery(enrollments.values("id")[:1]),
             approved=Subquery(enrollments.values("approved")[:1]),
+            promoted_by_claim=Subquery(enrollments.values("promoted_by_claim")[:1]),
         )
         .filter(customer_id=value)
         .first()
@@ -91,15 +127,28 @@ def resolve_customer(
     if customer is None:
         return ResolvedCandidate(Candidate(CUSTOMER, NEW_CUSTOMER_VALUE))
     program, affiliate = customer.program, customer.affiliate
-    status = (
-        EnrollmentStatus.NOT_ENROLLED
-        if customer.enrollment_id is None
-        else ENROLLMENT_STATUS_BY_APPROVAL[customer.approved]
-    )
+    enrollment = None
+    if customer.enrollment_id is not None:
+        enrollment = Enrollment(
+            pk=customer.enrollment_id,
+            account=account,
+            program=program,
+            affiliate=affiliate,
+            approved=customer.approved,
+            promoted_by_claim=customer.promoted_by_claim,
+        )
     return ResolvedCandidate(
-        _build_candidate(CUSTOMER, customer.public_id, program, affiliate, status),
+        _build_candidate(
+            CUSTOMER,
+            customer.public_id,
+            program,
+            affiliate,
+            get_enrollment_status(enrollment),
+            is_claim=not customer.is_confirmed,
+        ),
         program=program,
         affiliate=affiliate,
+        enrollment=enrollment,
         customer=customer,
     )
 
@@ -235,7 +284,7 @@ def _resolve_through_click(
             value,
             click.program,
             click.affiliate,
-            ENROLLMENT_STATUS_BY_APPROVAL[click.enrollment.approved],
+            get_enrollment_status(click.enrollment),
             click=click,
         ),
         program=click.program,
@@ -302,7 +351,7 @@ def _resolve_through_enrollment(
             value,
             enrollment.program,
             enrollment.affiliate,
-            ENROLLMENT_STATUS_BY_APPROVAL[enrollment.approved],
+            get_enrollment_status(enrollment),
         ),
         program=enrollment.program,
         affiliate=enrollment.affiliate,
@@ -373,6 +422,7 @@ def _build_candidate(
     status: EnrollmentStatus,
     *,
     click: Click | None = None,
+    is_claim: bool = False,
 ) -> Candidate:
     return Candidate(
         parameter=parameter,
@@ -383,4 +433,5 @@ def _build_candidate(
         is_program_archived=program.archived_at is not None,
         clicked_at=click.created_at if click else None,
         cookie_time_days=program.cookie_time if click else None,
+        is_claim=is_claim,
     )

@@ -10,19 +10,36 @@ from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change
+from accounts.services.daily_stats import mark_stale
 from tracking.attribution import TRACKING_SOURCE_NAMES
-from tracking.errors import ConversionNotFound, DuplicateConversion
+from tracking.claims import (
+    CONTESTED_CLAIM,
+    UNCONFIRMED_CUSTOMER,
+    ClaimStatus,
+    Trust,
+)
+from tracking.errors import ConversionNotFound
 from tracking.models.conversions import Conversion
 from tracking.services.attribution import Attribution, create_attribution_record
 from tracking.services.clicks import parse_client_ip
+from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import NOT_DELETED_SQL, get_or_create_customer
 from tracking.services.warnings import find_warnings
 
 
-def insert_conversion(
+def find_conversion(account: Account, external_id: str | None) -> Conversion | None:
+    """Find the conversion with this external id, with program and affiliate."""
+    if external_id is None:
+        return None
+    rows = account.conversions.not_deleted().select_related("program", "affiliate")
+    return rows.filter(external_id=external_id).first()
+
+
+def write_conversion(
     account: Account,
     *,
     attribution: Attribution,
+    claim: Conversion | None,
     external_id: str | None,
     customer_id: str | None,
     amount: Decimal,
@@ -35,41 +52,74 @@ def insert_conversion(
 ) -> Conversion:
     """Insert a conversion, its customer and its attribution record.
 
-    Raises `DuplicateConversion`.
+    With a `claim`, that conversion becomes this fact and keeps its ID and time. Raises
+    `ConcurrentUpdate` if the `external_id` was taken, or the claim changed, meanwhile.
     """
     customer = get_or_create_customer(
         account, attribution, customer_id=customer_id, at=at
     )
     parameter = attribution.winning_parameter
-    conversion = Conversion(
-        account=account,
-        external_id=external_id,
-        program=attribution.program,
-        affiliate=attribution.affiliate,
-        customer=customer,
-        click=attribution.click,
-        amount=amount,
-        currency=currency,
-        tracking_source=TRACKING_SOURCE_NAMES.get(parameter, parameter),
-        meta_data=meta_data,
-        warnings=find_warnings(
-            attribution.affiliate,
-            customer_id=customer_id,
-            extra_warnings=extra_warnings,
-        ),
-        user_agent=user_agent,
-        ip=parse_client_ip(ip),
-        created_at=at,
-    )
-    # The constraint detects duplicates: a concurrent insert waits here for the first.
-    if not account.conversions.insert_or_ignore(
-        conversion,
-        unique_fields=("account", "external_id"),
-        condition_sql=NOT_DELETED_SQL,
-    ):
-        raise DuplicateConversion(external_id=external_id)
+    values: dict[str, Any] = {
+        "program": attribution.program,
+        "affiliate": attribution.affiliate,
+        "customer": customer,
+        "click": attribution.click,
+        "amount": amount,
+        "currency": currency,
+        "meta_data": meta_data,
+        "claim_status": ClaimStatus.OPEN if attribution.trust is Trust.CLAIM else None,
+        "warnings": list_warnings(attribution, claim, customer_id, extra_warnings),
+        "user_agent": user_agent,
+        "ip": parse_client_ip(ip),
+    }
+    if not attribution.is_decided_by_claim:
+        values["tracking_source"] = TRACKING_SOURCE_NAMES.get(parameter, parameter)
+    if claim is not None:
+        conversion = lock_claim(account, claim)
+        mark_stale(account, [conversion], at)
+        conversion.update_row(**values)
+    else:
+        conversion = Conversion(
+            account=account, external_id=external_id, created_at=at, **values
+        )
+        # The constraint detects duplicates: a concurrent insert waits for the first.
+        if not account.conversions.insert_or_ignore(
+            conversion,
+            unique_fields=("account", "external_id"),
+            condition_sql=NOT_DELETED_SQL,
+        ):
+            raise ConcurrentUpdate
     create_attribution_record(account, attribution, subject=conversion)
     return conversion
+
+
+def list_warnings(
+    attribution: Attribution,
+    claim: Conversion | None,
+    customer_id: str | None,
+    extra_warnings: Sequence[str],
+) -> list[str] | None:
+    """The warnings of a new conversion, or of a claim that becomes a fact."""
+    warnings = list(extra_warnings)
+    if (
+        attribution.trust is Trust.FACT
+        and attribution.is_decided_by_unconfirmed_customer
+    ):
+        warnings.append(UNCONFIRMED_CUSTOMER)
+    if claim is not None and claim.is_contested and attribution.is_decided_by_claim:
+        warnings.append(CONTESTED_CLAIM)  # the fact does not say which visitor it was
+    return find_warnings(
+        attribution.affiliate, customer_id=customer_id, extra_warnings=warnings
+    )
+
+
+def lock_claim(account: Account, claim: Conversion) -> Conversion:
+    """Lock the conversion; raise `ConcurrentUpdate` if it is not the same claim now."""
+    locked = account.conversions.not_deleted().select_for_update(no_key=True)
+    current = locked.filter(pk=claim.pk, claim_status=claim.claim_status).first()
+    if current is None or current.warnings != claim.warnings:
+        raise ConcurrentUpdate
+    return current
 
 
 def get_conversion(
@@ -111,6 +161,19 @@ def apply_conversion_changes(
     record_change(
         conversion.account, "conversion.updated", conversion, at=at, **details
     )
+
+
+def release_external_id(
+    account: Account, external_id: str, *, other_than: Conversion, at: datetime
+) -> None:
+    """Take an external id from the claim that holds it: a fact needs it."""
+    claims = account.conversions.not_deleted().filter(
+        external_id=external_id, claim_status__isnull=False
+    )
+    for claim in claims.exclude(pk=other_than.pk):
+        claim.update_row(external_id=None)
+        fields = ["external_id"]
+        record_change(account, "conversion.updated", claim, at=at, fields=fields)
 
 
 def soft_delete_conversion(conversion: Conversion, *, at: datetime) -> None:

@@ -10,15 +10,26 @@ from django.db import IntegrityError, transaction
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
+from accounts.services.audit_log import log_event
 from accounts.services.changes import record_change
+from accounts.services.daily_stats import mark_stale
 from tracking.attribution import REST_CUSTOMER_ORDER, CandidateOrder, TrackingParameters
+from tracking.claims import (
+    MAX_OPEN_CLAIMS,
+    Trust,
+    can_set_paying,
+    is_customer_confirmed,
+)
 from tracking.errors import (
     CustomerNotFound,
     DuplicateCustomer,
     InvalidCustomerStatus,
     InvalidCustomerStatusTransition,
     InvalidInitialCustomerStatus,
+    TooManyOpenClaims,
 )
+from tracking.models.affiliates import Affiliate
+from tracking.models.conversions import Conversion, ConversionClaim
 from tracking.models.customers import (
     INITIAL_CUSTOMER_STATUSES,
     Customer,
@@ -50,12 +61,16 @@ class CustomerData:
     ip: str | None = None
     ignore_cookie_age: bool = False
     order: CandidateOrder = REST_CUSTOMER_ORDER
+    trust: Trust = Trust.FACT
     extra_warnings: tuple[str, ...] = ()  # about the call itself
 
 
 @retry_on_conflict
 def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Customer:
-    """Create a customer, attributed permanently to the affiliate of the parameters."""
+    """Create a customer, attributed permanently to the affiliate of the parameters.
+
+    A fact confirms an unconfirmed customer with this id instead.
+    """
     with transaction.atomic():
         attribution = attribute(
             account,
@@ -63,12 +78,13 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
             order=data.order,
             at=at,
             ignore_cookie_age=data.ignore_cookie_age,
+            trust=data.trust,
         )
         attribution.result.ensure_parameter_sent()
         if data.status not in INITIAL_CUSTOMER_STATUSES:
             raise InvalidInitialCustomerStatus(status=data.status)
         if attribution.result.rejection_reason:
-            ensure_customer_id_available(account, data.customer_id)
+            ensure_customer_id_available(account, data.customer_id, trust=data.trust)
         attribution.result.ensure_affiliate_eligible()
         attribution.result.ensure_cookie_valid()
         attribution = promote_winning_prospect(
@@ -87,10 +103,32 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
             created_at=at,
             extra_warnings=data.extra_warnings,
         )
-        if not _insert_customer(account, customer):
-            raise DuplicateCustomer(customer_id=data.customer_id)
+        if _insert_customer(account, customer):
+            record_change(account, "customer.created", customer, at=at)
+        else:
+            customer = _confirm_claimed_customer(account, attribution, data, at=at)
         create_attribution_record(account, attribution, subject=customer)
-        record_change(account, "customer.created", customer, at=at)
+    return customer
+
+
+def _confirm_claimed_customer(
+    account: Account, attribution: Attribution, data: CustomerData, *, at: datetime
+) -> Customer:
+    """Replace what a page said about a customer by a fact; else it is a duplicate."""
+    rows = account.customers.not_deleted().filter(is_confirmed=False)
+    duplicate = DuplicateCustomer(customer_id=data.customer_id)
+    if data.trust is Trust.CLAIM:
+        raise duplicate
+    customer = get_or_raise(rows, duplicate, lock=True, customer_id=data.customer_id)
+    customer.update_row(
+        initial_status=data.status,
+        meta_data=data.meta_data,
+        user_agent=data.user_agent,
+        ip=parse_client_ip(data.ip),
+    )
+    confirm_customer(account, customer, owner=attribution, at=at)
+    if customer.status in INITIAL_CUSTOMER_STATUSES:
+        _set_status(account, customer, data.status, at)
     return customer
 
 
@@ -99,6 +137,7 @@ def get_or_create_customer(
 ) -> Customer | None:
     """Get or create the customer of a conversion and set its status to paying.
 
+    A fact with a tracking parameter of its own confirms an unconfirmed customer.
     Raises `ConcurrentUpdate` if the customer was created or deleted concurrently: the
     retry attributes the conversion to the customer's affiliate.
     """
@@ -122,8 +161,50 @@ def get_or_create_customer(
     # The lock keeps a concurrent deletion from leaving visitor data on the conversion.
     rows = account.customers.not_deleted()
     locked = get_or_raise(rows, ConcurrentUpdate, lock=True, pk=customer.pk)
-    _set_status(account, locked, CustomerStatus.PAYING, at)
+    if locked.is_confirmed != customer.is_confirmed:
+        raise ConcurrentUpdate  # another affiliate may be the customer's by now
+    trust = attribution.trust
+    if (
+        trust is Trust.FACT
+        and not locked.is_confirmed
+        and not attribution.is_decided_by_unconfirmed_customer
+    ):
+        confirm_customer(account, locked, owner=attribution, at=at)
+    is_canceled = locked.status == CustomerStatus.CANCELED
+    if can_set_paying(trust, is_canceled=is_canceled):
+        _set_status(account, locked, CustomerStatus.PAYING, at)
     return locked
+
+
+def confirm_customer(
+    account: Account,
+    customer: Customer,
+    *,
+    owner: Attribution | Conversion | ConversionClaim,
+    at: datetime,
+) -> None:
+    """Make an unconfirmed customer a fact, with program and affiliate of `owner`.
+
+    The customer of another affiliate begins now: the claim does not shorten the days
+    for which it earns. The caller has locked the row.
+    """
+    affiliate, previous = owner.affiliate, customer.affiliate
+    values: dict[str, Any] = {"is_confirmed": True}
+    if affiliate.pk != previous.pk or owner.program.pk != customer.program_id:
+        mark_stale(account, [customer], at)
+        values |= {
+            "program": owner.program,
+            "affiliate": affiliate,
+            "click": owner.click,
+            "warnings": find_warnings(affiliate, customer_id=customer.customer_id),
+            "created_at": at,
+        }
+    customer.update_row(**values)
+    affiliates = [previous.slug, affiliate.slug]
+    log_event(account, "customer.confirmed", customer, at=at, affiliate=affiliates)
+    if len(values) > 1:
+        fields = ["affiliate", "program"]
+        record_change(account, "customer.updated", customer, at=at, fields=fields)
 
 
 def update_customer(
@@ -144,6 +225,8 @@ def update_customer(
         return customer
     try:
         with transaction.atomic():
+            if "customer_id" in values:
+                _delete_unconfirmed_customer(account, customer, customer_id, at=at)
             if not customer.update_row(expected={"deleted_at": None}, **values):
                 raise CustomerNotFound  # deleted concurrently
             record_change(
@@ -154,6 +237,18 @@ def update_customer(
             ensure_customer_id_available(account, customer_id)
         raise
     return customer
+
+
+def _delete_unconfirmed_customer(
+    account: Account, customer: Customer, customer_id: str | None, *, at: datetime
+) -> None:
+    """Delete the customer that only a page named and whose id a fact needs."""
+    rows = account.customers.not_deleted().exclude(pk=customer.pk)
+    unconfirmed = rows.filter(customer_id=customer_id, is_confirmed=False).first()
+    if unconfirmed is not None:
+        both = account.customers.filter(pk__in=(customer.pk, unconfirmed.pk))
+        list(both.select_for_update(no_key=True).order_by("id"))
+        delete_customer(account, public_id=unconfirmed.public_id, at=at)
 
 
 def cancel_customer(account: Account, *, public_id: str, at: datetime) -> Customer:
@@ -223,10 +318,25 @@ def get_customer(account: Account, public_id: str, *, lock: bool = False) -> Cus
     return get_or_raise(rows, CustomerNotFound, lock=lock, public_id=public_id)
 
 
-def ensure_customer_id_available(account: Account, customer_id: str) -> None:
-    """Raise `DuplicateCustomer` if the account has a customer with this id."""
-    if account.customers.not_deleted().filter(customer_id=customer_id).exists():
+def ensure_customer_id_available(
+    account: Account, customer_id: str, *, trust: Trust = Trust.FACT
+) -> None:
+    """Raise `DuplicateCustomer` if the account has a customer with this id.
+
+    For a fact an unconfirmed customer does not count.
+    """
+    rows = account.customers.not_deleted().filter(customer_id=customer_id)
+    if trust is Trust.FACT:
+        rows = rows.filter(is_confirmed=True)
+    if rows.exists():
         raise DuplicateCustomer(customer_id=customer_id)
+
+
+def ensure_claims_available(account: Account, affiliate: Affiliate) -> None:
+    """Raise `TooManyOpenClaims` if pages reported too many customers for it."""
+    rows = account.customers.filter(affiliate=affiliate, is_confirmed=False)
+    if rows[:MAX_OPEN_CLAIMS].count() >= MAX_OPEN_CLAIMS:
+        raise TooManyOpenClaims
 
 
 def _build_customer(
@@ -241,6 +351,10 @@ def _build_customer(
         public_id=generate_public_id("cu"),
         program=attribution.program,
         affiliate=attribution.affiliate,
+        is_confirmed=is_customer_confirmed(
+            attribution.trust,
+            trusts_browser_customers=attribution.program.trust_browser_customers,
+        ),
         warnings=find_warnings(
             attribution.affiliate,
             customer_id=str(values["customer_id"]),
@@ -251,6 +365,8 @@ def _build_customer(
 
 
 def _insert_customer(account: Account, customer: Customer) -> bool:
+    if not customer.is_confirmed:
+        ensure_claims_available(account, customer.affiliate)
     return account.customers.insert_or_ignore(
         customer,
         unique_fields=("account", "customer_id"),

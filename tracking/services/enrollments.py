@@ -24,6 +24,7 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
+from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.programs import ensure_not_archived
 
 REFERRAL_CODE_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -134,6 +135,18 @@ def update_enrollment(
     return enrollment
 
 
+def approve_promoted_affiliate(
+    account: Account, enrollment: Enrollment, *, at: datetime
+) -> None:
+    """Approve the affiliate of a prospect that a claim promoted, as a fact would have.
+
+    Raises `ConcurrentUpdate` if its approval was decided concurrently.
+    """
+    if not enrollment.update_row(expected={"approved": None}, approved=True):
+        raise ConcurrentUpdate
+    _record_approval(account, enrollment.program, enrollment, previous=None, at=at)
+
+
 def ensure_enrollment_available(
     account: Account, program: Program, affiliate: Affiliate, coupon: str | None
 ) -> None:
@@ -185,9 +198,20 @@ def _update_approval(
     if previous is approved:
         return
     enrollment.update_row(approved=approved)
+    _record_approval(account, program, enrollment, previous=previous, at=at)
+
+
+def _record_approval(
+    account: Account,
+    program: Program,
+    enrollment: Enrollment,
+    *,
+    previous: bool | None,
+    at: datetime,
+) -> None:
     record_change(
         account,
-        APPROVAL_EVENTS[approved],
+        APPROVAL_EVENTS[enrollment.approved],
         enrollment.affiliate,
         at=at,
         payload_row=enrollment,

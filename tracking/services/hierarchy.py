@@ -89,10 +89,12 @@ def set_parent(
         )
         if parent is not None:
             _ensure_no_cycle(account, affiliate, parent)
-        if affiliate.parent_id != (parent.pk if parent else None):
+        parent_pk = parent.log_id if parent else None
+        if affiliate.parent_id != parent_pk:
             affiliate.update_row(parent=parent)
-            slug = parent.slug if parent else None
-            record_change(account, "affiliate.updated", affiliate, at=at, parent=slug)
+            record_change(
+                account, "affiliate.updated", affiliate, at=at, parent=parent_pk
+            )
     return affiliate
 
 

@@ -1,6 +1,7 @@
 """Programs: look up, archive and unarchive."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -39,6 +40,33 @@ def unarchive_program(account: Account, *, slug: str, at: datetime) -> Program:
             expected={"archived_at__isnull": False}, archived_at=None
         ):
             log_event(account, "program.unarchived", program, at=at)
+    return program
+
+
+def update_browser_trust(
+    account: Account,
+    *,
+    slug: str,
+    auto_approve_browser_sales: bool | None = None,
+    trust_browser_customers: bool | None = None,
+    at: datetime,
+) -> Program:
+    """Set how far a program trusts pages; None leaves a switch unchanged."""
+    program = get_program(account, slug)
+    sent: dict[str, Any] = {
+        "auto_approve_browser_sales": auto_approve_browser_sales,
+        "trust_browser_customers": trust_browser_customers,
+    }
+    values = {
+        name: value
+        for name, value in sent.items()
+        if value is not None and value != getattr(program, name)
+    }
+    if values:
+        changes = {name: [getattr(program, name), values[name]] for name in values}
+        with transaction.atomic():
+            program.update_row(**values)
+            log_event(account, "program.updated", program, at=at, **changes)
     return program
 
 

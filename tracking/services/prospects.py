@@ -12,6 +12,7 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change
 from accounts.services.daily_stats import mark_days_stale
+from tracking.claims import Trust, get_promotion_approval
 from tracking.errors import ProspectNotFound, UnknownReference
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
@@ -26,7 +27,10 @@ from tracking.services.affiliates import (
 )
 from tracking.services.attribution import Attribution
 from tracking.services.concurrency import ConcurrentUpdate
-from tracking.services.enrollments import create_referral_code
+from tracking.services.enrollments import (
+    approve_promoted_affiliate,
+    create_referral_code,
+)
 from tracking.services.hierarchy import get_referenced_group
 from tracking.services.programs import ensure_not_archived, find_oldest_active_program
 
@@ -73,23 +77,41 @@ def create_prospect(account: Account, *, data: ProspectData, at: datetime) -> Pr
 def promote_winning_prospect(
     account: Account, attribution: Attribution, *, method: str, at: datetime
 ) -> Attribution:
-    """Promote the winner if it is a prospect; return the updated attribution."""
-    prospect = attribution.prospect
+    """Promote the winner if it is a prospect; return the updated attribution.
+
+    A fact also approves what an earlier claim promoted.
+    """
+    enrollment, prospect = attribution.enrollment, attribution.prospect
+    if enrollment is not None and enrollment.awaits_fact:
+        if attribution.trust is Trust.FACT:
+            approve_promoted_affiliate(account, enrollment, at=at)
+        return attribution
     if prospect is None:
         return attribution
     return attribution.with_enrollment(
-        promote_prospect(account, prospect=prospect, method=method, at=at)
+        promote_prospect(
+            account, prospect=prospect, method=method, trust=attribution.trust, at=at
+        )
     )
 
 
 def promote_prospect(
-    account: Account, *, prospect: Prospect, method: str, at: datetime
+    account: Account,
+    *,
+    prospect: Prospect,
+    method: str,
+    trust: Trust = Trust.FACT,
+    at: datetime,
 ) -> Enrollment:
-    """Create an affiliate from a prospect, approved in its program.
+    """Create an affiliate from a prospect; a fact also approves it in its program.
 
     It takes over the prospect's code, source and clicks. Call it within a transaction.
     Raises `ConcurrentUpdate` if the prospect was promoted or deleted concurrently.
     """
+    program = prospect.program
+    approved = get_promotion_approval(
+        trust, auto_approves_affiliates=program.auto_approve_affiliates
+    )
     if not prospect.update_row(
         expected={"promoted_at": None, "deleted_at": None},
         promoted_at=at,
@@ -99,7 +121,11 @@ def promote_prospect(
     affiliate = _create_affiliate(account, prospect, at)
     prospect.update_row(affiliate=affiliate)
     enrollment = account.enrollments.create(
-        program=prospect.program, affiliate=affiliate, approved=True, applied_at=at
+        program=program,
+        affiliate=affiliate,
+        approved=approved,
+        promoted_by_claim=trust is Trust.CLAIM,
+        applied_at=at,
     )
     account.referral_codes.filter(prospect=prospect).update(enrollment=enrollment)
     account.sources.filter(prospect=prospect).update(affiliate=affiliate)
@@ -113,8 +139,8 @@ def promote_prospect(
         affiliate,
         at=at,
         payload_row=enrollment,
-        program=prospect.program.slug,
-        approved=True,
+        program=program.slug,
+        approved=approved,
     )
     record_change(
         account, "affiliate_prospect.promoted", prospect, at=at, method=str(method)

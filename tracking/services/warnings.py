@@ -16,7 +16,16 @@ def find_warnings(
     `extra_warnings` are those about the call itself.
     """
     warnings = []
-    email = affiliate.email
-    if email and customer_id and customer_id.casefold() == email.casefold():
+    email, customer = affiliate.email or "", customer_id or ""
+    if email and normalize_address(customer) == normalize_address(email):
         warnings.append(CUSTOMER_IS_AFFILIATE)
     return list(dict.fromkeys([*warnings, *extra_warnings])) or None
+
+
+def normalize_address(text: str) -> str:
+    """An e-mail address in lower case, without outer white space and `+tag`.
+
+    Mail to `odette+1@example.org` reaches `odette@example.org`. Other text has no tag.
+    """
+    local, at, domain = text.strip().casefold().rpartition("@")
+    return f"{local.partition('+')[0]}{at}{domain}"

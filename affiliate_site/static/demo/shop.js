@@ -41,6 +41,16 @@ document.addEventListener("DOMContentLoaded", function () {
     window.tap("conversion", order, 49.9, options, showStatus("Conversion " + order + " sent."));
   });
 
+  // The server of the shop has signed order and amount; reload for another order.
+  var signed = element("buy-signed");
+  if (signed) {
+    signed.addEventListener("click", function () {
+      var order = signed.dataset.order;
+      var options = { signature: signed.dataset.signature };
+      window.tap("conversion", order, signed.dataset.amount, options, showStatus("Signed conversion " + order + " sent."));
+    });
+  }
+
   element("results-form").addEventListener("submit", function (event) {
     event.preventDefault();
     ["clicks", "customers", "conversions"].forEach(function (name) {

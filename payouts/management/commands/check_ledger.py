@@ -7,10 +7,15 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import JsonCommand
 from accounts.db_compat import use_snapshot
-from accounts.models.accounts import Account
-from accounts.services.accounts import get_account, record_reconciliation
+from accounts.services.accounts import get_account
+from payouts.services.ledger_digests import DigestReport
 from payouts.services.ledger_invariants import Discrepancy
-from payouts.services.reconciliation import ReconciliationReport, reconcile
+from payouts.services.reconciliation import (
+    ReconciliationReport,
+    reconcile,
+    reconcile_all,
+    record_result,
+)
 
 
 class Command(JsonCommand):
@@ -19,11 +24,19 @@ class Command(JsonCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "--account", metavar="ACCOUNT", help="check only this account"
+        scope = parser.add_mutually_exclusive_group()
+        scope.add_argument(
+            "--account", metavar="ACCOUNT", help="check only this account; no digests"
+        )
+        scope.add_argument(
+            "--expect",
+            metavar="DIGEST",
+            help="fail unless this digest, printed earlier, is still in the chain",
         )
         parser.add_argument(
-            "--note", action="store_true", help="store the result for the dashboards"
+            "--note",
+            action="store_true",
+            help="store the result for the dashboards, and the digest of new rows",
         )
 
     def run(
@@ -32,14 +45,17 @@ class Command(JsonCommand):
         at: datetime,
         note: bool = False,
         account: str | None = None,
+        expect: str | None = None,
         **options: Any,
     ) -> None:
-        accounts = [get_account(account)] if account else list(Account.objects.all())
         with use_snapshot():
-            report = reconcile(accounts, at=at)
-        for checked_account in accounts if note else ():
-            count = report.count_discrepancies(checked_account)
-            record_reconciliation(checked_account, discrepancy_count=count, at=at)
+            report = (
+                reconcile([get_account(account)], at=at)
+                if account
+                else reconcile_all(at=at, expected_digest=expect)
+            )
+        if note:
+            record_result(report, at=at)
         self.write_result(
             _render_summary(report),
             ok=not report.discrepancies,
@@ -54,6 +70,7 @@ class Command(JsonCommand):
                 "last_id": report.last_closed_transfer_id,
                 "sum": report.closed_transfer_total,
             },
+            digest=_serialize_digest(report.digest_report),
         )
         if report.discrepancies:
             self.stderr.write(
@@ -61,6 +78,17 @@ class Command(JsonCommand):
                 " make no payments until they are explained."
             )
             sys.exit(1)
+
+
+def _serialize_digest(report: DigestReport | None) -> dict[str, Any] | None:
+    """Return the last digest of the chain, or None if there is none."""
+    if report is None or report.head is None:
+        return None
+    return {
+        "digest": report.head.digest,
+        "sealed_until": report.head.sealed_until,
+        "links": len(report.digests),
+    }
 
 
 def _serialize_discrepancy(discrepancy: Discrepancy) -> dict[str, str]:
@@ -80,4 +108,13 @@ def _render_summary(report: ReconciliationReport) -> str:
             f" {report.transfer_count} transfers,"
             f" {report.negative_balance_count} balances below zero: OK"
         ]
+    if report.digest_report:
+        lines.append(_render_digest(report.digest_report))
     return "\n".join(lines)
+
+
+def _render_digest(report: DigestReport) -> str:
+    if report.head is None:
+        return "no digest yet: --note stores one of all rows older than an hour"
+    until = f"{report.head.sealed_until:%Y-%m-%d %H:%M:%S} UTC"
+    return f"digest {report.head.digest} of the rows before {until}"

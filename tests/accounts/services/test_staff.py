@@ -3,6 +3,7 @@
 from functools import partial
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from accounts.errors import (
     DuplicateStaffUser,
@@ -19,6 +20,7 @@ from accounts.services.staff import (
     activate_staff_user,
     create_staff_user,
     deactivate_staff_user,
+    log_password_change,
     reset_password,
     update_role,
 )
@@ -40,7 +42,8 @@ def test_creates_a_user_of_one_account(account):
     assert user.check_password(PASSWORD)
     assert not user.is_superuser
     entry = account.audit_log.get(kind="staff.created")
-    assert (entry.subject, entry.details) == ("account:harbor", {"role": "manager"})
+    assert entry.subject == "account:harbor"
+    assert entry.details == {"user_id": user.pk, "role": "manager"}
 
 
 def test_generates_a_password_if_none_is_given(account):
@@ -51,14 +54,27 @@ def test_generates_a_password_if_none_is_given(account):
 
 
 @pytest.mark.parametrize("email", [EMAIL, EMAIL.upper(), f" {EMAIL} "])
-def test_rejects_a_duplicate_address_in_any_case(account, other_account, email):
+def test_rejects_a_duplicate_address_in_any_case(account, email):
     make_user(account)
 
     with pytest.raises(DuplicateStaffUser) as error:
-        make_user(other_account, email=email)
+        make_user(account, email=email)
 
     assert str(error.value) == f"A user with e-mail '{EMAIL.lower()}' already exists"
     assert User.objects.count() == 1
+
+
+def test_an_address_may_belong_to_a_user_of_each_account(
+    account, other_account, operator
+):
+    """Neither does an account learn of users elsewhere, nor can it block them."""
+    for email in (EMAIL, operator.email):
+        user, _ = make_user(account, email=email)
+        other, _ = make_user(other_account, email=email, password="other-lamps-at-sea")
+
+        assert (user.email, user.account) == (other.email, account)
+        assert not user.check_password("other-lamps-at-sea")
+    assert User.objects.count() == 5
 
 
 @pytest.mark.parametrize("email", ["", "zoe", "zoe@", f"{'z' * 250}@example.org"])
@@ -227,6 +243,47 @@ def test_resets_a_password(account):
 
     user.refresh_from_db()
     assert user.check_password(generated)
+
+
+def test_remembers_who_reset_a_password_until_the_user_changes_it(account, owner):
+    zoe, _ = make_user(account)
+    reset_password(account, email=EMAIL, by=owner, at=NOW)
+    assert get_password_reset(zoe) == (owner, NOW)
+
+    log_password_change(zoe, at=NOW)
+
+    assert get_password_reset(zoe) == (None, None)
+    entry = account.audit_log.get(kind="staff.password_changed")
+    assert entry.details == {"user_id": zoe.pk}
+
+
+def test_remembers_who_activated_a_user(account, owner):
+    zoe, _ = make_user(account)
+    deactivate_staff_user(account, email=EMAIL, by=owner, at=NOW)
+    assert get_password_reset(zoe) == (None, None)
+
+    activate_staff_user(account, email=EMAIL, by=owner, at=NOW)
+
+    assert get_password_reset(zoe) == (owner, NOW)
+
+
+def test_a_command_that_resets_a_password_ends_the_notice(account, owner):
+    zoe, _ = make_user(account)
+    reset_password(account, email=EMAIL, by=owner, at=NOW)
+
+    reset_password(account, email=EMAIL, at=NOW)
+
+    assert get_password_reset(zoe) == (None, None)
+
+
+def get_password_reset(user):
+    user.refresh_from_db()
+    return user.password_reset_by, user.password_reset_at
+
+
+def test_rejects_a_second_operator_with_the_same_address(operator):
+    with pytest.raises(ValidationError, match="An operator with this e-mail already"):
+        User.objects.create_superuser(email=operator.email.upper(), password="y")
 
 
 def test_operators_belong_to_no_account(db):

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.models.webhooks import WebhookEndpoint
+from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from tests.sample_account import SampleAccount
@@ -79,6 +80,7 @@ def test_offers_to_clear_filters_without_results(staff_client, model):
 def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     sample = SampleAccount(api, account.slug, "harbor")
     create_webhook(account, url="https://harbor.example/", at=timezone.now())
+    create_signing_secret(account, at=timezone.now())
     for name in (
         "approved_amount",
         "payment_id",
@@ -86,6 +88,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
         "prospect_id",
         "payout_method",
         "group_id",
+        "contested_claim",
     ):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")

@@ -2,12 +2,14 @@
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.api_keys import Role
-from accounts.services.staff import create_staff_user
+from accounts.models.users import User
+from accounts.services.staff import create_staff_user, reset_password
 from tests.affiliate_site.backoffice.credentials import EMAIL, PASSWORD
 from tests.conftest import NOW
 
@@ -21,8 +23,10 @@ def owner(account):
     )[0]
 
 
-def sign_in(client, email=EMAIL, password=PASSWORD, address="203.0.113.7"):
-    form = {"username": email, "password": password}
+def sign_in(
+    client, email=EMAIL, password=PASSWORD, address="203.0.113.7", account="harbor"
+):
+    form = {"account": account, "username": email, "password": password}
     return client.post(LOGIN, form, REMOTE_ADDR=address)
 
 
@@ -57,20 +61,135 @@ def test_rotates_the_session_key_at_sign_in(owner, client):
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
 
 
-@pytest.mark.parametrize(
-    ("email", "password"),
-    [(EMAIL, "another-password"), ("nobody@example.org", PASSWORD)],
-    ids=["password", "email"],
-)
-def test_unknown_email_and_wrong_password_give_the_same_error(
-    owner, client, email, password
+WRONG_SIGN_INS = [
+    {"password": "another-password"},
+    {"email": "nobody@example.org"},
+    {"account": "zz-marker"},
+    {"account": "nothing"},
+    {"account": "Harbor"},
+    {"account": ""},
+]
+
+
+@pytest.mark.parametrize("form", WRONG_SIGN_INS, ids=str)
+def test_wrong_accounts_emails_and_passwords_give_the_same_error(
+    owner, other_account, client, form
 ):
-    response = sign_in(client, email, password)
+    response = sign_in(client, **form)
 
     messages = response.context["form"].non_field_errors()
     assert response.status_code == 200
     assert len(messages) == 1
-    assert "correct email and password" in messages[0]
+    assert "correct account, email and password" in messages[0]
+
+
+@pytest.fixture
+def namesakes(owner, other_account):
+    """Users of another account and of none, with the same address as the owner."""
+    other = create_staff_user(
+        other_account, email=EMAIL, role=Role.OWNER, password="other-lamps", at=NOW
+    )[0]
+    operator = User.objects.create_superuser(email=EMAIL, password="operator-lamps")
+    return other, operator
+
+
+def test_the_account_decides_who_signs_in(owner, namesakes):
+    """An owner who adds the address of somebody else gains nothing elsewhere."""
+    passwords = {
+        "harbor": PASSWORD,
+        "zz-marker": "other-lamps",
+        "": "operator-lamps",
+    }
+    users = dict(zip(passwords, (owner, *namesakes), strict=True))
+
+    for number, (account, user) in enumerate(users.items()):
+        for name, password in passwords.items():
+            client = Client()
+            response = sign_in(
+                client, EMAIL, password, f"198.51.100.{number}", account=account
+            )
+            assert response.status_code == (302 if name == account else 200)
+            signed_in = client.session.get("_auth_user_id")
+            assert signed_in == (str(user.pk) if name == account else None)
+
+
+@pytest.mark.parametrize("form", [{}, *WRONG_SIGN_INS], ids=str)
+def test_hashes_one_password_at_each_attempt(namesakes, client, monkeypatch, form):
+    """The time does not tell how many accounts know an address."""
+    encoded = []
+    encode = MD5PasswordHasher.encode
+    monkeypatch.setattr(
+        MD5PasswordHasher,
+        "encode",
+        lambda *args: encoded.append(args) or encode(*args),
+    )
+
+    sign_in(client, **form)
+
+    assert len(encoded) == 1
+
+
+def test_prefills_the_account(owner, client):
+    assert get_prefilled_account(client) == ""
+    assert get_prefilled_account(client, "?account=harbor") == "harbor"
+
+    sign_in(client)
+
+    cookie = client.cookies["account"]
+    assert (cookie["path"], cookie["httponly"]) == (LOGIN, True)
+    client.logout()
+    client.cookies["account"] = "harbor"  # `logout` clears the cookies
+    assert get_prefilled_account(client, "?next=/admin/") == "harbor"
+    assert get_prefilled_account(client, "?account=zz-marker") == "zz-marker"
+
+
+def get_prefilled_account(client, query=""):
+    form = client.get(f"{LOGIN}{query}").context["form"]
+    return form.get_initial_for_field(form.fields["account"], "account")
+
+
+def list_messages(response):
+    return [str(message) for message in response.context["messages"]]
+
+
+def test_shows_who_reset_the_password_until_it_is_changed(owner, account):
+    by, _ = create_staff_user(
+        account, email="zoe@harbor.example.org", role=Role.OWNER, password=None, at=NOW
+    )
+    password = reset_password(account, email=EMAIL, by=by, at=NOW)
+    notice = (
+        "On 2026-03-04 09:15 UTC your password was reset by zoe@harbor.example.org, who"
+        " saw the new one. Change it to end this notice. If you did not ask for the"
+        " reset, look at the audit log and tell an owner."
+    )
+
+    for _ in range(2):
+        client = Client()
+        sign_in(client, password=password)
+        assert list_messages(client.get("/admin/")) == [notice]
+        assert list_messages(client.get("/admin/")) == []
+
+    client.post(
+        reverse("admin:password_change"),
+        {
+            "old_password": password,
+            "new_password1": PASSWORD,
+            "new_password2": PASSWORD,
+        },
+    )
+    client = Client()
+    sign_in(client)
+    assert list_messages(client.get("/admin/")) == []
+
+
+def test_does_not_show_the_address_of_an_operator(owner, account, client):
+    by = User.objects.create_superuser(email="ops@example.org", password=PASSWORD)
+    password = reset_password(account, email=EMAIL, by=by, at=NOW)
+
+    sign_in(client, password=password)
+
+    (message,) = list_messages(client.get("/admin/"))
+    assert "your password was reset by an operator, who saw" in message
 
 
 def test_rejects_inactive_users(owner, client, account):

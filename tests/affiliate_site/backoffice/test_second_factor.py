@@ -65,9 +65,14 @@ def generate_wrong_code(device):
 
 
 def sign_in(
-    client, password=PASSWORD, address="203.0.113.7", email=EMAIL, **extra_fields
+    client,
+    password=PASSWORD,
+    address="203.0.113.7",
+    email=EMAIL,
+    account="harbor",
+    **extra_fields,
 ):
-    form = {"username": email, "password": password} | extra_fields
+    form = {"account": account, "username": email, "password": password} | extra_fields
     return client.post("/admin/login/", form, REMOTE_ADDR=address)
 
 
@@ -213,7 +218,7 @@ def test_adds_a_device(owner, account, client, clock):
     assert "no-store" in page["Cache-Control"]
     assert list_logged_kinds(account) == []
     assert "is enabled" in get_messages(
-        client, "confirm", code=f" {generate_code(device)}"
+        client, "confirm", password=PASSWORD, code=f" {generate_code(device)}"
     )
 
     assert is_signed_in(client)
@@ -234,7 +239,12 @@ def test_confirmation_ends_other_sessions(owner):
         create_signed_in_client(owner),
     )
     get_messages(client, "begin")
-    get_messages(client, "confirm", code=generate_code(TOTPDevice.objects.get()))
+    get_messages(
+        client,
+        "confirm",
+        password=PASSWORD,
+        code=generate_code(TOTPDevice.objects.get()),
+    )
 
     assert (is_signed_in(client), is_signed_in(other_client)) == (True, False)
 
@@ -245,7 +255,9 @@ def test_does_not_confirm_a_device_by_a_wrong_code(owner, account, clock):
     device = TOTPDevice.objects.get()
 
     for code in (generate_wrong_code(device), "", "one"):
-        assert "Wrong code" in get_messages(client, "confirm", code=code)
+        assert "Wrong code" in get_messages(
+            client, "confirm", password=PASSWORD, code=code
+        )
         clock.shift(10)
 
     device.refresh_from_db()
@@ -254,10 +266,40 @@ def test_does_not_confirm_a_device_by_a_wrong_code(owner, account, clock):
     assert sign_in(Client()).status_code == 302
 
 
+def test_confirmation_requires_the_password(owner, account):
+    """A session left open must not be enough to lock its user out."""
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
+    device = TOTPDevice.objects.get()
+
+    for form in ({}, {"password": ""}, {"password": "another-password"}):
+        form |= {"code": generate_code(device)}
+        assert "Wrong password" in get_messages(client, "confirm", **form)
+
+    device.refresh_from_db()
+    assert not device.confirmed
+    assert list_logged_kinds(account) == []
+    # A wrong password does not use up the code.
+    form = {"code": generate_code(device), "password": PASSWORD}
+    assert "is enabled" in get_messages(client, "confirm", **form)
+
+
+def test_limits_attempts_to_confirm(owner):
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
+    guess = {"path": f"{PAGE}confirm/", "data": {"password": "guess"}}
+    for _ in range(5):
+        client.post(**guess)
+
+    assert client.post(**guess).status_code == 429
+
+
 def test_does_not_confirm_without_setup(owner):
     client = create_signed_in_client(owner)
 
-    assert "Wrong code" in get_messages(client, "confirm", code="123456")
+    assert "Wrong code" in get_messages(
+        client, "confirm", password=PASSWORD, code="123456"
+    )
     assert not TOTPDevice.objects.exists()
 
 
@@ -322,7 +364,9 @@ def test_cannot_access_devices_of_other_users(device, owner, account, foreign_ow
         page = client.get(PAGE).content.decode()
         for foreign in (device, pending):
             assert format_secret(foreign) not in page
-            get_messages(client, "confirm", code=generate_code(foreign))
+            get_messages(
+                client, "confirm", password=PASSWORD, code=generate_code(foreign)
+            )
             assert WRONG_PROOF not in get_messages(client, "remove", proof=PASSWORD)
 
     assert set(TOTPDevice.objects.values_list("pk", "confirmed")) == {
@@ -349,12 +393,12 @@ def test_is_available_to_operators(db, clock):
     client = create_signed_in_client(operator)
     get_messages(client, "begin")
     device = TOTPDevice.objects.get()
-    get_messages(client, "confirm", code=generate_code(device))
+    get_messages(client, "confirm", password=PASSWORD, code=generate_code(device))
     clock.shift(STEP)
 
-    email = operator.email
-    assert sign_in(Client(), email=email).status_code == 200
-    assert sign_in(Client(), email=email, code=generate_code(device)).status_code == 302
+    form = {"account": "", "email": operator.email}
+    assert sign_in(Client(), **form).status_code == 200
+    assert sign_in(Client(), **form, code=generate_code(device)).status_code == 302
     assert "is disabled" in get_messages(client, "remove", proof=PASSWORD)
 
 
@@ -400,7 +444,7 @@ def test_shows_no_secret_elsewhere(owner, account, caplog, capfd):
     client = create_signed_in_client(owner)
     get_messages(client, "begin")
     device = TOTPDevice.objects.get()
-    get_messages(client, "confirm", code=generate_code(device))
+    get_messages(client, "confirm", password=PASSWORD, code=generate_code(device))
 
     pages = {"accounts_user_changelist": {}, "search": {"s": EMAIL, "extended": "1"}}
     texts = [
@@ -427,7 +471,7 @@ from django.conf import settings
 import affiliate_site.urls
 paths = [str(path.pattern) for path in admin.site.get_urls()]
 assert "login/" in paths and not any("second" in path for path in paths), paths
-assert list(admin.site.login_form.base_fields) == ["username", "password"]
+assert list(admin.site.login_form.base_fields) == ["username", "password", "account"]
 assert not [name for name in sys.modules if name.startswith("django_otp")]
 assert "affiliate_site.backoffice.second_factor" not in sys.modules
 assert not any("otp" in app.label for app in apps.get_app_configs())

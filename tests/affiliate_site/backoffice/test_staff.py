@@ -1,7 +1,7 @@
 """Staff users: only owners manage them (docs/reliability.md, section 9)."""
 
 import pytest
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 
 from accounts.models.api_keys import Role
@@ -66,8 +66,8 @@ def is_signed_in(client):
     return client.get(reverse("admin:index")).status_code == 200
 
 
-def can_sign_in(email, password):
-    form = {"username": email, "password": password}
+def can_sign_in(email, password, account="harbor"):
+    form = {"account": account, "username": email, "password": password}
     return Client().post(reverse("admin:login"), form).status_code == 302
 
 
@@ -85,6 +85,58 @@ def test_creates_a_user_and_shows_the_password_once(staff_client, account):
     page = client.get(reverse(LIST)).content.decode()
     assert EMAIL in page
     assert password not in page
+
+
+def test_shows_the_page_to_sign_in_at_with_a_new_password(staff_client, zoe):
+    client = staff_client()
+    url = "http://testserver.example/admin/login/?account=harbor"
+    form = {"email": "may@harbor.example.org", "role": "viewer"}
+
+    with override_settings(PUBLIC_URL="http://testserver.example"):
+        pages = [
+            client.post(reverse(ADD), form),
+            post_action(client, "reset_password", zoe, confirmed="yes"),
+        ]
+
+    assert [f'href="{url}"' in page.content.decode() for page in pages] == [True] * 2
+
+
+@pytest.mark.parametrize(
+    "email", ["new@example.org", "may@example.net", "ops@example.org"]
+)
+def test_creation_does_not_tell_who_has_a_user_elsewhere(
+    staff_client, account, other_account, operator, email
+):
+    """The answer is the same for an address of another account and of an operator."""
+    foreign = make_staff_user(other_account, email="may@example.net")
+    before = [
+        list(User.objects.filter(pk=user.pk).values()) for user in (foreign, operator)
+    ]
+
+    response = staff_client().post(reverse(ADD), {"email": email, "role": "viewer"})
+
+    password = response.context["secret"]
+    assert response.context["title"] == f"Password for {email}"
+    assert account.staff.filter(email=email).count() == 1
+    assert can_sign_in(email, password)
+    assert not can_sign_in(email, password, account="zz-marker")
+    assert not can_sign_in(email, password, account="")
+    after = [
+        list(User.objects.filter(pk=user.pk).values()) for user in (foreign, operator)
+    ]
+    assert after == before
+
+
+def test_nobody_can_take_an_address_from_another_account(
+    staff_client, account, other_account
+):
+    """The owner of another account has created the address and knows its password."""
+    make_staff_user(other_account)
+
+    response = staff_client().post(reverse(ADD), {"email": EMAIL, "role": "owner"})
+
+    assert can_sign_in(EMAIL, response.context["secret"])
+    assert not can_sign_in(EMAIL, PASSWORD)
 
 
 def test_preselects_the_role_with_the_fewest_permissions(staff_client):

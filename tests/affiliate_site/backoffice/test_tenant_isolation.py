@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts.models.accounts import TenantModel
 from accounts.models.api_keys import Role
 from accounts.models.users import User
+from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from accounts.tenant_admin import TenantAdmin, TenantScopeMixin
@@ -66,6 +67,7 @@ def foreign_data(other_account, other_api):
     """An account with a row of each model, with the marker in each text."""
     sample = SampleAccount(other_api, other_account.slug, MARKER)
     create_webhook(other_account, url=f"https://{MARKER}.example/", at=timezone.now())
+    create_signing_secret(other_account, at=timezone.now())
     for name in (
         "approved_amount",
         "payment_id",
@@ -73,6 +75,7 @@ def foreign_data(other_account, other_api):
         "prospect_id",
         "payout_method",
         "group_id",
+        "contested_claim",
     ):
         assert getattr(sample, name)
     create_staff_user(
@@ -304,7 +307,12 @@ def test_rows_cannot_be_added_by_hand(staff_client):
         if response.status_code != 403:
             addable.append(label(model))
 
-    creatable = ["accounts.ApiKey", "accounts.User", "accounts.WebhookEndpoint"]
+    creatable = [
+        "accounts.ApiKey",
+        "accounts.SigningSecret",
+        "accounts.User",
+        "accounts.WebhookEndpoint",
+    ]
     assert sorted(addable) == creatable
 
 
@@ -386,6 +394,7 @@ SEARCHED_WITHOUT_INDEX = {
     ("tracking.Program", "title"),
     ("tracking.AffiliateGroup", "title"),
     ("accounts.ApiKey", "prefix"),
+    ("accounts.SigningSecret", "prefix"),
     ("accounts.User", "email"),
     ("accounts.WebhookEndpoint", "affiliate"),
     ("payouts.LedgerAccount", "affiliate"),  # two rows per affiliate and currency

@@ -261,7 +261,7 @@ def test_finds_the_ledger_of_a_conversion_balanced(account_with_conversion):
 def test_prints_the_check_as_json(account_with_conversion):
     output = run_json_command("check_ledger", "--account", "harbor")
 
-    assert list(output) == ["ok", "checked", "failures", "closed_days"]
+    assert list(output) == ["ok", "checked", "failures", "closed_days", "digest"]
     assert (output["ok"], output["failures"]) == (True, [])
     assert output["closed_days"] == {"count": 0, "last_id": None, "sum": 0}
 
@@ -350,6 +350,44 @@ def test_stores_the_result_with_note_option(
     assert (account.reconciled_at, other_account.discrepancy_count) == (
         other_account.reconciled_at,
         0,
+    )
+
+
+@pytest.fixture
+def stored_digest(account_with_conversion, monkeypatch):
+    """The digest that a run with --note on the next day prints."""
+    tomorrow = timezone.now() + timedelta(days=1)
+    monkeypatch.setattr(timezone, "now", lambda: tomorrow)
+    assert "no digest yet" in run_check_ledger()[0]
+    out, _, code = run_check_ledger("--note")
+    _, digest, *_ = out.splitlines()[-1].split()
+    assert code == 0
+    return digest
+
+
+def test_prints_the_digest_that_note_option_stored(stored_digest):
+    assert stored_digest in run_check_ledger()[0]
+    assert run_json_command("check_ledger")["digest"] == {
+        "digest": stored_digest,
+        "sealed_until": (timezone.now() - timedelta(hours=1)).isoformat(
+            timespec="seconds"
+        ),
+        "links": 1,
+    }
+
+
+def test_prints_no_digest_for_one_account(stored_digest):
+    assert run_json_command("check_ledger", "--account", "harbor")["digest"] is None
+
+
+def test_compares_the_expected_digest(stored_digest):
+    assert run_check_ledger("--expect", stored_digest)[2] == 0
+
+    out, _, code = run_check_ledger("--expect", "0" * 64)
+
+    assert code == 1
+    assert out.splitlines()[0] == (
+        f"E16 -: expected digest: stored {stored_digest}, computed {'0' * 64}"
     )
 
 

@@ -467,15 +467,16 @@ def test_logs_only_what_changed(account, commission):
     entries = account.audit_log.order_by("id")[written:]
     subject = f"commission:{commission.pk}"
     assert [(row.kind, row.subject, sorted(row.details)) for row in entries] == [
-        ("commission.updated", subject, ["amount", "fields"]),
+        ("commission.updated", subject, ["amount", "fields", "sub_amount"]),
         ("commission.updated", subject, ["status"]),
         (
             *("conversion.updated", f"conversion:{commission.conversion_id}"),
             sorted(entries[2].details),
         ),
     ]
-    assert entries[0].details["fields"] == ["comment", "sub_amount"]
+    assert entries[0].details["fields"] == ["comment"]
     assert [Decimal(row) for row in entries[0].details["amount"]] == [20, 30]
+    assert [Decimal(row) for row in entries[0].details["sub_amount"]] == [200, 300]
 
 
 def test_rejects_deleted_commissions_and_those_of_other_accounts(

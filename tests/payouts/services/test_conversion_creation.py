@@ -555,6 +555,7 @@ def test_stores_a_conversion_as_sent(scenario, account):
         "ip": "192.0.2.7",
         "created_at": CONVERSION_CREATED_AT,
         "deleted_at": None,
+        "claim_status": None,
     }
     earned = account.commissions.order_by("id").values_list(
         *("sub_amount", "amount", "rate_kind", "rate", "commission_type", "name"),
@@ -701,7 +702,7 @@ def test_keeps_unfunded_commissions_pending(scenario, account):
 @pytest.mark.parametrize(
     "step",
     [
-        *("attribute", "resolve_line_items", "insert_conversion"),
+        *("attribute", "resolve_line_items", "write_conversion"),
         *("build_calculation_input", "calculate_commissions"),
         *("open_ledger_session", "create_commissions"),
         *("record_change", "record_changes"),

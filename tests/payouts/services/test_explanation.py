@@ -103,7 +103,7 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
     attribution = dict(explanation.attribution)
     assert [row["clue"] for row in attribution.pop("clues")]
     assert attribution == {
-        "engine": "1",
+        "engine": "2",
         "order": [
             *("customer", "coupon", "referral_code", "click_id"),
             *("asset_id", "tracking_id"),
@@ -515,9 +515,14 @@ def test_finds_a_conversion_that_differs_from_its_attribution(scenario, account,
         "program": other.program,
         "tracking_source": "click",
     }
-    corrupt_rows(account.conversions.filter(pk=conversion.pk), **{name: values[name]})
+    row = account.conversions.filter(pk=conversion.pk)
+    was = row.values(name).get()
+    corrupt_rows(row, **{name: values[name]})
 
-    assert list_discrepancies(conversion)
+    found = list_discrepancies(conversion)
+
+    corrupt_rows(row, **was)
+    assert found
 
 
 @pytest.mark.parametrize("name", ["inputs", "outcome", "both"])

@@ -202,7 +202,7 @@ def test_finds_a_commission_without_transfers(scenario, account, commission):
 
     account.commissions.create(**values)
 
-    assert list_violated_invariants(account) == {"E4", "E5", "E6"}
+    assert list_violated_invariants(account) == {"E4", "E5", "E6", "E15"}
 
 
 def test_finds_a_commission_of_an_affiliate_without_ledger_accounts(
@@ -216,7 +216,7 @@ def test_finds_a_commission_of_an_affiliate_without_ledger_accounts(
 
     account.commissions.create(**values | {"currency": "CHF"})
 
-    assert list_violated_invariants(account) == {"E4", "E5", "E6"}
+    assert list_violated_invariants(account) == {"E4", "E5", "E6", "E15"}
 
 
 @pytest.mark.parametrize(
@@ -301,16 +301,52 @@ def test_finds_a_table_without_triggers(account, monkeypatch):
     ] == [("E10", "-", "payouts_commission", "no trigger")] * 2
 
 
+NO_UPDATE = "payouts_transfer_no_update"
+REFUSAL = {
+    "sqlite": " BEGIN SELECT RAISE(ABORT, 'payouts_transfer is append-only'); END",
+    "postgresql": " FOR EACH ROW {}EXECUTE FUNCTION payouts_transfer_append_only()",
+}
+
+
+@pytest.mark.parametrize(
+    ("event", "condition"),
+    [
+        ("BEFORE UPDATE ON payouts_commission", ""),
+        ("BEFORE INSERT ON payouts_transfer", ""),
+        ("BEFORE UPDATE OF kind ON payouts_transfer", ""),
+        ("BEFORE UPDATE ON payouts_transfer", "WHEN (new.amount = 0) "),
+    ],
+    ids=["another-table", "another-event", "one-column", "a-condition"],
+)
+def test_finds_a_trigger_of_the_right_name_that_protects_nothing(
+    account, event, condition
+):
+    is_sqlite = connection.vendor == "sqlite"
+    refusal = REFUSAL[connection.vendor]
+    action = f" {condition}{refusal}" if is_sqlite else refusal.format(condition)
+
+    execute(f"DROP TRIGGER {NO_UPDATE}" + ("" if is_sqlite else " ON payouts_transfer"))
+    execute(f"CREATE TRIGGER {NO_UPDATE} {event}{action}")
+
+    assert [row.invariant for row in reconcile([account], at=LATER).discrepancies] == [
+        "E10"
+    ]
+
+
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has no such modes")
 @pytest.mark.parametrize(
     "corruption",
     [
-        "ALTER TABLE payouts_transfer ENABLE REPLICA TRIGGER"
-        " payouts_transfer_no_update",
+        f"ALTER TABLE payouts_transfer ENABLE REPLICA TRIGGER {NO_UPDATE}",
+        f"ALTER TABLE payouts_transfer DISABLE TRIGGER {NO_UPDATE}",
         "CREATE OR REPLACE FUNCTION payouts_transfer_append_only() RETURNS trigger"
         " LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$",
+        "CREATE OR REPLACE FUNCTION payouts_transfer_append_only() RETURNS trigger"
+        " LANGUAGE plpgsql AS $$ BEGIN IF false THEN"
+        " RAISE EXCEPTION 'payouts_transfer is append-only'; END IF;"
+        " RETURN new; END $$",
     ],
-    ids=["fires for replicas alone", "refuses nothing"],
+    ids=["fires for replicas alone", "disabled", "refuses nothing", "says it refuses"],
 )
 def test_finds_a_disabled_trigger(account, corruption):
     execute(corruption)
@@ -332,10 +368,10 @@ def test_finds_two_equal_commissions_with_exchanged_affiliates(scenario, account
         )
 
     failures = reconcile([account], at=LATER).discrepancies
-    assert [(failure.invariant, failure.row) for failure in failures] == [
-        ("E6", f"commission {mine.pk} (pending)"),
-        ("E6", f"commission {hers.pk} (pending)"),
+    assert [failure.row for failure in failures if failure.invariant == "E6"] == [
+        f"commission {row.pk} (pending)" for row in (mine, hers)
     ]
+    assert {failure.invariant for failure in failures} == {"E6", "E14"}
 
 
 def test_finds_two_equal_payments_with_exchanged_affiliates(scenario, account):
@@ -547,7 +583,7 @@ def test_finds_a_payment_without_a_transfer(account, payment):
     lost = account.payments.create(**get_columns(payment, public_id="pa_lost"))
 
     failures = reconcile([account], at=LATER).discrepancies
-    assert {failure.invariant for failure in failures} == {"E3", "E7"}
+    assert {failure.invariant for failure in failures} == {"E3", "E7", "E15"}
     assert [failure.row for failure in failures if failure.invariant == "E7"] == [
         f"payment {lost.public_id} (standing)"
     ]

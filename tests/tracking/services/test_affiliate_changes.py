@@ -79,7 +79,8 @@ def test_is_atomic(account, scenario, operation):
 
     assert fail_each_statement(account, lambda: operation(account, **options)) > 2
 
-    assert account.audit_log.filter(subject="affiliate:minakessler").count() == 3
+    subject = f"affiliate:{scenario.mina.affiliate.pk}"
+    assert account.audit_log.filter(subject=subject).count() == 3
 
 
 def test_deletes_an_affiliate_only_once(account, scenario):

@@ -232,11 +232,11 @@ def test_stores_values_unchanged(account):
 
 
 def test_logs_the_creation_without_personal_data(account):
-    make_affiliate(account, email="odette@notes.example.org")
+    odette = make_affiliate(account, email="odette@notes.example.org")
 
     event = account.audit_log.get()
     assert event.kind == "affiliate.created"
-    assert event.subject == "affiliate:odettevarga"
+    assert event.subject == f"affiliate:{odette.pk}"
     assert event.details == {}
     assert event.created_at == NOW
 

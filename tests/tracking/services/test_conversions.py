@@ -8,9 +8,9 @@ from tests.conftest import NOW
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import mark_removed
 from tracking.attribution import REST_CONVERSION_ORDER, TrackingParameters
-from tracking.errors import DuplicateConversion
 from tracking.services.attribution import attribute, verify_attribution_record
-from tracking.services.conversions import insert_conversion
+from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.conversions import write_conversion
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def insert(account, scenario):
             "user_agent": None,
             "ip": None,
         }
-        return insert_conversion(
-            account, attribution=attribution, **defaults | values, at=NOW
+        return write_conversion(
+            account, attribution=attribution, claim=None, **defaults | values, at=NOW
         )
 
     return insert_with
@@ -103,7 +103,7 @@ def test_external_id_is_unique_until_the_deletion(account, insert, is_deleted):
         assert insert(external_id="order-1") != first
     else:
         before = account.conversions.count()
-        with pytest.raises(DuplicateConversion):
+        with pytest.raises(ConcurrentUpdate):
             insert(external_id="order-1")
         assert account.conversions.count() == before
 

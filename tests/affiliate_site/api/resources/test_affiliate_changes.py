@@ -185,7 +185,7 @@ def test_audit_log_records_changed_fields_without_values(api, account, scenario)
     events = account.audit_log.filter(kind="affiliate.updated")
     assert [(entry.subject, entry.details) for entry in events] == [
         (
-            "affiliate:minakessler",
+            f"affiliate:{scenario.mina.affiliate.pk}",
             {"fields": ["email", "email_folded", "firstname"]},
         )
     ]

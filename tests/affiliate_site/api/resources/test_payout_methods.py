@@ -257,6 +257,6 @@ def test_audit_log_records_the_payout_method_without_details(api, account, scena
 
     line = account.audit_log.get(kind="payout_method.set")
     assert (line.subject, line.details) == (
-        "affiliate:minakessler",
+        f"affiliate:{scenario.mina.affiliate.pk}",
         {"method": "paypal"},
     )

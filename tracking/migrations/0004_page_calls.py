@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_initial"),
-        ("tracking", "0001_initial"),
+        ("tracking", "0003_claim_indexes"),
     ]
 
     operations = [

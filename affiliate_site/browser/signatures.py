@@ -1,0 +1,41 @@
+"""Signatures of page calls: a signed claim is a fact (docs/tracking-trust.md)."""
+
+from accounts.models.accounts import Account
+from accounts.services.signing_secrets import has_valid_signature
+from tracking.claims import Trust
+from tracking.errors import InvalidSignature, MissingSignature
+
+SIGNED_FIELDS = {
+    "conversion": ("external_id", "amount", "currency", "customer_id"),
+    "customer": ("customer_id", "status"),
+}
+
+
+def determine_trust(account: Account, name: str, body: dict) -> Trust:
+    """Return what a call is worth; `body` is the JSON object as sent.
+
+    The amount counts as it was written. Raises `InvalidSignature` and, if the account
+    requires signatures, `MissingSignature`.
+    """
+    if name not in SIGNED_FIELDS:
+        return Trust.CLAIM
+    signature = body.get("signature")
+    if signature in (None, ""):
+        if account.require_signatures:
+            raise MissingSignature
+        return Trust.CLAIM
+    lines = [name, *(_format_value(body.get(it)) for it in SIGNED_FIELDS[name])]
+    if not isinstance(signature, str):
+        raise InvalidSignature
+    if not has_valid_signature(account, lines, signature):
+        raise InvalidSignature
+    return Trust.FACT
+
+
+def has_unsigned_rates(body: dict) -> bool:
+    """Does a signed conversion choose rates or parts that the signature leaves out?"""
+    return bool(body.get("commissions") or body.get("commission_type"))
+
+
+def _format_value(value: object) -> str:
+    return "" if value is None else str(value)

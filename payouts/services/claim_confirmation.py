@@ -1,0 +1,99 @@
+"""Confirmation of a contested claim by a person (docs/tracking-trust.md)."""
+
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.daily_stats import mark_stale
+from payouts.models.commissions import CommissionKind
+from payouts.services.calculation_input import LineItemData, resolve_line_items
+from payouts.services.conversion_creation import write_commissions
+from tracking.attribution import TRACKING_SOURCE_NAMES
+from tracking.claims import CONTESTED_CLAIM
+from tracking.errors import ClaimNotFound
+from tracking.models.conversions import Conversion, ConversionClaim
+from tracking.services.attribution import store_attribution_record
+from tracking.services.conversions import get_conversion
+from tracking.services.customers import confirm_customer
+
+
+def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversion:
+    """Decide a contested conversion for one of its claims: it becomes a fact.
+
+    Affiliate and program are those of the claim; so are the amounts, unless a fact has
+    set them. The commissions are made anew by the usual rules. Raises `ClaimNotFound`
+    if the conversion is not contested any more.
+    """
+    with transaction.atomic():
+        rows = account.conversion_claims.select_related(
+            "program", "affiliate", "click", "conversion__customer"
+        )
+        claim = get_or_raise(
+            rows.filter(conversion__deleted_at=None),
+            ClaimNotFound(claim_id=claim_id),
+            pk=claim_id,
+        )
+        _confirm_customer_of(claim, at=at)
+        conversion = get_conversion(account, claim.conversion_id, lock=True)
+        if not conversion.is_contested:
+            raise ClaimNotFound(claim_id=claim_id)
+        mark_stale(account, [conversion], at)
+        line_items = _list_line_items(claim, conversion)
+        parameter = store_attribution_record(claim.attribution, conversion=conversion)
+        remaining = [it for it in conversion.warnings or () if it != CONTESTED_CLAIM]
+        conversion.update_row(
+            program=claim.program,
+            affiliate=claim.affiliate,
+            click=claim.click,
+            amount=sum((item.sub_amount for item in line_items), Decimal(0)),
+            tracking_source=TRACKING_SOURCE_NAMES.get(parameter, parameter),
+            warnings=remaining or None,
+            claim_status=None,
+        )
+        claim.update_row(confirmed_at=at)
+        write_commissions(
+            conversion,
+            resolve_line_items(
+                account, claim.program, line_items, group_id=claim.affiliate.group_id
+            ),
+            replaces_claim=True,
+            at=at,
+        )
+    return conversion
+
+
+def _confirm_customer_of(claim: ConversionClaim, *, at: datetime) -> None:
+    """Confirm the customer; locked before the conversion, as everywhere."""
+    rows = claim.account.customers.filter(
+        conversions=claim.conversion, is_confirmed=False
+    )
+    for customer in rows.select_for_update(no_key=True, of=("self",)):
+        confirm_customer(claim.account, customer, owner=claim, at=at)
+
+
+def _list_line_items(
+    claim: ConversionClaim, conversion: Conversion
+) -> list[LineItemData]:
+    """The claim's line items; of a conversion with known amounts, those."""
+    types = set(
+        claim.account.commission_types.filter(program=claim.program).values_list(
+            "identifier", flat=True
+        )
+    )
+    items = claim.line_items
+    if conversion.claim_status is None:
+        rows = claim.account.commissions.not_deleted().filter(
+            conversion=conversion, kind=CommissionKind.REGULAR
+        )
+        items = list(rows.values("sub_amount", "commission_type", "comment"))
+    return [
+        LineItemData(
+            Decimal(item["sub_amount"]),
+            item["commission_type"] if item["commission_type"] in types else None,
+            item["comment"],
+        )
+        for item in items
+    ]

@@ -1,0 +1,180 @@
+"""Claims of pages: limits, competing claims, and decisions by key or by staff.
+
+The rules are in tracking/claims.py, their reasons in docs/tracking-trust.md.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.audit_log import log_event
+from accounts.services.changes import record_change
+from payouts.calculation import LineItem
+from payouts.models.commissions import CommissionKind, CommissionStatus
+from tracking.attribution import TRACKING_ID
+from tracking.claims import (
+    CONTESTED_CLAIM,
+    MAX_COMPETING_CLAIMS,
+    MAX_OPEN_CLAIMS,
+    ClaimStatus,
+    is_other_visitor,
+)
+from tracking.errors import (
+    ClaimedAmountTooLarge,
+    ClaimedCurrencyNotAllowed,
+    ContestedClaim,
+    TooManyOpenClaims,
+)
+from tracking.models.conversions import Conversion, ConversionClaim
+from tracking.services.attribution import (
+    Attribution,
+    get_attribution_record,
+    serialize_attribution,
+)
+from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.customers import confirm_customer
+
+
+def ensure_claim_allowed(
+    account: Account, attribution: Attribution, amount: Decimal, currency: str
+) -> None:
+    """Raise if a page may not report this: claims can fill no balance and no table."""
+    if currency != attribution.program.currency:
+        raise ClaimedCurrencyNotAllowed
+    if amount > account.max_browser_amount:
+        raise ClaimedAmountTooLarge
+    if attribution.prospect is not None:
+        return
+    open_claims = account.conversions.not_deleted().filter(
+        affiliate=attribution.affiliate, claim_status=ClaimStatus.OPEN
+    )
+    if open_claims[:MAX_OPEN_CLAIMS].count() >= MAX_OPEN_CLAIMS:
+        raise TooManyOpenClaims
+
+
+def contest_claim(
+    conversion: Conversion,
+    attribution: Attribution,
+    amount: Decimal,
+    line_items: Sequence[LineItem],
+    *,
+    at: datetime,
+) -> None:
+    """Store the claim of another visitor beside the first one, which is kept.
+
+    Nothing happens if a commission is approved: then the claim has been decided.
+    """
+    account = conversion.account
+    locked = account.conversions.select_for_update(no_key=True).select_related(None)
+    conversion = get_or_raise(
+        locked.filter(claim_status__isnull=False, deleted_at=None),
+        ConcurrentUpdate,
+        pk=conversion.pk,
+    )
+    commissions = account.commissions.not_deleted().filter(conversion=conversion)
+    if commissions.filter(status=CommissionStatus.APPROVED).exists():
+        return
+    claims = list(account.conversion_claims.filter(conversion=conversion))
+    originals = [] if claims else [_build_original_claim(conversion)]
+    visitor = (attribution.tracking_id, attribution.affiliate.pk)
+    if len(claims) >= MAX_COMPETING_CLAIMS or not all(
+        is_other_visitor((claim.tracking_id, claim.affiliate_id), visitor)
+        for claim in (*claims, *originals)
+    ):
+        return
+    competing = ConversionClaim(
+        account=account,
+        conversion=conversion,
+        tracking_id=attribution.tracking_id,
+        program=attribution.program,
+        affiliate=attribution.affiliate,
+        click=attribution.click,
+        amount=amount,
+        currency=attribution.program.currency,
+        line_items=[
+            _serialize_line_item(item.sub_amount, item.rate.identifier, item.comment)
+            for item in line_items
+        ],
+        attribution=serialize_attribution(attribution),
+        created_at=at,
+    )
+    account.conversion_claims.bulk_create([*originals, competing])
+    if not conversion.is_contested:
+        warnings = [*(conversion.warnings or ()), CONTESTED_CLAIM]
+        conversion.update_row(warnings=warnings)
+        fields = ["warnings"]
+        record_change(account, "conversion.updated", conversion, at=at, fields=fields)
+    log_event(account, "conversion.contested", conversion, at=at)
+
+
+def review_claim(
+    account: Account, conversion_id: int | None, *, status: str | None, at: datetime
+) -> None:
+    """Prepare the decision about commissions of a conversion that pages reported.
+
+    An approval confirms the customer, so that its renewals follow the usual rules.
+    Raises `ContestedClaim` for the approval of a contested conversion. Call it first in
+    the transaction: it locks the customer before the conversion.
+    """
+    if conversion_id is None or status in (None, CommissionStatus.PENDING):
+        return
+    conversion = account.conversions.select_related("customer").get(pk=conversion_id)
+    customer = conversion.customer
+    if status == CommissionStatus.APPROVED:
+        if conversion.is_contested:
+            raise ContestedClaim
+        if customer is not None and not customer.is_confirmed:
+            rows = account.customers.filter(pk=customer.pk, is_confirmed=False)
+            for unconfirmed in rows.select_for_update(no_key=True):
+                confirm_customer(account, unconfirmed, owner=conversion, at=at)
+    if conversion.claim_status == ClaimStatus.OPEN:
+        conversion.update_row(
+            expected={"claim_status": ClaimStatus.OPEN},
+            claim_status=ClaimStatus.REVIEWED,
+        )
+
+
+def _build_original_claim(conversion: Conversion) -> ConversionClaim:
+    """The first claim, from the conversion that it was stored as."""
+    account = conversion.account
+    record = get_attribution_record(conversion)
+    candidates: list[dict[str, Any]] = json.loads(record.inputs)["candidates"]
+    sent = {candidate["parameter"]: candidate["value"] for candidate in candidates}
+    commissions = account.commissions.not_deleted().filter(
+        conversion=conversion, kind=CommissionKind.REGULAR
+    )
+    return ConversionClaim(
+        account=account,
+        conversion=conversion,
+        tracking_id=sent.get(TRACKING_ID),
+        program=conversion.program,
+        affiliate=conversion.affiliate,
+        click=conversion.click,
+        amount=conversion.amount,
+        currency=conversion.currency,
+        line_items=[
+            _serialize_line_item(row.sub_amount, row.commission_type, row.comment)
+            for row in commissions.order_by("id")
+        ],
+        attribution={
+            "engine": record.engine,
+            "inputs": record.inputs,
+            "outcome": record.outcome,
+        },
+        is_original=True,
+        created_at=conversion.created_at,
+    )
+
+
+def _serialize_line_item(
+    sub_amount: Decimal | None, commission_type: str, comment: str | None
+) -> dict[str, str | None]:
+    return {
+        "sub_amount": str(sub_amount),
+        "commission_type": commission_type,
+        "comment": comment,
+    }

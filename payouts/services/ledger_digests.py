@@ -1,0 +1,375 @@
+"""The audit log and the digests of what money depends on: E15 and E16.
+
+Transfers, payments and audit log entries are never changed. Conversions and commissions
+are, but each change of a value that money depends on is in the audit log with the old
+and the new value: so the value at creation can be computed from the present one, and
+never changes either. E15 compares the present values with the audit log.
+
+E16 repeats a chain of digests (`LedgerDigest`) over all of this. It covers the rows
+before the first one that is younger than `SEALING_DELAY`, in the order of their ids: no
+transaction is still open that could insert another one among them.
+
+Of a covered table only add nullable columns, of which NULL is the value of old rows. A
+migration that rewrites covered rows breaks the chain.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from django.db import IntegrityError, models, transaction
+
+from accounts.exact_json import format_decimal
+from accounts.models.accounts import Account
+from accounts.models.audit_log import AuditLogEntry
+from payouts.models.commissions import Commission
+from payouts.models.ledger import Transfer
+from payouts.models.ledger_digests import LedgerDigest
+from payouts.models.payments import Payment
+from payouts.services.ledger_invariants import READ_BATCH_SIZE, Discrepancy
+from tracking.models.conversions import Conversion
+
+SEALING_DELAY = timedelta(hours=1)  # longer than any transaction of a request
+SHOWN_DIGITS = 16  # of a digest, in a discrepancy
+
+
+@dataclass(frozen=True)
+class CoveredTable:
+    """A table whose rows have a digest.
+
+    `columns` never change. `audited` ones change with an audit log entry whose details
+    hold the old and the new value under the name of the column. The audit log names a
+    row by its `subject` column; `created_event` is the kind of its first entry, if it
+    has any.
+    """
+
+    model: type[models.Model]
+    columns: tuple[str, ...]
+    audited: tuple[str, ...] = ()
+    created_event: str = ""
+    subject: str = "id"
+
+    @property
+    def name(self) -> str:
+        return self.model._meta.db_table
+
+    def get_subject(self, row: dict[str, Any]) -> str:
+        """Return the subject of the row's audit log entries."""
+        return f"{self.model._meta.model_name}:{row[self.subject]}"
+
+
+COVERED_TABLES = (
+    CoveredTable(
+        Transfer,
+        columns=(
+            "currency",
+            "kind",
+            "debit_id",
+            "credit_id",
+            "amount",
+            "commission_id",
+            "sequence_number",
+            "payment_id",
+            "reversal_of_id",
+        ),
+    ),
+    CoveredTable(
+        Payment,
+        columns=("public_id", "affiliate_id", "amount", "currency"),
+        created_event="payment.created",
+        subject="public_id",
+    ),
+    CoveredTable(
+        AuditLogEntry,
+        columns=("kind", "subject", "details", "actor", "trace_id"),
+    ),
+    CoveredTable(
+        Conversion,
+        columns=(),
+        audited=("affiliate_id", "program_id", "amount", "currency"),
+        created_event="conversion.created",
+    ),
+    CoveredTable(
+        Commission,
+        columns=(
+            "conversion_id",
+            "affiliate_id",
+            "kind",
+            "commission_type",
+            "currency",
+            "rate_kind",
+            "rate",
+            "base_commission_id",
+            "bonus_id",
+            "period_start",
+        ),
+        audited=("sub_amount", "amount"),
+        created_event="commission.created",
+    ),
+)
+
+
+@dataclass
+class Segment:
+    """The rows of a table between two digests, of which the last one has `last_id`."""
+
+    last_id: int
+    row_count: int = 0
+    hasher: Any = field(default_factory=hashlib.sha256)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Add a row, without the columns that have no value."""
+        self.hasher.update(_serialize({k: v for k, v in row.items() if v is not None}))
+        self.row_count += 1
+
+    def serialize(self) -> dict[str, Any]:
+        """Return what `LedgerDigest.segments` stores."""
+        return {
+            "last_id": self.last_id,
+            "rows": self.row_count,
+            "sha256": self.hasher.hexdigest(),
+        }
+
+
+@dataclass
+class DigestReport:
+    """The chain of digests as computed from the rows, and the digest of new rows.
+
+    `unsaved` covers the rows that no stored digest covers yet, if there are any.
+    """
+
+    digests: list[LedgerDigest] = field(default_factory=list)
+    unsaved: LedgerDigest | None = None
+    discrepancies: list[Discrepancy] = field(default_factory=list)
+
+    @property
+    def head(self) -> LedgerDigest | None:
+        """The last digest, which an operator can keep to compare it later."""
+        return self.digests[-1] if self.digests else None
+
+
+def save_digest(report: DigestReport) -> None:
+    """Store the digest of rows that have none yet, unless the chain is broken."""
+    is_broken = any(row.invariant == "E16" for row in report.discrepancies)
+    if report.unsaved is None or is_broken:
+        return
+    with suppress(IntegrityError), transaction.atomic():  # stored by another process
+        report.unsaved.save(force_insert=True)
+        report.digests.append(report.unsaved)
+
+
+def check_e15_audit_log(accounts: Sequence[Account]) -> Iterator[Discrepancy]:
+    """Conversions, commissions and payments are as the audit log says."""
+    for table in COVERED_TABLES:
+        if table.created_event:
+            for account in accounts:
+                for rows in _read_in_batches(table, account=account):
+                    yield from _compare_with_audit_log(table, account, rows)
+
+
+def check_e15_e16_digests(
+    accounts: Sequence[Account], *, at: datetime, expected: str | None = None
+) -> DigestReport:
+    """Check the audit log (E15) and the digests (E16) of all accounts in one pass.
+
+    It is a discrepancy if `expected`, a digest printed earlier, is no longer in the
+    chain.
+    """
+    report = DigestReport()
+    stored = list(LedgerDigest.objects.order_by("id"))
+    sealed_until = at - SEALING_DELAY
+    segments = {
+        table.name: _read_segments(
+            table,
+            {account.pk: account for account in accounts},
+            bounds=[row.segments[table.name]["last_id"] for row in stored],
+            sealed_until=sealed_until,
+            discrepancies=report.discrepancies,
+        )
+        for table in COVERED_TABLES
+    }
+    links = [
+        {name: rows[index].serialize() for name, rows in segments.items()}
+        for index in range(len(stored) + 1)
+    ]
+    for row, link in zip(stored, links, strict=False):
+        computed = _build_digest(report.head, row.sealed_until, link, row.created_at)
+        report.discrepancies += _compare_digests(row, computed)
+        report.digests.append(computed)
+    if any(segment["rows"] for segment in links[-1].values()):
+        report.unsaved = _build_digest(report.head, sealed_until, links[-1], at)
+    if expected is not None and expected not in [row.digest for row in report.digests]:
+        head = str(report.head or "no digest")
+        report.discrepancies.append(
+            Discrepancy("E16", "-", "expected digest", head, expected)
+        )
+    return report
+
+
+def _read_segments(
+    table: CoveredTable,
+    accounts: dict[int, Account],
+    *,
+    bounds: Sequence[int],
+    sealed_until: datetime,
+    discrepancies: list[Discrepancy],
+) -> list[Segment]:
+    """Read all rows: a segment up to each bound, and one of the sealed rows after it.
+
+    Differences from the audit log are appended to `discrepancies`.
+    """
+    segments = [Segment(bound) for bound in bounds]
+    segments.append(Segment(bounds[-1] if bounds else 0))
+    index, is_open = 0, False
+    for rows in _read_in_batches(table):
+        for account_id, account_rows in _group_by_account(rows).items():
+            account = accounts[account_id]
+            discrepancies += _compare_with_audit_log(table, account, account_rows)
+            if table.model is Payment:
+                _add_allocations(account, account_rows)
+        for row in () if is_open else rows:
+            while index < len(bounds) and row["id"] > bounds[index]:
+                index += 1
+            if index == len(bounds):
+                is_open = row["created_at"] >= sealed_until
+                if is_open:
+                    break
+                segments[index].last_id = row["id"]
+            segments[index].add(row)
+    return segments
+
+
+def _read_in_batches(
+    table: CoveredTable, **filters: Any
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the covered columns of all rows in the order of their ids."""
+    names = ("id", "account_id", "created_at", *table.columns, *table.audited)
+    rows = table.model._base_manager.filter(**filters).order_by("pk").values(*names)
+    last_id = 0
+    while batch := list(rows.filter(pk__gt=last_id)[:READ_BATCH_SIZE]):
+        last_id = batch[-1]["id"]
+        yield batch
+
+
+def _add_allocations(account: Account, payments: Sequence[dict[str, Any]]) -> None:
+    """Add the ids of the commissions that each payment paid when it was created."""
+    ids = [payment["id"] for payment in payments]
+    rows = account.payment_allocations.filter(payment__in=ids).order_by("commission")
+    commission_ids: dict[int, list[int]] = defaultdict(list)
+    for payment_id, commission_id in rows.values_list("payment", "commission"):
+        commission_ids[payment_id].append(commission_id)
+    for payment in payments:
+        payment["allocations"] = commission_ids[payment["id"]]
+
+
+def _group_by_account(
+    rows: Iterable[dict[str, Any]],
+) -> dict[int, list[dict[str, Any]]]:
+    groups: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[row["account_id"]].append(row)
+    return groups
+
+
+def _compare_with_audit_log(
+    table: CoveredTable, account: Account, rows: Sequence[dict[str, Any]]
+) -> Iterator[Discrepancy]:
+    """Compare rows with the audit log; set audited columns to their first value."""
+    if not table.created_event:
+        return
+    subjects = [table.get_subject(row) for row in rows]
+    entries: dict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    logged = account.audit_log.filter(subject__in=subjects).order_by("id")
+    for subject, kind, details in logged.values_list("subject", "kind", "details"):
+        entries[subject].append((kind, details))
+    missing = [
+        subject
+        for subject in subjects
+        if all(kind != table.created_event for kind, _ in entries[subject])
+    ]
+    if missing:
+        label = missing[0].replace(":", " ")
+        label += f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        yield Discrepancy("E15", account.slug, label, "no entry", table.created_event)
+    for subject, row in zip(subjects, rows, strict=True):
+        for stored, logged_value in _undo_changes(table, row, entries[subject]):
+            label = subject.replace(":", " ")
+            yield Discrepancy("E15", account.slug, label, stored, logged_value)
+
+
+def _undo_changes(
+    table: CoveredTable, row: dict[str, Any], entries: Sequence[tuple[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Set audited columns to their first value; yield differences from the audit log.
+
+    The last change in the audit log must end with the stored value, and each one before
+    it with the value at which the next one begins.
+    """
+    for column in table.audited:
+        parse: Any = table.model._meta.get_field(column)
+        for _, details in reversed(entries):
+            if isinstance(details.get(column), list):
+                old, new = map(parse.to_python, details[column])
+                if new != row[column]:
+                    yield f"{column} {row[column]}", f"{column} {new}"
+                row[column] = old
+
+
+def _build_digest(
+    previous: LedgerDigest | None,
+    sealed_until: datetime,
+    segments: dict[str, dict[str, Any]],
+    at: datetime,
+) -> LedgerDigest:
+    digest = LedgerDigest(
+        previous=previous.digest if previous else "",
+        sealed_until=sealed_until,
+        segments=segments,
+        created_at=at,
+    )
+    digest.digest = _calculate_digest(digest)
+    return digest
+
+
+def _calculate_digest(digest: LedgerDigest) -> str:
+    values = [digest.previous, digest.sealed_until, digest.segments]
+    return hashlib.sha256(_serialize(values)).hexdigest()
+
+
+def _compare_digests(
+    stored: LedgerDigest, computed: LedgerDigest
+) -> Iterator[Discrepancy]:
+    """Compare a stored digest with its own columns and with that of the rows."""
+    until = f"before {stored.sealed_until:%Y-%m-%d %H:%M} UTC"
+    for name, segment in computed.segments.items():
+        if segment != stored.segments[name]:
+            yield Discrepancy(
+                "E16",
+                "-",
+                f"{name} to {segment['last_id']}, {until}",
+                _describe_segment(stored.segments[name]),
+                _describe_segment(segment),
+            )
+    if stored.digest != _calculate_digest(stored):
+        yield Discrepancy("E16", "-", f"digest {until}", stored.digest, "another one")
+
+
+def _describe_segment(segment: dict[str, Any]) -> str:
+    return f"{segment['rows']} rows, {segment['sha256'][:SHOWN_DIGITS]}"
+
+
+def _serialize(values: Any) -> bytes:
+    """Serialize to canonical JSON, the same on both databases."""
+    return orjson.dumps(values, default=_serialize_decimal, option=orjson.OPT_SORT_KEYS)
+
+
+def _serialize_decimal(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return format_decimal(value)
+    raise TypeError(f"{type(value).__name__} is not covered by a digest")

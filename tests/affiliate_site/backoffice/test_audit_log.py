@@ -1,0 +1,181 @@
+"""The audit log: entries name people by IDs, the page by addresses."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.actor import use_actor
+from accounts.models.api_keys import Role
+from accounts.models.users import User
+from accounts.services.audit_log import log_event
+from accounts.services.staff import create_staff_user, reset_password
+from tests.affiliate_site.backoffice.credentials import PASSWORD
+from tests.conftest import NOW
+from tests.program_scenario import ProgramScenario
+from tracking.services.affiliates import delete_affiliate
+from tracking.services.hierarchy import set_parent
+
+LIST = "admin:accounts_auditlogentry_changelist"
+
+
+@pytest.fixture
+def zoe(account):
+    return create_staff_user(
+        account, email="zoe@harbor.example.org", role=Role.OWNER, password=None, at=NOW
+    )[0]
+
+
+@pytest.fixture
+def operator(db):
+    return User.objects.create_superuser(email="ops@example.org", password=PASSWORD)
+
+
+def read_list(client, **query):
+    """The subject, actor and details of each row of the list."""
+    response = client.get(reverse(LIST), query)
+    assert response.status_code == 200
+    changelist = response.context["cl"]
+    return [
+        tuple(
+            getattr(changelist.model_admin, column)(entry)
+            for column in ("named_subject", "named_actor", "formatted_details")
+        )
+        for entry in changelist.result_list
+    ]
+
+
+def test_shows_the_addresses_of_staff(staff_client, account, zoe):
+    """Who reset whose password; the entry itself has IDs only."""
+    client = staff_client()
+    owner = account.staff.get(email="owner@harbor.example.org")
+
+    client.post(
+        reverse("admin:accounts_user_changelist"),
+        {
+            "action": "reset_password",
+            "_selected_action": [zoe.pk],
+            "confirmed": "yes",
+        },
+    )
+
+    entry = account.audit_log.get(kind="staff.password_reset")
+    assert (entry.actor, entry.details) == (f"staff {owner.pk}", {"user_id": zoe.pk})
+    assert read_list(client)[0] == (
+        "account:harbor",
+        f"owner@harbor.example.org (staff {owner.pk})",
+        "user_id: zoe@harbor.example.org",
+    )
+    detail = reverse("admin:accounts_auditlogentry_change", args=[entry.pk])
+    for path in (detail, reverse("admin:accounts_auditlogentry_export")):
+        text = client.get(path).getvalue().decode()
+        assert "owner@harbor.example.org" in text
+        assert "zoe@harbor.example.org" in text
+
+
+def test_shows_old_and_new_values(staff_client, account):
+    log_event(account, "program.changed", account, at=NOW, rate=["10", "7.5"])
+
+    assert read_list(staff_client())[1][2] == "rate: ['10', '7.5']"
+
+
+def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
+    scenario = ProgramScenario(account)
+    mina, inga = scenario.mina, scenario.create_enrolled_affiliate("Inga", "Berg")
+    set_parent(account, affiliate_id="minakessler", parent_id="ingaberg", at=NOW)
+    delete_affiliate(account, affiliate_id="minakessler", at=NOW)
+    client = staff_client()
+
+    rows = read_list(client, q="affiliate:minakessler")
+
+    assert [(subject, details) for subject, _, details in rows] == [
+        ("affiliate:minakessler", "-"),
+        ("affiliate:minakessler", "parent: ingaberg"),
+        (
+            "affiliate:minakessler",
+            "program: harbor-lamp-partners\napproved: True",
+        ),
+        ("affiliate:minakessler", "-"),
+    ]
+    entries = account.audit_log.filter(subject=f"affiliate:{mina.affiliate.pk}")
+    assert entries.count() == len(rows)
+    assert entries.get(kind="affiliate.updated").details == {
+        "parent": inga.affiliate.pk
+    }
+    assert read_list(client, q="affiliate:nobody") == []
+    assert len(read_list(client, q="program:harbor-lamp-partners")) == 1
+
+
+def test_finds_no_affiliate_of_another_account(staff_client, account, other_account):
+    ProgramScenario(other_account)
+
+    assert read_list(staff_client(), q="affiliate:minakessler") == []
+
+
+def test_does_not_show_the_addresses_of_operators_and_of_other_accounts(
+    staff_client, account, other_account, operator
+):
+    """IDs of users who are unknown to the account stay as they are."""
+    foreign, _ = create_staff_user(
+        other_account, email="may@example.net", role=Role.OWNER, password=None, at=NOW
+    )
+    client = staff_client()
+    for user in (operator, foreign):
+        with use_actor(user.actor_name):
+            log_event(account, "staff.activated", account, at=NOW, user_id=user.pk)
+
+    rows = read_list(client)
+
+    assert rows[0][1:] == (f"staff {foreign.pk}", f"user_id: {foreign.pk}")
+    assert rows[1][1:] == (f"operator {operator.pk}", f"user_id: {operator.pk}")
+    signed_in = Client()
+    signed_in.force_login(operator)
+    assert read_list(signed_in)[1][1:] == (
+        f"ops@example.org (operator {operator.pk})",
+        "user_id: ops@example.org",
+    )
+
+
+def test_logs_operators_by_their_ids(account, operator, zoe):
+    client = Client()
+    client.force_login(operator)
+
+    client.post(
+        reverse("admin:accounts_user_changelist"),
+        {"action": "make_viewer", "_selected_action": [zoe.pk], "confirmed": "yes"},
+    )
+    client.post(
+        reverse("admin:accounts_user_changelist"),
+        {"action": "reset_password", "_selected_action": [zoe.pk], "confirmed": "yes"},
+    )
+
+    entry = account.audit_log.get(kind="staff.password_reset")
+    assert entry.actor == f"operator {operator.pk}"
+
+
+def test_looks_up_all_people_of_a_page_at_once(
+    staff_client, account, zoe, capture_queries
+):
+    client = staff_client()
+    scenario = ProgramScenario(account)
+
+    def count_queries():
+        with capture_queries() as queries:
+            read_list(client)
+        return len(queries)
+
+    before = count_queries()
+    for number in range(10):
+        scenario.create_enrolled_affiliate(f"Ada{number}", "Lind")
+        reset_password(account, email=zoe.email, by=make_owner(account, number), at=NOW)
+
+    assert count_queries() == before
+
+
+def make_owner(account, number):
+    return create_staff_user(
+        account,
+        email=f"zoe{number}@harbor.example.org",
+        role=Role.OWNER,
+        password=None,
+        at=NOW,
+    )[0]

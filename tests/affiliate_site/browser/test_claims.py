@@ -1,0 +1,632 @@
+"""Claims of pages and facts with a key: docs/tracking-trust.md."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+
+from accounts.exact_json import format_decimal
+from accounts.services.accounts import update_page_tracking
+from accounts.services.signing_secrets import (
+    calculate_signature,
+    create_signing_secret,
+    revoke_signing_secret,
+)
+from payouts.services.claim_confirmation import confirm_claim
+from payouts.services.explanation import explain_conversion
+from payouts.services.reconciliation import reconcile
+from tests.ledger_checks import assert_amounts_consistent
+from tests.program_scenario import ProgramScenario
+from tracking import claims
+from tracking.errors import ClaimNotFound
+from tracking.services.affiliates import PersonData
+from tracking.services.enrollments import set_approval
+from tracking.services.programs import update_browser_trust
+from tracking.services.prospects import ProspectData, create_prospect
+
+NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def scenario(account, time_machine):
+    """Mina is honest; Mallory is an affiliate who reports what is not true."""
+    time_machine.move_to(NOON, tick=False)
+    scenario = ProgramScenario(account, auto_approve_commissions=True)
+    scenario.mallory = scenario.create_enrolled_affiliate("Mallory", "Thorn")
+    yield scenario
+    assert_amounts_consistent(account)
+    for conversion in account.conversions.all():
+        explanation = explain_conversion(account, conversion_id=conversion.pk)
+        assert explanation.differences == []
+
+
+@pytest.fixture
+def page(scenario):
+    return Page(scenario.account)
+
+
+class Page:
+    """Calls of the browser script, by anybody."""
+
+    def __init__(self, account) -> None:
+        self.account = account
+
+    def call(self, call, **data):
+        response = Client().post(
+            f"/track/{call}/",
+            {"account": self.account.slug} | data,
+            content_type="application/json",
+        )
+        assert response.status_code in (200, 204)
+        return response
+
+    def click(self, affiliate):
+        # Each visitor has a user agent of its own, or it would be one click.
+        return self.call("click", referral_code=affiliate.code).json()["vid"]
+
+    def report(self, affiliate, external_id="order-1", **data):
+        """Report a conversion of a new visitor of the affiliate; return its vid."""
+        vid = self.click(affiliate)
+        body = {"external_id": external_id, "amount": 200} | data
+        self.call("conversion", vid=vid, **body)
+        return vid
+
+
+def get_commissions(account):
+    """Affiliate, amount and status of the commissions that are not deleted."""
+    rows = account.commissions.not_deleted().order_by("id")
+    return [
+        (row.affiliate.slug, format_decimal(row.amount), row.status) for row in rows
+    ]
+
+
+def get_balance(account, affiliate):
+    rows = account.ledger_accounts.filter(affiliate=affiliate.affiliate, kind="payable")
+    return sum((row.balance for row in rows), Decimal(0))
+
+
+# Conversions.
+
+
+def test_fact_confirms_a_claim(page, scenario, api):
+    page.report(scenario.mallory, amount=99_999)
+    claim = scenario.account.conversions.get()
+    assert claim.claim_status == "open"
+    assert get_commissions(scenario.account) == [("mallorythorn", "9999.9", "pending")]
+
+    body = {"external_id": "order-1", "amount": 50, "coupon": scenario.mina.coupon}
+    response = api.post("/conversions/", body | {"meta_data": {"a": "b"}})
+
+    assert response.status_code == 200
+    answer = response.json()
+    assert (answer["id"], answer["amount"]) == (claim.pk, 50)
+    assert answer["affiliate"]["id"] == "minakessler"
+    assert (answer["meta_data"], answer["warnings"]) == ({"a": "b"}, None)
+    assert answer["tracking_source"] == "coupon"
+    assert get_commissions(scenario.account) == [("minakessler", "5", "approved")]
+    assert get_balance(scenario.account, scenario.mallory) == 0
+    assert get_balance(scenario.account, scenario.mina) == 5
+    report = reconcile([scenario.account], at=NOON)
+    assert report.discrepancies == []
+    again = api.post("/conversions/", body)
+    assert "Duplicate conversion" in again.json()["errors"][0]["message"]
+
+
+def test_visitor_of_the_claim_decides_if_the_fact_names_nobody(page, scenario, api):
+    page.report(scenario.mina)
+
+    response = api.post("/conversions/", {"external_id": "order-1", "amount": 80})
+
+    assert response.json()["affiliate"]["id"] == "minakessler"
+    assert response.json()["tracking_source"] == "tracking_id"
+    assert get_commissions(scenario.account) == [("minakessler", "8", "approved")]
+
+
+def test_postback_confirms_a_claim(page, scenario, api):
+    page.report(scenario.mallory)
+
+    query = f"external_id=order-1&amount=50&coupon={scenario.mina.coupon}"
+    response = api.get(f"/pb/con/c/?{query}")
+
+    assert response.json()["affiliate"]["id"] == "minakessler"
+
+
+def test_expired_cookie_does_not_matter_for_a_claim_in_time(
+    page, scenario, api, time_machine
+):
+    page.report(scenario.mina)
+    time_machine.move_to(NOON + timedelta(days=60), tick=False)
+
+    response = api.post("/conversions/", {"external_id": "order-1", "amount": 80})
+
+    assert response.status_code == 200
+    assert response.json()["created_at"] == "2026-03-04T12:00:00+00:00"
+
+
+def test_fact_replaces_what_staff_approved_but_not_what_is_paid(page, scenario, api):
+    for external_id in ("order-1", "order-2"):
+        page.report(scenario.mallory, external_id)
+    first, second = scenario.account.commissions.order_by("id")
+    for row in (first, second):
+        assert api.put(f"/commissions/{row.pk}/approved/").status_code == 200
+    api.post(
+        "/payments/",
+        [{"affiliate_id": "mallorythorn", "amount": 20, "currency": "EUR"}],
+    )
+
+    answers = [
+        api.post(
+            "/conversions/",
+            {"external_id": name, "amount": 50, "coupon": scenario.mina.coupon},
+        )
+        for name in ("order-1", "order-2")
+    ]
+
+    assert [answer.status_code for answer in answers] == [400, 200]
+    assert "Duplicate" in answers[0].json()["errors"][0]["message"]
+    assert get_balance(scenario.account, scenario.mina) == 5
+
+
+def test_claim_does_not_touch_a_fact(page, scenario, api):
+    scenario.create_conversion("200", external_id="order-1", at=NOON)
+
+    page.report(scenario.mallory)
+
+    conversion = scenario.account.conversions.get()
+    assert conversion.affiliate == scenario.mina.affiliate
+    assert conversion.warnings is None
+    assert not scenario.account.conversion_claims.exists()
+
+
+def test_change_by_key_takes_the_external_id_of_a_claim(page, scenario, api):
+    page.report(scenario.mallory, "order-1")
+    fact = scenario.create_conversion("50", at=NOON)
+
+    response = api.patch(f"/conversions/{fact.pk}/", {"external_id": "order-1"})
+
+    assert response.status_code == 200
+    ids = scenario.account.conversions.order_by("id").values_list("external_id")
+    assert [external_id for (external_id,) in ids] == [None, "order-1"]
+
+
+# Contested claims.
+
+
+def test_second_visitor_contests_a_claim(page, scenario, api):
+    page.report(scenario.mallory, amount=90)
+    page.report(scenario.mina)
+    page.report(scenario.mina)  # a third visitor
+
+    conversion = scenario.account.conversions.get()
+    assert conversion.affiliate == scenario.mallory.affiliate
+    assert conversion.warnings == ["contested_claim"]
+    rows = scenario.account.conversion_claims.order_by("id")
+    assert [
+        (row.affiliate.slug, format_decimal(row.amount), row.is_original)
+        for row in rows
+    ] == [
+        ("mallorythorn", "90", True),
+        ("minakessler", "200", False),
+        ("minakessler", "200", False),
+    ]
+    assert all(row.click and row.tracking_id for row in rows)
+    refused = api.get("/pb/con/u/?external_id=order-1&status=approved")
+    assert refused.status_code == 409
+    (error,) = refused.json()["errors"]
+    assert error["code"] == "contested_claim"
+    commission = scenario.account.commissions.get()
+    assert api.put(f"/commissions/{commission.pk}/approved/").status_code == 409
+    assert api.delete(f"/commissions/{commission.pk}/approved/").status_code == 200
+
+
+def test_same_visitor_does_not_contest_its_claim(page, scenario):
+    vid = page.report(scenario.mina)
+    page.call("conversion", vid=vid, external_id="order-1", amount=200)
+
+    assert scenario.account.conversions.get().warnings is None
+    assert not scenario.account.conversion_claims.exists()
+
+
+def test_bounds_competing_claims(page, scenario, monkeypatch):
+    monkeypatch.setattr("payouts.services.claims.MAX_COMPETING_CLAIMS", 3)
+    for _ in range(6):
+        page.report(scenario.mallory)
+
+    assert scenario.account.conversion_claims.count() == 3
+
+
+def test_fact_with_a_parameter_decides_a_contest(page, scenario, api):
+    page.report(scenario.mallory)
+    vid = page.report(scenario.mina)
+
+    body = {"external_id": "order-1", "amount": 50, "tracking_id": vid}
+    response = api.post("/conversions/", body)
+
+    assert response.json()["affiliate"]["id"] == "minakessler"
+    assert response.json()["warnings"] is None
+    assert get_commissions(scenario.account) == [("minakessler", "5", "approved")]
+
+
+def test_fact_without_a_parameter_leaves_a_contest_to_staff(page, scenario, api):
+    page.report(scenario.mallory)
+    page.report(scenario.mina)
+
+    response = api.post("/conversions/", {"external_id": "order-1", "amount": 50})
+
+    assert response.status_code == 200
+    assert response.json()["warnings"] == ["contested_claim"]
+    assert get_commissions(scenario.account) == [("mallorythorn", "5", "pending")]
+    claim = scenario.account.conversion_claims.get(affiliate=scenario.mina.affiliate)
+    confirm_claim(scenario.account, claim_id=claim.pk, at=NOON + timedelta(hours=1))
+    assert get_commissions(scenario.account) == [("minakessler", "5", "approved")]
+
+
+@pytest.mark.parametrize("winner", ["mina", "mallory"])
+def test_staff_confirm_one_of_the_claims(page, scenario, winner):
+    page.report(scenario.mallory, amount=90, customer_id="acct-1")
+    page.report(scenario.mina, amount=200, customer_id="acct-1")
+    affiliate = getattr(scenario, winner)
+    claim = scenario.account.conversion_claims.get(affiliate=affiliate.affiliate)
+
+    confirm_claim(scenario.account, claim_id=claim.pk, at=NOON + timedelta(hours=1))
+
+    conversion = scenario.account.conversions.get()
+    assert conversion.affiliate == affiliate.affiliate
+    assert (conversion.warnings, conversion.claim_status) == (None, None)
+    assert conversion.customer.is_confirmed
+    assert conversion.customer.affiliate == affiliate.affiliate
+    amount = "20" if winner == "mina" else "9"
+    assert get_commissions(scenario.account) == [
+        (affiliate.slug, amount, "approved"),
+    ]
+    with pytest.raises(ClaimNotFound):
+        confirm_claim(scenario.account, claim_id=claim.pk, at=NOON)
+
+
+# Customers.
+
+
+def test_fact_with_a_parameter_takes_over_an_unconfirmed_customer(page, scenario, api):
+    page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")
+
+    body = {"customer_id": "acct-1", "coupon": scenario.mina.coupon, "amount": 100}
+    response = api.post("/conversions/", body)
+
+    assert response.json()["affiliate"]["id"] == "minakessler"
+    assert response.json()["warnings"] is None
+    customer = scenario.account.customers.get()
+    assert (customer.affiliate, customer.is_confirmed, customer.status) == (
+        scenario.mina.affiliate,
+        True,
+        "paying",
+    )
+    renewal = api.post("/conversions/", {"customer_id": "acct-1", "amount": 100})
+    assert renewal.json()["affiliate"]["id"] == "minakessler"
+    assert get_balance(scenario.account, scenario.mallory) == 0
+
+
+def test_unconfirmed_customer_decides_alone_and_waits(page, scenario, api):
+    page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
+
+    first = api.post("/conversions/", {"customer_id": "acct-1", "amount": 100}).json()
+
+    assert first["warnings"] == ["unconfirmed_customer"]
+    assert first["commissions"][0]["approved"] is False
+    pk = first["commissions"][0]["id"]
+    assert api.put(f"/commissions/{pk}/approved/").status_code == 200
+    assert scenario.account.customers.get().is_confirmed
+    second = api.post("/conversions/", {"customer_id": "acct-1", "amount": 100}).json()
+    assert second["warnings"] is None
+    assert second["commissions"][0]["approved"] is True
+
+
+def test_post_customers_confirms_an_unconfirmed_one(page, scenario, api):
+    page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")
+    claimed = scenario.account.customers.get()
+
+    body = {"customer_id": "acct-1", "coupon": scenario.mina.coupon, "status": "trial"}
+    response = api.post("/customers/", body)
+
+    assert response.status_code == 200
+    assert response.json()["id"] == claimed.public_id
+    assert response.json()["status"] == "trial"
+    assert response.json()["affiliate"]["id"] == "minakessler"
+    assert api.post("/customers/", body).status_code == 400
+
+
+def test_page_without_other_parameters_relies_on_an_unconfirmed_customer(
+    page, scenario
+):
+    page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
+
+    page.call("conversion", external_id="order-1", amount=50, customer_id="acct-1")
+
+    assert scenario.account.conversions.get().affiliate == scenario.mina.affiliate
+
+
+def test_claimed_customer_does_not_win_over_the_cookie_of_a_page(page, scenario, api):
+    page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")
+
+    page.report(scenario.mina, customer_id="acct-1")
+
+    conversion = scenario.account.conversions.get()
+    assert conversion.affiliate == scenario.mina.affiliate
+    commission = scenario.account.commissions.get()
+    assert api.put(f"/commissions/{commission.pk}/approved/").status_code == 200
+    assert scenario.account.customers.get().affiliate == scenario.mina.affiliate
+
+
+def test_page_relies_on_the_customer_if_its_cookie_expired(
+    page, scenario, time_machine
+):
+    vid = page.click(scenario.mina)
+    page.call("customer", vid=vid, customer_id="acct-1")
+    time_machine.move_to(NOON + timedelta(days=60), tick=False)
+
+    page.call("conversion", vid=vid, external_id="o", amount=5, customer_id="acct-1")
+
+    assert scenario.account.conversions.get().tracking_source == "customer"
+
+
+def test_program_can_trust_customers_of_pages(page, scenario, api):
+    update_browser_trust(
+        scenario.account,
+        slug=scenario.program.slug,
+        trust_browser_customers=True,
+        at=NOON,
+    )
+    page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
+
+    body = {"customer_id": "acct-1", "coupon": scenario.mallory.coupon, "amount": 100}
+    answer = api.post("/conversions/", body).json()
+
+    assert (answer["affiliate"]["id"], answer["warnings"]) == ("minakessler", None)
+
+
+def test_claim_does_not_uncancel_a_customer(page, scenario, api):
+    customer = scenario.create_customer("acct-1", at=NOON)
+    api.delete(f"/customers/{customer.public_id}/status/")
+
+    page.report(scenario.mina, customer_id="acct-1")
+    assert scenario.account.customers.get().status == "canceled"
+    api.post("/conversions/", {"customer_id": "acct-1", "amount": 1})
+    assert scenario.account.customers.get().status == "paying"
+
+
+def test_claims_do_not_use_up_a_cap(page, scenario, api):
+    scenario.program.update_row(recurring_cap=1)
+    scenario.create_customer("acct-1", at=NOON)
+    for number in range(3):
+        page.report(scenario.mallory, f"false-{number}", customer_id="acct-1")
+
+    answer = api.post("/conversions/", {"customer_id": "acct-1", "amount": 100}).json()
+
+    assert answer["commissions"][0]["approved"] is True
+
+
+def test_claimed_customer_does_not_shorten_the_earning_period(
+    page, scenario, api, time_machine
+):
+    scenario.program.update_row(recurring_period_days=30)
+    page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")
+    time_machine.move_to(NOON + timedelta(days=40), tick=False)
+
+    body = {"customer_id": "acct-1", "coupon": scenario.mina.coupon, "amount": 100}
+    answer = api.post("/conversions/", body).json()
+
+    assert answer["commissions"][0]["approved"] is True
+
+
+def test_change_by_key_takes_the_customer_id_of_an_unconfirmed_one(page, scenario, api):
+    page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")
+    fact = scenario.create_customer("acct-old", at=NOON)
+
+    path = f"/customers/{fact.public_id}/"
+    assert api.patch(path, {"customer_id": "acct-1"}).status_code == 200
+    assert scenario.account.customers.not_deleted().get() == fact
+
+
+# Prospects.
+
+
+@pytest.fixture
+def prospect_code(scenario):
+    data = ProspectData(person=PersonData(firstname="Pia", lastname="Prosper"))
+    prospect = create_prospect(scenario.account, data=data, at=NOON)
+    return scenario.account.referral_codes.get(prospect=prospect).code
+
+
+def test_prospect_promoted_by_a_claim_waits_for_approval(
+    page, scenario, api, prospect_code
+):
+    vid = page.call("click", referral_code=prospect_code).json()["vid"]
+    page.call("conversion", vid=vid, external_id="order-1", amount=200)
+    enrollment = scenario.account.enrollments.get(promoted_by_claim=True)
+    assert enrollment.approved is None
+    page.call("conversion", vid=vid, external_id="order-2", amount=200)
+    assert scenario.account.conversions.count() == 2
+
+    body = {"referral_code": prospect_code, "external_id": "order-3", "amount": 100}
+    assert api.post("/conversions/", body).status_code == 200
+
+    assert enrollment.reload().approved is True
+
+
+def test_disapproved_promotion_stays_disapproved(page, scenario, api, prospect_code):
+    vid = page.call("click", referral_code=prospect_code).json()["vid"]
+    page.call("conversion", vid=vid, external_id="order-1", amount=200)
+    affiliate = scenario.account.conversions.get().affiliate
+    set_approval(
+        scenario.account,
+        program=scenario.program,
+        affiliate_id=affiliate.slug,
+        approved=False,
+        at=NOON,
+    )
+
+    response = api.post("/conversions/", {"referral_code": prospect_code, "amount": 1})
+
+    assert response.json()["errors"][0]["message"] == (
+        "Affiliate is not approved for this program"
+    )
+
+
+# Limits.
+
+
+@pytest.mark.parametrize(
+    ("data", "count"),
+    [
+        ({"amount": 100_000}, 1),
+        ({"amount": "100000.01"}, 0),
+        ({"amount": 5, "currency": "USD"}, 0),
+        ({"amount": 5, "currency": "eur"}, 1),
+    ],
+)
+def test_bounds_what_a_page_reports(page, scenario, data, count):
+    page.report(scenario.mina, **data)
+
+    assert scenario.account.conversions.count() == count
+
+
+def test_bounds_open_claims_of_an_affiliate(page, scenario, api, monkeypatch):
+    monkeypatch.setattr("payouts.services.claims.MAX_OPEN_CLAIMS", 2)
+    monkeypatch.setattr("tracking.services.customers.MAX_OPEN_CLAIMS", 2)
+    for number in range(4):
+        page.report(scenario.mallory, f"order-{number}")
+        vid = page.click(scenario.mallory)
+        page.call("customer", vid=vid, customer_id=f"acct-{number}")
+
+    assert scenario.account.conversions.count() == 2
+    assert scenario.account.customers.count() == 2
+    page.report(scenario.mina, "order-9")
+    assert scenario.account.conversions.count() == 3
+    commission = scenario.account.commissions.earliest("id")
+    api.delete(f"/commissions/{commission.pk}/approved/")
+    page.report(scenario.mallory, "order-8")
+    assert scenario.account.conversions.count() == 4
+
+
+# Signatures.
+
+
+def sign(secret, *lines):
+    return calculate_signature(secret.secret, lines)
+
+
+def test_signed_conversion_is_a_fact(page, scenario, api):
+    secret = create_signing_secret(scenario.account, at=NOON)
+    signature = sign(secret, "conversion", "order-1", "49.90", "", "acct-1")
+    data = {"amount": "49.90", "customer_id": "acct-1", "signature": signature}
+
+    page.report(scenario.mina, **data)
+
+    conversion = scenario.account.conversions.get()
+    assert conversion.claim_status is None
+    assert conversion.customer.is_confirmed
+    assert get_commissions(scenario.account) == [("minakessler", "4.99", "approved")]
+    body = {"external_id": "order-1", "coupon": scenario.mallory.coupon}
+    assert api.post("/conversions/", body).status_code == 400
+
+
+def test_signed_conversion_confirms_a_claim(page, scenario):
+    secret = create_signing_secret(scenario.account, at=NOON)
+    page.report(scenario.mallory, amount=9)
+    signature = sign(secret, "conversion", "order-1", "100", "", "")
+
+    page.report(scenario.mina, amount=100, signature=signature)
+
+    assert get_commissions(scenario.account) == [("minakessler", "10", "approved")]
+
+
+def test_rates_that_are_not_signed_wait_for_approval(page, scenario):
+    secret = create_signing_secret(scenario.account, at=NOON)
+    scenario.create_commission_type("gold", "90")
+    signature = sign(secret, "conversion", "order-1", "100", "", "")
+
+    data = {"amount": 100, "commission_type": "gold", "signature": signature}
+    page.report(scenario.mina, **data)
+
+    assert get_commissions(scenario.account) == [("minakessler", "90", "pending")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"amount": 100.5},
+        {"external_id": "order-2"},
+        {"currency": "EUR"},
+        {"customer_id": "acct-2"},
+        {"signature": "0" * 64},
+        {"signature": "ä"},
+        {"signature": 5},
+    ],
+    ids=str,
+)
+def test_wrong_signature_is_refused(page, scenario, change):
+    secret = create_signing_secret(scenario.account, at=NOON)
+    signature = sign(secret, "conversion", "order-1", "100", "", "")
+
+    page.report(scenario.mina, **{"amount": 100, "signature": signature} | change)
+
+    assert not scenario.account.conversions.exists()
+
+
+def test_two_secrets_are_valid_while_rotating(page, scenario):
+    old, new = (create_signing_secret(scenario.account, at=NOON) for _ in range(2))
+    for number, secret in enumerate((old, new)):
+        signature = sign(secret, "customer", f"acct-{number}", "lead")
+        vid = page.click(scenario.mina)
+        data = {"customer_id": f"acct-{number}", "status": "lead"}
+        page.call("customer", vid=vid, signature=signature, **data)
+    revoke_signing_secret(scenario.account, prefix=old.prefix, at=NOON)
+    signature = sign(old, "customer", "acct-9", "")
+    page.call("customer", vid=vid, customer_id="acct-9", signature=signature)
+
+    rows = scenario.account.customers.order_by("id")
+    assert [(row.customer_id, row.is_confirmed) for row in rows] == [
+        ("acct-0", True),
+        ("acct-1", True),
+    ]
+
+
+def test_account_can_require_signatures(page, scenario):
+    update_page_tracking(scenario.account, require_signatures=True, at=NOON)
+
+    page.report(scenario.mina, customer_id="acct-1")
+    page.call("customer", vid=page.click(scenario.mina), customer_id="acct-2")
+
+    assert not scenario.account.conversions.exists()
+    assert not scenario.account.customers.exists()
+
+
+def test_switch_for_browser_sales_approves_claims(page, scenario):
+    update_browser_trust(
+        scenario.account,
+        slug=scenario.program.slug,
+        auto_approve_browser_sales=True,
+        at=NOON,
+    )
+
+    page.report(scenario.mina)
+
+    assert get_commissions(scenario.account) == [("minakessler", "20", "approved")]
+
+
+def test_explanation_says_what_was_a_claim(page, scenario, api):
+    page.report(scenario.mallory, customer_id="acct-1")
+    body = {"external_id": "order-1", "customer_id": "acct-1", "amount": 1}
+    conversion = api.post("/conversions/", body | {"coupon": scenario.mina.coupon})
+
+    explanation = explain_conversion(
+        scenario.account, conversion_id=conversion.json()["id"]
+    )
+
+    candidates = explanation.attribution["clues"]
+    assert {item["clue"]: item["is_claim"] for item in candidates} == {
+        "customer": True,
+        "coupon": False,
+        "claim": True,
+    }
+    assert claims.MAX_OPEN_CLAIMS == 10_000
