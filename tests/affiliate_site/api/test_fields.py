@@ -456,6 +456,7 @@ def validate_meta_data(value):
         ({"🙂" * 64: "🙂" * 255}, {"🙂" * 64: "🙂" * 255}),
         ({"[": "a", " ": "b", ".": "c"}, {"[": "a", " ": "b", ".": "c"}),
         ({f"k{n}": "v" for n in range(10)}, {f"k{n}": "v" for n in range(10)}),
+        ([], {}),  # PHP encodes an empty map so
     ],
     ids=lambda value: repr(value)[:24],
 )
@@ -464,7 +465,7 @@ def test_stores_meta_data_as_text(sent, kept):
     assert list(validate_meta_data(sent)) == list(kept)
 
 
-@pytest.mark.parametrize("value", [[], [{}], "", "plan", 1, True], ids=repr)
+@pytest.mark.parametrize("value", [[{}], "", "plan", 1, True], ids=repr)
 def test_rejects_other_types_for_meta_data(value):
     errors = list_validation_errors(
         make_serializer(meta_data=MetaDataField()), {"meta_data": value}
@@ -610,7 +611,7 @@ def test_error_of_an_alias_has_the_canonical_name():
 
 def test_lists_errors_in_the_order_of_the_fields():
     body = {
-        "meta_data": [],
+        "meta_data": ["a"],
         "place": {"country": {"code": 1.5}},
         "click_id": True,
         "tracking_id": [],

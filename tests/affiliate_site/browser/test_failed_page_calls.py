@@ -134,6 +134,30 @@ def test_counts_sales_without_an_eligible_affiliate(call, scenario, vid, reason)
     assert list_failures(scenario) == [(reason, THANKS, calls)]
 
 
+CLAIMS = {
+    "claimed_amount_too_large": {"amount": 100_001},
+    "claimed_currency_not_allowed": {"currency": "USD"},
+    "invalid_signature": {"signature": "0" * 64},
+    "missing_signature": {},
+    "too_many_open_claims": {},
+}
+
+
+@pytest.mark.parametrize("reason", CLAIMS)
+def test_counts_claims_that_are_not_allowed(
+    call, scenario, vid, reason, monkeypatch, account
+):
+    if reason == "missing_signature":
+        account.require_signatures = True
+        account.save()
+    if reason == "too_many_open_claims":
+        monkeypatch.setattr("payouts.services.claims.MAX_OPEN_CLAIMS", 0)
+
+    call("conversion", vid=vid, **SALE | CLAIMS[reason])
+
+    assert list_failures(scenario) == [(reason, THANKS, 1)]
+
+
 def test_counts_a_retry_within_ten_seconds(call, scenario, vid):
     call("conversion", vid="0" * 32, **SALE)
 
@@ -156,7 +180,7 @@ def test_a_page_that_is_loaded_again_is_no_failure(call, scenario, vid):
 
 
 def test_every_reason_has_a_text_and_a_hint():
-    reasons = {name.strip() for name in FAILED_CALLS} | set(STATES)
+    reasons = {name.strip() for name in FAILED_CALLS} | set(STATES) | set(CLAIMS)
 
     assert reasons | {"too_many_conversion_attempts"} == set(PROBLEMS)
     assert set(PROBLEMS) >= EXPECTED_REASONS

@@ -454,7 +454,7 @@ FIELDS = [
     ("status", "x" * 256, "status", 255, LONG),
     ("program_group", {}, "program_group", "string", TYPE),
     ("user_agent", [], "user_agent", "string", TYPE),
-    ("meta_data", [], "meta_data", "object", TYPE),
+    ("meta_data", ["a"], "meta_data", "object", TYPE),
     ("meta_data", "plan", "meta_data", "object", TYPE),
     ("meta_data", {"plan": None}, "meta_data[plan]", "string", TYPE),
     ("meta_data", {"plan": ["a"]}, "meta_data[plan]", "string", TYPE),
