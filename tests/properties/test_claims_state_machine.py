@@ -85,7 +85,10 @@ class ClaimsStateMachine(RuleBasedStateMachine):
         code = getattr(self.scenario, affiliate).code
         visit = Visit(parameters=TrackingParameters(referral_code=code))
         at = self.tick()
-        return record_visit(self.account, visit=visit, previous_tracking_id=None, at=at)
+        recorded = record_visit(
+            self.account, visit=visit, previous_tracking_id=None, at=at
+        )
+        return recorded.tracking_id
 
     def snapshot_facts(self):
         """Everything that no claim may change."""
