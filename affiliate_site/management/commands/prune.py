@@ -7,7 +7,11 @@ from accounts.services.retention import (
     delete_expired_sessions,
 )
 from payouts.services.statistics import refresh_stale_days
-from tracking.services.retention import anonymize_visitor_data, delete_expired_attempts
+from tracking.services.retention import (
+    anonymize_visitor_data,
+    delete_expired_attempts,
+    delete_expired_visitors,
+)
 
 
 class Command(JsonCommand):
@@ -29,6 +33,7 @@ class Command(JsonCommand):
             "deliveries": delete_expired_deliveries(accounts, **kwargs),
             "changed_days": refresh_stale_days(accounts, dry_run=dry_run),
             "sign_ins": delete_expired_sessions(**kwargs),
+            "visitors": delete_expired_visitors(accounts, **kwargs),
             "traces": anonymize_visitor_data(accounts, **kwargs),
         }
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
