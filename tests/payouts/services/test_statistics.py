@@ -184,6 +184,31 @@ def test_keeps_a_day_that_is_over_and_counts_the_running_one(busy, account):
     assert totals_by_day(account, [day], at=just_over) == {day: week[day]}
 
 
+@pytest.mark.parametrize(
+    ("after", "is_stored"),
+    [(-timedelta(microseconds=1), False), (timedelta(0), True)],
+    ids=["just-before", "exact-end"],
+)
+def test_stores_a_day_an_hour_after_its_end(busy, account, after, is_stored):
+    """Until then, a request that began on the day may still create rows of it."""
+    day = CONVERSION_CREATED_AT.date()
+    end = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+
+    load(account, Period(day, day), at=end + timedelta(hours=1) + after)
+
+    assert stored_days(account) == [day] * is_stored
+
+
+def test_counts_today_from_its_first_moment(scenario, account):
+    midnight = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0)
+    scenario.create_conversion("1", at=midnight)
+    today = midnight.date()
+
+    totals = totals_by_day(account, [today, today + DAY], at=midnight)
+
+    assert [totals[day].conversions for day in (today, today + DAY)] == [1, 0]
+
+
 def test_does_not_count_future_days(account):
     day = CONVERSION_CREATED_AT.date() + DAY
 
