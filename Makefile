@@ -9,12 +9,16 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 export HOST PORT
 TEST_WORKERS ?= 2
+CHECKS := types lint imports migrations deployment openapi-difference script-difference
+# Each target's output in one piece; all targets run, and one failure fails the run.
+IN_PARALLEL = $(MAKE) --no-print-directory --keep-going -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+COMPARE_LOCK = diff -q -I '^\#' $(1) - >/dev/null || { echo "$(1) differs from uv.lock: run make lock" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run worker test coverage test-integration slow race e2e check lint types imports script bench screenshots openapi lock audit clean
+.PHONY: help setup run worker test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference lock-difference script bench bench-page-calls screenshots openapi lock audit clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */\1\t/' | expand -t 18
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */\1\t/' | expand -t 20
 
 setup: $(STAMP)  ## create .venv and install the locked packages
 
@@ -23,7 +27,7 @@ $(STAMP): requirements-dev.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python lacks its venv module: apt-get install python3-venv" >&2; exit 1; }
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the locked packages into $(VENV) ..." >&2
-	@$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements-dev.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --only-binary :all: --require-hashes -r requirements-dev.txt
 	@touch $@
 
 run: setup  ## serve the demo on the embedded database: make run PORT=9000
@@ -55,15 +59,11 @@ race: setup  ## post one external_id from 64 clients at once, 200 rounds
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m pytest -m slow -s tests/concurrency/test_duplicate_conversions.py
 
-check: lint imports types  ## check style, types, import contracts and migrations
-	@$(PY) manage.py makemigrations --check --dry-run
-	@DJANGO_SETTINGS_MODULE=tests.settings LOG_LEVEL=ERROR $(PY) manage.py lintmigrations --no-cache \
-		--ignore-initial-migrations --ignore-name-contains staff_sign_ins_per_account \
-		--project-root-path . --include-apps accounts tracking payouts --quiet ok ignore
-	@PUBLIC_URL=https://aff.example.net SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))') \
-		$(PY) manage.py check --deploy --fail-level WARNING
-	@$(PY) -m rjsmin <affiliate_site/browser/tap.js | cmp -s - affiliate_site/browser/tap.min.js || { echo "tap.min.js is outdated: run make script" >&2; exit 1; }
-	@$(PY) manage.py export_openapi | diff -q - openapi.json >/dev/null || { echo "openapi.json is outdated: run make openapi" >&2; exit 1; }
+check: setup  ## run all checks: style, types, imports, migrations, deployment, outdated files
+	@$(IN_PARALLEL) $(CHECKS)
+
+check-all: setup  ## run all checks, compare the lock files and audit the locked packages
+	@$(IN_PARALLEL) $(CHECKS) lock-difference audit
 
 lint: setup  ## run ruff: style and format
 	@$(VENV)/bin/ruff check .
@@ -75,12 +75,31 @@ types: setup  ## run mypy
 imports: setup  ## check the import contracts
 	@$(VENV)/bin/lint-imports
 
+migrations: setup  ## check that migrations are complete and do not block writers
+	@$(PY) manage.py makemigrations --check --dry-run
+	@DJANGO_SETTINGS_MODULE=tests.settings LOG_LEVEL=ERROR $(PY) manage.py lintmigrations --no-cache \
+		--ignore-initial-migrations --ignore-name-contains staff_sign_ins_per_account \
+		--project-root-path . --include-apps accounts tracking payouts --quiet ok ignore
+
+deployment: setup  ## run Django's deployment check
+	@PUBLIC_URL=https://aff.example.net SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))') \
+		$(PY) manage.py check --deploy --fail-level WARNING
+
+script-difference: setup  ## fail if the minified browser script is outdated
+	@$(PY) -m rjsmin <affiliate_site/browser/tap.js | cmp -s - affiliate_site/browser/tap.min.js || { echo "tap.min.js is outdated: run make script" >&2; exit 1; }
+
+openapi-difference: setup  ## fail if openapi.json is outdated
+	@$(PY) manage.py export_openapi | diff -q - openapi.json >/dev/null || { echo "openapi.json is outdated: run make openapi" >&2; exit 1; }
+
 script: setup  ## minify the browser script
 	@$(PY) -m rjsmin <affiliate_site/browser/tap.js >affiliate_site/browser/tap.min.js
 
 bench: setup  ## measure how the back office scales with the rows of an account
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m benchmarks.back_office
+
+bench-page-calls: setup  ## compare how long page calls take with known and unknown values
+	@$(PY) -m benchmarks.page_calls
 
 screenshots: setup  ## take the screenshots of the back office in docs/
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
@@ -93,6 +112,11 @@ lock: setup  ## update uv.lock and the hashed requirements
 	@$(VENV)/bin/uv lock
 	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --quiet --output-file requirements.txt
 	@$(VENV)/bin/uv export --frozen --no-emit-project --quiet --output-file requirements-dev.txt
+
+lock-difference: setup  ## fail if uv.lock or the hashed requirements are outdated
+	@$(VENV)/bin/uv --system-certs lock --check --quiet
+	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --quiet | $(call COMPARE_LOCK,requirements.txt)
+	@$(VENV)/bin/uv export --frozen --no-emit-project --quiet | $(call COMPARE_LOCK,requirements-dev.txt)
 
 audit: setup  ## fail on known vulnerabilities of the locked packages
 	@$(VENV)/bin/pip-audit --disable-pip --require-hashes -r requirements-dev.txt --format json --progress-spinner off 2>/dev/null | $(PY) .ci/audit

@@ -124,18 +124,6 @@ def is_closed(day: date, *, at: datetime) -> bool:
     return at >= start_of_day(day) + A_DAY + CLOSING_DELAY
 
 
-def without_query(landing_page: str) -> str:
-    """The address of a page without its query and fragment."""
-    return landing_page.partition("?")[0].partition("#")[0]
-
-
-def limit_pages(clicks: Mapping[str, int]) -> dict[str, int]:
-    """The pages with the most clicks, and all others as one."""
-    ranked = rank_by_count(clicks)
-    others = sum(number for _, number in ranked[MAX_PAGES:])
-    return dict(ranked[:MAX_PAGES]) | ({OTHER_PAGES: others} if others else {})
-
-
 def rank_by_count(counts: Mapping[Key, int]) -> list[tuple[Key, int]]:
     """The largest count first; of equal ones by key."""
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

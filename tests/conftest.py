@@ -161,6 +161,26 @@ def capture_queries():
 
 
 @pytest.fixture
+def during_count(monkeypatch):
+    """Run a function once during the next count of a day, after its rows were read."""
+
+    from payouts.services import statistics
+
+    count_day = statistics.count_day
+
+    def run_during_count(function):
+        def count_and_run(account, day):
+            monkeypatch.setattr(statistics, "count_day", count_day)
+            counted = count_day(account, day)
+            function()
+            return counted
+
+        monkeypatch.setattr(statistics, "count_day", count_and_run)
+
+    return run_during_count
+
+
+@pytest.fixture
 def webhook_receiver(settings):
     """A webhook receiver on loopback that deliveries may reach."""
     with run_receiver() as receiver:

@@ -20,7 +20,9 @@ class StaleDay(TenantModel):
     """A day whose stored statistics are out of date because one of its rows changed.
 
     Each change inserts a row, even if the day has one already, so that writers never
-    wait for each other or for the calculation of the day, which deletes the rows.
+    wait for each other or for the calculation of the day, which deletes the rows. A
+    calculation inserts a row of its own before it counts, and stores its result only
+    if the row still exists: `payouts.services.statistics`.
     """
 
     account = models.ForeignKey(

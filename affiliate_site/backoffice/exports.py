@@ -4,7 +4,6 @@ Texts that a spreadsheet would run as a formula are escaped: docs/reliability.md
 section 9.
 """
 
-import csv
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -27,6 +26,11 @@ INVISIBLE_CHARACTERS = r"\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff"
 FORMULA_PATTERN = re.compile(
     rf"[{INVISIBLE_CHARACTERS}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]"
 )
+# What may begin a cell or a line if the reader takes another separator than a comma:
+# it then splits quoted texts too, except at the beginning of a line.
+SEPARATOR_PATTERN = re.compile(
+    rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*)([=+\-@\uff1d\uff0b\uff0d\uff20]?)"
+)
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
@@ -44,11 +48,21 @@ def format_cell(value) -> str:
     return text
 
 
-class Echo:
-    """A file whose `write` returns the text, for `csv.writer`."""
+def format_csv_cell(value) -> str:
+    """A cell of a CSV file: numbers as they are, texts in quotation marks.
 
-    def write(self, text: str) -> str:
+    A text holds no formula after a semicolon, vertical bar, tab or line break either.
+    """
+    text = format_cell(value)
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return text
+    text = SEPARATOR_PATTERN.sub(_escape_separated_formula, text).replace('"', '""')
+    return f'"{text}"' if text else ""
+
+
+def _escape_separated_formula(match: re.Match[str]) -> str:
+    separator, formula_start = match.groups()
+    return f"{separator}'{formula_start}" if formula_start else separator
 
 
 def export_csv(model_admin, request) -> StreamingHttpResponse:
@@ -106,9 +120,11 @@ def iterate_prepared_rows(model_admin, request, rows) -> Iterator:
 
 def iterate_csv_lines(model_admin, columns: list[str], rows: Iterable) -> Iterator[str]:
     """The line of column titles, then one line per row."""
-    write = csv.writer(Echo()).writerow
-    yield write(get_column_titles(model_admin, columns))
+    yield format_csv_line(get_column_titles(model_admin, columns))
     for row in rows:
-        yield write(
-            [format_cell(value) for value in get_cell_values(model_admin, columns, row)]
-        )
+        yield format_csv_line(get_cell_values(model_admin, columns, row))
+
+
+def format_csv_line(values: Iterable) -> str:
+    """A line of a CSV file, with its line break."""
+    return ",".join(map(format_csv_cell, values)) + "\r\n"

@@ -5,6 +5,7 @@ at most a new tracking id and is the same for known and unknown values, and noth
 stored without an affiliate or a prospect.
 """
 
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,6 +31,7 @@ from affiliate_site.api.parsing import (
     parse_json_body,
 )
 from affiliate_site.api.tracking_fields import is_missing
+from affiliate_site.browser.pacing import Pacer
 from affiliate_site.browser.serializers import (
     BrowserClickSerializer,
     BrowserConversionSerializer,
@@ -63,6 +65,7 @@ from tracking.services.visitors import (
 )
 
 NO_CONTENT = 204
+PACER = Pacer()
 UNKNOWN_ACCOUNT = "unknown_account"
 SCRIPT = (BASE_DIR / "affiliate_site/browser/tap.min.js").read_bytes()
 SCRIPT_ETAG = f'"{sha256(SCRIPT).hexdigest()[:32]}"'
@@ -132,6 +135,10 @@ class ValidBrowserCall(BrowserCall):
     trust: Trust
     warnings: tuple[str, ...]
 
+    def mark_stored(self) -> None:
+        """Note that the call took the time of one that stores something."""
+        self.request.has_stored_page_call = True
+
 
 def tracking_view(name: str, serializer_class):
     """Decorate the handler of a tracking endpoint: rate limit, body, account, fields.
@@ -155,7 +162,13 @@ def tracking_view(name: str, serializer_class):
                 return http_errors.error_response(request, 413)
             except InvalidBody as error:
                 return JsonResponse({"errors": [serialize_error(error)]}, status=400)
-            return handler(parse_call(request, name, serializer_class, body))
+            started = time.perf_counter()
+            response = handler(parse_call(request, name, serializer_class, body))
+            duration = time.perf_counter() - started
+            if getattr(request, "has_stored_page_call", False):
+                PACER.record(name, duration)
+            PACER.wait(name, duration)
+            return response
 
         return view
 
@@ -218,6 +231,8 @@ def track_click(call: ValidBrowserCall | None) -> HttpResponse:
     )
     if recorded.failure:
         call.record_failure(get_failure_reason(recorded.failure))
+    else:
+        call.mark_stored()
     return JsonResponse({"vid": recorded.tracking_id})
 
 
@@ -227,6 +242,7 @@ def track_customer(call: ValidBrowserCall | None) -> HttpResponse:
     if call is not None:
         try:
             create_customer(call.account, data=build_customer_data(call), at=call.at)
+            call.mark_stored()
         except DuplicateCustomer:
             pass  # a page that names its customer again
         except DomainError as failure:
@@ -254,6 +270,7 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
             call.account, data=build_conversion_data(call, external_id), at=call.at
         )
         attempt.succeed()
+        call.mark_stored()
     except DuplicateConversion:
         return
     except TooManyConversionAttempts as failure:

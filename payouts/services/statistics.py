@@ -1,23 +1,27 @@
 """Daily statistics: days that are over are counted once and stored, one row per
 program, affiliate and currency; after a change they are stale and counted again.
 
-A counter deletes the marks of stale days first, then counts: a change that the count
-does not see yet leaves a mark behind, and the next reader counts the day once more.
+Counting holds no lock, and the transaction that stores the result is short. A counter
+first marks the days as stale itself, then reads their marks, then counts. It stores
+only if its own mark still exists, and deletes the marks that it has read. So a change
+that the count does not include leaves a mark behind, and a count never replaces a
+later one, which has deleted its mark: docs/reliability.md, section 7.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Count, Exists, Min, OuterRef, QuerySet, Sum
-from django.db.models.functions import Coalesce, TruncDate
+from django.db.models import Count, Exists, F, Min, OuterRef, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce, Concat, Left, StrIndex
 
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
+from accounts.models.daily_stats import StaleDay
 from payouts.models.commissions import CommissionStatus
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.services.payables import (
@@ -27,19 +31,19 @@ from payouts.services.payables import (
 )
 from payouts.statistics import (
     A_DAY,
+    MAX_PAGES,
+    OTHER_PAGES,
     AffiliateTotals,
     Period,
     Sums,
     Totals,
     is_closed,
-    limit_pages,
     rank_by_count,
     start_of_day,
-    without_query,
 )
 from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
 
-BATCH_DAYS = 5  # days that are counted in one transaction
+BATCH_DAYS = 5  # days that are stored in one transaction
 MAX_AMOUNT = Decimal(MAX_SCALED_AMOUNT).scaleb(-SCALE)  # of a column
 
 COUNTS = ("clicks", "customers", "conversions")
@@ -188,31 +192,24 @@ def load_statistics(
     counted: list[CountedDay] = []
     for start in range(0, len(missing), BATCH_DAYS):
         counted += _store(account, missing[start : start + BATCH_DAYS])
-    open_days = [day for day in set(days) - set(closed) if day <= at.date()]
-    if open_days:
-        counted += count_days(account, min(open_days), max(open_days))
+    open_days = sorted(day for day in set(days) - set(closed) if day <= at.date())
+    counted += [count_day(account, day) for day in open_days]
     return Statistics(account, counted)
 
 
 def refresh_stale_days(accounts: Iterable[Account], *, dry_run: bool) -> int:
     """Count stored days again that are stale, and delete the marks of all others; how
     many marks there were. Without readers they would only accumulate."""
+    number = sum(account.stale_days.count() for account in accounts)
     if dry_run:
-        return sum(account.stale_days.count() for account in accounts)
-    deleted = 0
+        return number
     for account in accounts:
-        with transaction.atomic():
-            if not _lock_counting(account):
-                continue  # the next run refreshes them
-            stale = account.stale_days.order_by()
-            days = set(stale.values_list("day", flat=True))
-            stored = account.daily_stats.filter(day__in=days).order_by()
-            in_use = sorted(set(stored.values_list("day", flat=True)))
-            deleted += stale.filter(day__in=in_use).count()
-            deleted += stale.exclude(day__in=in_use).delete()[0]
-        for start in range(0, len(in_use), BATCH_DAYS):
-            _store(account, in_use[start : start + BATCH_DAYS])
-    return deleted
+        _delete_unused_marks(account)
+        stale = account.stale_days.order_by("day")
+        days = list(stale.values_list("day", flat=True).distinct())
+        for start in range(0, len(days), BATCH_DAYS):
+            _store(account, days[start : start + BATCH_DAYS])
+    return number
 
 
 def find_first_day(account: Account) -> date | None:
@@ -232,71 +229,74 @@ def find_first_day(account: Account) -> date | None:
     return min((at.date() for at in moments if at is not None), default=None)
 
 
-def count_days(account: Account, first: date, last: date) -> list[CountedDay]:
-    """The statistics of these days, counted from their rows; nothing is stored."""
-    period = Period(first, last)
-    counter = _Counter(account, period)
+def count_day(account: Account, day: date) -> CountedDay:
+    """The statistics of a day, counted from its rows; nothing is stored."""
+    counter = _Counter(account, day)
+    counter.count_landing_pages()
     counter.count_clicks()
     counter.count_customers()
     counter.count_conversions()
     counter.count_commissions()
     counter.count_payments()
-    return [
-        CountedDay(day, counter.stats_of(day), counter.landing_page_clicks_of(day))
-        for day in period.days
-    ]
+    return CountedDay(
+        day, list(counter.rows.values()), counter.list_landing_page_clicks()
+    )
 
 
 class _Counter:
-    """Counts the rows that an account created in a period, by days; one statement for
-    each kind of row."""
+    """Counts the rows that an account created on a day, by one statement for each kind
+    of row; of landing pages, the database returns at most `MAX_PAGES`."""
 
-    def __init__(self, account: Account, period: Period) -> None:
+    def __init__(self, account: Account, day: date) -> None:
         self.account = account
-        self.period = period
-        self.pages: dict[date, Counter[str]] = defaultdict(Counter)
-        self.rows: dict[tuple[date, int | None, int | None, str], DailyStats] = {}
-        for day in period.days:  # each has this row, even if nothing happened
-            self.row(day, None, None)
+        self.day = day
+        self.pages: dict[str, int] = {}
+        self.clicks_with_page = 0
+        self.rows: dict[tuple[int | None, int | None, str], DailyStats] = {}
+        self.row(None, None)  # each day has this row, even if nothing happened
 
     def row(
-        self, day: date, program: int | None, affiliate: int | None, currency: str = ""
+        self, program: int | None, affiliate: int | None, currency: str = ""
     ) -> DailyStats:
-        """The statistics of a day, program, affiliate and currency, zero at first."""
-        key = (day, program, affiliate, currency)
+        """The statistics of a program, affiliate and currency, zero at first."""
+        key = (program, affiliate, currency)
         if key not in self.rows:
             self.rows[key] = DailyStats(
                 account=self.account,
-                day=day,
+                day=self.day,
                 program_id=program,
                 affiliate_id=affiliate,
                 currency=currency,
             )
         return self.rows[key]
 
-    def stats_of(self, day: date) -> list[DailyStats]:
-        """All rows of one day."""
-        return [row for row in self.rows.values() if row.day == day]
-
-    def landing_page_clicks_of(self, day: date) -> list[DailyLandingPageClicks]:
-        """The landing pages of one day."""
+    def list_landing_page_clicks(self) -> list[DailyLandingPageClicks]:
+        """The pages with the most clicks, and all others as one."""
+        pages = dict(self.pages)
+        others = self.clicks_with_page - sum(pages.values())
+        if others and len(pages) == MAX_PAGES:
+            pages[OTHER_PAGES] = others
         return [
             DailyLandingPageClicks(
-                account=self.account, day=day, landing_page=page, clicks=number
+                account=self.account, day=self.day, landing_page=page, clicks=number
             )
-            for page, number in limit_pages(self.pages[day]).items()
+            for page, number in pages.items()
         ]
 
+    def count_landing_pages(self) -> None:
+        """Count the clicks of the pages with the most, without query and fragment."""
+        page = cut_before(cut_before(F("landing_page"), "?"), "#")
+        clicks = self.account.clicks.filter(landing_page__isnull=False)
+        rows = self._created(clicks).annotate(page=page).values_list("page")
+        counted = rows.annotate(number=Count("pk")).order_by("-number", "page")
+        self.pages = dict(counted[:MAX_PAGES])
+
     def count_clicks(self) -> None:
-        """Count clicks, of whose landing pages the query is left out."""
-        rows = self._created(
-            self.account.clicks.all(), "program", "affiliate", "landing_page"
-        )
-        lines = rows.annotate(Count("pk")).iterator()
-        for day, program, affiliate, page, number in lines:
-            self.row(day, program, affiliate).clicks += number
-            if page is not None:
-                self.pages[day][without_query(page)] += number
+        """Count clicks, and those of them with a landing page."""
+        rows = self._created(self.account.clicks.all(), "program", "affiliate")
+        for *key, number, pages in rows.annotate(Count("pk"), Count("landing_page")):
+            self.row(*key).clicks = number
+            self.clicks_with_page += pages
 
     def count_customers(self) -> None:
         """Count customers that were not deleted."""
@@ -333,15 +333,20 @@ class _Counter:
         rows = self._created(
             self.account.payments.not_canceled(), "affiliate", "currency"
         )
-        for day, affiliate, currency, amount in rows.annotate(ExactSum("amount")):
-            self.row(day, None, affiliate, currency).paid = amount
+        for affiliate, currency, amount in rows.annotate(ExactSum("amount")):
+            self.row(None, affiliate, currency).paid = amount
 
     def _created(self, rows: QuerySet[Any], *by: Any) -> QuerySet[Any]:
-        """Those of the rows that were created in the period: the day, and `by`."""
-        since = start_of_day(self.period.first)
-        until = start_of_day(self.period.last) + A_DAY
-        rows = rows.filter(created_at__gte=since, created_at__lt=until).order_by()
-        return rows.values_list(TruncDate("created_at", tzinfo=UTC), *by)
+        """Those of the rows that were created on the day, as `by`."""
+        since = start_of_day(self.day)
+        rows = rows.filter(created_at__gte=since, created_at__lt=since + A_DAY)
+        return rows.order_by().values_list(*by)
+
+
+def cut_before(text: models.F | models.Func, separator: str) -> models.Func:
+    """The part of a text before the first separator, or all of it."""
+    terminated = Concat(text, Value(separator))
+    return Left(text, StrIndex(terminated, Value(separator)) - 1)
 
 
 def calculate_performance(
@@ -407,21 +412,25 @@ def _find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
 
 
 def _store(account: Account, days: Sequence[date]) -> list[CountedDay]:
-    """Count these days and store them; those that are not stored.
-
-    One counter works at a time. Another one does not wait: it counts for its reader
-    alone.
-    """
+    """Count those of these days that are missing, and store them; return those that
+    could not be stored: their sums do not fit, or another counter was faster."""
+    stored = _find_stored_days(account, days)
+    own_marks = account.stale_days.bulk_create(
+        [StaleDay(account=account, day=day) for day in days if day not in stored]
+    )
+    if not own_marks:
+        return []
+    missing = [mark.day for mark in own_marks]
+    marks = dict(account.stale_days.filter(day__in=missing).values_list("pk", "day"))
+    counted = [count_day(account, day) for day in missing]
     with transaction.atomic():
-        if not _lock_counting(account):
-            return [row for day in days for row in count_days(account, day, day)]
-        stored = _find_stored_days(account, days)
-        missing = [day for day in days if day not in stored]
-        account.stale_days.filter(day__in=missing).delete()
-        counted = [row for day in missing for row in count_days(account, day, day)]
-        account.daily_stats.filter(day__in=missing).delete()
-        account.daily_landing_page_clicks.filter(day__in=missing).delete()
-        storable = [row for row in counted if row.is_storable]
+        locked = _lock_marks(account, marks)
+        current = {mark.day for mark in own_marks if mark.pk in locked}
+        storable = [row for row in counted if row.day in current and row.is_storable]
+        for batch in _split(sorted(pk for pk in locked if marks[pk] in current)):
+            account.stale_days.filter(pk__in=batch).delete()
+        account.daily_stats.filter(day__in=current).delete()
+        account.daily_landing_page_clicks.filter(day__in=current).delete()
         account.daily_stats.bulk_create(
             [stats for row in storable for stats in row.stats], batch_size=BATCH_SIZE
         )
@@ -429,10 +438,36 @@ def _store(account: Account, days: Sequence[date]) -> list[CountedDay]:
             [clicks for row in storable for clicks in row.landing_page_clicks],
             batch_size=BATCH_SIZE,
         )
-    return [row for row in counted if not row.is_storable]
+    return [row for row in counted if row not in storable]
 
 
-def _lock_counting(account: Account) -> bool:
-    """Is nobody else counting? Writers of the account's rows never wait for this."""
-    rows = Account.objects.select_for_update(no_key=True, skip_locked=True)
-    return bool(rows.filter(pk=account.pk).values_list("pk", flat=True))
+def _delete_unused_marks(account: Account) -> None:
+    """Delete the marks of days that are not stored.
+
+    A counter may store such a day meanwhile, so this is asked again under the lock. A
+    counter whose mark is deleted does not store.
+    """
+    stored = account.daily_stats.filter(day=OuterRef("day"))
+    unused = account.stale_days.filter(~Exists(stored))
+    while batch := list(unused.values_list("pk", flat=True)[:BATCH_SIZE]):
+        with transaction.atomic():
+            unused.filter(pk__in=_lock_marks(account, batch)).delete()
+
+
+def _lock_marks(account: Account, marks: Iterable[int]) -> set[int]:
+    """Lock these marks, in order, and return those that still exist.
+
+    Nobody else waits for them but counters and `prune`: changes only insert marks.
+    """
+    rows = account.stale_days.select_for_update(no_key=True).order_by("pk")
+    return {
+        pk
+        for batch in _split(sorted(marks))
+        for pk in rows.filter(pk__in=batch).values_list("pk", flat=True)
+    }
+
+
+def _split(marks: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Split a list into parts of at most `BATCH_SIZE`."""
+    for start in range(0, len(marks), BATCH_SIZE):
+        yield marks[start : start + BATCH_SIZE]

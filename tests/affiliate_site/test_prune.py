@@ -28,6 +28,7 @@ NOTHING = {
     "deliveries": 0,
     "changed_days": 0,
     "sign_ins": 0,
+    "visitors": 0,
     "traces": 0,
 }
 
@@ -74,6 +75,9 @@ def expired_rows(account, other_account):
             )
             click = scenario.create_click(at=now - 90 * DAY - age)
             click.update_row(ip="192.0.2.7", user_agent="Harbor/1")
+            owner.visitors.create(
+                tracking_id=f"v-{number}", click=click, created_at=now - 400 * DAY - age
+            )
     yield account
     assert_ledger_consistent(account, other_account)
 
@@ -90,6 +94,7 @@ def list_remaining(account):
         "attempts": list_values(account.conversion_attempts, "external_id"),
         "failed_page_calls": list_values(account.failed_page_calls, "page"),
         "idempotency_keys": list_values(account.idempotency_keys, "key"),
+        "visitors": list_values(account.visitors, "tracking_id"),
         "clicks": list(clicks.values_list("ip", "user_agent")),
     }
 
@@ -102,6 +107,7 @@ EXPIRED = {
     "deliveries": 0,
     "changed_days": 0,
     "sign_ins": 0,
+    "visitors": 2,
     "traces": 2,
 }
 
@@ -114,6 +120,7 @@ def test_deletes_expired_rows_only(expired_rows, other_account):
             "attempts": [("order-1",)],
             "failed_page_calls": [("https://shop.example.net/1",)],
             "idempotency_keys": [("k-1",)],
+            "visitors": [("v-1",)],
             "clicks": [("192.0.2.0", None), ("192.0.2.7", "Harbor/1")],
         }
     assert run_json_command("prune") == NOTHING

@@ -6,20 +6,15 @@ Commits are real: each test creates its own account and does not delete it.
 """
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from itertools import chain
 
 import pytest
-from django.db import connection
 
-from payouts.services import statistics
 from payouts.services.commissions import approve_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
-from payouts.services.statistics import Statistics, count_days, load_statistics
-from payouts.statistics import A_DAY
 from tests.concurrency.worker import PROCESSES
 from tests.program_scenario import CONVERSION_CREATED_AT
 
@@ -252,61 +247,3 @@ def test_pays_balance_once(workers, scenario, rounds):
 
     assert get_payable_balances_by_slug(scenario.account) == {}
     assert scenario.account.payments.count() == rounds
-
-
-@parametrize_rounds(quick=3, whole=60)
-def test_stored_statistics_include_concurrent_changes(workers, scenario, rounds):
-    account, day = scenario.account, CONVERSION_CREATED_AT.date()
-    numbers = make_pending_commissions(scenario, "20", PROCESSES // 2)
-    load = build_task(scenario, "load_statistics", day=f"{day}", times=10)
-
-    for _ in range(rounds):
-        toggles = [
-            build_task(scenario, "toggle_approval", commission=number, times=5)
-            for number in numbers
-        ]
-        workers.run(*toggles, *[load] * (PROCESSES - len(toggles)))
-
-        stored = get_totals(account, day, at=CONVERSION_CREATED_AT + 9 * A_DAY)
-        counted = Statistics(account, count_days(account, day, day))
-        assert {day: stored} == counted.totals_by_day([day])
-        assert stored.commissions == {}
-        assert stored.disapproved == {"EUR": 40}
-
-
-@pytest.mark.skipif(connection.vendor == "sqlite", reason="needs concurrent writers")
-def test_recounts_day_that_changed_during_the_count(scenario, monkeypatch):
-    account, day, later = (
-        scenario.account,
-        CONVERSION_CREATED_AT.date(),
-        CONVERSION_CREATED_AT + 9 * A_DAY,
-    )
-    (number,) = make_pending_commissions(scenario, "20", 1)
-
-    def count_and_approve(*days):
-        counted = count_days(*days)
-        with ThreadPoolExecutor(1) as executor:
-            executor.submit(
-                run_in_thread, approve_commission, account, number, later
-            ).result()
-        return counted
-
-    monkeypatch.setattr(statistics, "count_days", count_and_approve)
-    statistics._store(account, [day])
-    monkeypatch.undo()
-
-    (stored,) = account.daily_stats.filter(day=day, conversions=1)
-    assert (stored.commissions_pending, stored.commissions_approved) == (20, None)
-    totals = get_totals(account, day, at=later)
-    assert (totals.pending, totals.approved) == ({}, {"EUR": 20})
-
-
-def get_totals(account, day, *, at):
-    return load_statistics(account, [day], at=at).totals_by_day([day])[day]
-
-
-def run_in_thread(operation, account, number, at):
-    try:
-        operation(account, commission_id=number, at=at)
-    finally:
-        connection.close()

@@ -1,4 +1,4 @@
-"""Retention: delete expired attempts, anonymize old visitor data."""
+"""Retention: delete expired attempts and visitors, anonymize old visitor data."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -13,6 +13,8 @@ from accounts.services.retention import DELETE_BATCH_SIZE, delete_in_batches
 
 ATTEMPT_RETENTION = timedelta(hours=1)
 FAILED_PAGE_CALL_RETENTION = timedelta(days=90)
+# Longer than a cookie of the browser script lives (365 days), the longest cookie time.
+VISITOR_RETENTION = timedelta(days=400)
 VISITOR_DATA_RETENTION = timedelta(days=90)
 ANONYMIZED_PREFIX_LENGTHS = {4: 24, 6: 48}
 # Anonymized addresses, like 198.51.100.0 and 2001:db8:1::
@@ -40,6 +42,24 @@ def delete_expired_failed_page_calls(
     return sum(
         delete_in_batches(
             account.failed_page_calls.filter(day__lt=before), dry_run=dry_run
+        )
+        for account in accounts
+    )
+
+
+def delete_expired_visitors(
+    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+) -> int:
+    """Delete visitors whose tracking id was issued `VISITOR_RETENTION` ago or earlier.
+
+    No browser has such an id any more, since each visit through a link issues a new
+    one, and its click, which is as old or older, cannot decide any more. Clicks,
+    conversions and attribution records are kept. Returns the number of rows.
+    """
+    return sum(
+        delete_in_batches(
+            account.visitors.filter(created_at__lte=at - VISITOR_RETENTION),
+            dry_run=dry_run,
         )
         for account in accounts
     )

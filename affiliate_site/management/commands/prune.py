@@ -11,6 +11,7 @@ from tracking.services.retention import (
     anonymize_visitor_data,
     delete_expired_attempts,
     delete_expired_failed_page_calls,
+    delete_expired_visitors,
 )
 
 
@@ -34,6 +35,7 @@ class Command(JsonCommand):
             "deliveries": delete_expired_deliveries(accounts, **kwargs),
             "changed_days": refresh_stale_days(accounts, dry_run=dry_run),
             "sign_ins": delete_expired_sessions(**kwargs),
+            "visitors": delete_expired_visitors(accounts, **kwargs),
             "traces": anonymize_visitor_data(accounts, **kwargs),
         }
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]

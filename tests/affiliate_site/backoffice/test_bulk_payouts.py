@@ -85,6 +85,24 @@ def test_preview_shows_affiliates_and_amounts(staff_client, scenario):
     assert not scenario.account.payments.exists()
 
 
+def test_includes_approvals_up_to_the_last_moment_of_the_day(staff_client, account):
+    shop = ProgramScenario(account)
+    shop.create_commission_type("all", 100)
+    midnight = TODAY.replace(hour=0, minute=0, second=0, microsecond=0)
+    for amount, at in (
+        ("6", midnight - timedelta(microseconds=1)),
+        ("7", midnight),
+        ("8", midnight + timedelta(microseconds=1)),
+    ):
+        make_approved_commission(shop, amount, at=at)
+
+    page = staff_client().get(PAGE, build_query())
+
+    assert "<strong>1</strong>, total <strong>6.00 EUR</strong>" in (
+        page.content.decode()
+    )
+
+
 def test_pays_the_confirmed_amounts(staff_client, scenario, account):
     client = staff_client()
     page = client.get(PAGE, build_query())

@@ -1,14 +1,16 @@
 """The dashboard: statistics, and links to the rows behind them."""
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.users import User
+from affiliate_site.backoffice.dashboard import parse_period
+from payouts.statistics import Period
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario
 from tracking.services.failed_page_calls import record_failed_page_call
@@ -82,6 +84,33 @@ def test_selects_the_first_and_last_day(staff_client, scenario):
         f"{period['from']} to {period['to']}, compared with the previous 44 days"
         in (response.content.decode())
     )
+
+
+@pytest.mark.parametrize(
+    ("length_days", "ends_days_ago", "error"),
+    [
+        (366, 0, ""),
+        (367, 0, "Choose a period of at most 366 days."),
+        (1, 0, ""),
+        (1, -1, "The start date must not be after the end date"),
+        (0, 0, "The start date must not be after the end date"),
+    ],
+    ids=["longest", "too-long", "today", "tomorrow", "reversed"],
+)
+def test_accepts_periods_up_to_today_of_up_to_366_days(
+    length_days, ends_days_ago, error
+):
+    today = date(2026, 3, 4)
+    last = today - timedelta(days=ends_days_ago)
+    first = last - timedelta(days=length_days - 1)
+    request = RequestFactory().get("/admin/", {"from": first, "to": last})
+
+    period, message = parse_period(request, today=today)
+
+    assert message.startswith(error)
+    assert bool(message) is bool(error)
+    if not error:
+        assert period == Period(first, last)
 
 
 @pytest.mark.parametrize(

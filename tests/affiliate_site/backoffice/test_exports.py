@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html
 
-from affiliate_site.backoffice.exports import format_cell
+from affiliate_site.backoffice.exports import format_cell, format_csv_line
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 
@@ -56,6 +56,57 @@ def export_csv(client, page, **filters):
 )
 def test_escapes_formulas(value, text):
     assert format_cell(value) == text
+
+
+def test_quotes_texts_and_leaves_numbers():
+    values = [7, Decimal("-20.5000"), 'a "b"', "-12.50", True, None, ""]
+
+    assert format_csv_line(values) == '7,-20.5,"a ""b""","-12.50","True",,\r\n'
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://x/;=1+1;y",
+        "a\t=1",
+        "a|-1",
+        "a;@x",
+        "a; +1",
+        "a\n=1",
+        "a\r\n=1",
+        'a;"=1+1"',
+        'a;""=1',
+        'a";"=1',
+        "a;;=1",
+        "a;\u200b=1",
+        "a;\uff1d1",
+        "=1;=1",
+    ],
+    ids=repr,
+)
+def test_no_separator_makes_a_formula_of_a_part_of_a_text(text, separator):
+    line = format_csv_line([1, text, text])
+
+    for row in csv.reader(io.StringIO(line, newline=""), delimiter=separator):
+        for cell in row:
+            assert format_cell(cell) == cell, row
+
+
+def test_exports_a_referrer_with_separators_as_one_cell(staff_client, scenario):
+    scenario.create_click(referrer="https://x.example/;=1+1;y")
+
+    text = b"".join(
+        staff_client().get(reverse("admin:tracking_click_export")).streaming_content
+    ).decode()
+
+    assert '"https://x.example/;\'=1+1;y"' in text
+    cells = [cell for line in text.splitlines() for cell in line.split(";")]
+    assert not any(cell.startswith("=") for cell in cells)
+
+
+def test_escapes_long_texts_of_separators_in_linear_time():
+    assert format_csv_line([";" * 1_000_000]).count(";") == 1_000_000
 
 
 def test_exports_the_rows_of_the_list(staff_client, scenario):

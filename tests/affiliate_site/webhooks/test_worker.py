@@ -189,6 +189,19 @@ def test_waits_for_backoff_of_failing_endpoint(make_listening_account, fake_netw
     assert fake_network.count_for(backed_off) == 3
 
 
+def test_backoff_ends_at_its_time(make_listening_account):
+    now, moment = timezone.now(), timedelta(microseconds=1)
+    endpoint = make_listening_account(1, failing_since=now, backoff_until=now)
+    worker = DeliveryWorker(on_result=lambda *_: None)
+
+    slots = [
+        worker.get_available_slots(endpoint, now=now + delay)
+        for delay in (-moment, 0 * moment, moment)
+    ]
+
+    assert slots == [0, 1, 1]
+
+
 def test_continues_after_temporary_database_error(
     make_listening_account, fake_network, monkeypatch, caplog
 ):

@@ -243,8 +243,11 @@ def test_counts_conversions_with_commissions_of_zero(scenario):
 @pytest.mark.parametrize(
     ("later", "status"),
     [
-        pytest.param(timedelta(days=30, seconds=-1), "pending", id="just-before"),
-        pytest.param(timedelta(days=30, seconds=1), "disapproved", id="just-after"),
+        pytest.param(timedelta(days=30, microseconds=-1), "pending", id="just-before"),
+        pytest.param(timedelta(days=30), "pending", id="exact-end"),
+        pytest.param(
+            timedelta(days=30, microseconds=1), "disapproved", id="just-after"
+        ),
     ],
 )
 def test_applies_the_recurring_period_from_customer_creation(scenario, later, status):

@@ -21,11 +21,12 @@ from payouts.services.payments import PaymentOrder, cancel_payment, create_payme
 from payouts.services.statistics import (
     AffiliatePerformance,
     calculate_performance,
-    count_days,
+    count_day,
     count_to_review,
     get_balance_due,
     get_slugs,
     load_statistics,
+    refresh_stale_days,
 )
 from payouts.statistics import Period, Totals, add_sums, add_totals
 from tests.program_scenario import (
@@ -99,12 +100,16 @@ def count(account, period=WEEK, at=LATER):
 
 def counted_totals(account, days):
     """Totals of days counted now, whatever is stored."""
-    counted = count_days(account, min(days), max(days))
+    counted = [count_day(account, day) for day in days]
     return statistics.Statistics(account, counted).totals_by_day(days)
 
 
 def stored_days(account):
     return sorted(set(account.daily_stats.values_list("day", flat=True)))
+
+
+def load_approved(account, day):
+    return totals_by_day(account, [day])[day].approved
 
 
 def earned(account, span, at):
@@ -177,6 +182,31 @@ def test_keeps_a_day_that_is_over_and_counts_the_running_one(busy, account):
     assert totals_by_day(account, [day])[day].conversions == 79
     just_over = (CONVERSION_CREATED_AT + DAY).replace(hour=0, minute=59)
     assert totals_by_day(account, [day], at=just_over) == {day: week[day]}
+
+
+@pytest.mark.parametrize(
+    ("after", "is_stored"),
+    [(-timedelta(microseconds=1), False), (timedelta(0), True)],
+    ids=["just-before", "exact-end"],
+)
+def test_stores_a_day_an_hour_after_its_end(busy, account, after, is_stored):
+    """Until then, a request that began on the day may still create rows of it."""
+    day = CONVERSION_CREATED_AT.date()
+    end = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+
+    load(account, Period(day, day), at=end + timedelta(hours=1) + after)
+
+    assert stored_days(account) == [day] * is_stored
+
+
+def test_counts_today_from_its_first_moment(scenario, account):
+    midnight = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0)
+    scenario.create_conversion("1", at=midnight)
+    today = midnight.date()
+
+    totals = totals_by_day(account, [today, today + DAY], at=midnight)
+
+    assert [totals[day].conversions for day in (today, today + DAY)] == [1, 0]
 
 
 def test_does_not_count_future_days(account):
@@ -280,13 +310,16 @@ def test_ranks_landing_pages_by_clicks(scenario, account, monkeypatch):
         ("https://shop.example.net/", 1),
     ]
 
-    monkeypatch.setattr("payouts.statistics.MAX_PAGES", 1)
     day = (CONVERSION_CREATED_AT - DAY).date()
-    (counted,) = count_days(account, day, day)
-    assert {row.landing_page: row.clicks for row in counted.landing_page_clicks} == {
-        "https://shop.example.net/lamps": 3,
-        "(all other pages)": 2,
-    }
+    for limit, others in ((1, {"(all other pages)": 2}), (3, {})):
+        monkeypatch.setattr(statistics, "MAX_PAGES", limit)
+        pages = {
+            row.landing_page: row.clicks
+            for row in count_day(account, day).landing_page_clicks
+        }
+        lamps = {"https://shop.example.net/lamps": 3}
+        assert pages.items() >= (lamps | others).items()
+        assert len(pages) == (3 if limit == 3 else 2)
 
 
 def test_calculates_the_performance_of_affiliates(busy, account):
@@ -351,33 +384,104 @@ def test_counts_no_day_before_the_first_row(scenario, account, capture_queries):
     assert add_totals(totals.values()).conversions == 1
 
 
-def test_stores_nothing_while_another_transaction_counts(busy, account, monkeypatch):
-    monkeypatch.setattr(statistics, "_lock_counting", lambda account: False)
+def test_keeps_the_mark_of_a_change_during_the_count(busy, account, during_count):
+    commission = busy.get_commission(account.conversions.get(amount=10))
+    during_count(
+        lambda: approve_commission(account, commission_id=commission.pk, at=LATER)
+    )
+    day = CONVERSION_CREATED_AT.date()
 
-    assert count(account).conversions == 4
-    assert stored_days(account) == []
+    assert load_approved(account, day) == amounts(EUR="20")
+    assert load_approved(account, day) == amounts(EUR="21")
+    assert not account.stale_days.filter(day=day).exists()
 
 
-def test_ignores_days_that_another_transaction_stores_meanwhile(
-    busy, account, monkeypatch
+def test_does_not_replace_what_another_counter_has_stored_meanwhile(
+    busy, account, during_count
 ):
-    monkeypatch.setattr(statistics, "_lock_counting", lambda account: False)
+    """The other one knows a change that this one does not, and has deleted its mark."""
+    commission = busy.get_commission(account.conversions.get(amount=10))
+    day = CONVERSION_CREATED_AT.date()
+
+    def approve_and_load():
+        approve_commission(account, commission_id=commission.pk, at=LATER)
+        load(account, Period(day, day))
+
+    during_count(approve_and_load)
+
+    assert load_approved(account, day) == amounts(EUR="20")
+    assert load_approved(account, day) == amounts(EUR="21")
+    assert not account.stale_days.filter(day=day).exists()
+
+
+def test_stores_nothing_if_its_mark_was_deleted(busy, account, during_count):
+    """As when prune deletes the mark of a change after the count has begun."""
+    commission = busy.get_commission(account.conversions.get(amount=10))
+    day = CONVERSION_CREATED_AT.date()
+
+    def approve_and_prune():
+        approve_commission(account, commission_id=commission.pk, at=LATER)
+        refresh_stale_days([account], dry_run=False)
+
+    during_count(approve_and_prune)
+    load(account, Period(day, day))
+
+    assert stored_days(account) == []
+    assert load_approved(account, day) == amounts(EUR="21")
+
+
+def test_recounts_a_day_whose_counter_was_killed(busy, account, during_count):
+    class Killed(Exception):
+        pass
+
+    def kill():
+        raise Killed
+
+    before = count(account)
+    commission = busy.get_commission(account.conversions.get(amount=10))
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+    during_count(kill)
+    with pytest.raises(Killed):
+        load(account)
+
+    assert count(account) != before
+    assert not account.stale_days.exists()
+
+
+def test_ignores_stored_rows_of_days_that_it_counted_itself(
+    busy, account, during_count
+):
+    during_count(lambda: load(account))
     week = load(account)
-    monkeypatch.undo()
-    count(account)
 
     assert stored_days(account) != []
     totals = add_totals(week.totals_by_day(WEEK.days).values())
     assert totals.conversions == 4
 
 
-def test_counts_a_day_once_in_concurrent_transactions(busy, account, monkeypatch):
+def test_counts_no_day_that_is_stored_meanwhile(busy, account, monkeypatch):
     count(account)
     again: list = []
-    monkeypatch.setattr(statistics, "count_days", lambda *days: again.append(days))
+    monkeypatch.setattr(statistics, "count_day", lambda *day: again.append(day))
 
     assert statistics._store(account, stored_days(account)) == []
     assert again == []
+
+
+def test_stores_a_bounded_number_of_landing_pages(scenario, account, capture_queries):
+    for number in range(12):
+        scenario.create_click(landing_page=f"https://shop.example.net/{number}?a=b")
+    day = (CONVERSION_CREATED_AT - DAY).date()
+
+    with pytest.MonkeyPatch.context() as patch, capture_queries() as queries:
+        patch.setattr(statistics, "MAX_PAGES", 10)
+        count(account)
+
+    assert account.daily_landing_page_clicks.filter(day=day).count() == 11
+    statements = [query["sql"] for query in queries if "INSTR" in query["sql"]]
+    statements += [query["sql"] for query in queries if "STRPOS" in query["sql"]]
+    assert len(statements) >= 1
+    assert all(statement.endswith("LIMIT 10") for statement in statements)
 
 
 def test_distinguishes_no_commission_from_a_commission_of_zero(scenario, account):

@@ -6,12 +6,16 @@ import pytest
 
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
+from tracking.attribution import TrackingParameters
 from tracking.services import retention
+from tracking.services.clicks import Visit
 from tracking.services.retention import (
     anonymize_ip,
     anonymize_visitor_data,
     delete_expired_attempts,
+    delete_expired_visitors,
 )
+from tracking.services.visitors import record_visit
 
 HOUR = timedelta(hours=1)
 OLD = NOW - timedelta(days=90)
@@ -26,7 +30,7 @@ def make_attempt(account, external_id, failed_at):
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_deletes_attempts_older_than_an_hour(account, other_account, dry_run):
-    make_attempt(account, "old", NOW - HOUR - MICROSECOND)
+    make_attempt(account, "old", NOW - HOUR)
     make_attempt(account, "recent", NOW - HOUR + MICROSECOND)
     make_attempt(other_account, "old", NOW - HOUR - MICROSECOND)
     accounts = [account, other_account]
@@ -43,6 +47,57 @@ def test_deletes_attempts_older_than_an_hour(account, other_account, dry_run):
     ]
     assert count == 2
     assert remaining == ([["old", "recent"], ["old"]] if dry_run else [["recent"], []])
+
+
+def list_tracking_ids(account):
+    return set(account.visitors.values_list("tracking_id", flat=True))
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_deletes_visitors_400_days_after_their_id_was_issued(
+    scenario, account, other_account, dry_run
+):
+    """A visit through an invalid link issues a new id for the click of the old one."""
+    limit = NOW - timedelta(days=400)
+    click = scenario.create_click(at=limit - HOUR)
+    for age in (MICROSECOND, 0 * MICROSECOND, -MICROSECOND):
+        account.visitors.create(
+            tracking_id=f"{limit - age}", click=click, created_at=limit - age
+        )
+    foreign = ProgramScenario(other_account, prefix="zz-marker-").create_click()
+    other_account.visitors.create(tracking_id="f", click=foreign, created_at=limit)
+    parameters = TrackingParameters(referral_code="unknown")
+    renewed = record_visit(
+        account,
+        visit=Visit(parameters=parameters),
+        previous_tracking_id=f"{limit}",
+        at=limit + HOUR,
+    )
+    before = list_tracking_ids(account)
+
+    count = delete_expired_visitors([account], at=NOW, dry_run=dry_run)
+
+    assert count == 2
+    recent = {f"{limit + MICROSECOND}", renewed}
+    assert list_tracking_ids(account) == (before if dry_run else recent)
+    assert account.visitors.get(tracking_id=renewed).click == click
+    assert list_tracking_ids(other_account) == {"f"}
+
+
+def test_deletes_visitors_in_batches(scenario, account, monkeypatch, capture_queries):
+    monkeypatch.setattr("accounts.services.retention.DELETE_BATCH_SIZE", 2)
+    click = scenario.create_click(at=NOW - timedelta(days=500))
+    for number in range(5):
+        account.visitors.create(
+            tracking_id=f"{number}", click=click, created_at=click.created_at
+        )
+
+    with capture_queries() as queries:
+        assert delete_expired_visitors([account], at=NOW, dry_run=False) == 5
+
+    deletions = [query for query in queries if query["sql"].startswith("DELETE")]
+    assert len(deletions) == 3
+    assert account.clicks.count() == 1
 
 
 @pytest.mark.parametrize(
@@ -95,7 +150,7 @@ def list_visitor_data(rows):
 def test_anonymizes_old_addresses_and_user_agents(
     scenario, account, ip, network, user_agent
 ):
-    old = make_visitor_rows(scenario, OLD - MICROSECOND, ip, user_agent)
+    old = make_visitor_rows(scenario, OLD, ip, user_agent)
     recent = make_visitor_rows(scenario, OLD + MICROSECOND, ip, user_agent)
 
     count = anonymize_visitor_data([account], at=NOW, dry_run=False)
