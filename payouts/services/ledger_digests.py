@@ -284,37 +284,37 @@ def _compare_with_audit_log(
     if not table.created_event:
         return
     subjects = [table.get_subject(row) for row in rows]
-    entries: dict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    created: set[str] = set()
+    changes: dict[str, list[dict[str, Any]]] = defaultdict(list)
     logged = account.audit_log.filter(subject__in=subjects).order_by("id")
     for subject, kind, details in logged.values_list("subject", "kind", "details"):
-        entries[subject].append((kind, details))
-    missing = [
-        subject
-        for subject in subjects
-        if all(kind != table.created_event for kind, _ in entries[subject])
-    ]
+        if kind == table.created_event:
+            created.add(subject)
+        if not details.keys().isdisjoint(table.audited):
+            changes[subject].append(details)
+    missing = [subject for subject in subjects if subject not in created]
     if missing:
         label = missing[0].replace(":", " ")
         label += f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         yield Discrepancy("E15", account.slug, label, "no entry", table.created_event)
     for subject, row in zip(subjects, rows, strict=True):
-        for stored, logged_value in _undo_changes(table, row, entries[subject]):
+        for stored, logged_value in _undo_changes(table, row, changes.get(subject, ())):
             label = subject.replace(":", " ")
             yield Discrepancy("E15", account.slug, label, stored, logged_value)
 
 
 def _undo_changes(
-    table: CoveredTable, row: dict[str, Any], entries: Sequence[tuple[str, Any]]
+    table: CoveredTable, row: dict[str, Any], changes: Sequence[dict[str, Any]]
 ) -> Iterator[tuple[str, str]]:
     """Set audited columns to their first value; yield differences from the audit log.
 
     The last change in the audit log must end with the stored value, and each one before
     it with the value at which the next one begins.
     """
-    for column in table.audited:
-        parse: Any = table.model._meta.get_field(column)
-        for _, details in reversed(entries):
-            if isinstance(details.get(column), list):
+    for details in reversed(changes):
+        for column in table.audited:
+            if column in details:
+                parse: Any = table.model._meta.get_field(column)
                 old, new = map(parse.to_python, details[column])
                 if new != row[column]:
                     yield f"{column} {row[column]}", f"{column} {new}"

@@ -43,6 +43,7 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.DailyStats": "summed on the dashboard",
     "payouts.GroupRate": "not shown yet",
     "payouts.Level": "not shown yet",
+    "payouts.LedgerDigest": "printed by check_ledger",
     "payouts.PaymentAllocation": "shown in the timeline of its customer",
     "tracking.Asset": "part of a link, shown with its enrollment",
     "tracking.ConversionAttempt": "deleted within an hour",
