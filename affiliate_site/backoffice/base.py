@@ -256,7 +256,9 @@ class CreateOnlyBackOfficeAdmin(TenantAdmin, ThemedModelAdmin):
 
     def has_add_permission(self, request):
         """Operators have no account; they use commands instead."""
-        return super().has_add_permission(request) and request.user.account is not None
+        return (
+            super().has_add_permission(request) and request.user.account_id is not None
+        )
 
     def has_change_permission(self, request, obj=None):
         return False

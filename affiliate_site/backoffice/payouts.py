@@ -55,7 +55,7 @@ class BalanceAdmin(ReadOnlyBackOfficeAdmin):
 
     def has_bulk_payouts_permission(self, request):
         """Operators have no account whose affiliates they could pay."""
-        return self.has_pay_permission(request) and request.user.account is not None
+        return self.has_pay_permission(request) and request.user.account_id is not None
 
     def bulk_payouts_view(self, request):
         """The bulk payout page, if the user can pay."""

@@ -175,7 +175,14 @@ def test_only_owners_may_change_payments_keys_staff_and_webhooks():
 
     models = {name.partition("_")[2] for name in owner_only}
     operations = {name.partition(".")[2].partition("_")[0] for name in owner_only}
-    assert models == {"apikey", "account", "payment", "user", "webhookendpoint"}
+    assert models == {
+        "apikey",
+        "signingsecret",
+        "account",
+        "payment",
+        "user",
+        "webhookendpoint",
+    }
     assert operations == {"add", "change", "delete"}
 
 

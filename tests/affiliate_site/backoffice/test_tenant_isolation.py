@@ -270,7 +270,15 @@ def test_opens_all_pages_of_the_own_account(
     """All roles can open the pages, with a limited number of queries."""
     sample = SampleAccount(api, account.slug, "harbor")
     create_webhook(account, url="https://harbor.example/", at=timezone.now())
-    for name in ("payment_id", "note_id", "prospect_id", "payout_method", "group_id"):
+    create_signing_secret(account, at=timezone.now())
+    for name in (
+        "payment_id",
+        "note_id",
+        "prospect_id",
+        "payout_method",
+        "group_id",
+        "contested_claim",
+    ):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")
     record_failed_page_call(account, reason="a", page="", at=timezone.now())

@@ -72,7 +72,7 @@ def test_deletes_visitors_400_days_after_their_id_was_issued(
         visit=Visit(parameters=parameters),
         previous_tracking_id=f"{limit}",
         at=limit + HOUR,
-    )
+    ).tracking_id
     before = list_tracking_ids(account)
 
     count = delete_expired_visitors([account], at=NOW, dry_run=dry_run)
