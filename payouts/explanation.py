@@ -6,6 +6,7 @@ from typing import Any
 
 from accounts.exact_json import format_decimal
 from payouts.services.explanation import Explanation
+from tracking.claims import Trust
 
 # Stored reasons keep their texts, which are values of `explain --json`.
 REASON_TEXTS = {
@@ -52,12 +53,18 @@ def render_verification(explanation: Explanation) -> list[str]:
 
 def _render_attribution(attribution: dict[str, Any]) -> list[str]:
     winner = attribution["winner"]
-    lines = [f"Attribution: {winner['affiliate']} by {winner['clue']}"]
+    claims = {item["clue"] for item in attribution["clues"] if item.get("is_claim")}
+    marks = {parameter: f"{parameter} (a claim)" for parameter in claims}
+    decided_by = marks.get(winner["clue"], winner["clue"])
+    lines = [f"Attribution: {winner['affiliate']} by {decided_by}"]
+    if attribution["trust"] == Trust.CLAIM:
+        lines.append("  reported by a page without a signature: a claim")
     if attribution["late_by"]:
         expired_by = attribution["late_by"]
         lines.append(f"  cookie expired by {expired_by}; cookie age was ignored")
     lines += [
-        f"  {loser['clue']} {loser['value']} → {loser['affiliate'] or 'no affiliate'}:"
+        f"  {marks.get(loser['clue'], loser['clue'])} {loser['value']}"
+        f" → {loser['affiliate'] or 'no affiliate'}:"
         f" {_translate_reason(loser['reason'])}"
         for loser in attribution["losers"]
     ]

@@ -15,6 +15,7 @@ from payouts.calculation import ApprovalContext
 from payouts.models.commissions import Commission
 from payouts.services.calculation_check import list_calculation_differences
 from tracking.attribution import CLAIM, TRACKING_SOURCE_NAMES
+from tracking.claims import Trust
 from tracking.errors import ConversionNotFound
 from tracking.models.attribution_records import AttributionRecord
 from tracking.models.conversions import Conversion
@@ -93,6 +94,7 @@ def _serialize_attribution(record: AttributionRecord) -> dict[str, Any]:
     inputs, outcome = json.loads(record.inputs), json.loads(record.outcome)
     return {
         "engine": record.engine,
+        "trust": inputs.get("trust", Trust.FACT),
         "order": inputs["order"],
         "ignore_cookie_age": inputs["ignore_cookie_age"],
         "clues": [_rename_keys(candidate) for candidate in inputs["candidates"]],

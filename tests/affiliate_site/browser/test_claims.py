@@ -13,6 +13,7 @@ from accounts.services.signing_secrets import (
     create_signing_secret,
     revoke_signing_secret,
 )
+from payouts.explanation import render_explanation
 from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.explanation import explain_conversion
 from payouts.services.reconciliation import reconcile
@@ -629,4 +630,22 @@ def test_explanation_says_what_was_a_claim(page, scenario, api):
         "coupon": False,
         "claim": True,
     }
+    text = "\n".join(render_explanation(explanation))
+    assert "Attribution: minakessler by coupon" in text
+    assert "customer (a claim)" in text
+    assert "reported by a page" not in text
+
+
+def test_explanation_says_that_a_page_reported_a_conversion(page, scenario):
+    page.report(scenario.mina)
+    conversion = scenario.account.conversions.get()
+
+    explanation = explain_conversion(scenario.account, conversion_id=conversion.pk)
+
+    text = "\n".join(render_explanation(explanation))
+    assert "reported by a page without a signature: a claim" in text
+
+
+def test_limits_are_those_of_the_documents(account):
     assert claims.MAX_OPEN_CLAIMS == 10_000
+    assert account.max_browser_amount == 100_000

@@ -104,6 +104,7 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
     assert [row["clue"] for row in attribution.pop("clues")]
     assert attribution == {
         "engine": "2",
+        "trust": "fact",
         "order": [
             *("customer", "coupon", "referral_code", "click_id"),
             *("asset_id", "tracking_id"),
