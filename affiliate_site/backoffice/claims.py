@@ -21,9 +21,14 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
+
+ADD_FORM_HINT = (
+    "“Save” creates a secret and shows it once. The server of your shop signs with it"
+    " what its pages report; two secrets can be valid while you change over."
+)
 
 
 @admin.register(ConversionClaim)
@@ -34,17 +39,15 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
         "claim_id",
         "conversion_link",
         "affiliate",
-        "program",
         "formatted_amount",
-        "tracking_id",
-        "click",
-        "created_at",
         "outcome",
+        "visitor",
+        "created_at",
     )
-    list_select_related = ("conversion", "affiliate", "program", "click")
+    list_select_related = ("conversion", "affiliate")
     search_fields = ("conversion__external_id__exact",)
     search_help_text = "Search by external ID"
-    extra_lookups = ("confirmed_at__isnull", "conversion_id")
+    extra_lookups = ("decided_at__isnull", "conversion_id")
     ordering = ("-created_at", "-id")
     exclude = ("amount", "line_items", "attribution")
     readonly_fields = ("formatted_amount", "outcome")
@@ -65,11 +68,16 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
     def formatted_amount(self, claim):
         return format_money(claim.amount, claim.currency)
 
+    @display(description="Visitor")
+    def visitor(self, claim):
+        """The beginning of the tracking id; the page of the claim has all of it."""
+        return claim.tracking_id[:8] if claim.tracking_id else EMPTY_VALUE
+
     @display(description="Outcome")
     def outcome(self, claim):
         if claim.confirmed_at:
             return "confirmed"
-        if not is_waiting(claim):
+        if claim.decided_at:
             return "rejected"
         return "waiting, reported first" if claim.is_original else "waiting"
 
@@ -82,17 +90,12 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
         admin_action = AdminAction(
             "Confirm claims",
             perform=lambda row, at: confirm_claim(row.account, claim_id=row.pk, at=at),
-            skip_reason=lambda row: "" if is_waiting(row) else "already decided",
+            skip_reason=lambda row: "already decided" if row.decided_at else "",
             amount_field="amount",
         )
         return run_admin_action(
             self, request, rows.select_related("conversion"), admin_action
         )
-
-
-def is_waiting(claim) -> bool:
-    """Whether staff can still decide for this claim."""
-    return claim.conversion.is_contested and claim.conversion.deleted_at is None
 
 
 @admin.register(SigningSecret)
@@ -103,11 +106,12 @@ class SigningSecretAdmin(CreateOnlyBackOfficeAdmin):
     search_fields = ("prefix__exact",)
     search_help_text = "Search by prefix"
     ordering = ("-created_at", "-id")
-    fields = ()
     actions = ("revoke_selected",)
 
-    def get_fields(self, request, obj=None):
-        return () if obj is None else self.list_display
+    def get_fieldsets(self, request, obj=None):
+        if obj is None:
+            return [(None, {"fields": (), "description": ADD_FORM_HINT})]
+        return [(None, {"fields": self.list_display})]
 
     def has_revoke_permission(self, request):
         return request.user.has_perm("accounts.delete_signingsecret")

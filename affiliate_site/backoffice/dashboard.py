@@ -208,9 +208,21 @@ def build_review_cards(account) -> list[DashboardCard]:
             f"{to_review.webhooks:,}",
             url=build_changelist_url("accounts_webhookendpoint", status="failing"),
         ),
+        *build_contested_claims_cards(account),
         *build_failed_page_calls_cards(account, today=timezone.now().date()),
         build_ledger_card(account),
     ]
+
+
+def build_contested_claims_cards(account) -> list[DashboardCard]:
+    """The conversions that two visitors claim, if there are any."""
+    waiting = account.conversion_claims.filter(is_original=True, decided_at=None)
+    count = waiting.count()
+    url = build_changelist_url("tracking_conversionclaim", decided_at__isnull="True")
+    card = DashboardCard(
+        "Contested conversions", f"{count:,}", url=url, note="Confirm one claim of each"
+    )
+    return [card] if count else []
 
 
 def build_failed_page_calls_cards(account, *, today: date) -> list[DashboardCard]:

@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ("attribution", models.JSONField(default=dict)),
                 ("is_original", models.BooleanField(default=False)),
                 ("confirmed_at", models.DateTimeField(null=True)),
+                ("decided_at", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
@@ -132,6 +133,14 @@ class Migration(migrations.Migration):
             model_name="conversionclaim",
             index=models.Index(
                 fields=["account", "-created_at", "-id"], name="claims_newest_first"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="conversionclaim",
+            index=models.Index(
+                condition=models.Q(("decided_at", None), ("is_original", True)),
+                fields=["account"],
+                name="open_contests",
             ),
         ),
         migrations.AddConstraint(

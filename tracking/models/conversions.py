@@ -163,6 +163,8 @@ class ConversionClaim(TenantModel):
     attribution = models.JSONField(default=dict)
     is_original = models.BooleanField(default=False)
     confirmed_at = models.DateTimeField(null=True)
+    # When the contest ended: a claim was confirmed, or the conversion deleted.
+    decided_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = TenantQuerySet.as_manager()
@@ -179,6 +181,11 @@ class ConversionClaim(TenantModel):
             models.Index(fields=["account", "conversion"], name="claims_of_conversion"),
             models.Index(
                 fields=["account", "-created_at", "-id"], name="claims_newest_first"
+            ),
+            models.Index(
+                fields=["account"],
+                condition=Q(is_original=True, decided_at=None),
+                name="open_contests",
             ),
         ]
 

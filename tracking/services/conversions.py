@@ -102,6 +102,7 @@ def replace_claim(conversion: Conversion, *, at: datetime, **values: Any) -> Non
     The caller has locked the row and replaces the commissions afterwards.
     """
     account = conversion.account
+    was_contested = conversion.is_contested
     before = {name: getattr(conversion, name) for name in AUDITED_COLUMNS}
     mark_stale(account, [conversion], at)
     conversion.update_row(**values)
@@ -111,6 +112,14 @@ def replace_claim(conversion: Conversion, *, at: datetime, **values: Any) -> Non
         if getattr(conversion, name) != old
     }
     log_event(account, "conversion.confirmed", conversion, at=at, **changes)
+    if was_contested and not conversion.is_contested:
+        end_contest(conversion, at=at)
+
+
+def end_contest(conversion: Conversion, *, at: datetime) -> None:
+    """Mark the claims of a conversion as decided."""
+    claims = conversion.account.conversion_claims.filter(conversion=conversion)
+    claims.update(decided_at=at)
 
 
 def _serialize_audited(value: Any) -> Any:
@@ -207,4 +216,6 @@ def soft_delete_conversion(conversion: Conversion, *, at: datetime) -> None:
     commissions afterwards.
     """
     record_change(conversion.account, "conversion.deleted", conversion, at=at)
+    if conversion.is_contested:
+        end_contest(conversion, at=at)
     conversion.update_row(deleted_at=at, meta_data={}, user_agent=None, ip=None)

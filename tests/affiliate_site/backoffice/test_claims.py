@@ -1,0 +1,144 @@
+"""Contested claims and signing secrets in the back office (docs/tracking-trust.md)."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models.api_keys import Role
+from accounts.services.signing_secrets import create_signing_secret
+from payouts.services.conversion_updates import delete_conversion
+from tests.affiliate_site.backoffice.test_actions import confirm_action
+from tests.ledger_checks import assert_ledger_consistent
+
+CLAIMS = "tracking_conversionclaim"
+
+
+@pytest.fixture
+def contested(account, scenario):
+    """An order that two visitors claim, through links of two affiliates."""
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    for affiliate in (scenario.mina, scenario.odette):
+        body = {"account": account.slug, "referral_code": affiliate.code}
+        click = post("click", body).json()
+        body = {"account": account.slug, "external_id": "order-1", "amount": 200}
+        post("conversion", body | {"vid": click["vid"]})
+    yield account.conversions.get()
+    assert_ledger_consistent(account)
+
+
+def post(call, body):
+    return Client().post(f"/track/{call}/", body, content_type="application/json")
+
+
+def open_page(client, name, *args, **query):
+    response = client.get(reverse(f"admin:{name}", args=args), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_links_a_contested_conversion_to_its_claims(staff_client, contested):
+    client = staff_client(role=Role.VIEWER)
+
+    page = open_page(client, "tracking_conversion_change", contested.pk)
+
+    assert "Two visitors claim this conversion." in page
+    assert "a page, not confirmed yet" in page
+    link = f"{reverse(f'admin:{CLAIMS}_changelist')}?conversion_id={contested.pk}"
+    assert f'href="{link}"' in page
+    claims = open_page(client, f"{CLAIMS}_changelist", conversion_id=contested.pk)
+    for text in ("minakessler", "odettevarga", "200.00 EUR", "waiting, reported first"):
+        assert text in claims
+
+
+def test_confirms_one_of_the_claims(staff_client, account, scenario, contested):
+    claim = account.conversion_claims.get(affiliate=scenario.odette.affiliate)
+    client = staff_client(role=Role.MANAGER)
+
+    messages = confirm_action(client, CLAIMS, "confirm_selected", [claim])
+
+    assert messages == ["Confirm claims: 1 done."]
+    assert contested.reload().affiliate == scenario.odette.affiliate
+    (commission,) = account.commissions.not_deleted()
+    assert commission.affiliate == scenario.odette.affiliate
+    page = open_page(client, f"{CLAIMS}_changelist")
+    assert "confirmed" in page
+    assert "rejected" in page
+    both = list(account.conversion_claims.all())
+    messages = confirm_action(client, CLAIMS, "confirm_selected", both)
+    assert any("already decided" in message for message in messages)
+
+
+def test_dashboard_counts_contested_conversions(staff_client, account, contested):
+    client = staff_client()
+    link = f"{reverse(f'admin:{CLAIMS}_changelist')}?decided_at__isnull=True"
+    assert link in open_page(client, "index")
+    assert "minakessler" in client.get(link).content.decode()
+
+    delete_conversion(account, conversion_id=contested.pk, at=timezone.now())
+
+    assert link not in open_page(client, "index")
+    assert "minakessler" not in client.get(link).content.decode()
+
+
+def test_viewers_do_not_confirm(staff_client, account, contested):
+    client = staff_client(role=Role.VIEWER)
+
+    response = client.post(
+        reverse(f"admin:{CLAIMS}_changelist"),
+        {"action": "confirm_selected", "_selected_action": ["1"]},
+    )
+
+    assert response.status_code == 403
+    assert contested.reload().is_contested
+
+
+def test_approval_in_bulk_leaves_out_contested_conversions(
+    staff_client, account, scenario, contested
+):
+    scenario.create_conversion("50")
+    rows = list(account.commissions.order_by("id"))
+
+    messages = confirm_action(
+        staff_client(), "payouts_commission", "approve_selected", rows
+    )
+
+    assert messages[0] == "Approve commissions: 1 done."
+    assert "two visitors claim its conversion" in messages[1]
+    statuses = account.commissions.order_by("id").values_list("status", flat=True)
+    assert list(statuses) == ["pending", "approved"]
+
+
+def test_creates_a_signing_secret_and_shows_it_once(staff_client, account):
+    client = staff_client()
+
+    response = client.post(reverse("admin:accounts_signingsecret_add"), {})
+
+    secret = account.signing_secrets.get()
+    assert response.context["secret"] == secret.secret
+    assert "no-store" in response["Cache-Control"]
+    page = open_page(client, "accounts_signingsecret_changelist")
+    assert secret.prefix in page
+    assert secret.secret not in page
+
+
+def test_a_third_secret_is_refused_until_one_is_revoked(staff_client, account):
+    client = staff_client()
+    old, _ = (create_signing_secret(account, at=timezone.now()) for _ in range(2))
+
+    response = client.post(reverse("admin:accounts_signingsecret_add"), {}, follow=True)
+
+    assert f"revoke the old one, {old.prefix}" in response.content.decode()
+    confirm_action(client, "accounts_signingsecret", "revoke_selected", [old])
+    client.post(reverse("admin:accounts_signingsecret_add"), {})
+    assert account.signing_secrets.filter(revoked_at=None).count() == 2
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
+def test_only_owners_create_signing_secrets(staff_client, account, role):
+    response = staff_client(role=role).post(
+        reverse("admin:accounts_signingsecret_add"), {}
+    )
+
+    assert response.status_code == 403
+    assert not account.signing_secrets.exists()
