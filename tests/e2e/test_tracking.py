@@ -3,10 +3,16 @@
 See docs/api-contract.md, section 5.
 """
 
+import json
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
+from accounts.services.signing_secrets import (
+    calculate_signature,
+    create_signing_secret,
+)
 from tests.factories.accounts import AccountFactory
 
 pytestmark = pytest.mark.integration
@@ -585,3 +591,53 @@ def test_sends_nothing_for_a_blank_coupon(visitor):
     visitor.page.wait_for_function("() => window.results")
 
     assert visitor.tracking_calls == []
+
+
+def sign_conversion(account, *values):
+    """Sign a conversion as the server of the shop does."""
+    secret = create_signing_secret(account, at=timezone.now())
+    return calculate_signature(secret.secret, ["conversion", *values])
+
+
+@pytest.mark.parametrize("is_signed", [True, False], ids=["signed", "unsigned"])
+def test_signed_page_reports_a_fact(visitor, scenario, is_signed):
+    scenario.program.update_row(auto_approve_commissions=True)
+    signature = sign_conversion(scenario.account, "order-1", "49.90", "EUR", "acct-1")
+    options = {"currency": "EUR", "customer_id": "acct-1"}
+    if is_signed:
+        options["signature"] = signature
+    visitor.visit()
+
+    call = f'tap("conversion", "order-1", "49.90", {json.dumps(options)});'
+    visitor.open_and_wait("conversion", "/thanks", call)
+
+    conversion = scenario.account.conversions.get()
+    assert conversion.claim_status == (None if is_signed else "open")
+    assert conversion.customer.is_confirmed is is_signed
+    status = scenario.get_commission(conversion).status
+    assert status == ("approved" if is_signed else "pending")
+
+
+def test_page_with_changed_values_is_refused(visitor, scenario):
+    signature = sign_conversion(scenario.account, "order-1", "49.90", "", "")
+    visitor.visit()
+
+    options = json.dumps({"signature": signature})
+    call = f'tap("conversion", "order-1", "4990", {options});'
+    response = visitor.open_and_wait("conversion", "/thanks", call)
+
+    assert response.status == 204
+    assert not scenario.account.conversions.exists()
+    assert scenario.account.failed_page_calls.get().reason == "invalid_signature"
+
+
+def test_signed_customer_is_confirmed(visitor, scenario):
+    secret = create_signing_secret(scenario.account, at=timezone.now())
+    signature = calculate_signature(secret.secret, ["customer", "acct-1", "trial"])
+    visitor.visit()
+
+    options = json.dumps({"signature": signature})
+    visitor.open_and_wait("customer", "/welcome", f'tap("trial", "acct-1", {options});')
+
+    customer = scenario.account.customers.get()
+    assert (customer.status, customer.is_confirmed) == ("trial", True)
