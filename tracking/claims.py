@@ -6,6 +6,7 @@ treats the two differently is a function or a limit of this module. See
 docs/tracking-trust.md.
 """
 
+from decimal import Decimal
 from enum import StrEnum
 
 # Values of the API's `warnings`.
@@ -48,13 +49,12 @@ def can_set_paying(trust: Trust, *, is_canceled: bool) -> bool:
 
 
 def is_other_visitor(
-    first: tuple[str | None, int], second: tuple[str | None, int]
+    first: tuple[str | None, int, Decimal], second: tuple[str | None, int, Decimal]
 ) -> bool:
-    """Do two claims, as (tracking id, id of the affiliate), come from two visitors?
+    """Do two claims, as (tracking id, affiliate id, amount), come from two visitors?
 
-    Without both tracking ids, as for a coupon, they do if the affiliates differ.
+    Without both tracking ids, as for a coupon, they do if affiliate or amount differ.
     """
-    (first_visitor, first_affiliate), (second_visitor, second_affiliate) = first, second
-    if first_visitor and second_visitor:
-        return first_visitor != second_visitor
-    return first_affiliate != second_affiliate
+    if first[0] and second[0]:
+        return first[0] != second[0]
+    return first[1:] != second[1:]

@@ -276,7 +276,9 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
     except TooManyConversionAttempts as failure:
         call.record_failure(get_failure_reason(failure))
     except DomainError as failure:
-        attempt.fail(failure)
+        # A claim that is refused must not delay an honest page with the same id.
+        if call.trust is Trust.FACT:
+            attempt.fail(failure)
         call.record_failure(get_failure_reason(failure))
     except (DatabaseError, ConcurrentUpdate) as failure:
         attempt.fail(failure)

@@ -64,10 +64,7 @@ def contest_claim(
     *,
     at: datetime,
 ) -> None:
-    """Store the claim of another visitor beside the first one, which is kept.
-
-    Nothing happens if a commission is approved: then the claim has been decided.
-    """
+    """Store the claim of another visitor beside the first one, which is kept."""
     account = conversion.account
     locked = account.conversions.select_for_update(no_key=True).select_related(None)
     conversion = get_or_raise(
@@ -75,14 +72,11 @@ def contest_claim(
         ConcurrentUpdate,
         pk=conversion.pk,
     )
-    commissions = account.commissions.not_deleted().filter(conversion=conversion)
-    if commissions.filter(status=CommissionStatus.APPROVED).exists():
-        return
     claims = list(account.conversion_claims.filter(conversion=conversion))
     originals = [] if claims else [_build_original_claim(conversion)]
-    visitor = (attribution.tracking_id, attribution.affiliate.pk)
+    visitor = (attribution.tracking_id, attribution.affiliate.pk, amount)
     if len(claims) >= MAX_COMPETING_CLAIMS or not all(
-        is_other_visitor((claim.tracking_id, claim.affiliate_id), visitor)
+        is_other_visitor((claim.tracking_id, claim.affiliate_id, claim.amount), visitor)
         for claim in (*claims, *originals)
     ):
         return
@@ -116,7 +110,8 @@ def review_claim(
 ) -> None:
     """Prepare the decision about commissions of a conversion that pages reported.
 
-    An approval confirms the customer, so that its renewals follow the usual rules.
+    An approval confirms the customer of the same affiliate, so that its renewals follow
+    the usual rules.
     Raises `ContestedClaim` for the approval of a contested conversion. Call it first in
     the transaction: it locks the customer before the conversion.
     """
@@ -127,7 +122,11 @@ def review_claim(
     if status == CommissionStatus.APPROVED:
         if conversion.is_contested:
             raise ContestedClaim
-        if customer is not None and not customer.is_confirmed:
+        if (
+            customer is not None
+            and not customer.is_confirmed
+            and customer.affiliate_id == conversion.affiliate_id
+        ):
             rows = account.customers.filter(pk=customer.pk, is_confirmed=False)
             for unconfirmed in rows.select_for_update(no_key=True):
                 confirm_customer(account, unconfirmed, owner=conversion, at=at)
@@ -136,6 +135,14 @@ def review_claim(
             expected={"claim_status": ClaimStatus.OPEN},
             claim_status=ClaimStatus.REVIEWED,
         )
+
+
+def is_rejected(claim: Conversion) -> bool:
+    """Has staff or a key disapproved everything that a claim would earn?"""
+    if claim.claim_status != ClaimStatus.REVIEWED:
+        return False
+    commissions = claim.account.commissions.not_deleted().filter(conversion=claim)
+    return not commissions.exclude(status=CommissionStatus.DISAPPROVED).exists()
 
 
 def _build_original_claim(conversion: Conversion) -> ConversionClaim:

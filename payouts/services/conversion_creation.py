@@ -15,7 +15,7 @@ from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change, record_changes
 from payouts.calculation import LineItem, calculate_commissions
-from payouts.models.commissions import Commission
+from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.calculation_input import (
     LineItemData,
     build_calculation_input,
@@ -25,6 +25,7 @@ from payouts.services.calculation_input import (
 from payouts.services.claims import (
     contest_claim,
     ensure_claim_allowed,
+    is_rejected,
     review_claim,
 )
 from payouts.services.commissions import (
@@ -95,7 +96,9 @@ def create_conversion(
             at=at,
             ignore_cookie_age=data.ignore_cookie_age,
             trust=data.trust,
-            claim=claim if data.trust is Trust.FACT else None,
+            claim=claim
+            if claim and data.trust is Trust.FACT and not is_rejected(claim)
+            else None,
         )
         attribution.result.ensure_affiliate_eligible(
             customer_id=data.parameters.customer_id or ""
@@ -135,6 +138,8 @@ def create_conversion(
             at=at,
             extra_warnings=extra_warnings,
         )
+        if conversion.is_contested and status == CommissionStatus.APPROVED:
+            status = None  # the sale is stored; its commissions wait for staff
         if status is not None:
             review_claim(account, conversion.pk, status=status, at=at)
         write_commissions(

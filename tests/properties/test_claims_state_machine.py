@@ -257,7 +257,11 @@ class ClaimsStateMachine(RuleBasedStateMachine):
         if decide is approve_commission:
             assert not conversion.is_contested
             customer = conversion.reload().customer
-            assert customer is None or customer.is_confirmed
+            assert (
+                customer is None
+                or customer.is_confirmed
+                or customer.affiliate_id != conversion.affiliate_id
+            )
 
     @rule(number=picks)
     def confirm(self, number):

@@ -86,10 +86,26 @@ class Attribution:
         return candidate.customer if candidate else None
 
     @property
-    def is_decided_by_unconfirmed_customer(self) -> bool:
-        """Whether nothing but an unconfirmed customer names the affiliate."""
-        winner = self._winner.candidate
-        return winner.is_claim and winner.parameter == CUSTOMER
+    def is_doubtful(self) -> bool:
+        """Whether an unconfirmed customer decides, or contradicts the claim that does.
+
+        Then the customer stays unconfirmed, and commissions wait.
+        """
+        if not self._winner.candidate.is_claim:
+            return False
+        if self._winner.customer is not None:
+            return not self._winner.customer.is_confirmed
+        customer = self.customer
+        return (
+            customer is not None
+            and not customer.is_confirmed
+            and customer.affiliate_id != self.affiliate.pk
+        )
+
+    @property
+    def is_decided_by_fact(self) -> bool:
+        """Whether a fact names the affiliate, not only a claim."""
+        return self.trust is Trust.FACT and not self._winner.candidate.is_claim
 
     @property
     def is_decided_by_claim(self) -> bool:

@@ -94,6 +94,7 @@ def resolve_claim(account: Account, claim: Conversion) -> ResolvedCandidate:
         affiliate=claim.affiliate,
         enrollment=enrollment,
         click=claim.click,
+        customer=claim.customer if claim.tracking_source == CUSTOMER else None,
     )
 
 

@@ -134,10 +134,7 @@ def list_warnings(
 ) -> list[str] | None:
     """The warnings of a new conversion, or of a claim that becomes a fact."""
     warnings = list(extra_warnings)
-    if (
-        attribution.trust is Trust.FACT
-        and attribution.is_decided_by_unconfirmed_customer
-    ):
+    if attribution.trust is Trust.FACT and attribution.is_doubtful:
         warnings.append(UNCONFIRMED_CUSTOMER)
     if claim is not None and claim.is_contested and attribution.is_decided_by_claim:
         warnings.append(CONTESTED_CLAIM)  # the fact does not say which visitor it was

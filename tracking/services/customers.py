@@ -164,11 +164,7 @@ def get_or_create_customer(
     if locked.is_confirmed != customer.is_confirmed:
         raise ConcurrentUpdate  # another affiliate may be the customer's by now
     trust = attribution.trust
-    if (
-        trust is Trust.FACT
-        and not locked.is_confirmed
-        and not attribution.is_decided_by_unconfirmed_customer
-    ):
+    if trust is Trust.FACT and not locked.is_confirmed and not attribution.is_doubtful:
         confirm_customer(account, locked, owner=attribution, at=at)
     is_canceled = locked.status == CustomerStatus.CANCELED
     if can_set_paying(trust, is_canceled=is_canceled):

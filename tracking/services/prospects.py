@@ -83,7 +83,7 @@ def promote_winning_prospect(
     """
     enrollment, prospect = attribution.enrollment, attribution.prospect
     if enrollment is not None and enrollment.awaits_fact:
-        if attribution.trust is Trust.FACT:
+        if attribution.is_decided_by_fact:
             approve_promoted_affiliate(account, enrollment, at=at)
         return attribution
     if prospect is None:

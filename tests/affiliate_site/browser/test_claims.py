@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -355,7 +356,11 @@ def test_claimed_customer_does_not_win_over_the_cookie_of_a_page(page, scenario,
     assert conversion.affiliate == scenario.mina.affiliate
     commission = scenario.account.commissions.get()
     assert api.put(f"/commissions/{commission.pk}/approved/").status_code == 200
-    assert scenario.account.customers.get().affiliate == scenario.mina.affiliate
+    customer = scenario.account.customers.get()
+    assert (customer.affiliate, customer.is_confirmed) == (
+        scenario.mallory.affiliate,
+        False,
+    )
 
 
 def test_page_relies_on_the_customer_if_its_cookie_expired(
@@ -649,3 +654,93 @@ def test_explanation_says_that_a_page_reported_a_conversion(page, scenario):
 def test_limits_are_those_of_the_documents(account):
     assert claims.MAX_OPEN_CLAIMS == 10_000
     assert account.max_browser_amount == 100_000
+
+
+# What a dishonest affiliate tried.
+
+
+def test_refused_claim_does_not_delay_an_honest_page(page, scenario):
+    page.call("conversion", external_id="order-1")
+
+    page.report(scenario.mina)
+
+    assert scenario.account.conversions.get().affiliate == scenario.mina.affiliate
+
+
+def test_page_does_not_make_an_unconfirmed_customer_more_certain(page, scenario, api):
+    page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")
+    page.call("conversion", external_id="order-1", amount=9, customer_id="acct-1")
+
+    body = {"external_id": "order-1", "amount": 40, "customer_id": "acct-1"}
+    answer = api.post("/conversions/", body).json()
+
+    assert answer["warnings"] == ["unconfirmed_customer"]
+    assert not scenario.account.customers.get().is_confirmed
+    body = {"customer_id": "acct-1", "amount": 40, "coupon": scenario.mina.coupon}
+    assert api.post("/conversions/", body).json()["affiliate"]["id"] == "minakessler"
+
+
+def test_claims_that_contradict_each_other_wait(page, scenario, api):
+    page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
+    page.report(scenario.mallory)
+
+    body = {"external_id": "order-1", "amount": 40, "customer_id": "acct-1"}
+    answer = api.post("/conversions/", body).json()
+
+    assert answer["warnings"] == ["unconfirmed_customer"]
+    customer = scenario.account.customers.get()
+    assert (customer.affiliate, customer.is_confirmed) == (
+        scenario.mina.affiliate,
+        False,
+    )
+    assert get_balance(scenario.account, scenario.mallory) == 0
+
+
+def test_contest_does_not_refuse_a_fact_with_a_status(page, scenario, api):
+    page.report(scenario.mina)
+    page.report(scenario.mallory)
+
+    response = api.get("/pb/con/c/?external_id=order-1&amount=50&status=approved")
+
+    assert response.status_code == 200
+    assert response.json()["warnings"] == ["contested_claim"]
+    assert get_commissions(scenario.account) == [("minakessler", "5", "pending")]
+
+
+def test_rejected_claim_does_not_decide_for_a_fact(page, scenario, api):
+    page.report(scenario.mallory)
+    commission = scenario.account.commissions.get()
+    api.delete(f"/commissions/{commission.pk}/approved/")
+
+    body = {"external_id": "order-1", "amount": 40}
+    assert api.post("/conversions/", body).status_code == 400
+    assert api.get("/pb/con/c/?external_id=order-1&amount=40").status_code == 400
+    fact = {"external_id": "order-1", "amount": 40, "coupon": scenario.mina.coupon}
+    answer = api.get(f"/pb/con/c/?{urlencode(fact)}")
+
+    # The failed postback delays its repetition by ten seconds, as always.
+    assert answer.status_code == 400
+    assert get_balance(scenario.account, scenario.mallory) == 0
+
+
+def test_claim_by_coupon_is_contested_by_another_amount(page, scenario):
+    coupon = scenario.mina.coupon
+    for amount in (0, 50, 50):
+        page.call("conversion", external_id="order-1", amount=amount, coupons=coupon)
+
+    assert scenario.account.conversions.get().is_contested
+    assert scenario.account.conversion_claims.count() == 2
+
+
+def test_contest_after_an_approval_is_visible(page, scenario, api):
+    page.report(scenario.mallory)
+    commission = scenario.account.commissions.get()
+    api.put(f"/commissions/{commission.pk}/approved/")
+
+    page.report(scenario.mina)
+
+    assert scenario.account.conversions.get().is_contested
+    claim = scenario.account.conversion_claims.get(affiliate=scenario.mina.affiliate)
+    confirm_claim(scenario.account, claim_id=claim.pk, at=NOON + timedelta(hours=1))
+    assert get_balance(scenario.account, scenario.mallory) == 0
+    assert get_balance(scenario.account, scenario.mina) == 20

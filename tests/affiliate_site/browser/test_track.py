@@ -14,6 +14,7 @@ from payouts.services.explanation import explain_conversion
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import ProgramScenario
 from tracking.services.affiliates import PersonData
+from tracking.services.attempts import record_failed_attempt
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.enrollments import set_approval
 from tracking.services.programs import archive_program
@@ -422,18 +423,23 @@ def test_records_a_conversion_once(page, scenario):
 
 
 def test_failed_attempt_delays_browser_retries_only(page, scenario):
-    data = {"external_id": "order-1", "amount": 200}
-    page.call("conversion", vid="0" * 32, **data)
-    assert scenario.account.conversion_attempts.get().origin == "browser"
+    record_browser_failure(scenario.account)
 
-    page.call("conversion", vid=page.click(), **data)
+    page.call("conversion", vid=page.click(), external_id="order-1", amount=200)
 
     assert scenario.account.conversions.count() == 0
     scenario.create_conversion("200", external_id="order-1")
 
 
+def record_browser_failure(account):
+    """A failure of the server, or of a signed call; refused claims delay nothing."""
+    record_failed_attempt(
+        account, origin="browser", external_id="order-1", message="database is locked"
+    )
+
+
 def test_deletes_failed_attempt_after_success(page, scenario):
-    page.call("conversion", vid="0" * 32, external_id="order-1", amount=200)
+    record_browser_failure(scenario.account)
     scenario.account.conversion_attempts.update(failed_at=NOON - timedelta(hours=1))
 
     page.call("conversion", vid=page.click(), external_id="order-1", amount=200)
