@@ -23,7 +23,7 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
     """Decide a contested conversion for one of its claims: it becomes a fact.
 
     Affiliate and program are those of the claim; so are the amounts, unless a fact has
-    set them. The commissions are made anew by the usual rules. Raises `ClaimNotFound`
+    set them. New commissions follow the usual rules. Raises `ClaimNotFound`
     if the conversion is not contested any more.
     """
     with transaction.atomic():

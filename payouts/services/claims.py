@@ -137,9 +137,9 @@ def review_claim(
         )
 
 
-def is_rejected(claim: Conversion) -> bool:
+def is_rejected(claim: Conversion | None) -> bool:
     """Has staff or a key disapproved everything that a claim would earn?"""
-    if claim.claim_status != ClaimStatus.REVIEWED:
+    if claim is None or claim.claim_status != ClaimStatus.REVIEWED:
         return False
     commissions = claim.account.commissions.not_deleted().filter(conversion=claim)
     return not commissions.exclude(status=CommissionStatus.DISAPPROVED).exists()

@@ -89,6 +89,7 @@ def create_conversion(
         claim = find_conversion(account, data.external_id)
         if claim is not None and claim.claim_status is None:
             raise DuplicateConversion(external_id=data.external_id)
+        candidate = None if data.trust is Trust.CLAIM or is_rejected(claim) else claim
         attribution = attribute(
             account,
             parameters=data.parameters,
@@ -96,9 +97,7 @@ def create_conversion(
             at=at,
             ignore_cookie_age=data.ignore_cookie_age,
             trust=data.trust,
-            claim=claim
-            if claim and data.trust is Trust.FACT and not is_rejected(claim)
-            else None,
+            claim=candidate,
         )
         attribution.result.ensure_affiliate_eligible(
             customer_id=data.parameters.customer_id or ""
