@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
-from django.db import connections, models
+from django.db import models
 from django.utils import timezone
+
+from accounts.compiled_queries import insert_or_ignore, insert_rows, update_rows
 
 
 class Plan(models.Model):
@@ -63,8 +65,28 @@ TenantRow = TypeVar("TenantRow", bound="TenantModel")
 class TenantQuerySet(models.QuerySet[TenantRow]):
     """Operations on the rows of accounts."""
 
+    def of(self, account: Account) -> Self:
+        """The rows of an account: where a compiled query begins."""
+        return self.filter(account=account)
+
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "-id")
+
+    def create(self, **values: Any) -> TenantRow:
+        """Insert one row, as Django does, by SQL that is compiled once."""
+        row = self.model(**values)
+        insert_rows([row])
+        return row
+
+    def bulk_create(  # type: ignore[override]  # Django: a copy of the list
+        self, objs: Iterable[TenantRow], **options: Any
+    ) -> list[TenantRow]:
+        """Insert rows, as Django does; without options by SQL that is compiled once."""
+        rows = list(objs)
+        if options:
+            return super().bulk_create(rows, **options)
+        insert_rows(rows)
+        return rows
 
     def insert_or_ignore(
         self, row: TenantRow, *, unique_fields: tuple[str, ...], condition_sql: str = ""
@@ -75,43 +97,13 @@ class TenantQuerySet(models.QuerySet[TenantRow]):
         SQL condition of a partial one. Only a conflict with this constraint is
         ignored; any other raises `IntegrityError`.
         """
-        connection = connections[self.db]
-        fields = [f for f in row._meta.concrete_fields if not f.primary_key]
-        values = [
-            field.get_db_prep_save(field.pre_save(row, add=True), connection)
-            for field in fields
-        ]
-        columns = _quote_columns(field.column for field in fields)
-        placeholders = ", ".join(["%s"] * len(fields))
-        target = _quote_columns(
-            row._meta.get_field(name).attname  # type: ignore[union-attr]
-            for name in unique_fields
-        )
-        condition = f" WHERE {condition_sql}" if condition_sql else ""
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"INSERT INTO {row._meta.db_table} ({columns})"  # noqa: S608 - names from our own models
-                f" VALUES ({placeholders}) ON CONFLICT ({target}){condition}"
-                f" DO NOTHING RETURNING id",
-                values,
-            )
-            inserted = cursor.fetchone()
-        if inserted is None:
-            return False
-        row.pk = inserted[0]
-        row._state.adding = False  # noqa: SLF001 - as Django's own insert does
-        row._state.db = self.db  # noqa: SLF001
-        return True
+        return insert_or_ignore(row, unique_fields, condition_sql)
 
     def paginate(self, account: Account, *, offset: int, limit: int) -> Self:
         """Return `limit` rows from `offset`; the limit applies before joins."""
         ids = self.values("pk")[offset : offset + limit]
         rows = type(self)(self.model, using=self.db)
         return rows.filter(account=account, pk__in=ids).order_by(*self.query.order_by)
-
-
-def _quote_columns(columns: Iterable[str | None]) -> str:
-    return ", ".join(f'"{column}"' for column in columns)
 
 
 def join_within_account(relation: str) -> models.FilteredRelation:
@@ -137,10 +129,8 @@ class TenantModel(models.Model):
         With `expected`, the row is updated only if it still has those values. Returns
         whether the row was updated.
         """
-        rows = type(self)._base_manager.filter(
-            account_id=self.account_id, pk=self.pk, **(expected or {})
-        )
-        if not rows.update(**values):
+        row = {"account_id": self.account_id, "pk": self.pk}
+        if not update_rows(type(self), row | (expected or {}), values):
             return False
         for name, value in values.items():
             setattr(self, name, value)

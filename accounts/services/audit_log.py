@@ -7,7 +7,6 @@ from typing import Any
 from django.db import models
 
 from accounts.actor import get_actor
-from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 
@@ -47,4 +46,4 @@ def log_events(
         )
         for subject in subjects
     ]
-    return account.audit_log.bulk_create(entries, batch_size=BATCH_SIZE)
+    return account.audit_log.bulk_create(entries)

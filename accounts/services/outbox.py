@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
-from accounts.db_compat import BATCH_SIZE
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
@@ -82,7 +81,7 @@ def publish_events(
             for endpoint in endpoints
             if endpoint.affiliate in ("", payload.affiliate)
         ]
-    account.deliveries.bulk_create(deliveries, batch_size=BATCH_SIZE)
+    account.deliveries.bulk_create(deliveries)
 
 
 def fill_macros(url: str, values: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ import base64
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -149,7 +150,7 @@ def generate_secret() -> str:
 
 
 def _create_endpoint(
-    account: Account, *, url: str, events: Sequence[str], at: datetime, **values: str
+    account: Account, *, url: str, events: Sequence[str], at: datetime, **values: Any
 ) -> WebhookEndpoint:
     kinds = sorted(set(events))
     same_url = account.webhook_endpoints.enabled().filter(
@@ -161,7 +162,7 @@ def _create_endpoint(
     with transaction.atomic():
         Account.objects.filter(pk=account.pk).update(uses_webhooks=True)
         account.uses_webhooks = True
-        endpoint = account.webhook_endpoints.create(
+        endpoint = account.webhook_endpoints.create(  # type: ignore[misc]  # stubs: a `**` is no value
             public_id=generate_public_id("we"),
             url=url,
             events=kinds,

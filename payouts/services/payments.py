@@ -177,7 +177,7 @@ def allocate_payments(
             PaymentAllocation(account=account, payment=payment, commission=commission)
             for commission in allocated
         ]
-    account.payment_allocations.bulk_create(allocations, batch_size=UPDATE_BATCH_SIZE)
+    account.payment_allocations.bulk_create(allocations)
     return paid
 
 

@@ -432,11 +432,10 @@ def _store(account: Account, days: Sequence[date]) -> list[CountedDay]:
         account.daily_stats.filter(day__in=current).delete()
         account.daily_landing_page_clicks.filter(day__in=current).delete()
         account.daily_stats.bulk_create(
-            [stats for row in storable for stats in row.stats], batch_size=BATCH_SIZE
+            [stats for row in storable for stats in row.stats]
         )
         account.daily_landing_page_clicks.bulk_create(
-            [clicks for row in storable for clicks in row.landing_page_clicks],
-            batch_size=BATCH_SIZE,
+            [clicks for row in storable for clicks in row.landing_page_clicks]
         )
     return [row for row in counted if row not in storable]
 

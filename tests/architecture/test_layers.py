@@ -129,13 +129,18 @@ def test_has_every_import_contract():
 
 
 def test_queries_start_from_the_account():
+    """At the account itself, or as `Model.objects.of(account)` in a compiled query."""
+    trees = parse_modules_outside("management", "migrations", "backoffice")
+    from_account = {
+        id(node.value)
+        for _, node in iterate_nodes(trees, ast.Attribute)
+        if node.attr == "of"
+    }
     found = {
         (path, node.value.id): node
-        for path, node in iterate_nodes(
-            parse_modules_outside("management", "migrations", "backoffice"),
-            ast.Attribute,
-        )
+        for path, node in iterate_nodes(trees, ast.Attribute)
         if node.attr in ("objects", "_base_manager", "_default_manager")
+        and id(node) not in from_account
         and isinstance(node.value, ast.Name)
         and node.value.id in TENANT_MODELS
     }

@@ -46,8 +46,8 @@ class PersonData:
     firstname: str
     lastname: str
     email: str | None = None
-    company: dict[str, str | None] = field(default_factory=dict)  # columns
-    address: dict[str, str | None] = field(default_factory=dict)  # columns
+    company: dict[str, Any] = field(default_factory=dict)  # columns
+    address: dict[str, Any] = field(default_factory=dict)  # columns
     custom_fields: CustomFieldValues = field(default_factory=dict)
     meta_data: dict[str, str] = field(default_factory=dict)
 

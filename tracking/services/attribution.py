@@ -188,7 +188,7 @@ def create_attribution_record(
     return record
 
 
-def serialize_attribution(attribution: Attribution) -> dict[str, str]:
+def serialize_attribution(attribution: Attribution) -> dict[str, Any]:
     """The columns of an attribution record: `engine`, `inputs` and `outcome`."""
     return {
         "engine": ENGINE,
@@ -198,11 +198,11 @@ def serialize_attribution(attribution: Attribution) -> dict[str, str]:
 
 
 def store_attribution_record(
-    serialized: dict[str, str], *, conversion: Conversion
+    serialized: dict[str, Any], *, conversion: Conversion
 ) -> str:
     """Store a serialized attribution as the latest one; return what decided it."""
     account = conversion.account
-    account.attribution_records.create(conversion=conversion, **serialized)
+    account.attribution_records.create(conversion=conversion, **serialized)  # type: ignore[misc]  # stubs: a `**` is no value
     parameter: str = json.loads(serialized["outcome"])["parameter"]
     return parameter
 

@@ -53,7 +53,7 @@ def create_prospect(account: Account, *, data: ProspectData, at: datetime) -> Pr
             resolve_custom_field_values(account, person.custom_fields)
         )
         ensure_not_archived(program)
-        prospect = account.prospects.create(
+        prospect = account.prospects.create(  # type: ignore[misc]  # stubs: a `**` is no value
             public_id=generate_public_id("ap"),
             program=program,
             group=group,

@@ -1,0 +1,406 @@
+"""Compile a queryset, an INSERT or an UPDATE to SQL once, and run it with values.
+
+Django builds and compiles the SQL of a statement each time, which takes several times
+as long as running it. See docs/performance.md, section 2.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.core.exceptions import EmptyResultSet
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db.models import BigIntegerField, Field, Lookup, Model, QuerySet, Value
+from django.db.models.query import (
+    FlatValuesListIterable,
+    ModelIterable,
+    ValuesIterable,
+    get_related_populators,
+)
+from django.db.models.sql import Query, UpdateQuery
+
+from accounts.db_compat import BATCH_SIZE
+
+Row = TypeVar("Row")
+
+MAX_KEPT_ROWS = 64  # of an INSERT whose SQL is kept
+
+# Django writes an OFFSET into the SQL as a number; this one becomes a parameter.
+OFFSET_MARK = 987_654_321
+OFFSET_MARK_SQL = f"OFFSET {OFFSET_MARK}"
+
+
+class Parameter(Value):
+    """Stands for a value that each execution passes."""
+
+    def __init__(self, name: str, index: int | None = None) -> None:
+        super().__init__(name)
+        self.name = name
+        self.index = index  # in a list of values
+        self.compared_field: Field[Any, Any] | None = None
+
+    def as_sql(  # type: ignore[override]
+        self, compiler: Any, connection: Any
+    ) -> tuple[str, list[Any]]:
+        """Return a placeholder with the parameter itself as its value."""
+        return "%s", [self]
+
+    def _resolve_output_field(self) -> None:
+        """The type of the values is not known."""
+
+    def get_value(self, values: dict[str, Any], connection: Any) -> Any:
+        """Return the value of this execution, prepared for the database."""
+        value = values[self.name]
+        if self.index is not None:  # a shorter list repeats its last value
+            value = value[min(self.index, len(value) - 1)]
+        if isinstance(value, Model):
+            value = value.pk
+        if isinstance(value, int) and abs(value) > BigIntegerField.MAX_BIGINT:
+            raise EmptyResultSet  # no row has it
+        if self.compared_field is None:
+            return value
+        if self.for_save:
+            return self.compared_field.get_db_prep_save(value, connection)
+        return self.compared_field.get_db_prep_value(value, connection)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """SQL with the parameters and constants of its placeholders, in their order."""
+
+    sql: str
+    parameters: tuple[Any, ...]
+
+    def bind(self, values: dict[str, Any], connection: Any) -> list[Any]:
+        """Return the values of the placeholders."""
+        return [
+            parameter.get_value(values, connection)
+            if isinstance(parameter, Parameter)
+            else parameter
+            for parameter in self.parameters
+        ]
+
+
+class CompiledSelect:
+    """A compiled queryset: its statement, and what turns its rows into results."""
+
+    def __init__(self, queryset: QuerySet[Any, Any]) -> None:
+        compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
+        for lookup in find_lookups(queryset.query):
+            set_parameter_fields(lookup)
+        self.statement = build_statement(*compiler.as_sql())
+        self.locks = queryset.query.select_for_update
+        self.model = queryset.model
+        self.foreign_keys = {
+            field.name for field in self.model._meta.fields if field.is_relation
+        }
+        expressions = [column[0] for column in compiler.select[: compiler.col_count]]
+        self.converters = compiler.get_converters(expressions)
+        iterable_class = queryset._iterable_class  # noqa: SLF001 - as Django names it
+        self.is_model = iterable_class is ModelIterable
+        if self.is_model:
+            self._prepare_instances(compiler)
+        elif iterable_class is ValuesIterable:
+            names = [
+                *queryset.query.extra_select,
+                *queryset.query.values_select,
+                *queryset.query.annotation_select,
+            ]
+            self.build_row: Callable[[Any], Any] = lambda row: dict(
+                zip(names, row, strict=True)
+            )
+        elif iterable_class is FlatValuesListIterable:
+            self.build_row = lambda row: row[0]
+        else:
+            self.build_row = tuple
+
+    def _prepare_instances(self, compiler: Any) -> None:
+        """Keep what `ModelIterable` looks up for each query."""
+        info = compiler.klass_info
+        first, last = info["select_fields"][0], info["select_fields"][-1] + 1
+        names = [column[0].target.attname for column in compiler.select[first:last]]
+        populators = get_related_populators(info, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
+        annotations = tuple((compiler.annotation_col_map or {}).items())
+
+        def build_row(row: Any) -> Any:
+            instance = info["model"].from_db(DEFAULT_DB_ALIAS, names, row[first:last])
+            for populator in populators:
+                populator.populate(row, instance)
+            for name, position in annotations:
+                setattr(instance, name, row[position])
+            return instance
+
+        self.build_row = build_row
+
+    def run(self, values: dict[str, Any]) -> list[Any]:
+        """Return the results with these values."""
+        connection = connections[DEFAULT_DB_ALIAS]
+        if self.locks and connection.get_autocommit():
+            raise transaction.TransactionManagementError(
+                "a query that locks rows runs inside a transaction"
+            )
+        try:
+            arguments = self.statement.bind(values, connection)
+        except EmptyResultSet:
+            return []
+        with connection.cursor() as cursor:
+            cursor.execute(self.statement.sql, arguments)
+            rows = cursor.fetchall()
+        if self.converters:
+            rows = [self._convert(row, connection) for row in rows]
+        results = [self.build_row(row) for row in rows]
+        if self.is_model:
+            for name, value in values.items():
+                if name in self.foreign_keys and isinstance(value, Model):
+                    self._set_related(results, name, value)
+        return results
+
+    def _convert(self, row: Any, connection: Any) -> list[Any]:
+        converted = list(row)
+        for index, (functions, expression) in self.converters.items():
+            value = converted[index]
+            for function in functions:
+                value = function(value, expression, connection)
+            converted[index] = value
+        return converted
+
+    def _set_related(self, results: list[Any], name: str, value: Model) -> None:
+        """Let instances refer to the very object that the caller passed."""
+        field = self.model._meta.get_field(name)
+        for instance in results:
+            if not field.is_cached(instance):
+                setattr(instance, name, value)
+
+
+class CompiledQuery(Generic[Row]):
+    """A queryset function, compiled at its first use in a process.
+
+    The function's arguments are the parameters. A list is compiled for each length that
+    is a power of two. Calling the object itself gives the ordinary queryset.
+    """
+
+    def __init__(self, function: Callable[..., QuerySet[Any, Row]]) -> None:
+        self.function = function
+        self.names = tuple(inspect.signature(function).parameters)
+        self.compiled: dict[tuple[int | None, ...], CompiledSelect] = {}
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+
+    def __call__(self, **values: Any) -> QuerySet[Any, Row]:
+        return self.function(**values)
+
+    def all(self, **values: Any) -> list[Row]:
+        """Return all results; none if a list is empty.
+
+        A value is never None, which SQL compares otherwise than Python does.
+        """
+        sizes: list[int | None] = []
+        for name in self.names:
+            value = values[name]
+            if value is None:
+                raise ValueError(f"{self.__name__}: {name} is None")
+            if isinstance(value, list | tuple):
+                if not value:
+                    return []
+                sizes.append(1 << (len(value) - 1).bit_length())
+            else:
+                sizes.append(None)
+        key = tuple(sizes)
+        if key not in self.compiled:
+            self.compiled[key] = self.compile(key)
+        return self.compiled[key].run(values)
+
+    def first(self, **values: Any) -> Row | None:
+        """Return the first result, or None."""
+        results = self.all(**values)
+        return results[0] if results else None
+
+    def compile(self, sizes: Sequence[int | None]) -> CompiledSelect:
+        """Compile the queryset for lists of these lengths (None: a single value)."""
+        arguments: dict[str, Any] = {
+            name: Parameter(name)
+            if size is None
+            else [Parameter(name, index) for index in range(size)]
+            for name, size in zip(self.names, sizes, strict=True)
+        }
+        return CompiledSelect(self.function(**arguments))
+
+
+def compiled(function: Callable[..., QuerySet[Any, Row]]) -> CompiledQuery[Row]:
+    """Compile the queryset that a function returns once: use it as a decorator.
+
+    ::
+
+        @compiled
+        def customer_by_id(account, customer_id):
+            return Customer.objects.of(account).filter(customer_id=customer_id)
+
+        customer_by_id.first(account=account, customer_id="member-2041")
+    """
+    return CompiledQuery(function)
+
+
+def find_lookups(node: Any) -> Iterator[Lookup[Any]]:
+    """Yield all lookups of a query or expression, with those of its subqueries."""
+    if isinstance(node, Query):
+        children: list[Any] = [node.where, *node.annotations.values()]
+        joins = [
+            getattr(join, "filtered_relation", None) for join in node.alias_map.values()
+        ]
+        children += [join.resolved_condition for join in joins if join is not None]
+    elif hasattr(node, "children"):
+        children = node.children
+    else:
+        if isinstance(node, Lookup):
+            yield node
+        children = node.get_source_expressions()
+    for child in children:
+        if child is not None:
+            yield from find_lookups(child)
+
+
+def set_parameter_fields(lookup: Lookup[Any]) -> None:
+    """Tell the parameters of a lookup the field whose type their values have."""
+    right = lookup.rhs
+    for parameter in getattr(right, "source_expressions", None) or [right]:
+        if isinstance(parameter, Parameter):
+            field = lookup.lhs.output_field
+            parameter.compared_field = getattr(field, "target_field", field)
+
+
+def build_statement(sql: str, parameters: Sequence[Any]) -> Statement:
+    """Return a statement; an `OFFSET_MARK` becomes the parameter `offset`."""
+    parameters = list(parameters)
+    before, mark, after = sql.partition(OFFSET_MARK_SQL)
+    if mark:
+        sql = f"{before}OFFSET %s{after}"
+        parameters.insert(before.count("%s"), Parameter("offset"))
+    return Statement(sql, tuple(parameters))
+
+
+# The SQL of inserts and updates, by what it depends on.
+_inserts: dict[Any, str] = {}
+_updates: dict[Any, Statement] = {}
+
+
+def insert_rows(rows: Sequence[Model]) -> None:
+    """Insert rows of one model and set their primary keys.
+
+    All rows are in one statement, unless the database limits the number of its values.
+    """
+    if not rows:
+        return
+    connection = connections[DEFAULT_DB_ALIAS]
+    fields = get_insert_fields(rows)
+    size = min(BATCH_SIZE, max(1, connection.ops.bulk_batch_size(fields, rows)))
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    if len(batches) == 1:
+        _insert_batch(rows, "")
+        return
+    with transaction.atomic(savepoint=False):
+        for batch in batches:
+            _insert_batch(batch, "")
+
+
+def insert_or_ignore(
+    row: Model, unique_fields: tuple[str, ...], condition_sql: str = ""
+) -> bool:
+    """Insert a row and set its primary key; return False if it conflicts.
+
+    See `TenantQuerySet.insert_or_ignore`.
+    """
+    columns = ", ".join(
+        f'"{row._meta.get_field(name).attname}"'  # type: ignore[union-attr]
+        for name in unique_fields
+    )
+    condition = f" WHERE {condition_sql}" if condition_sql else ""
+    return _insert_batch([row], f" ON CONFLICT ({columns}){condition} DO NOTHING")
+
+
+def _insert_batch(rows: Sequence[Model], conflict_sql: str) -> bool:
+    """Insert rows by one statement; return whether they were inserted."""
+    model, connection = type(rows[0]), connections[DEFAULT_DB_ALIAS]
+    fields = get_insert_fields(rows)
+    values = [
+        field.get_db_prep_save(field.pre_save(row, add=True), connection)
+        for row in rows
+        for field in fields
+    ]
+    key = model, len(fields), len(rows), conflict_sql
+    sql = _inserts.get(key) or _build_insert(model, fields, len(rows), conflict_sql)
+    if len(rows) <= MAX_KEPT_ROWS:
+        _inserts[key] = sql
+    with (
+        transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(sql, values)
+        keys = cursor.fetchall()
+    if not keys:
+        return False
+    for row, (pk,) in zip(rows, keys, strict=True):
+        row.pk = pk
+        row._state.adding = False  # noqa: SLF001 - as Django's own insert does
+        row._state.db = DEFAULT_DB_ALIAS  # noqa: SLF001
+    return True
+
+
+def get_insert_fields(rows: Sequence[Model]) -> list[Any]:
+    """Return the fields that an insert names: all, without keys to be generated."""
+    has_keys = rows[0].pk is not None
+    fields = rows[0]._meta.concrete_fields
+    return [field for field in fields if has_keys or not field.primary_key]
+
+
+def _build_insert(
+    model: type[Model], fields: list[Any], row_count: int, conflict_sql: str
+) -> str:
+    quote = connections[DEFAULT_DB_ALIAS].ops.quote_name
+    columns = ", ".join(quote(field.column) for field in fields)
+    placeholders = f"({', '.join(['%s'] * len(fields))})"
+    return (
+        f"INSERT INTO {quote(model._meta.db_table)} ({columns})"  # noqa: S608 - names from our own models
+        f" VALUES {', '.join([placeholders] * row_count)}{conflict_sql}"
+        f" RETURNING {quote(str(model._meta.pk.column))}"
+    )
+
+
+def update_rows(
+    model: type[Model], lookup: dict[str, Any], values: dict[str, Any]
+) -> int:
+    """Update the rows that match the lookup; return their number.
+
+    None in the lookup matches NULL. Values are no expressions.
+    """
+    constants = {
+        name: v for name, v in lookup.items() if v is None or v is True or v is False
+    }
+    key = model, tuple(values), tuple(lookup), tuple(constants.items())
+    if key not in _updates:
+        parameters = {name: Parameter(name) for name in lookup}
+        _updates[key] = _build_update(model, parameters | constants, values)
+    statement = _updates[key]
+    arguments = {f"new_{name}": value for name, value in values.items()} | lookup
+    connection = connections[DEFAULT_DB_ALIAS]
+    with (
+        transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement.sql, statement.bind(arguments, connection))
+        return int(cursor.rowcount)
+
+
+def _build_update(
+    model: type[Model], lookup: dict[str, Any], values: dict[str, Any]
+) -> Statement:
+    query: Any = model._base_manager.filter(**lookup).query.chain(UpdateQuery)
+    for found in find_lookups(query):
+        set_parameter_fields(found)
+    new_values = {name: Parameter(f"new_{name}") for name in values}
+    for name, parameter in new_values.items():
+        parameter.compared_field = model._meta.get_field(name)  # type: ignore[assignment]
+    query.add_update_values(new_values)
+    return build_statement(*query.get_compiler(DEFAULT_DB_ALIAS).as_sql())
