@@ -11,7 +11,7 @@ from affiliate_site.api.fields import (
     ExactAmountField,
     TrimmedTextField,
     clean_amount,
-    find_sibling_currency,
+    find_currency,
 )
 from affiliate_site.api.filters import (
     BaseFilterSet,
@@ -49,9 +49,12 @@ class PayeeField(TrimmedTextField):
 class PaymentAmountField(ExactAmountField):
     """An amount greater than 0 after rounding to its currency."""
 
+    root: "PaymentInputSerializer"
+
     def to_internal_value(self, data):
         amount = super().to_internal_value(data)
-        rounded = clean_amount(max(amount, ZERO), find_sibling_currency(self))
+        currency = find_currency(self.root.sent_values)
+        rounded = clean_amount(max(amount, ZERO), currency)
         if not rounded:
             raise FieldError(NOT_POSITIVE)
         return rounded
