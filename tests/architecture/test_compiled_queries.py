@@ -67,7 +67,8 @@ def test_is_the_sql_of_the_ordinary_queryset(name, db):
     for parameter in get_parameters(compiled):
         value = get_sample(parameter.compared_field)
         if parameter.index is not None:
-            value = [*values.get(parameter.name, []), value]
+            others = values.get(parameter.name, [])
+            value = [*others, value + type(value)(len(others))]  # all different
         values[parameter.name] = value
     values["offset"] = OFFSET_MARK
     ordinary = query(**{name: values[name] for name in query.names})

@@ -23,14 +23,18 @@ UUID_PATTERN = re.compile(
 )
 
 
+def parse_click_id(text: str) -> UUID | None:
+    """Return the id, or None if the text is not a click id."""
+    return UUID(text) if UUID_PATTERN.fullmatch(text) else None
+
+
 class ClickQuerySet(TenantQuerySet["Click"]):
     """Clicks of one account."""
 
     def with_public_id(self, text: str) -> Self:
         """The click with this id; none if the text is not a click id."""
-        if not UUID_PATTERN.fullmatch(text):
-            return self.none()
-        return self.filter(public_id=UUID(text))
+        public_id = parse_click_id(text)
+        return self.none() if public_id is None else self.filter(public_id=public_id)
 
     def with_meta_data(self, key: str, value: str | None) -> Self:
         """Clicks with this meta data key and value; any value if None."""
