@@ -126,6 +126,11 @@ class Conversion(DailyCountedRow):
                 condition=Q(claim_status=ClaimStatus.OPEN.value, deleted_at=None),
                 name="open_claims_of_affiliate",
             ),
+            models.Index(
+                fields=["account", "external_id"],
+                condition=Q(deleted_at__isnull=False),
+                name="deleted_conversions_by_id",
+            ),
         ]
 
     def __str__(self) -> str:

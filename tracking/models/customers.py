@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models.accounts import TenantQuerySet
 from accounts.models.daily_stats import DailyCountedRow
+from tracking.claims import CONTESTED_CUSTOMER
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click
 from tracking.models.programs import Program
@@ -125,3 +126,8 @@ class Customer(DailyCountedRow):
 
     def __str__(self) -> str:
         return self.public_id
+
+    @property
+    def is_contested(self) -> bool:
+        """Whether pages named it for several affiliates and nobody confirmed it."""
+        return CONTESTED_CUSTOMER in (self.warnings or ())
