@@ -79,6 +79,9 @@ class Commission(DailyCountedRow):
     `payment` on paid ones. A bonus has no conversion, but the start of its period.
     """
 
+    counted_by = ("affiliate",)
+    removed_by = "deleted_at"
+
     conversion = models.ForeignKey(
         Conversion,
         models.PROTECT,

@@ -37,6 +37,9 @@ class PaymentQuerySet(TenantQuerySet["Payment"]):
 class Payment(DailyCountedRow):
     """A payment to an affiliate. A canceled one stays; its amount is payable again."""
 
+    counted_by = ("affiliate",)
+    removed_by = "canceled_at"
+
     public_id = models.CharField("ID", max_length=32)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="payments", db_index=False

@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.db_compat import JsonTextAtKey
 from accounts.ids import generate_uuid7
 from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.row_counts import CountedRow
 from tracking.meta_data import FORBIDDEN_KEY_CHARACTERS
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment
@@ -63,11 +64,13 @@ class ClickQuerySet(TenantQuerySet["Click"]):
         )
 
 
-class Click(TenantModel):
+class Click(CountedRow):
     """A visit through a link; the user agent is stored raw and parsed on output.
 
     A visit through a prospect's link has no affiliate until the prospect is promoted.
     """
+
+    counted_by = ("program", "affiliate")
 
     public_id = models.UUIDField("ID", default=generate_uuid7)
     enrollment = models.ForeignKey(

@@ -57,6 +57,9 @@ class ConversionQuerySet(TenantQuerySet["Conversion"]):
 class Conversion(DailyCountedRow):
     """A sale. `currency` may differ from the program's."""
 
+    counted_by = ("program", "affiliate")
+    removed_by = "deleted_at"
+
     external_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - none sent
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="conversions", db_index=False

@@ -68,6 +68,9 @@ class Customer(DailyCountedRow):
     may be used again.
     """
 
+    counted_by = ("program", "affiliate")
+    removed_by = "deleted_at"
+
     public_id = models.CharField("ID", max_length=32)
     customer_id = models.CharField(max_length=255)
     program = models.ForeignKey(

@@ -5,6 +5,7 @@ from affiliate_site.api.filters import (
     BaseFilterSet,
     DateFromFilter,
     DateToFilter,
+    ReferenceFilter,
     TextFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
@@ -45,8 +46,8 @@ class ClickInputSerializer(InputSerializer):
 class ClickFilterSet(BaseFilterSet):
     """Filters of clicks; `meta_data[key]` alone selects clicks that have the key."""
 
-    program_id = TextFilter(field_name="program__slug")
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    program_id = ReferenceFilter(field_name="program")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     date_from = DateFromFilter(field_name="created_at")
     date_to = DateToFilter(field_name="created_at")
 

@@ -13,7 +13,7 @@ from affiliate_site.api.filters import (
     BaseFilterSet,
     BooleanFilter,
     ChoiceFilter,
-    TextFilter,
+    ReferenceFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.representations.conversions import (
@@ -49,7 +49,7 @@ class CommissionUpdateSerializer(InputSerializer):
 class CommissionFilterSet(BaseFilterSet):
     """Filters of commissions; `approved` is ignored if `status` is sent."""
 
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     status = ChoiceFilter(choices=CommissionStatus.values, field_name="status")
     paid = BooleanFilter(method="filter_by_paid")
     approved = BooleanFilter(method="filter_by_approval")

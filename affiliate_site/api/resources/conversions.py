@@ -20,6 +20,7 @@ from affiliate_site.api.filters import (
     BooleanFilter,
     DateFromFilter,
     DateToFilter,
+    ReferenceFilter,
     TextFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
@@ -72,9 +73,9 @@ class CommissionInputSerializer(InputSerializer):
 class ConversionFilterSet(BaseFilterSet):
     """Filters of conversions."""
 
-    program_id = TextFilter(field_name="program__slug")
+    program_id = ReferenceFilter(field_name="program")
     external_id = TextFilter(field_name="external_id")
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     customer_id = TextFilter(method="filter_by_customer")
     pending = BooleanFilter(method="filter_by_pending")
     date_from = DateFromFilter(field_name="created_at")

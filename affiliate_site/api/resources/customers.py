@@ -6,6 +6,7 @@ from affiliate_site.api.filters import (
     BaseFilterSet,
     DateFromFilter,
     DateToFilter,
+    ReferenceFilter,
     TextFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
@@ -69,9 +70,9 @@ class CustomerUpdateSerializer(InputSerializer):
 class CustomerFilterSet(BaseFilterSet):
     """Filters of customers."""
 
-    program_id = TextFilter(field_name="program__slug")
+    program_id = ReferenceFilter(field_name="program")
     customer_id = TextFilter(field_name="customer_id")
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     date_from = DateFromFilter(field_name="created_at")
     date_to = DateToFilter(field_name="created_at")
 

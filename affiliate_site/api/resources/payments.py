@@ -17,7 +17,7 @@ from affiliate_site.api.filters import (
     BaseFilterSet,
     DateFromFilter,
     DateToFilter,
-    TextFilter,
+    ReferenceFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.representations.conversions import (
@@ -70,7 +70,7 @@ class PaymentInputSerializer(InputSerializer):
 class PaymentFilterSet(BaseFilterSet):
     """Filters of payments."""
 
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     date_from = DateFromFilter(field_name="created_at")
     date_to = DateToFilter(field_name="created_at")
 
