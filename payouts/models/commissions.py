@@ -49,27 +49,6 @@ class CommissionQuerySet(TenantQuerySet["Commission"]):
         """Exclude those whose conversion was deleted."""
         return self.filter(deleted_at=None)
 
-    def for_representation(self) -> models.QuerySet[Commission, Any]:
-        """Select the columns that the API's representation reads."""
-        return self.values(
-            "id",
-            "sub_amount",
-            "amount",
-            "commission_type",
-            "status",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-            "kind",
-            "currency",
-            "created_at",
-            "comment",
-            "finalized_at",
-            "name",
-            "conversion_id",
-            "payment__public_id",
-        )
-
 
 class Commission(DailyCountedRow):
     """A commission with the rate and the calculation that it was created with.

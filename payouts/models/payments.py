@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -20,18 +20,6 @@ class PaymentQuerySet(TenantQuerySet["Payment"]):
     def not_canceled(self) -> Self:
         """Exclude canceled payments."""
         return self.filter(canceled_at=None)
-
-    def for_representation(self) -> models.QuerySet[Payment, Any]:
-        """Select the columns that the API's representation reads."""
-        return self.values(
-            "public_id",
-            "created_at",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-            "amount",
-            "currency",
-        )
 
 
 class Payment(DailyCountedRow):
@@ -86,10 +74,6 @@ class PayoutMethodQuerySet(TenantQuerySet["PayoutMethod"]):
 
     def in_definition_order(self) -> Self:
         return self.order_by("id")
-
-    def for_representation(self) -> models.QuerySet[PayoutMethod, Any]:
-        """Select the columns that the API's representation reads."""
-        return self.values("kind", "details", "is_primary")
 
 
 class PayoutMethod(TenantModel):

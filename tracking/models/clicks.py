@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 from django.db import models
@@ -23,14 +23,18 @@ UUID_PATTERN = re.compile(
 )
 
 
+def parse_click_id(text: str) -> UUID | None:
+    """Return a click id; None if the text is not one."""
+    return UUID(text) if UUID_PATTERN.fullmatch(text) else None
+
+
 class ClickQuerySet(TenantQuerySet["Click"]):
     """Clicks of one account."""
 
     def with_public_id(self, text: str) -> Self:
         """The click with this id; none if the text is not a click id."""
-        if not UUID_PATTERN.fullmatch(text):
-            return self.none()
-        return self.filter(public_id=UUID(text))
+        public_id = parse_click_id(text)
+        return self.filter(public_id=public_id) if public_id else self.none()
 
     def with_meta_data(self, key: str, value: str | None) -> Self:
         """Clicks with this meta data key and value; any value if None."""
@@ -40,23 +44,6 @@ class ClickQuerySet(TenantQuerySet["Click"]):
         if value is None:
             return rows.filter(sub_value__isnull=False)
         return rows.filter(sub_value=value)
-
-    def for_representation(self) -> models.QuerySet[Click, Any]:
-        """The columns that a click's representation reads."""
-        return self.values(
-            "public_id",
-            "created_at",
-            "meta_data",
-            "referrer",
-            "landing_page",
-            "user_agent",
-            "program__slug",
-            "program__title",
-            "program__currency",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-        )
 
 
 class Click(TenantModel):

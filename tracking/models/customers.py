@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -38,27 +38,6 @@ class CustomerQuerySet(TenantQuerySet["Customer"]):
     def not_deleted(self) -> Self:
         """Customers that are not deleted."""
         return self.filter(deleted_at=None)
-
-    def for_representation(self) -> models.QuerySet[Customer, Any]:
-        """The columns that a customer's representation reads."""
-        return self.values(
-            "public_id",
-            "customer_id",
-            "status",
-            "created_at",
-            "click__created_at",
-            "click__referrer",
-            "click__landing_page",
-            "click__meta_data",
-            "program__slug",
-            "program__title",
-            "program__currency",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-            "meta_data",
-            "warnings",
-        )
 
 
 class Customer(DailyCountedRow):

@@ -10,10 +10,9 @@ from affiliate_site.api.filters import (
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import MetaDataField
 from affiliate_site.api.representations.tracking import (
-    ClickSerializer,
-    CreatedClickSerializer,
-    represent_click,
-    represent_created_click,
+    ClickRepresentation,
+    CreatedClickRepresentation,
+    click_by_public_id,
 )
 from affiliate_site.api.tracking_fields import (
     LenientTextField,
@@ -25,7 +24,7 @@ from affiliate_site.api.tracking_fields import (
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import ClickNotFound
-from tracking.models.clicks import Click
+from tracking.models.clicks import Click, parse_click_id
 from tracking.services.clicks import Visit, record_click
 
 
@@ -75,12 +74,12 @@ class ClickViewSet(TenantViewSet):
     tracking_actions = ("create",)
     serializer_classes = {"create": ClickInputSerializer}
     filterset_class = ClickFilterSet
-    response_serializer_class = ClickSerializer
-    response_serializers = {"create": CreatedClickSerializer}
+    representation = ClickRepresentation
+    representations = {"create": CreatedClickRepresentation}
 
     def list(self, request):
         """List clicks, newest first."""
-        return self.list_page(represent_click, self.account.clicks.newest_first())
+        return self.list_page(self.account.clicks.newest_first())
 
     def create(self, request):
         """Create a click; every call creates a new one."""
@@ -89,12 +88,16 @@ class ClickViewSet(TenantViewSet):
         click = record_click(
             self.account, visit=build_visit(self.validate_body()), at=self.at
         )
-        return self.render_response(represent_created_click(click))
+        return self.render_row((click.public_id,))
 
     def retrieve(self, request, click_id):
         """Retrieve a click."""
-        rows = self.account.clicks.with_public_id(click_id)
-        return self.render_response(represent_click(self.get_row(rows, ClickNotFound)))
+        public_id = parse_click_id(click_id)
+        if public_id is None:
+            raise ClickNotFound
+        return self.render_row(
+            self.get_row(click_by_public_id, ClickNotFound, public_id=public_id)
+        )
 
 
 def build_visit(data: dict) -> Visit:

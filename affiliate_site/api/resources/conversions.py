@@ -25,10 +25,9 @@ from affiliate_site.api.filters import (
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import MetaDataField
 from affiliate_site.api.representations.conversions import (
-    CommissionSerializer,
-    ConversionSerializer,
-    represent_commission,
-    represent_conversions,
+    CommissionRepresentation,
+    ConversionRepresentation,
+    conversion_by_id,
 )
 from affiliate_site.api.tracking_fields import TrackingQuerySerializer
 from affiliate_site.api.viewsets import TenantViewSet
@@ -96,15 +95,12 @@ class BaseConversionViewSet(ConversionAttemptMixin, TenantViewSet):
     """Base class of the conversion view sets of the API and of postbacks."""
 
     permission_model = Conversion
-    response_serializer_class = ConversionSerializer
+    representation = ConversionRepresentation
 
     def render_conversion(self, pk):
-        rows = self.account.conversions.not_deleted().filter(pk=pk)
-        row = self.get_row(rows, ConversionNotFound)
-        return self.render_response(self.represent_all([row])[0])
-
-    def represent_all(self, rows):
-        return represent_conversions(rows, self.account)
+        return self.render_row(
+            self.get_row(conversion_by_id, ConversionNotFound, pk=pk)
+        )
 
 
 class ConversionViewSet(BaseConversionViewSet):
@@ -129,9 +125,7 @@ class ConversionViewSet(BaseConversionViewSet):
 
     def list(self, request):
         """List conversions, newest first."""
-        return self.list_page_of_rows(
-            self.represent_all, self.account.conversions.not_deleted().newest_first()
-        )
+        return self.list_page(self.account.conversions.not_deleted().newest_first())
 
     def create(self, request):
         """Create a conversion with its commissions."""
@@ -176,8 +170,8 @@ class AddedCommissionViewSet(TenantViewSet):
     permission_model = Commission
     serializer_classes = {"create": CommissionInputSerializer}
     conflict_actions = ("create",)
-    response_serializer_class = CommissionSerializer
-    response_serializers = {"create": CommissionSerializer(many=True)}
+    representation = CommissionRepresentation
+    representations = {"create": [CommissionRepresentation]}
 
     def create(self, request, conversion_id):
         """Add commissions to a conversion; its amount does not change."""
@@ -193,13 +187,8 @@ class AddedCommissionViewSet(TenantViewSet):
             at=self.at,
         )
         pks = [commission.pk for commission in added]
-        rows = self.account.commissions.filter(pk__in=pks).order_by("id")
-        return self.render_response(
-            [
-                represent_commission(row, self.account)
-                for row in rows.for_representation()
-            ]
-        )
+        rows = CommissionRepresentation.rows_by_pk.all(account=self.account, pks=pks)
+        return self.render_rows(rows)
 
 
 def build_conversion_changes(data: dict) -> dict:
