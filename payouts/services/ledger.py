@@ -13,8 +13,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from django.db.models import Max, Q
+from django.db.models import Max, Q, QuerySet
 
+from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account
 from payouts.errors import BalanceTooLarge
 from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
@@ -32,6 +33,8 @@ from payouts.models.payments import Payment
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
 
+NO_AFFILIATE = 0  # an id that no row has
+
 # The transfers of a commission's amount when its status changes. The amount of a
 # disapproved commission is in no balance, as before its creation.
 STATUS_TRANSITIONS: dict[tuple[str, str], tuple[TransferType, ...]] = {
@@ -48,6 +51,22 @@ STATUS_TRANSITIONS: dict[tuple[str, str], tuple[TransferType, ...]] = {
         TransferType.WITHDRAWN,
     ),
 }
+
+
+@compiled
+def ledger_accounts_in(
+    account: Account, affiliates: list[int], currencies: list[str]
+) -> QuerySet[LedgerAccount]:
+    """The ledger accounts of affiliates and of the whole account, in currencies."""
+    rows = LedgerAccount.objects.of(account).filter(currency__in=currencies)
+    return rows.filter(Q(affiliate__pk__in=affiliates) | Q(affiliate=None))
+
+
+@compiled
+def locked_ledger_accounts(account: Account, pks: list[int]) -> QuerySet[LedgerAccount]:
+    """Ledger accounts, locked until the transaction ends, in the order of their ids."""
+    rows = LedgerAccount.objects.of(account).select_for_update(no_key=True)
+    return rows.filter(pk__in=pks).order_by("id")
 
 
 class LedgerAccountKey(NamedTuple):
@@ -319,8 +338,10 @@ class LedgerSession:
             currency for _, currency in self.balance_keys
         }
         affiliate_ids = {affiliate_id for affiliate_id, _ in self.balance_keys}
-        rows = self.account.ledger_accounts.filter(
-            Q(affiliate__in=affiliate_ids) | Q(affiliate=None), currency__in=currencies
+        rows = ledger_accounts_in.all(
+            account=self.account,
+            affiliates=sorted(affiliate_ids) or [NO_AFFILIATE],
+            currencies=sorted(currencies),
         )
         return {_get_key(row): row for row in rows}
 
@@ -351,10 +372,8 @@ class LedgerSession:
         return is_inserted
 
     def _lock_ledger_accounts(self, keys: Iterable[LedgerAccountKey]) -> None:
-        locked_rows = (
-            self.account.ledger_accounts.select_for_update(no_key=True)
-            .filter(pk__in=[self.ledger_accounts[key].pk for key in keys])
-            .order_by("id")
+        locked_rows = locked_ledger_accounts.all(
+            account=self.account, pks=[self.ledger_accounts[key].pk for key in keys]
         )
         for row in locked_rows:
             key = _get_key(row)

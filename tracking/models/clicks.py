@@ -24,7 +24,7 @@ UUID_PATTERN = re.compile(
 
 
 def parse_click_id(text: str) -> UUID | None:
-    """Return a click id; None if the text is not one."""
+    """Return the id, or None if the text is not a click id."""
     return UUID(text) if UUID_PATTERN.fullmatch(text) else None
 
 
@@ -34,7 +34,7 @@ class ClickQuerySet(TenantQuerySet["Click"]):
     def with_public_id(self, text: str) -> Self:
         """The click with this id; none if the text is not a click id."""
         public_id = parse_click_id(text)
-        return self.filter(public_id=public_id) if public_id else self.none()
+        return self.none() if public_id is None else self.filter(public_id=public_id)
 
     def with_meta_data(self, key: str, value: str | None) -> Self:
         """Clicks with this meta data key and value; any value if None."""

@@ -6,6 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import QuerySet
+
+from accounts.compiled_queries import compiled
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
@@ -31,12 +34,20 @@ from tracking.services.warnings import find_warnings
 AUDITED_COLUMNS = ("affiliate_id", "program_id", "amount", "currency")
 
 
+@compiled
+def conversion_by_external_id(
+    account: Account, external_id: str
+) -> QuerySet[Conversion]:
+    """The conversion with this external id, with program and affiliate."""
+    rows = Conversion.objects.of(account).not_deleted()
+    return rows.select_related("program", "affiliate").filter(external_id=external_id)
+
+
 def find_conversion(account: Account, external_id: str | None) -> Conversion | None:
     """Find the conversion with this external id, with program and affiliate."""
     if external_id is None:
         return None
-    rows = account.conversions.not_deleted().select_related("program", "affiliate")
-    return rows.filter(external_id=external_id).first()
+    return conversion_by_external_id.first(account=account, external_id=external_id)
 
 
 def write_conversion(

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
+from accounts.compiled_queries import compiled
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
@@ -47,6 +49,13 @@ from tracking.services.prospects import promote_winning_prospect
 from tracking.services.warnings import find_warnings
 
 NOT_DELETED_SQL = "deleted_at IS NULL"
+
+
+@compiled
+def locked_customer(account: Account, pk: int) -> QuerySet[Customer]:
+    """A customer, locked until the transaction ends."""
+    rows = Customer.objects.of(account).not_deleted()
+    return rows.select_for_update(no_key=True, of=("self",)).filter(pk=pk)
 
 
 @dataclass(frozen=True)
@@ -159,8 +168,9 @@ def get_or_create_customer(
         record_change(account, "customer.created", customer, at=at)
         return customer
     # The lock keeps a concurrent deletion from leaving visitor data on the conversion.
-    rows = account.customers.not_deleted()
-    locked = get_or_raise(rows, ConcurrentUpdate, lock=True, pk=customer.pk)
+    locked = locked_customer.first(account=account, pk=customer.pk)
+    if locked is None:
+        raise ConcurrentUpdate
     if locked.is_confirmed != customer.is_confirmed:
         raise ConcurrentUpdate  # another affiliate may be the customer's by now
     trust = attribution.trust
