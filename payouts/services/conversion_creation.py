@@ -25,7 +25,7 @@ from payouts.services.calculation_input import (
 from payouts.services.claims import (
     contest_claim,
     ensure_claim_allowed,
-    is_rejected,
+    find_deciding_claim,
     review_claim,
 )
 from payouts.services.commissions import (
@@ -89,7 +89,8 @@ def create_conversion(
         claim = find_conversion(account, data.external_id)
         if claim is not None and claim.claim_status is None:
             raise DuplicateConversion(external_id=data.external_id)
-        candidate = None if data.trust is Trust.CLAIM or is_rejected(claim) else claim
+        is_fact = data.trust is Trust.FACT
+        candidate = find_deciding_claim(claim, at=at) if is_fact else None
         attribution = attribute(
             account,
             parameters=data.parameters,
