@@ -181,7 +181,7 @@ def is_past_cap(conversion: Conversion) -> bool:
     cap = 1 if not program.recurring else program.recurring_cap
     if customer is None or (cap is None and program.recurring_period_days is None):
         return False
-    if program.recurring_period_days is not None:
+    if program.recurring_period_days is not None and customer.is_confirmed:
         ends = customer.created_at + timedelta(days=program.recurring_period_days)
         if conversion.created_at > ends:
             return True

@@ -9,6 +9,7 @@ from django.db import connection, models
 
 from accounts.compiled_queries import OFFSET_MARK, CompiledQuery, Parameter
 from accounts.models.accounts import TenantModel
+from tests.architecture.representations import list_representations
 from tests.architecture.syntax_trees import ROOT, parse_modules_outside
 from tests.conftest import NOW
 
@@ -22,6 +23,11 @@ QUERIES = {
     for module in MODULES
     for name, value in vars(module).items()
     if isinstance(value, CompiledQuery)
+}
+QUERIES |= {
+    f"{representation.__name__}.rows_by_pk": representation.rows_by_pk
+    for representation in list_representations()
+    if representation.model
 }
 # Without an account: the reason.
 WITHOUT_AN_ACCOUNT: dict[str, str] = {

@@ -52,6 +52,12 @@ def ensure_external_id_available(account: Account, external_id: str | None) -> N
         raise DuplicateConversion(external_id=external_id)
 
 
+def has_deleted_conversion(account: Account, external_id: str) -> bool:
+    """Has a conversion with this id of the caller been deleted?"""
+    deleted = account.conversions.filter(deleted_at__isnull=False)
+    return deleted.filter(external_id=external_id).exists()
+
+
 def record_failed_attempt(
     account: Account, *, origin: str, external_id: str, message: str
 ) -> None:

@@ -24,7 +24,7 @@ from tracking.attribution import (
 )
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click, Visitor, parse_click_id
-from tracking.models.conversions import Conversion
+from tracking.models.conversions import Conversion, ConversionClaim
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
@@ -51,6 +51,7 @@ class ResolvedCandidate:
     click: Click | None = None
     customer: Customer | None = None
     prospect: Prospect | None = None  # set if it is not an affiliate yet
+    is_contested: bool = False  # another visitor claims the conversion, too
 
 
 @compiled
@@ -172,7 +173,7 @@ def _clicks(account: Account) -> QuerySet[Click]:
 def resolve_candidates(
     account: Account,
     parameters: TrackingParameters,
-    claim: Conversion | None = None,
+    claim: Conversion | ConversionClaim | None = None,
 ) -> list[ResolvedCandidate]:
     """Look up every tracking parameter that was sent, and the claim to confirm."""
     sent = {
@@ -196,15 +197,19 @@ def resolve_candidates(
     return resolved
 
 
-def resolve_claim(account: Account, claim: Conversion) -> ResolvedCandidate:
-    """The affiliate and program that the claim of a conversion was attributed to."""
+def resolve_claim(
+    account: Account, claim: Conversion | ConversionClaim
+) -> ResolvedCandidate:
+    """The affiliate and program of the first claim of a conversion, or of another."""
+    conversion = claim if isinstance(claim, Conversion) else claim.conversion
+    by_customer = claim is conversion and conversion.tracking_source == CUSTOMER
     enrollment = enrollment_of.first(
         account=account, program=claim.program, affiliate=claim.affiliate
     )
     return ResolvedCandidate(
         _build_candidate(
             CLAIM,
-            str(claim.pk),
+            str(conversion.pk),
             claim.program,
             claim.affiliate,
             get_enrollment_status(enrollment),
@@ -214,7 +219,8 @@ def resolve_claim(account: Account, claim: Conversion) -> ResolvedCandidate:
         affiliate=claim.affiliate,
         enrollment=enrollment,
         click=claim.click,
-        customer=claim.customer if claim.tracking_source == CUSTOMER else None,
+        customer=conversion.customer if by_customer else None,
+        is_contested=conversion.is_contested,
     )
 
 
