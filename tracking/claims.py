@@ -12,9 +12,10 @@ from enum import StrEnum
 # Values of the API's `warnings`.
 UNCONFIRMED_CUSTOMER = "unconfirmed_customer"
 CONTESTED_CLAIM = "contested_claim"
+CONTESTED_CUSTOMER = "contested_customer"
 
 MAX_OPEN_CLAIMS = 10_000  # conversions, and unconfirmed customers, of one affiliate
-MAX_COMPETING_CLAIMS = 10  # stored claims of one conversion
+MAX_COMPETING_CLAIMS = 10  # of one conversion; then one per affiliate without any
 
 
 class Trust(StrEnum):

@@ -115,6 +115,19 @@ class TextFilter(django_filters.Filter):
     schema = {"type": "string"}
 
 
+class ReferenceFilter(TextFilter):
+    """Exact match."""
+
+    def filter(self, qs, value):
+        """Compare the foreign key itself, with which the indexes of a list begin."""
+        if not value:
+            return qs
+        model = qs.model._meta.get_field(self.field_name).related_model
+        rows = model.objects.of(self.parent.account).filter(slug=value)
+        pk = rows.values_list("pk", flat=True).first()
+        return qs.none() if pk is None else qs.filter(**{self.field_name: pk})
+
+
 class EmailFilter(TextFilter):
     """Exact match, ignoring case."""
 

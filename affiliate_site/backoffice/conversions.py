@@ -22,7 +22,12 @@ from payouts.explanation import render_explanation, render_verification
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.explanation import explain_conversion
-from tracking.claims import CONTESTED_CLAIM, UNCONFIRMED_CUSTOMER, ClaimStatus
+from tracking.claims import (
+    CONTESTED_CLAIM,
+    CONTESTED_CUSTOMER,
+    UNCONFIRMED_CUSTOMER,
+    ClaimStatus,
+)
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
@@ -37,6 +42,7 @@ WARNING_TEXTS = {
     CUSTOMER_IS_AFFILIATE: "The customer ID is the affiliate's e-mail address.",
     UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
     CONTESTED_CLAIM: "Two visitors claim this conversion.",
+    CONTESTED_CUSTOMER: "Pages have named this customer for different affiliates.",
     "odd_comment": "The page sent a comment that is not text; it was dropped.",
     "odd_commission_type": (
         "The page sent an unknown commission type; the default one was used."
@@ -45,6 +51,9 @@ WARNING_TEXTS = {
         "The page sent an empty list of commissions; the amount was used."
     ),
     "odd_coupons": "The page sent coupons that are not text; they were ignored.",
+    "odd_external_id": (
+        "The order ID contains characters that cannot be seen: compare it by search."
+    ),
     "odd_customer_id": "The page sent an invalid customer ID; it was ignored.",
     "odd_meta_data": "The page sent metadata that cannot be stored; it was dropped.",
     "odd_program_group": "The page sent an unknown program group; it was ignored.",

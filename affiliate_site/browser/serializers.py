@@ -20,6 +20,7 @@ from affiliate_site.api.fields import (
     CurrencyField,
     TextField,
     TrimmedTextField,
+    is_blank,
 )
 from affiliate_site.api.input_serializers import InputSerializer, ObjectListField
 from affiliate_site.api.map_fields import ensure_object
@@ -83,6 +84,21 @@ class CouponsField(LenientFieldMixin, ApiFieldMixin):
         return list(filter(None, coupons))
 
 
+class ExternalIdField(TextField):
+    """An external id, kept unchanged; invisible characters make it odd.
+
+    It would look like the id of another conversion.
+    """
+
+    root: "BrowserCallSerializer"
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        if not is_blank(text) and (text != text.strip() or not text.isprintable()):
+            self.root.add_odd_option(str(self.field_name))
+        return text
+
+
 class LineItemListField(ObjectListField):
     """Line items; an empty list is odd and counts as not sent."""
 
@@ -140,7 +156,7 @@ class BrowserLineItemSerializer(LineItemInputSerializer):
 class BrowserConversionSerializer(BrowserCallSerializer, CurrencyAwareSerializer):
     """A conversion, sent by the order confirmation page."""
 
-    external_id = TextField(required=False)
+    external_id = ExternalIdField(required=False)
     amount = ConversionAmountField(required=False)
     currency = CurrencyField(required=False, ignore_blank=True)
     commission_type = LenientTrimmedTextField(ignore_blank=True)

@@ -27,9 +27,18 @@ def determine_trust(account: Account, name: str, body: dict) -> Trust:
     lines = [name, *(_format_value(body.get(it)) for it in SIGNED_FIELDS[name])]
     if not isinstance(signature, str):
         raise InvalidSignature
+    # A value with a line feed could be read as two.
+    if any("\n" in line for line in lines):
+        raise InvalidSignature
     if not has_valid_signature(account, lines, signature):
         raise InvalidSignature
     return Trust.FACT
+
+
+def is_amount_signed(data: dict) -> bool:
+    """Is the amount of a signed conversion the signed one, not that of its items?"""
+    items = data.get("commissions")
+    return not items or sum(it["sub_amount"] for it in items) == data.get("amount")
 
 
 def has_unsigned_rates(body: dict) -> bool:

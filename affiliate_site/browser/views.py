@@ -41,7 +41,11 @@ from affiliate_site.browser.serializers import (
     get_client_ip_or_none,
     get_user_agent,
 )
-from affiliate_site.browser.signatures import determine_trust, has_unsigned_rates
+from affiliate_site.browser.signatures import (
+    determine_trust,
+    has_unsigned_rates,
+    is_amount_signed,
+)
 from affiliate_site.env import BASE_DIR
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
@@ -49,9 +53,11 @@ from tracking.claims import Trust
 from tracking.errors import (
     DuplicateConversion,
     DuplicateCustomer,
+    InvalidSignature,
     TooManyConversionAttempts,
 )
 from tracking.models.conversions import ConversionOrigin
+from tracking.services.attempts import has_deleted_conversion
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import CustomerData, create_customer
 from tracking.services.failed_page_calls import (
@@ -99,6 +105,10 @@ class BrowserCall:
         serializer = serializer_class(data=self.body)
         serializer.is_valid(raise_exception=True)
         data = serializer.validated_data
+        if trust is Trust.FACT and not is_amount_signed(data):
+            if self.account.require_signatures:
+                raise InvalidSignature
+            trust = Trust.CLAIM
         group = data.get("program_group")
         if group and not has_program_group(self.account, group):
             serializer.add_odd_option("program_group")
@@ -305,9 +315,16 @@ def build_conversion_data(
         ip=get_client_ip_or_none(call.request),
         candidate_order=BROWSER_CONVERSION_ORDER,
         trust=call.trust,
-        is_browser_sale=call.trust is Trust.CLAIM or has_unsigned_rates(call.body),
+        is_browser_sale=call.trust is Trust.CLAIM
+        or has_unsigned_rates(call.body)
+        or can_be_repeated(call.account, external_id),
         extra_warnings=call.warnings,
     )
+
+
+def can_be_repeated(account: Account, external_id: str | None) -> bool:
+    """Can a signed call that was stored before be sent again, as by a reload?"""
+    return external_id is None or has_deleted_conversion(account, external_id)
 
 
 def build_customer_data(call: ValidBrowserCall) -> CustomerData:

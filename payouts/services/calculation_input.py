@@ -6,8 +6,9 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
+from accounts.compiled_queries import compiled
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
 from payouts.calculation import (
@@ -17,14 +18,52 @@ from payouts.calculation import (
     CommissionRate,
     LineItem,
 )
-from payouts.models.commission_types import MIN_PARENT_LEVEL, CommissionType, Level
+from payouts.models.commission_types import (
+    MIN_PARENT_LEVEL,
+    CommissionType,
+    GroupRate,
+    Level,
+)
 from payouts.models.commissions import CommissionStatus
 from tracking.claims import ClaimStatus
 from tracking.errors import UnknownReference
+from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
+from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 
 DEFAULT_COMMISSION_TYPE = "default"
+
+
+@compiled
+def commission_types_of(account: Account, program: Program) -> QuerySet[CommissionType]:
+    """The commission types of a program."""
+    return CommissionType.objects.of(account).filter(program=program)
+
+
+@compiled
+def levels_of(account: Account, program: Program) -> QuerySet[Level]:
+    """The levels of a program."""
+    return Level.objects.of(account).filter(program=program)
+
+
+@compiled
+def group_rates_of(
+    account: Account, program: Program, group: int
+) -> QuerySet[GroupRate]:
+    """The rates of an affiliate group for the commission types of a program."""
+    rows = GroupRate.objects.of(account).select_related("group")
+    return rows.filter(commission_type__program=program, group=group)
+
+
+@compiled
+def parent_in_program(account: Account, program: Program, pk: int) -> Any:
+    """An affiliate with `approved`, its approval in the program."""
+    enrollments = Enrollment.objects.of(account).filter(
+        program=program, affiliate=OuterRef("pk")
+    )
+    approved = Subquery(enrollments.values("approved")[:1])
+    return Affiliate.objects.of(account).annotate(approved=approved).filter(pk=pk)
 
 
 @dataclass(frozen=True)
@@ -58,7 +97,7 @@ def resolve_line_items(
     `group_id` is the group of the affiliate: its rate replaces that of the type.
     Raises `ErrorList` with every commission type that the program does not have.
     """
-    types = list(account.commission_types.filter(program=program))
+    types = commission_types_of.all(account=account, program=program)
     by_name = {row.identifier: row for row in types}
     by_name[DEFAULT_COMMISSION_TYPE] = next(row for row in types if row.is_default)
     unknown: list[InvalidInput] = [
@@ -70,7 +109,8 @@ def resolve_line_items(
         raise ErrorList(unknown)
     item_types = [by_name[item.type_name] for item in line_items]
     rates = {row.pk: build_commission_rate(row) for row in types}
-    rates |= _get_group_rates(account, types, group_id)
+    if group_id is not None:
+        rates |= _get_group_rates(account, program, types, group_id)
     return [
         LineItem(
             sub_amount=item.sub_amount,
@@ -88,8 +128,8 @@ def drop_unknown_types(
     """Return the line items, without the commission types that the program lacks."""
     if all(item.commission_type is None for item in line_items):
         return list(line_items)
-    types = account.commission_types.filter(program=program)
-    known = {*types.values_list("identifier", flat=True), DEFAULT_COMMISSION_TYPE}
+    types = commission_types_of.all(account=account, program=program)
+    known = {*(row.identifier for row in types), DEFAULT_COMMISSION_TYPE}
     return [
         item if item.type_name in known else replace(item, commission_type=None)
         for item in line_items
@@ -141,7 +181,7 @@ def is_past_cap(conversion: Conversion) -> bool:
     cap = 1 if not program.recurring else program.recurring_cap
     if customer is None or (cap is None and program.recurring_period_days is None):
         return False
-    if program.recurring_period_days is not None:
+    if program.recurring_period_days is not None and customer.is_confirmed:
         ends = customer.created_at + timedelta(days=program.recurring_period_days)
         if conversion.created_at > ends:
             return True
@@ -165,22 +205,17 @@ def list_ancestors(conversion: Conversion) -> list[Ancestor]:
     parent_id = conversion.affiliate.parent_id
     if parent_id is None or not account.plan.mlm:
         return []
-    levels = {row.level: row for row in account.levels.filter(program=program)}
+    rows = levels_of.all(account=account, program=program)
+    levels = {row.level: row for row in rows}
     ancestors: list[Ancestor] = []
     level = MIN_PARENT_LEVEL
     while parent_id is not None and level in levels:
-        parent = _get_parent(account, program, parent_id)
+        (parent,) = parent_in_program.all(
+            account=account, program=program, pk=parent_id
+        )
         ancestors.append(_build_ancestor(parent, levels[level]))
         parent_id, level = parent.parent_id, level + 1
     return ancestors
-
-
-def _get_parent(account: Account, program: Program, affiliate_id: int) -> Any:
-    """Return an affiliate with `approved`, its approval in the program."""
-    enrollments = account.enrollments.filter(program=program, affiliate=OuterRef("pk"))
-    return account.affiliates.annotate(
-        approved=Subquery(enrollments.values("approved")[:1])
-    ).get(pk=affiliate_id)
 
 
 def _build_ancestor(parent: Any, level: Level) -> Ancestor:
@@ -205,16 +240,11 @@ def _build_ancestor(parent: Any, level: Level) -> Ancestor:
 
 
 def _get_group_rates(
-    account: Account, types: Sequence[CommissionType], group_id: int | None
+    account: Account, program: Program, types: Sequence[CommissionType], group_id: int
 ) -> dict[int, CommissionRate]:
-    if group_id is None:
-        return {}
     by_id = {row.pk: row for row in types}
-    rows = account.group_rates.select_related("group").filter(
-        commission_type__in=by_id, group=group_id
-    )
     rates = {}
-    for row in rows:
+    for row in group_rates_of.all(account=account, program=program, group=group_id):
         commission_type = by_id[row.commission_type_id]
         rates[commission_type.pk] = CommissionRate(
             identifier=commission_type.identifier,

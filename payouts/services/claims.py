@@ -15,7 +15,7 @@ from accounts.services.audit_log import log_event
 from accounts.services.changes import record_change
 from payouts.calculation import LineItem
 from payouts.models.commissions import CommissionKind, CommissionStatus
-from tracking.attribution import TRACKING_ID
+from tracking.attribution import TRACKING_ID, find_rejection_reason
 from tracking.claims import (
     CONTESTED_CLAIM,
     MAX_COMPETING_CLAIMS,
@@ -35,6 +35,7 @@ from tracking.services.attribution import (
     get_attribution_record,
     serialize_attribution,
 )
+from tracking.services.candidates import resolve_claim
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import confirm_customer
 
@@ -75,7 +76,8 @@ def contest_claim(
     claims = list(account.conversion_claims.filter(conversion=conversion))
     originals = [] if claims else [_build_original_claim(conversion)]
     visitor = (attribution.tracking_id, attribution.affiliate.pk, amount)
-    if len(claims) >= MAX_COMPETING_CLAIMS or not all(
+    is_listed = any(row.affiliate_id == attribution.affiliate.pk for row in claims)
+    if (len(claims) >= MAX_COMPETING_CLAIMS and is_listed) or not all(
         is_other_visitor((claim.tracking_id, claim.affiliate_id, claim.amount), visitor)
         for claim in (*claims, *originals)
     ):
@@ -137,9 +139,34 @@ def review_claim(
         )
 
 
-def is_rejected(claim: Conversion | None) -> bool:
+def find_deciding_claim(
+    conversion: Conversion | None, *, at: datetime
+) -> Conversion | ConversionClaim | None:
+    """The claim that a fact trusts if it names nobody: the first one.
+
+    In a contest it is the first whose affiliate may earn and whose commissions nobody
+    has disapproved.
+    """
+    if conversion is None:
+        return None
+    first = None if _is_rejected(conversion) else conversion
+    if not conversion.is_contested:
+        return first
+    account = conversion.account
+    competing = account.conversion_claims.filter(
+        conversion=conversion, is_original=False
+    ).select_related("conversion", "program", "affiliate", "click")
+    claims: list[Conversion | ConversionClaim] = [*competing.order_by("id")]
+    for claim in claims if first is None else [first, *claims]:
+        candidate = resolve_claim(account, claim).candidate
+        if not find_rejection_reason(candidate, at, ignore_cookie_age=True):
+            return claim
+    return first
+
+
+def _is_rejected(claim: Conversion) -> bool:
     """Has staff or a key disapproved everything that a claim would earn?"""
-    if claim is None or claim.claim_status != ClaimStatus.REVIEWED:
+    if claim.claim_status != ClaimStatus.REVIEWED:
         return False
     commissions = claim.account.commissions.not_deleted().filter(conversion=claim)
     return not commissions.exclude(status=CommissionStatus.DISAPPROVED).exists()

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
-from accounts.services.changes import record_change, record_changes
+from accounts.services.changes import record_all_changes
 from payouts.calculation import LineItem, calculate_commissions
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.calculation_input import (
@@ -25,7 +25,7 @@ from payouts.services.calculation_input import (
 from payouts.services.claims import (
     contest_claim,
     ensure_claim_allowed,
-    is_rejected,
+    find_deciding_claim,
     review_claim,
 )
 from payouts.services.commissions import (
@@ -89,7 +89,8 @@ def create_conversion(
         claim = find_conversion(account, data.external_id)
         if claim is not None and claim.claim_status is None:
             raise DuplicateConversion(external_id=data.external_id)
-        candidate = None if data.trust is Trust.CLAIM or is_rejected(claim) else claim
+        is_fact = data.trust is Trust.FACT
+        candidate = find_deciding_claim(claim, at=at) if is_fact else None
         attribution = attribute(
             account,
             parameters=data.parameters,
@@ -196,9 +197,8 @@ def _log_created(
     *,
     at: datetime,
 ) -> None:
-    account = conversion.account
-    record_change(account, event, conversion, at=at)
-    record_changes(account, "commission.created", commissions, at=at)
+    created = [("commission.created", commission) for commission in commissions]
+    record_all_changes(conversion.account, [(event, conversion), *created], at=at)
 
 
 def round_line_items(

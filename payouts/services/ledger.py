@@ -1,9 +1,9 @@
 """The ledger: the only writer of transfers and balances.
 
 `open_ledger_session` gives access to the balances of some balance keys (affiliate and
-currency). Their first use creates missing ledger accounts and locks the stored rows in
-the order of their ids. The end of the block writes the transfers and the new balances.
-Operations use it as late as they can (docs/architecture.md, section 3).
+currency). Reading one creates missing ledger accounts and locks the stored rows in the
+order of their ids. The end of the block writes the transfers and adds to the balances,
+in the same order. Operations use it as late as they can (docs/architecture.md, 3).
 """
 
 from collections import defaultdict
@@ -13,14 +13,15 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from django.db.models import Max, Q
+from django.db import IntegrityError, connection
+from django.db.models import Max, Q, QuerySet
 
+from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account
 from payouts.errors import BalanceTooLarge
 from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
 from payouts.models.ledger import (
     AFFILIATE_ACCOUNT_TYPES,
-    MAX_BALANCE,
     STORED_BALANCE_TYPES,
     TRANSFER_SIDES,
     LedgerAccount,
@@ -31,6 +32,16 @@ from payouts.models.ledger import (
 from payouts.models.payments import Payment
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
+
+# Relative, so that a session which only adds need not read and lock the row before.
+BALANCE_FIELD = LedgerAccount._meta.get_field("balance")
+ADD_TO_BALANCE_SQL = (
+    f"UPDATE {LedgerAccount._meta.db_table} SET balance = balance + %s"  # noqa: S608
+    " WHERE account_id = %s AND id = %s"
+)
+BALANCE_CONSTRAINT = "ledger_account_balance_in_range"
+
+NO_AFFILIATE = 0  # an id that no row has
 
 # The transfers of a commission's amount when its status changes. The amount of a
 # disapproved commission is in no balance, as before its creation.
@@ -48,6 +59,22 @@ STATUS_TRANSITIONS: dict[tuple[str, str], tuple[TransferType, ...]] = {
         TransferType.WITHDRAWN,
     ),
 }
+
+
+@compiled
+def ledger_accounts_in(
+    account: Account, affiliates: list[int], currencies: list[str]
+) -> QuerySet[LedgerAccount]:
+    """The ledger accounts of affiliates and of the whole account, in currencies."""
+    rows = LedgerAccount.objects.of(account).filter(currency__in=currencies)
+    return rows.filter(Q(affiliate__pk__in=affiliates) | Q(affiliate=None))
+
+
+@compiled
+def locked_ledger_accounts(account: Account, pks: list[int]) -> QuerySet[LedgerAccount]:
+    """Ledger accounts, locked until the transaction ends, in the order of their ids."""
+    rows = LedgerAccount.objects.of(account).select_for_update(no_key=True)
+    return rows.filter(pk__in=pks).order_by("id")
 
 
 class LedgerAccountKey(NamedTuple):
@@ -79,7 +106,8 @@ class LedgerSession:
         self.at = at
         self.is_locked = False
         self.ledger_accounts: dict[LedgerAccountKey, LedgerAccount] = {}
-        self.balances: dict[LedgerAccountKey, Decimal] = {}
+        self.balances: dict[LedgerAccountKey, Decimal] = {}  # once they are locked
+        self.changes: dict[LedgerAccountKey, Decimal] = defaultdict(Decimal)
         self.sequence_numbers: dict[int, int] = {}
         self.postings: list[
             tuple[tuple[LedgerAccountKey, LedgerAccountKey], dict[str, Any]]
@@ -164,6 +192,7 @@ class LedgerSession:
 
     def post_funding(self, amount: Decimal, currency: str) -> Decimal:
         """Post a top-up of the payout balance; return the new balance."""
+        self.lock_balances()
         funding = LedgerAccountKey(currency, LedgerAccountType.FUNDING)
         self._add_posting(
             TransferType.FUNDED,
@@ -210,15 +239,7 @@ class LedgerSession:
         if self.is_locked:
             return
         self.is_locked = True
-        keys = {
-            LedgerAccountKey(currency, LedgerAccountType.FUNDING)
-            for currency in self.funding_currencies
-        }
-        for affiliate_id, currency in self.balance_keys:
-            keys |= {
-                LedgerAccountKey(currency, kind, affiliate_id)
-                for kind in AFFILIATE_ACCOUNT_TYPES
-            }
+        keys = self._list_keys()
         self.ledger_accounts = self._load_ledger_accounts()
         # All sessions insert in the same order, so that they cannot deadlock; by `str`,
         # because None and an affiliate's id cannot be compared.
@@ -234,13 +255,29 @@ class LedgerSession:
         }
         self._lock_ledger_accounts(keys)
 
+    def _list_keys(self) -> set[LedgerAccountKey]:
+        """The ledger accounts with a stored balance that the session is opened for."""
+        keys = {
+            LedgerAccountKey(currency, LedgerAccountType.FUNDING)
+            for currency in self.funding_currencies
+        }
+        return keys | {
+            LedgerAccountKey(currency, kind, affiliate_id)
+            for affiliate_id, currency in self.balance_keys
+            for kind in AFFILIATE_ACCOUNT_TYPES
+        }
+
     def write_postings(self) -> None:
-        """Write the posted transfers, then each balance that changed."""
+        """Write the posted transfers, then add to each balance that changed.
+
+        Raises `BalanceTooLarge`.
+        """
         if not self.postings:
             return
-        # Ledger accounts without a stored balance are created here, in the same order
-        # by all sessions.
-        keys = {key for sides, _ in self.postings for key in sides}
+        if not self.ledger_accounts:
+            self.ledger_accounts = self._load_ledger_accounts()
+        # Missing ledger accounts are created in the same order by all sessions.
+        keys = self._list_keys() | {key for sides, _ in self.postings for key in sides}
         for key in sorted(keys, key=str):
             self._ensure_ledger_account(key)
         self.account.transfers.bulk_create(
@@ -254,10 +291,10 @@ class LedgerSession:
             )
             for (debit, credit), values in self.postings
         )
-        rows = sorted(self.ledger_accounts.items(), key=lambda item: item[1].pk)
-        for key, row in rows:
-            if key in self.balances and row.balance != self.balances[key]:
-                row.update_row(balance=self.balances[key])
+        changes = [(self.ledger_accounts[key].pk, n) for key, n in self.changes.items()]
+        for pk, change in sorted(changes):
+            if change:
+                self._add_to_balance(pk, change)
 
     def _post_status_transition(
         self, commission: Commission, amount: Decimal, from_status: str, to_status: str
@@ -292,7 +329,6 @@ class LedgerSession:
         amount: Decimal,
         **links: object,
     ) -> None:
-        self.lock_balances()
         self._change_balance(debit, -amount)
         self._change_balance(credit, amount)
         values = {"kind": kind, "amount": amount} | links
@@ -301,9 +337,19 @@ class LedgerSession:
     def _change_balance(self, key: LedgerAccountKey, amount: Decimal) -> None:
         if key.kind not in STORED_BALANCE_TYPES:
             return
-        self.balances[key] += amount
-        if abs(self.balances[key]) >= MAX_BALANCE:
-            raise BalanceTooLarge
+        self.changes[key] += amount
+        if self.is_locked:
+            self.balances[key] += amount
+
+    def _add_to_balance(self, pk: int, amount: Decimal) -> None:
+        try:
+            with connection.cursor() as cursor:
+                stored = BALANCE_FIELD.get_prep_value(amount)
+                cursor.execute(ADD_TO_BALANCE_SQL, [stored, self.account.pk, pk])
+        except IntegrityError as error:
+            if BALANCE_CONSTRAINT in str(error):
+                raise BalanceTooLarge from error
+            raise
 
     def _get_next_sequence_number(self, commission: Commission) -> int:
         if commission.pk not in self.sequence_numbers:
@@ -319,8 +365,10 @@ class LedgerSession:
             currency for _, currency in self.balance_keys
         }
         affiliate_ids = {affiliate_id for affiliate_id, _ in self.balance_keys}
-        rows = self.account.ledger_accounts.filter(
-            Q(affiliate__in=affiliate_ids) | Q(affiliate=None), currency__in=currencies
+        rows = ledger_accounts_in.all(
+            account=self.account,
+            affiliates=sorted(affiliate_ids) or [NO_AFFILIATE],
+            currencies=sorted(currencies),
         )
         return {_get_key(row): row for row in rows}
 
@@ -351,15 +399,13 @@ class LedgerSession:
         return is_inserted
 
     def _lock_ledger_accounts(self, keys: Iterable[LedgerAccountKey]) -> None:
-        locked_rows = (
-            self.account.ledger_accounts.select_for_update(no_key=True)
-            .filter(pk__in=[self.ledger_accounts[key].pk for key in keys])
-            .order_by("id")
+        locked_rows = locked_ledger_accounts.all(
+            account=self.account, pks=[self.ledger_accounts[key].pk for key in keys]
         )
         for row in locked_rows:
             key = _get_key(row)
             self.ledger_accounts[key] = row
-            self.balances[key] = row.balance or ZERO
+            self.balances[key] = (row.balance or ZERO) + self.changes[key]
 
     def _get_payout_balance(self, currency: str) -> Decimal:
         """Return the locked payout balance, which a top-up debits: its sign changes."""

@@ -1,15 +1,32 @@
 """Conversion attempts: reject duplicates and early retries before other checks."""
 
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import Exists, Subquery
 
+from accounts.compiled_queries import compiled
 from accounts.db_compat import get_database_time
 from accounts.models.accounts import Account
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
-from tracking.models.conversions import ConversionAttempt
+from tracking.models.conversions import Conversion, ConversionAttempt
 
 MIN_RETRY_INTERVAL = timedelta(seconds=10)
+
+
+@compiled
+def attempt_state(account: Account, origin: str, external_id: str) -> Any:
+    """Whether a fact has the id, and when the latest attempt failed (None: never)."""
+    conversions = Conversion.objects.of(account).not_deleted()
+    attempts = ConversionAttempt.objects.of(account).filter(
+        origin=origin, external_id=external_id
+    )
+    return Account.objects.filter(
+        pk=account
+    ).values_list(  # type: ignore[misc]
+        Exists(conversions.filter(external_id=external_id, claim_status=None)),
+        Subquery(attempts.values("failed_at")[:1]),
+    )
 
 
 def ensure_attempt_allowed(account: Account, *, origin: str, external_id: str) -> bool:
@@ -19,16 +36,8 @@ def ensure_attempt_allowed(account: Account, *, origin: str, external_id: str) -
     whether an older failure is recorded, which is to be deleted on success. See
     docs/api-contract.md, section 2.2.5.
     """
-    conversions = account.conversions.not_deleted().filter(
-        external_id=external_id, claim_status=None
-    )
-    attempts = account.conversion_attempts.filter(
-        origin=origin, external_id=external_id
-    )
-    is_duplicate, failed_at = (
-        Account.objects.filter(pk=account.pk)
-        .values_list(Exists(conversions), Subquery(attempts.values("failed_at")[:1]))
-        .get()
+    ((is_duplicate, failed_at),) = attempt_state.all(
+        account=account, origin=origin, external_id=external_id
     )
     if is_duplicate:
         raise DuplicateConversion(external_id=external_id)
@@ -41,6 +50,12 @@ def ensure_external_id_available(account: Account, external_id: str | None) -> N
     """Raise `DuplicateConversion` if the account has a conversion with this id."""
     if account.conversions.not_deleted().filter(external_id=external_id).exists():
         raise DuplicateConversion(external_id=external_id)
+
+
+def has_deleted_conversion(account: Account, external_id: str) -> bool:
+    """Has a conversion with this id of the caller been deleted?"""
+    deleted = account.conversions.filter(deleted_at__isnull=False)
+    return deleted.filter(external_id=external_id).exists()
 
 
 def record_failed_attempt(

@@ -24,7 +24,7 @@ from tracking.claims import Trust
 from tracking.models.affiliates import Affiliate
 from tracking.models.attribution_records import AttributionRecord
 from tracking.models.clicks import Click
-from tracking.models.conversions import Conversion
+from tracking.models.conversions import Conversion, ConversionClaim
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
@@ -103,6 +103,18 @@ class Attribution:
         )
 
     @property
+    def is_contested(self) -> bool:
+        """Whether one of several claims decides, until staff do."""
+        return self._winner.is_contested
+
+    @property
+    def can_confirm_customer(self) -> bool:
+        """Whether the call makes its customer a fact."""
+        return (
+            self.trust is Trust.FACT and not self.is_doubtful and not self.is_contested
+        )
+
+    @property
     def is_decided_by_fact(self) -> bool:
         """Whether a fact names the affiliate, not only a claim."""
         return self.trust is Trust.FACT and not self._winner.candidate.is_claim
@@ -150,12 +162,12 @@ def attribute(
     at: datetime,
     ignore_cookie_age: bool,
     trust: Trust = Trust.FACT,
-    claim: Conversion | None = None,
+    claim: Conversion | ConversionClaim | None = None,
 ) -> Attribution:
     """Look up all tracking parameters and select the winner.
 
-    `claim` is the conversion that a fact confirms: its affiliate is the last candidate
-    but for an unconfirmed customer. Ineligible winners do not raise here: callers use
+    `claim` is the one that a fact confirms: its affiliate is the last candidate but for
+    an unconfirmed customer. Ineligible winners do not raise here: callers use
     the checks of the result.
     """
     resolved = resolve_candidates(account, parameters, claim)

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
+from accounts.compiled_queries import compiled
 from accounts.ids import parse_numbered_id
 from accounts.models.accounts import Account
 from tracking.attribution import (
@@ -21,12 +23,13 @@ from tracking.attribution import (
     TrackingParameters,
 )
 from tracking.models.affiliates import Affiliate
-from tracking.models.clicks import Click, ClickQuerySet
-from tracking.models.conversions import Conversion
+from tracking.models.clicks import Click, Visitor, parse_click_id
+from tracking.models.conversions import Conversion, ConversionClaim
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
+from tracking.models.sources import Asset, Source
 from tracking.services.concurrency import ConcurrentUpdate
 
 NEW_CUSTOMER_VALUE = "a new customer"
@@ -48,12 +51,129 @@ class ResolvedCandidate:
     click: Click | None = None
     customer: Customer | None = None
     prospect: Prospect | None = None  # set if it is not an affiliate yet
+    is_contested: bool = False  # another visitor claims the conversion, too
+
+
+@compiled
+def enrollment_of(
+    account: Account, program: Program, affiliate: Affiliate
+) -> QuerySet[Enrollment]:
+    """The enrollment of an affiliate in a program."""
+    rows = Enrollment.objects.of(account)
+    return rows.filter(program=program, affiliate=affiliate)
+
+
+@compiled
+def customer_by_id(account: Account, customer_id: str) -> Any:
+    """A customer by the caller's id, with the columns of the enrollment."""
+    enrollments = Enrollment.objects.of(account).filter(
+        program=OuterRef("program"), affiliate=OuterRef("affiliate")
+    )
+    return (
+        Customer.objects.of(account)
+        .not_deleted()
+        .select_related("program", "affiliate", "click")
+        .annotate(
+            enrollment_id=Subquery(enrollments.values("id")[:1]),
+            approved=Subquery(enrollments.values("approved")[:1]),
+            promoted_by_claim=Subquery(enrollments.values("promoted_by_claim")[:1]),
+        )
+        .filter(customer_id=customer_id)
+    )
+
+
+@compiled
+def enrollment_by_coupon(account: Account, code: str) -> QuerySet[Enrollment]:
+    """The enrollment that owns a coupon."""
+    return _enrollments(account).filter(coupons__code=code, coupons__account=account)
+
+
+@compiled
+def enrollment_by_referral_code(account: Account, code: str) -> QuerySet[Enrollment]:
+    """The enrollment that owns a referral code."""
+    return _enrollments(account).filter(
+        referral_codes__code=code, referral_codes__account=account
+    )
+
+
+@compiled
+def prospect_by_referral_code(account: Account, code: str) -> QuerySet[Prospect]:
+    """The prospect that owns a referral code."""
+    return _prospects(account).filter(
+        referral_codes__code=code, referral_codes__account=account
+    )
+
+
+@compiled
+def enrollment_by_asset_and_source(
+    account: Account, asset: int, asset_hex: str, source: int, source_hex: str
+) -> QuerySet[Enrollment]:
+    """The enrollment of the asset's program and the source's affiliate."""
+    return _enrollments(account).filter(
+        program__assets__pk=asset,
+        program__assets__hex=asset_hex,
+        affiliate__sources__pk=source,
+        affiliate__sources__hex=source_hex,
+    )
+
+
+@compiled
+def prospect_by_asset_and_source(
+    account: Account, asset: int, asset_hex: str, source: int, source_hex: str
+) -> QuerySet[Prospect]:
+    """The prospect of the asset's program and the source."""
+    return _prospects(account).filter(
+        program__assets__pk=asset,
+        program__assets__hex=asset_hex,
+        sources__pk=source,
+        sources__hex=source_hex,
+    )
+
+
+@compiled
+def asset_by_id(account: Account, asset: int, asset_hex: str) -> QuerySet[Asset]:
+    """An asset with its program."""
+    rows = Asset.objects.of(account).select_related("program")
+    return rows.filter(pk=asset, hex=asset_hex)
+
+
+@compiled
+def source_by_id(account: Account, source: int, source_hex: str) -> QuerySet[Source]:
+    """A source with its affiliate."""
+    rows = Source.objects.of(account).select_related("affiliate")
+    return rows.filter(pk=source, hex=source_hex)
+
+
+@compiled
+def click_by_id(account: Account, public_id: UUID) -> QuerySet[Click]:
+    """A click with program, enrollment, affiliate and prospect."""
+    return _clicks(account).filter(public_id=public_id)
+
+
+@compiled
+def click_by_tracking_id(account: Account, tracking_id: str) -> QuerySet[Click]:
+    """The click that a tracking id of the browser script refers to."""
+    visitors = Visitor.objects.of(account).filter(tracking_id=tracking_id)
+    return _clicks(account).filter(pk__in=visitors.values("click"))
+
+
+def _enrollments(account: Account) -> QuerySet[Enrollment]:
+    return Enrollment.objects.of(account).select_related("program", "affiliate")
+
+
+def _prospects(account: Account) -> QuerySet[Prospect]:
+    return Prospect.objects.of(account).not_deleted().select_related("program")
+
+
+def _clicks(account: Account) -> QuerySet[Click]:
+    rows = Click.objects.of(account)
+    return rows.select_related("enrollment", "program", "affiliate", "prospect")
 
 
 def resolve_candidates(
     account: Account,
     parameters: TrackingParameters,
-    claim: Conversion | None = None,
+    claim: Conversion | ConversionClaim | None = None,
 ) -> list[ResolvedCandidate]:
     """Look up every tracking parameter that was sent, and the claim to confirm."""
     sent = {
@@ -77,14 +197,19 @@ def resolve_candidates(
     return resolved
 
 
-def resolve_claim(account: Account, claim: Conversion) -> ResolvedCandidate:
-    """The affiliate and program that the claim of a conversion was attributed to."""
-    rows = account.enrollments.filter(program=claim.program, affiliate=claim.affiliate)
-    enrollment = rows.first()
+def resolve_claim(
+    account: Account, claim: Conversion | ConversionClaim
+) -> ResolvedCandidate:
+    """The affiliate and program of the first claim of a conversion, or of another."""
+    conversion = claim if isinstance(claim, Conversion) else claim.conversion
+    by_customer = claim is conversion and conversion.tracking_source == CUSTOMER
+    enrollment = enrollment_of.first(
+        account=account, program=claim.program, affiliate=claim.affiliate
+    )
     return ResolvedCandidate(
         _build_candidate(
             CLAIM,
-            str(claim.pk),
+            str(conversion.pk),
             claim.program,
             claim.affiliate,
             get_enrollment_status(enrollment),
@@ -94,7 +219,8 @@ def resolve_claim(account: Account, claim: Conversion) -> ResolvedCandidate:
         affiliate=claim.affiliate,
         enrollment=enrollment,
         click=claim.click,
-        customer=claim.customer if claim.tracking_source == CUSTOMER else None,
+        customer=conversion.customer if by_customer else None,
+        is_contested=conversion.is_contested,
     )
 
 
@@ -111,20 +237,7 @@ def resolve_customer(
     account: Account, value: str, program_group: str | None
 ) -> ResolvedCandidate:
     """A known customer of any program, under its `cu_` id instead of the caller's."""
-    enrollments = account.enrollments.filter(
-        program=OuterRef("program"), affiliate=OuterRef("affiliate")
-    )
-    customer: Any = (
-        account.customers.not_deleted()
-        .select_related("program", "affiliate", "click")
-        .annotate(
-            enrollment_id=Subquery(enrollments.values("id")[:1]),
-            approved=Subquery(enrollments.values("approved")[:1]),
-            promoted_by_claim=Subquery(enrollments.values("promoted_by_claim")[:1]),
-        )
-        .filter(customer_id=value)
-        .first()
-    )
+    customer: Any = customer_by_id.first(account=account, customer_id=value)
     if customer is None:
         return ResolvedCandidate(Candidate(CUSTOMER, NEW_CUSTOMER_VALUE))
     program, affiliate = customer.program, customer.affiliate
@@ -158,56 +271,38 @@ def resolve_coupon(
     account: Account, value: str, program_group: str | None
 ) -> ResolvedCandidate:
     """The enrollment that owns a coupon."""
-    return _resolve_through_enrollment(
-        account,
-        COUPON,
-        value,
-        program_group,
-        coupons__code=value,
-        coupons__account=account,
-    )
+    enrollment = enrollment_by_coupon.first(account=account, code=value)
+    return _resolve_enrollment(COUPON, value, program_group, enrollment)
 
 
 def resolve_referral_code(
     account: Account, value: str, program_group: str | None
 ) -> ResolvedCandidate:
     """The enrollment that owns a referral code, else the prospect."""
-    resolved = _resolve_through_enrollment(
-        account,
-        REFERRAL_CODE,
-        value,
-        program_group,
-        referral_codes__code=value,
-        referral_codes__account=account,
-    )
-    if resolved.program:
-        return resolved
-    return _resolve_through_prospect(
-        account,
-        REFERRAL_CODE,
-        value,
-        program_group,
-        referral_codes__code=value,
-        referral_codes__account=account,
-    )
+    enrollment = enrollment_by_referral_code.first(account=account, code=value)
+    if enrollment is not None:
+        return _resolve_enrollment(REFERRAL_CODE, value, program_group, enrollment)
+    prospect = prospect_by_referral_code.first(account=account, code=value)
+    return _resolve_open_prospect(REFERRAL_CODE, value, program_group, prospect)
 
 
 def resolve_click(
     account: Account, value: str, program_group: str | None
 ) -> ResolvedCandidate:
     """A click, with the current cookie time of its program."""
-    return _resolve_through_click(
-        CLICK_ID, value, account.clicks.with_public_id(value), program_group
-    )
+    public_id = parse_click_id(value)
+    click = None
+    if public_id is not None:
+        click = click_by_id.first(account=account, public_id=public_id)
+    return _resolve_click(CLICK_ID, value, program_group, click)
 
 
 def resolve_tracking_id(
     account: Account, value: str, program_group: str | None
 ) -> ResolvedCandidate:
     """The click that a tracking id of the browser script refers to."""
-    visitors = account.visitors.filter(tracking_id=value)
-    clicks = account.clicks.filter(pk__in=visitors.values("click"))
-    return _resolve_through_click(TRACKING_ID, value, clicks, program_group)
+    click = click_by_tracking_id.first(account=account, tracking_id=value)
+    return _resolve_click(TRACKING_ID, value, program_group, click)
 
 
 def resolve_asset_and_source(
@@ -224,33 +319,21 @@ def resolve_asset_and_source(
     asset_key, source_key = parse_numbered_id(asset), parse_numbered_id(source)
     if asset_key is None or source_key is None:
         return ResolvedCandidate(Candidate(ASSET_AND_SOURCE, value))
-    resolved = _resolve_through_enrollment(
-        account,
-        ASSET_AND_SOURCE,
-        value,
-        parameters.program_group or None,
-        program__assets__pk=asset_key[0],
-        program__assets__hex=asset_key[1],
-        affiliate__sources__pk=source_key[0],
-        affiliate__sources__hex=source_key[1],
-    )
-    if resolved.program:
-        return resolved
-    resolved = _resolve_through_prospect(
-        account,
-        ASSET_AND_SOURCE,
-        value,
-        parameters.program_group or None,
-        program__assets__pk=asset_key[0],
-        program__assets__hex=asset_key[1],
-        sources__pk=source_key[0],
-        sources__hex=source_key[1],
-    )
-    return (
-        resolved
-        if resolved.program
-        else _resolve_not_enrolled(account, parameters, asset_key, source_key)
-    )
+    group = parameters.program_group or None
+    keys: dict[str, Any] = {
+        "account": account,
+        "asset": asset_key[0],
+        "asset_hex": asset_key[1],
+        "source": source_key[0],
+        "source_hex": source_key[1],
+    }
+    enrollment = enrollment_by_asset_and_source.first(**keys)
+    if enrollment is not None:
+        return _resolve_enrollment(ASSET_AND_SOURCE, value, group, enrollment)
+    prospect = prospect_by_asset_and_source.first(**keys)
+    if prospect is not None:
+        return _resolve_open_prospect(ASSET_AND_SOURCE, value, group, prospect)
+    return _resolve_not_enrolled(keys, value, group)
 
 
 CandidateResolver = Callable[[Account, str, str | None], ResolvedCandidate]
@@ -264,16 +347,11 @@ RESOLVERS: dict[str, CandidateResolver] = {
 }
 
 
-def _resolve_through_click(
-    parameter: str, value: str, clicks: ClickQuerySet, program_group: str | None
+def _resolve_click(
+    parameter: str, value: str, program_group: str | None, click: Click | None
 ) -> ResolvedCandidate:
     """The enrollment or prospect of a click, subject to the cookie time."""
-    click = (
-        clicks.select_related("enrollment", "program", "affiliate", "prospect")
-        .filter(**_build_group_filter(program_group))
-        .first()
-    )
-    if click is None:
+    if click is None or not is_in_group(click.program, program_group):
         return ResolvedCandidate(Candidate(parameter, value))
     if click.enrollment is None or click.affiliate is None:
         return _resolve_prospect(
@@ -296,28 +374,17 @@ def _resolve_through_click(
 
 
 def _resolve_not_enrolled(
-    account: Account,
-    parameters: TrackingParameters,
-    asset_key: tuple[int, str],
-    source_key: tuple[int, str],
+    keys: dict[str, Any], value: str, program_group: str | None
 ) -> ResolvedCandidate:
     """A known asset and a known source whose affiliate is not in the program."""
-    value = f"{parameters.asset_id} {parameters.source_id}"
-    asset = (
-        account.assets.select_related("program")
-        .filter(
-            pk=asset_key[0],
-            hex=asset_key[1],
-            **_build_group_filter(parameters.program_group or None),
-        )
-        .first()
-    )
-    source = (
-        account.sources.select_related("affiliate")
-        .filter(pk=source_key[0], hex=source_key[1])
-        .first()
-    )
-    if asset is None or source is None or source.affiliate is None:
+    asset = asset_by_id.first(**{name: keys[name] for name in asset_by_id.names})
+    source = source_by_id.first(**{name: keys[name] for name in source_by_id.names})
+    if (
+        asset is None
+        or not is_in_group(asset.program, program_group)
+        or source is None
+        or source.affiliate is None
+    ):
         return ResolvedCandidate(Candidate(ASSET_AND_SOURCE, value))
     return ResolvedCandidate(
         _build_candidate(
@@ -332,19 +399,13 @@ def _resolve_not_enrolled(
     )
 
 
-def _resolve_through_enrollment(
-    account: Account,
+def _resolve_enrollment(
     parameter: str,
     value: str,
     program_group: str | None,
-    **filters: object,
+    enrollment: Enrollment | None,
 ) -> ResolvedCandidate:
-    enrollment = (
-        account.enrollments.select_related("program", "affiliate")
-        .filter(**filters, **_build_group_filter(program_group))
-        .first()
-    )
-    if enrollment is None:
+    if enrollment is None or not is_in_group(enrollment.program, program_group):
         return ResolvedCandidate(Candidate(parameter, value))
     return ResolvedCandidate(
         _build_candidate(
@@ -360,20 +421,10 @@ def _resolve_through_enrollment(
     )
 
 
-def _resolve_through_prospect(
-    account: Account,
-    parameter: str,
-    value: str,
-    program_group: str | None,
-    **filters: object,
+def _resolve_open_prospect(
+    parameter: str, value: str, program_group: str | None, prospect: Prospect | None
 ) -> ResolvedCandidate:
-    prospect = (
-        account.prospects.not_deleted()
-        .select_related("program")
-        .filter(**filters, **_build_group_filter(program_group))
-        .first()
-    )
-    if prospect is None:
+    if prospect is None or not is_in_group(prospect.program, program_group):
         return ResolvedCandidate(Candidate(parameter, value))
     if prospect.promoted_at is not None:
         raise ConcurrentUpdate  # promoted after the query for enrollments
@@ -410,9 +461,9 @@ def _resolve_prospect(
     )
 
 
-def _build_group_filter(program_group: str | None) -> dict[str, str]:
-    """Exclude programs of other groups, which count as unknown."""
-    return {} if program_group is None else {"program__group_label": program_group}
+def is_in_group(program: Program, program_group: str | None) -> bool:
+    """Whether a program is in the group that was sent; else it counts as unknown."""
+    return program_group is None or program.group_label == program_group
 
 
 def _build_candidate(

@@ -6,6 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import QuerySet
+
+from accounts.compiled_queries import compiled
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
@@ -15,12 +18,14 @@ from accounts.services.daily_stats import mark_stale
 from tracking.attribution import TRACKING_SOURCE_NAMES
 from tracking.claims import (
     CONTESTED_CLAIM,
+    CONTESTED_CUSTOMER,
     UNCONFIRMED_CUSTOMER,
     ClaimStatus,
     Trust,
 )
 from tracking.errors import ConversionNotFound
 from tracking.models.conversions import Conversion
+from tracking.models.customers import Customer
 from tracking.services.attribution import Attribution, create_attribution_record
 from tracking.services.clicks import parse_client_ip
 from tracking.services.concurrency import ConcurrentUpdate
@@ -31,12 +36,20 @@ from tracking.services.warnings import find_warnings
 AUDITED_COLUMNS = ("affiliate_id", "program_id", "amount", "currency")
 
 
+@compiled
+def conversion_by_external_id(
+    account: Account, external_id: str
+) -> QuerySet[Conversion]:
+    """The conversion with this external id, with program and affiliate."""
+    rows = Conversion.objects.of(account).not_deleted()
+    return rows.select_related("program", "affiliate").filter(external_id=external_id)
+
+
 def find_conversion(account: Account, external_id: str | None) -> Conversion | None:
     """Find the conversion with this external id, with program and affiliate."""
     if external_id is None:
         return None
-    rows = account.conversions.not_deleted().select_related("program", "affiliate")
-    return rows.filter(external_id=external_id).first()
+    return conversion_by_external_id.first(account=account, external_id=external_id)
 
 
 def write_conversion(
@@ -72,7 +85,7 @@ def write_conversion(
         "currency": currency,
         "meta_data": meta_data,
         "claim_status": ClaimStatus.OPEN if attribution.trust is Trust.CLAIM else None,
-        "warnings": list_warnings(attribution, claim, customer_id, extra_warnings),
+        "warnings": list_warnings(attribution, customer, customer_id, extra_warnings),
         "user_agent": user_agent,
         "ip": parse_client_ip(ip),
     }
@@ -128,7 +141,7 @@ def _serialize_audited(value: Any) -> Any:
 
 def list_warnings(
     attribution: Attribution,
-    claim: Conversion | None,
+    customer: Customer | None,
     customer_id: str | None,
     extra_warnings: Sequence[str],
 ) -> list[str] | None:
@@ -136,7 +149,9 @@ def list_warnings(
     warnings = list(extra_warnings)
     if attribution.trust is Trust.FACT and attribution.is_doubtful:
         warnings.append(UNCONFIRMED_CUSTOMER)
-    if claim is not None and claim.is_contested and attribution.is_decided_by_claim:
+    if customer is not None and customer.is_contested:
+        warnings.append(CONTESTED_CUSTOMER)
+    if attribution.is_contested:
         warnings.append(CONTESTED_CLAIM)  # the fact does not say which visitor it was
     return find_warnings(
         attribution.affiliate, customer_id=customer_id, extra_warnings=warnings

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
+from accounts.compiled_queries import compiled
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
@@ -15,6 +17,7 @@ from accounts.services.changes import record_change
 from accounts.services.daily_stats import mark_stale
 from tracking.attribution import REST_CUSTOMER_ORDER, CandidateOrder, TrackingParameters
 from tracking.claims import (
+    CONTESTED_CUSTOMER,
     MAX_OPEN_CLAIMS,
     Trust,
     can_set_paying,
@@ -47,6 +50,13 @@ from tracking.services.prospects import promote_winning_prospect
 from tracking.services.warnings import find_warnings
 
 NOT_DELETED_SQL = "deleted_at IS NULL"
+
+
+@compiled
+def locked_customer(account: Account, pk: int) -> QuerySet[Customer]:
+    """A customer, locked until the transaction ends."""
+    rows = Customer.objects.of(account).not_deleted()
+    return rows.select_for_update(no_key=True, of=("self",)).filter(pk=pk)
 
 
 @dataclass(frozen=True)
@@ -103,23 +113,35 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
             created_at=at,
             extra_warnings=data.extra_warnings,
         )
-        if _insert_customer(account, customer):
+        if _insert_customer(account, customer, attribution):
             record_change(account, "customer.created", customer, at=at)
         else:
-            customer = _confirm_claimed_customer(account, attribution, data, at=at)
+            customer = _get_claimed_customer(account, data.customer_id)
+            if data.trust is Trust.CLAIM:
+                if not _contest_customer(account, customer, attribution, at=at):
+                    raise DuplicateCustomer(customer_id=data.customer_id)
+                return customer
+            _confirm_claimed_customer(account, customer, attribution, data, at=at)
         create_attribution_record(account, attribution, subject=customer)
     return customer
 
 
-def _confirm_claimed_customer(
-    account: Account, attribution: Attribution, data: CustomerData, *, at: datetime
-) -> Customer:
-    """Replace what a page said about a customer by a fact; else it is a duplicate."""
+def _get_claimed_customer(account: Account, customer_id: str) -> Customer:
+    """Lock the unconfirmed customer with this id; a confirmed one is a duplicate."""
     rows = account.customers.not_deleted().filter(is_confirmed=False)
-    duplicate = DuplicateCustomer(customer_id=data.customer_id)
-    if data.trust is Trust.CLAIM:
-        raise duplicate
-    customer = get_or_raise(rows, duplicate, lock=True, customer_id=data.customer_id)
+    duplicate = DuplicateCustomer(customer_id=customer_id)
+    return get_or_raise(rows, duplicate, lock=True, customer_id=customer_id)
+
+
+def _confirm_claimed_customer(
+    account: Account,
+    customer: Customer,
+    attribution: Attribution,
+    data: CustomerData,
+    *,
+    at: datetime,
+) -> None:
+    """Replace what a page said about a customer by a fact."""
     customer.update_row(
         initial_status=data.status,
         meta_data=data.meta_data,
@@ -129,7 +151,23 @@ def _confirm_claimed_customer(
     confirm_customer(account, customer, owner=attribution, at=at)
     if customer.status in INITIAL_CUSTOMER_STATUSES:
         _set_status(account, customer, data.status, at)
-    return customer
+
+
+def _contest_customer(
+    account: Account, customer: Customer, attribution: Attribution, *, at: datetime
+) -> bool:
+    """Add a warning if a page names an unconfirmed customer for another affiliate.
+
+    Returns whether it does. The caller has locked the customer.
+    """
+    if customer.is_confirmed or customer.affiliate_id == attribution.affiliate.pk:
+        return False
+    if not customer.is_contested:
+        warnings = [*(customer.warnings or ()), CONTESTED_CUSTOMER]
+        customer.update_row(warnings=warnings)
+        fields = ["warnings"]
+        record_change(account, "customer.updated", customer, at=at, fields=fields)
+    return True
 
 
 def get_or_create_customer(
@@ -154,17 +192,18 @@ def get_or_create_customer(
             click=attribution.winning_click,
             created_at=at,
         )
-        if not _insert_customer(account, customer):
+        if not _insert_customer(account, customer, attribution):
             raise ConcurrentUpdate
         record_change(account, "customer.created", customer, at=at)
         return customer
     # The lock keeps a concurrent deletion from leaving visitor data on the conversion.
-    rows = account.customers.not_deleted()
-    locked = get_or_raise(rows, ConcurrentUpdate, lock=True, pk=customer.pk)
-    if locked.is_confirmed != customer.is_confirmed:
+    locked = locked_customer.first(account=account, pk=customer.pk)
+    if locked is None or locked.is_confirmed != customer.is_confirmed:
         raise ConcurrentUpdate  # another affiliate may be the customer's by now
     trust = attribution.trust
-    if trust is Trust.FACT and not locked.is_confirmed and not attribution.is_doubtful:
+    if trust is Trust.CLAIM:
+        _contest_customer(account, locked, attribution, at=at)
+    elif not locked.is_confirmed and attribution.can_confirm_customer:
         confirm_customer(account, locked, owner=attribution, at=at)
     is_canceled = locked.status == CustomerStatus.CANCELED
     if can_set_paying(trust, is_canceled=is_canceled):
@@ -181,24 +220,27 @@ def confirm_customer(
 ) -> None:
     """Make an unconfirmed customer a fact, with program and affiliate of `owner`.
 
-    The customer of another affiliate begins now: the claim does not shorten the days
-    for which it earns. The caller has locked the row.
+    The customer of another affiliate begins now, and each one whose days are limited:
+    a claim does not shorten the days for which it earns. The caller has locked the row.
     """
     affiliate, previous = owner.affiliate, customer.affiliate
-    values: dict[str, Any] = {"is_confirmed": True}
-    if affiliate.pk != previous.pk or owner.program.pk != customer.program_id:
-        mark_stale(account, [customer], at)
+    remaining = [it for it in customer.warnings or () if it != CONTESTED_CUSTOMER]
+    values: dict[str, Any] = {"is_confirmed": True, "warnings": remaining or None}
+    is_other = affiliate.pk != previous.pk or owner.program.pk != customer.program_id
+    if is_other:
         values |= {
             "program": owner.program,
             "affiliate": affiliate,
             "click": owner.click,
             "warnings": find_warnings(affiliate, customer_id=customer.customer_id),
-            "created_at": at,
         }
+    if is_other or owner.program.recurring_period_days is not None:
+        mark_stale(account, [customer], at)
+        values["created_at"] = at
     customer.update_row(**values)
     affiliates = [previous.slug, affiliate.slug]
     log_event(account, "customer.confirmed", customer, at=at, affiliate=affiliates)
-    if len(values) > 1:
+    if is_other:
         fields = ["affiliate", "program"]
         record_change(account, "customer.updated", customer, at=at, fields=fields)
 
@@ -347,7 +389,8 @@ def _build_customer(
         public_id=generate_public_id("cu"),
         program=attribution.program,
         affiliate=attribution.affiliate,
-        is_confirmed=is_customer_confirmed(
+        is_confirmed=not attribution.is_contested
+        and is_customer_confirmed(
             attribution.trust,
             trusts_browser_customers=attribution.program.trust_browser_customers,
         ),
@@ -360,8 +403,10 @@ def _build_customer(
     )
 
 
-def _insert_customer(account: Account, customer: Customer) -> bool:
-    if not customer.is_confirmed:
+def _insert_customer(
+    account: Account, customer: Customer, attribution: Attribution
+) -> bool:
+    if attribution.trust is Trust.CLAIM and not customer.is_confirmed:
         ensure_claims_available(account, customer.affiliate)
     return account.customers.insert_or_ignore(
         customer,

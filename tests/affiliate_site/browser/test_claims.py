@@ -744,3 +744,187 @@ def test_contest_after_an_approval_is_visible(page, scenario, api):
     confirm_claim(scenario.account, claim_id=claim.pk, at=NOON + timedelta(hours=1))
     assert get_balance(scenario.account, scenario.mallory) == 0
     assert get_balance(scenario.account, scenario.mina) == 20
+
+
+# What a dishonest affiliate tried later.
+
+
+def test_many_claims_do_not_crowd_out_another_affiliate(page, scenario, monkeypatch):
+    monkeypatch.setattr("payouts.services.claims.MAX_COMPETING_CLAIMS", 2)
+    for amount in (100, 101, 102):
+        page.report(scenario.mallory, amount=amount)
+
+    page.report(scenario.mina, amount=50)
+
+    claims = scenario.account.conversion_claims.order_by("id")
+    assert [claim.affiliate for claim in claims] == [
+        scenario.mallory.affiliate,
+        scenario.mallory.affiliate,
+        scenario.mina.affiliate,
+    ]
+
+
+@pytest.mark.parametrize("by", ["affiliate", "commission"])
+def test_fact_trusts_the_next_claim_if_the_first_was_disapproved(
+    page, scenario, api, by
+):
+    page.report(scenario.mallory)
+    page.report(scenario.mina)
+    if by == "affiliate":
+        set_approval(
+            scenario.account,
+            program=scenario.program,
+            affiliate_id=scenario.mallory.slug,
+            approved=False,
+            at=NOON,
+        )
+    else:
+        commission = scenario.account.commissions.get()
+        api.delete(f"/commissions/{commission.pk}/approved/")
+
+    response = api.post("/conversions/", {"external_id": "order-1", "amount": 300})
+
+    assert response.status_code == 200
+    assert response.json()["warnings"] == ["contested_claim"]
+    assert get_commissions(scenario.account) == [("minakessler", "30", "pending")]
+
+
+@pytest.mark.parametrize("is_claimed", [True, False])
+def test_contested_claim_does_not_confirm_a_customer(page, scenario, api, is_claimed):
+    if is_claimed:
+        vid = page.click(scenario.mallory)
+        page.call("customer", vid=vid, customer_id="acct-1")
+    page.report(scenario.mallory)
+    page.report(scenario.mina)
+    data = {"customer_id": "acct-1", "amount": 100}
+
+    api.post("/conversions/", {"external_id": "order-1"} | data)
+    renewal = api.post("/conversions/", {"external_id": "order-2"} | data).json()
+
+    assert renewal["warnings"][0] == "unconfirmed_customer"
+    claim = scenario.account.conversion_claims.get(is_original=False)
+    confirm_claim(scenario.account, claim_id=claim.pk, at=NOON)
+    customer = scenario.account.customers.get()
+    assert customer.is_confirmed
+    assert customer.affiliate == scenario.mina.affiliate
+
+
+def test_contested_claim_does_not_approve_a_promoted_affiliate(
+    page, scenario, api, prospect_code
+):
+    vid = page.call("click", referral_code=prospect_code).json()["vid"]
+    page.call("conversion", vid=vid, external_id="order-1", amount=100)
+    page.report(scenario.mina, amount=100)
+
+    api.post("/conversions/", {"external_id": "order-1", "amount": 100})
+
+    conversion = scenario.account.conversions.get()
+    enrollment = scenario.account.enrollments.get(affiliate=conversion.affiliate)
+    assert conversion.is_contested
+    assert enrollment.promoted_by_claim
+    assert enrollment.approved is None
+
+
+@pytest.mark.parametrize("call", ["customer", "conversion"])
+def test_two_pages_that_claim_a_customer_are_visible(page, scenario, api, call):
+    page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")
+    data = {"external_id": "order-1", "amount": 100} if call == "conversion" else {}
+    page.call(call, vid=page.click(scenario.mina), customer_id="acct-1", **data)
+
+    renewal = {"external_id": "order-2", "customer_id": "acct-1", "amount": 100}
+    response = api.post("/conversions/", renewal).json()
+
+    customer = scenario.account.customers.get()
+    assert customer.warnings == ["contested_customer"]
+    assert response["warnings"] == ["unconfirmed_customer", "contested_customer"]
+    for conversion in scenario.account.conversions.all():
+        assert "contested_customer" in conversion.warnings
+    commission = response["commissions"][0]
+    api.put(f"/commissions/{commission['id']}/approved/")
+    customer.refresh_from_db()
+    assert customer.is_confirmed
+    assert customer.warnings is None
+
+
+def test_reload_does_not_contest_a_customer(page, scenario):
+    for _ in range(2):
+        page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
+
+    assert scenario.account.customers.get().warnings is None
+
+
+@pytest.mark.parametrize("reporter", ["page", "key"])
+def test_claimed_customer_does_not_use_up_the_days_of_its_own_affiliate(
+    page, scenario, api, time_machine, reporter
+):
+    scenario.program.update_row(recurring_period_days=30)
+    page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
+    time_machine.move_to(NOON + timedelta(days=40), tick=False)
+
+    data = {"external_id": "order-1", "customer_id": "acct-1", "amount": 100}
+    if reporter == "page":
+        page.report(scenario.mina, **data)
+    else:
+        code = scenario.mina.code
+        api.post("/conversions/", data | {"referral_code": code})
+
+    status = "pending" if reporter == "page" else "approved"
+    assert get_commissions(scenario.account) == [("minakessler", "10", status)]
+
+
+@pytest.mark.parametrize("external_id", ["order-1\u200b", "order-1 ", "\u202eorder-1"])
+def test_invisible_characters_of_an_external_id_are_visible(
+    page, scenario, external_id
+):
+    page.report(scenario.mallory, external_id=external_id)
+
+    conversion = scenario.account.conversions.get()
+    assert conversion.external_id == external_id
+    assert conversion.warnings == ["odd_external_id"]
+
+
+def test_signed_call_for_a_deleted_conversion_waits(page, scenario, api):
+    secret = create_signing_secret(scenario.account, at=NOON)
+    signature = sign(secret, "conversion", "order-1", "100", "", "")
+    vid = page.report(scenario.mallory, amount=100, signature=signature)
+    api.delete(f"/conversions/{scenario.account.conversions.get().pk}/")
+
+    data = {"external_id": "order-1", "amount": 100, "signature": signature}
+    page.call("conversion", vid=vid, **data)
+
+    assert get_commissions(scenario.account) == [("mallorythorn", "10", "pending")]
+
+
+def test_signed_call_without_external_id_waits(page, scenario):
+    secret = create_signing_secret(scenario.account, at=NOON)
+    signature = sign(secret, "conversion", "", "100", "", "")
+
+    for _ in range(2):
+        page.report(scenario.mallory, "", amount=100, signature=signature)
+
+    pending = ("mallorythorn", "10", "pending")
+    assert get_commissions(scenario.account) == [pending, pending]
+
+
+def test_signed_value_cannot_be_split(page, scenario):
+    secret = create_signing_secret(scenario.account, at=NOON)
+    # The shop signed an order of 10 by the customer "x\n99999\nEUR\n".
+    signature = sign(secret, "conversion", "order-1", "10", "EUR", "x\n99999\nEUR\n")
+
+    data = {"amount": "99999", "currency": "EUR", "signature": signature}
+    page.report(scenario.mallory, "order-1\n10\nEUR\nx", **data)
+
+    assert not scenario.account.conversions.exists()
+
+
+@pytest.mark.parametrize("is_required", [True, False])
+def test_line_items_cannot_raise_a_signed_amount(page, scenario, is_required):
+    update_page_tracking(scenario.account, require_signatures=is_required, at=NOON)
+    secret = create_signing_secret(scenario.account, at=NOON)
+    signature = sign(secret, "conversion", "order-1", "10", "", "")
+    data = {"amount": "10", "signature": signature}
+
+    page.report(scenario.mallory, commissions=[{"sub_amount": 5000}], **data)
+
+    stored = list(scenario.account.conversions.values_list("claim_status", flat=True))
+    assert stored == ([] if is_required else ["open"])

@@ -155,14 +155,18 @@ def test_retries_if_the_prospect_is_promoted_during_the_attribution(
 ):
     """The promotion happens between the queries for enrollments and prospects."""
     parameters = build_tracking_parameters(scenario, pia)
-    resolve = candidates._resolve_through_prospect
+    query = {
+        "code": candidates.prospect_by_referral_code,
+        "pair": candidates.prospect_by_asset_and_source,
+    }[by]
+    first = query.first
 
-    def promote_first(*args, **kwargs):
-        monkeypatch.setattr(candidates, "_resolve_through_prospect", resolve)
+    def promote_first(**values):
+        monkeypatch.setattr(query, "first", first)
         scenario.create_conversion("1", parameters=parameters["code"])
-        return resolve(*args, **kwargs)
+        return first(**values)
 
-    monkeypatch.setattr(candidates, "_resolve_through_prospect", promote_first)
+    monkeypatch.setattr(query, "first", promote_first)
 
     conversion = scenario.create_conversion("1", parameters=parameters[by])
 
