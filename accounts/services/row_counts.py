@@ -51,7 +51,7 @@ class RowCount(NamedTuple):
 
 @dataclass(frozen=True)
 class CountedList:
-    """The rows of an account, or those with one foreign key, created in a period.
+    """The rows of an account, or those with one value of a field, of a period.
 
     The period begins and ends at midnight.
     """
@@ -59,7 +59,7 @@ class CountedList:
     account: Account
     model: type[CountedRow]
     field: str = ""
-    value: int = 0
+    value: int | str = 0
     since: datetime = EARLIEST
     until: datetime = LATEST
 
@@ -165,8 +165,8 @@ def _merge_day(account: Account, key: str, day_end: datetime) -> None:
 def find_counted_list(account: Account, queryset: QuerySet[Any]) -> CountedList | None:
     """Return the list that a queryset selects; None if its days cannot be stored.
 
-    Its conditions may be the account, that the row is not removed, one of the foreign
-    keys of `counted_by`, and a period that begins and ends at midnight.
+    Its conditions may be the account, that the row is not removed, one of the fields of
+    `counted_by`, and a period that begins and ends at midnight.
     """
     model, conditions = queryset.model, read_conditions(queryset)
     if not issubclass(model, CountedRow):
@@ -211,7 +211,7 @@ def is_midnight(at: datetime) -> bool:
 
 
 def select_rows(
-    model: type[CountedRow], account: Account, field: str, value: int
+    model: type[CountedRow], account: Account, field: str, value: int | str
 ) -> QuerySet[Any]:
     """Return the rows of a list."""
     rows: QuerySet[Any] = TenantQuerySet(model).of(account)

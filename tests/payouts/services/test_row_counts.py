@@ -13,7 +13,11 @@ from accounts.services.row_counts import (
     find_counted_list,
     merge_count_changes,
 )
-from payouts.services.conversion_updates import delete_conversion
+from payouts.models.commissions import CommissionStatus
+from payouts.services.conversion_updates import (
+    delete_conversion,
+    set_commission_statuses,
+)
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
@@ -128,17 +132,20 @@ def test_stays_exact_through_random_changes(scenario, account, seed):
 def apply_random_change(scenario, rng, affiliate, number, at):
     """Create rows, or remove some."""
     account = scenario.account
-    kind = rng.randrange(8)
+    kind = rng.randrange(10)
     if kind == 0 and (row := pick(rng, account.conversions.not_deleted())):
         delete_conversion(account, conversion_id=row.pk, at=at)
     elif kind == 1 and (row := pick(rng, account.customers.not_deleted())):
         delete_customer(account, public_id=row.public_id, at=at)
     elif kind == 2 and (row := pick(rng, account.payments.not_canceled())):
         cancel_payment(account, payment_id=row.public_id, at=at)
-    elif kind == 3:
+    elif kind <= 4 and (row := pick(rng, account.conversions.not_deleted())):
+        status = rng.choice(CommissionStatus.values)
+        set_commission_statuses(account, conversion_id=row.pk, status=status, at=at)
+    elif kind == 5:
         order = PaymentOrder(affiliate.slug, Decimal(1), "EUR")
         create_payments(account, orders=[order], at=at)
-    elif kind == 4:
+    elif kind == 6:
         scenario.create_click(affiliate, at=at)
     else:
         scenario.create_conversion(
