@@ -36,7 +36,9 @@ APPROVED_TENTHS = 7  # of the commissions, at first
 Columns = dict[str, str]
 
 
-def create_filled_account(slug: str, *, conversion_count: int) -> Account:
+def create_filled_account(
+    slug: str, *, conversion_count: int, affiliate_count: int = AFFILIATE_COUNT
+) -> Account:
     """Create an account with this number of clicks, customers, conversions and
     commissions, evenly spread over affiliates and the last year."""
     start = timezone.now() - timedelta(days=DAYS)
@@ -52,9 +54,9 @@ def create_filled_account(slug: str, *, conversion_count: int) -> Account:
         title="Lamps", currency="EUR", landing_page="https://shop.example/"
     )
     create_program(account, slug="lamps", settings=settings, at=start)
-    for number in range(AFFILIATE_COUNT):
+    for number in range(affiliate_count):
         create_affiliate_with_sale(account, number, at=start)
-    copy_count = conversion_count - AFFILIATE_COUNT
+    copy_count = conversion_count - affiliate_count
     if copy_count > 0:
         with transaction.atomic(), without_triggers():
             copy_rows(account, copy_count, start)
@@ -92,14 +94,16 @@ def create_affiliate_with_sale(account: Account, number: int, at: datetime) -> N
 
 @contextmanager
 def without_triggers() -> Iterator[None]:
-    """Check no foreign keys on PostgreSQL: the database belongs to the benchmark."""
-    if connection.vendor != "postgresql":
-        yield
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        yield
-        cursor.execute("SET LOCAL session_replication_role = origin")
+    """Check no foreign keys on a PostgreSQL of our own, as its superuser."""
+    setting = (
+        "SELECT set_config('session_replication_role', '{}', true)"
+        " WHERE current_setting('is_superuser') = 'on'"
+    )
+    if connection.vendor == "postgresql":
+        execute(setting.format("replica"))
+    yield
+    if connection.vendor == "postgresql":
+        execute(setting.format("origin"))
 
 
 def copy_rows(account: Account, count: int, start: datetime) -> None:
@@ -177,9 +181,14 @@ def copy(
         f"INSERT INTO {table} ({quoted}) SELECT {values} FROM ({numbers}) n JOIN"
         " (SELECT *, row_number() OVER (ORDER BY id) - 1 AS position"
         f" FROM {table} WHERE account_id = {account.pk}{condition}) t"
-        f" ON t.position = n.i % {AFFILIATE_COUNT}"
+        f" ON t.position = n.i % {count_affiliates(account)}"
     )
     reset_sequence(table)
+
+
+def count_affiliates(account: Account) -> int:
+    """Return how many sales were created by the services: one per affiliate."""
+    return account.affiliates.count()
 
 
 def insert_approvals(account: Account, status: str, after_id: int) -> None:

@@ -38,7 +38,6 @@ class Round:
 
     load: LoadResult
     server_cpu_ms: float  # per request; of a client without a server, its own
-    wal_syncs: int | None = None  # None: not counted
 
 
 @dataclass
@@ -77,7 +76,7 @@ class Cell:
         yield from self.problems
         for side, rounds in self.rounds.items():
             for row in rounds:
-                yield from list_round_problems(side, row, self.concurrency)
+                yield from list_round_problems(side, row)
 
     def serialize(self) -> dict[str, Any]:
         """Return the cell as JSON values."""
@@ -116,18 +115,22 @@ class Verdict:
         return self.measured >= self.limit
 
 
-def list_round_problems(side: str, row: Round, concurrency: int) -> Iterator[str]:
-    """Yield why a round is void: an error, a busy client, writes not on disk."""
+def list_round_problems(side: str, row: Round) -> Iterator[str]:
+    """Yield why a round is void: an error, or a busy client."""
     if row.load.errors:
         yield f"{side}: {row.load.errors[0]}"
     if not row.load.rate:
         yield f"{side}: no request was answered in time"
     if side != RAW and row.load.cpu_share > MAX_CLIENT_CPU_SHARE:
         yield f"{side}: the client used {row.load.cpu_share:.2f} of a core"
-    if row.wal_syncs is not None:
-        needed = row.load.sent / concurrency * MIN_WAL_SYNCS
-        if row.wal_syncs < needed:
-            yield f"{side}: {row.wal_syncs} WAL syncs for {row.load.sent} requests"
+
+
+def list_sync_problems(
+    side: str, syncs: int, sent: int, concurrency: int
+) -> Iterator[str]:
+    """Yield a problem if writes were acknowledged before they were on disk."""
+    if syncs < sent / concurrency * MIN_WAL_SYNCS:
+        yield f"{side}: {syncs} syncs of the log for {sent} requests"
 
 
 def get_group(operation: str) -> str:
@@ -216,6 +219,7 @@ def render_cell(cell: Cell) -> str:
     ours = f"{cell.get_rate():7.0f}/s {cell.get_cpu_ms():6.2f} ms CPU"
     others = [
         f"{side} {rate:.0f}/s x{cell.get_rate() / max(rate, 0.1):.3f}"
+        f" {cell.get_cpu_ms(side):.2f} ms"
         for side, rate in ((side, cell.get_rate(side)) for side in cell.rounds)
         if side != SERVICE
     ]
