@@ -31,7 +31,7 @@ from benchmarks.results import (
     FASTAPI,
     RAW,
     SERVICE,
-    SHELL,
+    SERVICE_ONLY,
     TEXTBOOK_DRF,
     Cell,
     Round,
@@ -128,7 +128,9 @@ def measure_database(database: Database, options: argparse.Namespace) -> Iterato
         runner = Runner(database, scenarios, servers, options.seconds)
         for name in options.operation:
             for concurrency in options.concurrency:
-                is_alone = name == SHELL or concurrency > MAX_COMPARED_CONCURRENCY
+                is_alone = (
+                    name in SERVICE_ONLY or concurrency > MAX_COMPARED_CONCURRENCY
+                )
                 measured = [SERVICE] if is_alone else sides
                 cell = runner.measure_cell(name, concurrency, measured, options.rounds)
                 print(render_cell(cell), flush=True)
@@ -194,7 +196,7 @@ class Runner:
             for load in loads.values():
                 cell.problems += load.check_syncs()
                 cell.problems += load.check_stored()
-        if name == "POST conversions":
+        if name.startswith("POST conversions"):
             cell.problems += self.check_ledger()
         return cell
 
@@ -308,7 +310,7 @@ def add_up(loads: Sequence[LoadResult]) -> LoadResult:
 def get_expected_rows(operation: Operation, sent: int) -> tuple[int, int]:
     """Return the rows that as many requests store, and the sum of their transfers."""
     commission = round(AMOUNT * 10_000) * COMMISSION_SHARE // 100
-    has_transfers = operation.name == "POST conversions"
+    has_transfers = operation.name.startswith("POST conversions")
     return sent, sent * commission if has_transfers else 0
 
 

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.load import LoadResult
+from benchmarks.operations import HOT
 
 MAX_CLIENT_CPU_SHARE = 0.5  # of one core; above, the client may be the bottleneck
 MIN_WAL_SYNCS = 0.9  # of one for each group of simultaneous writes
@@ -30,6 +31,8 @@ MIN_SQLITE_SHARE = 0.5  # of PostgreSQL's rate, of a POST at 8
 MAX_SQLITE_WAIT_MS = 2000.0
 MAX_SHELL_CPU_MS = 1.2
 SHELL = "GET commission"
+SERVICE_ONLY = (SHELL, HOT)  # operations that only the service answers
+MIN_HOT_RATE = 0.6  # of the rate with many affiliates, at 8
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,11 @@ def list_verdicts(cells: Sequence[Cell]) -> Iterator[Verdict]:
         if cell.concurrency <= 8:
             yield from list_share_verdicts(cell)
         yield from list_comparison_verdicts(cell)
+        spread = by_key.get((cell.engine, "POST conversions", cell.concurrency))
+        if cell.operation == HOT and cell.concurrency == 8 and spread:
+            ratio = cell.get_rate() / spread.get_rate()
+            name = "rate of many affiliates"
+            yield Verdict(name_cell(cell), name, MIN_HOT_RATE, ratio)
         if cell.operation == SHELL and cell.concurrency == 1:
             cpu = cell.get_cpu_ms()
             name = "CPU ms of a request that does little"

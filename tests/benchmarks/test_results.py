@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.load import LoadResult
+from benchmarks.operations import HOT
 from benchmarks.results import (
     FASTAPI,
     RAW,
@@ -96,6 +97,12 @@ def test_compares_sqlite_with_postgresql():
         "rate of PostgreSQL": (0.5, True),
         "longest wait, ms": (2001, False),
     }
+
+
+def test_compares_one_affiliate_with_many():
+    hot = make_cell(HOT, service=make_rounds(72))
+
+    assert list_measured(make_cell(), hot) == {"rate of many affiliates": (0.6, True)}
 
 
 def test_limits_the_cpu_time_of_a_request_that_does_little():

@@ -14,6 +14,7 @@ from tests.ledger_checks import assert_ledger_consistent
 
 pytestmark = pytest.mark.django_db
 WRITES = [name for name, operation in OPERATIONS.items() if operation.is_write]
+BARE_WRITES = [name for name in WRITES if name in STATEMENTS["postgresql"]]
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def find_stored(name):
         return tuple(map(int, cursor.fetchone()))
 
 
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("name", BARE_WRITES)
 def test_bare_statements_store_the_rows_that_are_counted(scenario, name):
     for number in range(3):
         execute(scenario, name, number)
