@@ -46,6 +46,7 @@ class Job:
     seconds: float
     port: int = 0  # of a server; 0 for statements
     url: str = ""  # of a database, for statements
+    max_requests: int = 0  # 0: as many as the time allows
 
 
 @dataclass
@@ -181,6 +182,8 @@ class HttpLoad:
             connection.socket.close()
             connection.connect()
             self.selector.register(connection.socket, selectors.EVENT_READ, connection)
+        if self.job.max_requests and self.clock.sent >= self.job.max_requests:
+            return False
         if wants_next:
             self.send_next(connection)
         return wants_next

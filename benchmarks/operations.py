@@ -66,6 +66,13 @@ def pick_code(scenario: Scenario, number: int) -> str:
     return scenario.referral_codes[number % len(scenario.referral_codes)]
 
 
+HOT = "POST conversions, one affiliate"
+STORED_CONVERSIONS = """
+    SELECT count(*), coalesce(sum(t.amount), 0) FROM tracking_conversion c
+    JOIN payouts_commission m ON m.conversion_id = c.id
+    JOIN payouts_transfer t ON t.commission_id = m.id
+    WHERE c.external_id LIKE {pattern}
+"""
 OPERATIONS = {
     operation.name: operation
     for operation in (
@@ -97,10 +104,17 @@ OPERATIONS = {
                 "external_id": marker,
                 "amount": AMOUNT,
             },
-            "SELECT count(*), coalesce(sum(t.amount), 0) FROM tracking_conversion c"
-            " JOIN payouts_commission m ON m.conversion_id = c.id"
-            " JOIN payouts_transfer t ON t.commission_id = m.id"
-            " WHERE c.external_id LIKE {pattern}",
+            STORED_CONVERSIONS,
+        ),
+        Operation(
+            HOT,
+            "/conversions/",
+            lambda scenario, _, marker: {
+                "referral_code": scenario.referral_codes[0],
+                "external_id": marker,
+                "amount": AMOUNT,
+            },
+            STORED_CONVERSIONS,
         ),
         Operation("GET conversions", "/conversions/"),
         Operation("GET conversions, deep page", f"/conversions/?page={DEEP_PAGE}"),
