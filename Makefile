@@ -15,7 +15,7 @@ IN_PARALLEL = $(MAKE) --no-print-directory --keep-going -j2 $(if $(filter output
 COMPARE_LOCK = diff -q -I '^\#' $(1) - >/dev/null || { echo "$(1) differs from uv.lock: run make lock" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run worker test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference lock-difference script bench bench-page-calls screenshots openapi lock audit clean
+.PHONY: help setup run worker test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference lock-difference script bench bench-back-office bench-page-calls screenshots openapi lock audit clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */\1\t/' | expand -t 20
@@ -94,7 +94,11 @@ openapi-difference: setup  ## fail if openapi.json is outdated
 script: setup  ## minify the browser script
 	@$(PY) -m rjsmin <affiliate_site/browser/tap.js >affiliate_site/browser/tap.min.js
 
-bench: setup  ## measure how the back office scales with the rows of an account
+bench: setup  ## compare the API with bare SQL, FastAPI and textbook DRF: BENCH_OPTIONS
+	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
+	@$(PY) -m benchmarks.api $(BENCH_OPTIONS)
+
+bench-back-office: setup  ## measure how the back office scales with the rows of an account
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m benchmarks.back_office
 

@@ -94,11 +94,16 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
     DATABASE |= {"OPTIONS": SQLITE_OPTIONS, "CONN_MAX_AGE": None}
 elif env.PGBOUNCER:
     # PgBouncer in transaction mode has no sessions: no session settings, no cursors.
-    DATABASE |= {"OPTIONS": {}, "DISABLE_SERVER_SIDE_CURSORS": True}
+    DATABASE |= {
+        "ENGINE": "affiliate_site.postgresql",
+        "OPTIONS": {},
+        "DISABLE_SERVER_SIDE_CURSORS": True,
+    }
 else:
     # One persistent connection per thread with health checks. A pool would wait seconds
     # for each connection that a server restart has closed.
     DATABASE |= {
+        "ENGINE": "affiliate_site.postgresql",
         "OPTIONS": POSTGRESQL_OPTIONS,
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,

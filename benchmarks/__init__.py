@@ -1,9 +1,4 @@
-"""Benchmarks; importing this package sets up Django."""
+"""Benchmarks: the API, growth, memory, the back office and page calls.
 
-import os
-
-import django
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-os.environ.setdefault("LOG_LEVEL", "ERROR")
-django.setup()
+How and what they measure: docs/performance.md.
+"""

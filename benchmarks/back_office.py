@@ -1,6 +1,6 @@
 """Measure how page 1 of each list and the dashboard scale with the size of an account.
 
-    DATABASE_URL=postgres://… make bench
+    DATABASE_URL=postgres://… make bench-back-office
 
 A small and a large account are compared in the same database and the same run. The
 benchmark creates a database and drops it. It prints medians and their ratios: ratios
@@ -21,6 +21,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
+import benchmarks.django_setup  # noqa: F401 - before models are imported
 from accounts.ids import generate_public_id
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.accounts import create_account

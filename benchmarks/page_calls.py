@@ -18,6 +18,7 @@ from django.test import Client
 from django.test.utils import override_settings
 from django.utils import timezone
 
+import benchmarks.django_setup  # noqa: F401 - before models are imported
 from accounts.services.accounts import create_account
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.services.affiliates import AffiliatePassword, PersonData, create_affiliate

@@ -20,7 +20,7 @@ from affiliate_site.api.filters import (
     TextFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
-from affiliate_site.api.representations.programs import represent_program
+from affiliate_site.api.representations.programs import ProgramRepresentation
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.models.programs import Program
 
@@ -97,9 +97,10 @@ class DummyViewSet(TenantViewSet):
     }
     serializer_classes = {"create": DummySerializer}
     filterset_class = DummyFilterSet
+    representation = ProgramRepresentation
 
     def list(self, request):
-        return self.list_page(represent_program, self.account.programs.newest_first())
+        return self.list_page(self.account.programs.newest_first())
 
     def create(self, request):
         return self.render_response(self.validate_body())

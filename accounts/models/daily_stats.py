@@ -1,16 +1,13 @@
 """DailyCountedRow: rows that daily statistics count; StaleDay: a day to recalculate."""
 
-from datetime import datetime
-
 from django.db import models
 
 from accounts.models.accounts import Account, TenantModel, TenantQuerySet
+from accounts.models.row_counts import CountedRow
 
 
-class DailyCountedRow(TenantModel):
+class DailyCountedRow(CountedRow):
     """A row that is counted in the daily statistics of the day it was created."""
-
-    created_at: "models.DateTimeField[datetime, datetime]"
 
     class Meta:
         abstract = True

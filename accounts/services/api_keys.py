@@ -6,7 +6,9 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import OperationalError, transaction
+from django.db.models import QuerySet
 
+from accounts.compiled_queries import compiled
 from accounts.errors import ApiKeyNotFound
 from accounts.ids import calculate_checksum, generate_random_text
 from accounts.lookups import get_or_raise
@@ -53,10 +55,14 @@ def find_api_key(text: str) -> ApiKey | None:
     """
     if not KEY_PATTERN.fullmatch(text) or calculate_checksum(text[:-6]) != text[-6:]:
         return None
-    return (
-        ApiKey.objects.select_related("account__plan")
-        .filter(digest=calculate_digest(text), revoked_at=None)
-        .first()
+    return active_key_by_digest.first(digest=calculate_digest(text))
+
+
+@compiled
+def active_key_by_digest(digest: str) -> QuerySet[ApiKey]:
+    """The key with this digest, if it is not revoked, with its account and plan."""
+    return ApiKey.objects.select_related("account__plan").filter(
+        digest=digest, revoked_at=None
     )
 
 

@@ -32,6 +32,19 @@ def log_events(
     **details: Any,
 ) -> list[AuditLogEntry]:
     """Log one event for each subject, all with the same details."""
+    events = [(kind, subject) for subject in subjects]
+    return log_all_events(account, events, at=at, **details)
+
+
+def log_all_events(
+    account: Account,
+    events: Sequence[tuple[str, models.Model]],
+    /,
+    *,
+    at: datetime,
+    **details: Any,
+) -> list[AuditLogEntry]:
+    """Log events of several kinds in one statement, each with its subject."""
     actor = get_actor()
     entries = [
         AuditLogEntry(
@@ -44,6 +57,6 @@ def log_events(
             trace_id=actor.trace_id,
             created_at=at,
         )
-        for subject in subjects
+        for kind, subject in events
     ]
     return account.audit_log.bulk_create(entries)

@@ -6,13 +6,14 @@ statistics.
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from django.db import models
 
 from accounts.models.accounts import Account
 from accounts.models.daily_stats import DailyCountedRow
-from accounts.services.audit_log import log_events
+from accounts.services.audit_log import log_all_events
 from accounts.services.daily_stats import mark_stale
 from accounts.services.outbox import publish_events
 
@@ -47,8 +48,26 @@ def record_changes(
     **details: Any,
 ) -> None:
     """Record the same change of several rows in a fixed number of statements."""
-    entries = log_events(account, kind, subjects, at=at, **details)
+    changes = [(kind, subject) for subject in subjects]
+    record_all_changes(account, changes, at=at, payload_rows=payload_rows, **details)
+
+
+def record_all_changes(
+    account: Account,
+    changes: Sequence[tuple[str, models.Model]],
+    /,
+    *,
+    at: datetime,
+    payload_rows: Sequence[models.Model] | None = None,
+    **details: Any,
+) -> None:
+    """Record changes of several kinds, those of one kind together."""
+    entries = log_all_events(account, changes, at=at, **details)
+    subjects = [subject for _, subject in changes]
     counted = [row for row in subjects if isinstance(row, DailyCountedRow)]
     mark_stale(account, counted, at)
     rows = subjects if payload_rows is None else payload_rows
-    publish_events(account, kind, entries, rows, at=at)
+    logged = zip(changes, entries, rows, strict=True)
+    for kind, group in groupby(logged, key=lambda each: each[0][0]):
+        _, kind_entries, kind_rows = zip(*group, strict=True)
+        publish_events(account, kind, kind_entries, kind_rows, at=at)

@@ -22,6 +22,8 @@ from tracking.services.attempts import (
     record_failed_attempt,
 )
 
+EXTERNAL_ID_FIELD = TextField()
+
 
 class Attempt:
     """One attempt; without an `external_id` nothing is checked or stored."""
@@ -64,7 +66,7 @@ class ConversionAttemptMixin(APIView):
         external_id = None
         if value is not None and not is_blank(value):
             try:
-                external_id = TextField().to_internal_value(value)
+                external_id = EXTERNAL_ID_FIELD.to_internal_value(value)
             except ValidationError as error:
                 raise ValidationError({"external_id": error.detail}) from None
         attempt = Attempt(self.account, origin=self.origin, external_id=external_id)

@@ -1,8 +1,6 @@
 """Request serializers of conversions, for the API, postbacks and browser script."""
 
-from contextlib import suppress
-
-from rest_framework.exceptions import ValidationError
+from functools import cached_property
 
 from affiliate_site.api.fields import (
     CurrencyField,
@@ -10,6 +8,7 @@ from affiliate_site.api.fields import (
     TextField,
     TrimmedTextField,
     clean_amount,
+    find_currency,
     is_blank,
 )
 from affiliate_site.api.input_serializers import InputSerializer, ObjectListField
@@ -53,12 +52,10 @@ class LineItemInputSerializer(InputSerializer):
 class CurrencyAwareSerializer(InputSerializer):
     """A conversion whose amounts are in the `currency` of the same request."""
 
-    @property
+    @cached_property
     def sent_currency(self) -> str | None:
         """Return the valid currency of the request; None if the program decides."""
-        with suppress(ValidationError):
-            return CurrencyField().to_internal_value(self.initial_data.get("currency"))
-        return None
+        return find_currency(self.initial_data)
 
 
 class ConversionInputSerializer(CurrencyAwareSerializer):

@@ -240,12 +240,13 @@ class CurrencyField(TrimmedTextField):
         return apply_domain_rule(get_currency, super().to_internal_value(data))
 
 
-def find_sibling_currency(field) -> str | None:
-    """Return the `currency` of the same object; None if missing or invalid."""
+CURRENCY_FIELD = CurrencyField()
+
+
+def find_currency(sent: dict) -> str | None:
+    """Return the `currency` among sent values; None if missing or invalid."""
     with suppress(ValidationError):
-        return CurrencyField().to_internal_value(
-            field.parent.sent_values.get("currency")
-        )
+        return CURRENCY_FIELD.to_internal_value(sent.get("currency"))
     return None
 
 

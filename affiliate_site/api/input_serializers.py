@@ -3,6 +3,8 @@
 In a body `null` means "not sent", so it reaches a field only with `allow_null`.
 """
 
+import copy
+
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -22,6 +24,9 @@ class InputSerializer(serializers.Serializer):
     `aliases` maps other names (`click.id` is the `id` inside `click`) to the canonical
     ones, which take precedence when both are sent. At least one of the fields in
     `any_of` must be sent. With `max_items` a body may be an array of that length.
+
+    Validation copies only the fields that are sent or required, and shallowly; DRF's
+    `fields`, a deep copy of all of them, serves the OpenAPI document.
     """
 
     aliases: dict[str, str] = {}
@@ -32,13 +37,30 @@ class InputSerializer(serializers.Serializer):
     def run_validation(self, data=serializers.empty):
         if data is None and not self.allow_null:
             raise FieldError(WRONG_TYPE, type="object")
-        return super().run_validation(data)
+        is_empty, data = self.validate_empty_values(data)
+        return data if is_empty else self.validate(self.to_internal_value(data))
 
     def to_internal_value(self, data):
         if not isinstance(data, dict):
             raise FieldError(WRONG_TYPE, type="object")
         self.sent_values = self.normalize_input(data)  # for fields that read others
-        return super().to_internal_value(self.sent_values)
+        validated, errors = {}, {}
+        for name, declared in self._declared_fields.items():
+            if name not in self.sent_values and not declared.required:
+                continue
+            field = copy.copy(declared)
+            field.bind(name, self)
+            try:
+                validated[name] = field.run_validation(
+                    self.sent_values.get(name, serializers.empty)
+                )
+            except serializers.SkipField:
+                pass
+            except ValidationError as error:
+                errors[name] = error.detail
+        if errors:
+            raise ValidationError(errors)
+        return validated
 
     @property
     def schema(self) -> dict:
@@ -68,7 +90,7 @@ class InputSerializer(serializers.Serializer):
         resolved = {
             name: value
             for name, value in data.items()
-            if name in self.fields and self.is_sent(name, value)
+            if name in self._declared_fields and self.is_sent(name, value)
         }
         for alias, name in self.aliases.items():
             value = find_nested_value(data, alias)
@@ -78,7 +100,7 @@ class InputSerializer(serializers.Serializer):
         return resolved
 
     def is_sent(self, name: str, value) -> bool:
-        field = self.fields[name]
+        field = self._declared_fields[name]
         if value is None:
             return field.allow_null
         if is_blank(value) and getattr(field, "ignore_blank", False):
@@ -119,6 +141,11 @@ class ObjectListField(ApiFieldMixin, serializers.ListField):
     def __init__(self, *, child, max_items, **kwargs):
         super().__init__(child=child, max_length=max_items, **kwargs)
         self.max_items = max_items
+
+    def bind(self, field_name, parent):
+        super().bind(field_name, parent)
+        self.child = copy.copy(self.child)
+        self.child.parent = self  # type: ignore[assignment]  # as DRF does
 
     def to_internal_value(self, data):
         if not isinstance(data, list):

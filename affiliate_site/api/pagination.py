@@ -8,6 +8,8 @@ from urllib.parse import quote, unquote_plus
 from rest_framework.pagination import BasePagination
 from rest_framework.response import Response
 
+from accounts.services.row_counts import find_counted_list
+
 PAGE_SIZE = 25
 URL_SAFE_CHARACTERS = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
 
@@ -22,10 +24,18 @@ class LinkHeaderPagination(BasePagination):
     def paginate_queryset(self, queryset, request, view=None):
         self.request = request
         self.page = int(request.query_params.get("page") or 1)
-        self.total = queryset.count()
         offset = (self.page - 1) * PAGE_SIZE
+        counted_list = find_counted_list(view.account, queryset)
+        if counted_list is None:
+            self.total = queryset.count()
+        else:
+            count = counted_list.count(view.at)
+            self.total = count.stored + count.later
         if offset >= self.total:
             return queryset.none()
+        if counted_list is not None and offset >= count.later:
+            day_end, offset = counted_list.find_day(count, offset)
+            queryset = queryset.filter(created_at__lt=day_end)
         return queryset.paginate(view.account, offset=offset, limit=PAGE_SIZE)
 
     def get_paginated_response(self, data):

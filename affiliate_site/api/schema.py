@@ -1,5 +1,7 @@
 """Generates the OpenAPI document from the declarations of the view sets."""
 
+from typing import Any
+
 from drf_spectacular.extensions import (
     OpenApiAuthenticationExtension,
     OpenApiSerializerExtension,
@@ -7,9 +9,8 @@ from drf_spectacular.extensions import (
 )
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
-from rest_framework.serializers import ListSerializer
 
-from affiliate_site.api.examples import find_example
+from affiliate_site.api.examples import get_input_example
 from affiliate_site.api.fields import (
     AMOUNT_STRING_SCHEMA,
     ApiFieldMixin,
@@ -93,8 +94,8 @@ class ViewSetAutoSchema(AutoSchema):
     @property
     def filterset_class(self):
         """Return the filter set of a list, None for other operations."""
-        serializer = self.view.get_response_serializer()
-        is_list = self.method == "GET" and isinstance(serializer, ListSerializer)
+        representation = self.view.get_representation()
+        is_list = self.method == "GET" and isinstance(representation, list)
         return self.view.filterset_class if is_list else None
 
     def get_operation_id(self):
@@ -129,10 +130,10 @@ class ViewSetAutoSchema(AutoSchema):
         return self.serializer_class
 
     def get_response_serializers(self):
-        serializer = self.view.get_response_serializer()
-        if serializer is None:
+        representation = self.view.get_representation()
+        if representation is None:
             return {204: OpenApiResponse(description="No content")}
-        return {200: serializer}
+        return {200: build_response_serializer(representation)}
 
     def get_filter_backends(self):
         """Return none: `get_override_parameters` describes the filters."""
@@ -171,9 +172,11 @@ class ViewSetAutoSchema(AutoSchema):
             operation["requestBody"]["required"] = True  # an empty body is not JSON
         self.add_array_variant(operation)
         self.add_bracket_parameters(operation)
-        for body in (operation.get("requestBody"), operation["responses"].get("200")):
-            for content in (body or {}).get("content", {}).values():
-                content["example"] = find_example(content["schema"])
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            content["example"] = get_input_example(content["schema"])
+        response = operation["responses"].get("200", {})
+        for content in response.get("content", {}).values():
+            content["example"] = get_response_example(self.view.get_representation())
         self.add_response_headers(operation)
         return operation
 
@@ -239,6 +242,24 @@ class ViewSetAutoSchema(AutoSchema):
             yield "409"
         if self.rate_limit:
             yield "429"
+
+
+def build_response_serializer(representation: Any) -> Any:
+    """Return the serializer, or JSON schema, of a view set's answer."""
+    if isinstance(representation, list):
+        return representation[0].get_serializer_class()(many=True)
+    if isinstance(representation, dict):
+        return representation
+    return representation.get_serializer_class()
+
+
+def get_response_example(representation: Any) -> Any:
+    """Return an example of a view set's answer."""
+    if isinstance(representation, list):
+        return [representation[0].get_example()]
+    if isinstance(representation, dict):
+        return get_input_example(representation)
+    return representation.get_example()
 
 
 def add_shared_responses(result, generator, request, public):

@@ -22,6 +22,7 @@ from affiliate_site.api.idempotency import IdempotencyMixin
 from affiliate_site.api.input_serializers import InputSerializer, validate_each
 from affiliate_site.api.pagination import LinkHeaderPagination
 from affiliate_site.api.parsing import check_content_length
+from affiliate_site.api.representations.base import Representation
 from affiliate_site.api.throttling import RateLimitThrottle, add_rate_limit_headers
 
 
@@ -37,8 +38,10 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
     serializer_classes: dict[str, type[InputSerializer]] = {}  # of request bodies
     # Of the query of an action that also has a body.
     query_serializer_classes: dict[str, type[InputSerializer]] = {}
-    response_serializer_class: Any = None  # class or JSON schema; a list has many
-    response_serializers: dict = {}  # of actions with another response
+    # Of the answers; `list` answers a list of them. A dict is a JSON schema.
+    representation: type[Representation] | dict | None = None
+    # Of actions with another answer; `[X]` is a list of X.
+    representations: dict[str, Any] = {}
     plan_features: dict[str, str] = {}  # 403 unless the plan has the feature
     tracking_actions: tuple[str, ...] = ()  # rejected while the account is locked
     conflict_actions: tuple[str, ...] = ()  # may answer 409, as every POST may
@@ -113,14 +116,13 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
     def get_serializer_class(self):
         return self.serializer_classes.get(self.action)
 
-    def get_response_serializer(self):
-        """Return the serializer of the response; None for no body."""
-        if self.action in self.response_serializers:
-            return self.response_serializers[self.action]
-        default = self.response_serializer_class
-        if default is None or self.action == "destroy":
+    def get_representation(self) -> Any:
+        """Return that of the answer, `[X]` for a list of X; None for no body."""
+        if self.action in self.representations:
+            return self.representations[self.action]
+        if self.action == "destroy":
             return None
-        return default(many=True) if self.action == "list" else default
+        return [self.representation] if self.action == "list" else self.representation
 
     def get_serializer_context(self):
         return {"account": self.account}
@@ -159,33 +161,33 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
         serializer.is_valid(raise_exception=True)
         return serializer.validated_data
 
-    def get_row(self, rows, not_found_error, **changed):
-        """Return the row for its representation, or raise `not_found_error`.
+    def get_row(self, query, not_found_error, **key):
+        """Return the row of a compiled query, or raise `not_found_error`."""
+        row = query.first(account=self.account, **key)
+        if row is None:
+            raise not_found_error
+        return row
 
-        `changed` are the values that this request has just written; they replace later
-        values of concurrent requests.
-        """
-        for row in rows.for_representation()[:1]:
-            return row | changed
-        raise not_found_error
+    def render_row(self, row):
+        """Render a row of the columns of the representation."""
+        return Response(self.get_representation().represent(row, self.account))
+
+    def render_rows(self, rows):
+        """Render a list of such rows."""
+        return Response(self.get_representation()[0].represent_all(rows, self.account))
 
     def render_response(self, data):
         return Response(data)
 
-    def list_page(self, represent, rows, columns="for_representation"):
-        """Return a page of a list; `represent` serializes one row."""
-        return self.list_page_of_rows(
-            lambda page: [represent(row) for row in page], rows, columns
+    def list_page(self, rows):
+        """Render a page of a list."""
+        representation = self.get_representation()[0]
+        page = self.paginate_queryset(self.filter_queryset(rows))
+        return self.get_paginated_response(
+            representation.represent_all(
+                list(representation.select(page)), self.account
+            )
         )
-
-    def list_page_of_rows(self, represent_all, rows, columns="for_representation"):
-        """Return a page of a list; `represent_all` serializes all rows of the page.
-
-        `columns` is the name of the queryset method that selects the columns.
-        """
-        queryset = self.paginate_queryset(self.filter_queryset(rows))
-        page = list(getattr(queryset, columns)())
-        return self.get_paginated_response(represent_all(page) if page else [])
 
     def render_no_content(self):
         return Response(status=204)

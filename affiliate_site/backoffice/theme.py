@@ -4,13 +4,12 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from django.templatetags.static import static
-from django.urls import reverse_lazy
-from django.utils.text import format_lazy
+from django.urls import reverse, reverse_lazy
 
 
-def reverse_changelist_lazy(model_name: str):
-    """The URL of a list: `reverse_changelist_lazy("payouts_commission")`."""
-    return reverse_lazy(f"admin:{model_name}_changelist")
+def reverse_changelist(model_name: str) -> str:
+    """The URL of a list: `reverse_changelist("payouts_commission")`."""
+    return reverse(f"admin:{model_name}_changelist")
 
 
 def build_sidebar_item(title: str, icon: str, model_name: str) -> dict:
@@ -20,7 +19,7 @@ def build_sidebar_item(title: str, icon: str, model_name: str) -> dict:
     return {
         "title": title,
         "icon": icon,
-        "link": reverse_changelist_lazy(model_name),
+        "link": reverse_changelist(model_name),
         "permission": lambda request: request.user.has_perm(permission),
     }
 
@@ -32,9 +31,7 @@ def build_tabs(model_name: str, column: str, queries: dict[str, str]) -> dict:
         "items": [
             {
                 "title": title,
-                "link": format_lazy(
-                    "{}?{}", reverse_changelist_lazy(model_name), query
-                ),
+                "link": f"{reverse_changelist(model_name)}?{query}",
                 "active": build_active_check(column, query),
             }
             for title, query in queries.items()
@@ -54,6 +51,103 @@ def build_active_check(column: str, query: str):
         return filters == dict(parse_qsl(query))
 
     return is_active
+
+
+# The theme compares all these URLs on each page, so each is a text, not lazy.
+def list_tabs(request) -> list[dict]:
+    """The tabs above the lists of commissions and program affiliates."""
+    return [
+        build_tabs(
+            "payouts_commission",
+            "status",
+            {
+                "All": "",
+                "Pending": "status__exact=pending",
+                "Approved": "status__exact=approved",
+                "Disapproved": "status__exact=disapproved",
+            },
+        ),
+        build_tabs(
+            "tracking_enrollment",
+            "approved",
+            {
+                "All": "",
+                "Pending": "approved__isnull=True",
+                "Approved": "approved__exact=1",
+                "Disapproved": "approved__exact=0",
+            },
+        ),
+    ]
+
+
+def list_navigation(request) -> list[dict]:
+    """The groups of the sidebar."""
+    return [
+        {
+            "items": [
+                {
+                    "title": "Dashboard",
+                    "icon": "dashboard",
+                    "link": reverse("admin:index"),
+                },
+            ],
+        },
+        {
+            "title": "Affiliates",
+            "items": [
+                build_sidebar_item("Programs", "campaign", "tracking_program"),
+                build_sidebar_item("Affiliates", "group", "tracking_affiliate"),
+                build_sidebar_item(
+                    "Program affiliates", "how_to_reg", "tracking_enrollment"
+                ),
+                build_sidebar_item(
+                    "Affiliate groups", "workspaces", "tracking_affiliategroup"
+                ),
+                build_sidebar_item("Prospects", "person_add", "tracking_prospect"),
+                build_sidebar_item("Notes", "sticky_note_2", "tracking_note"),
+            ],
+        },
+        {
+            "title": "Tracking",
+            "items": [
+                build_sidebar_item("Clicks", "ads_click", "tracking_click"),
+                build_sidebar_item("Customers", "person", "tracking_customer"),
+                build_sidebar_item(
+                    "Conversions", "shopping_cart", "tracking_conversion"
+                ),
+                build_sidebar_item(
+                    "Contested claims", "gavel", "tracking_conversionclaim"
+                ),
+                build_sidebar_item("Commissions", "percent", "payouts_commission"),
+                build_sidebar_item(
+                    "Failed page calls", "report", "tracking_failedpagecall"
+                ),
+            ],
+        },
+        {
+            "title": "Payouts",
+            "items": [
+                build_sidebar_item(
+                    "Balances", "account_balance", "payouts_ledgeraccount"
+                ),
+                build_sidebar_item("Payments", "payments", "payouts_payment"),
+                build_sidebar_item("Ledger", "receipt_long", "payouts_transfer"),
+            ],
+        },
+        {
+            "title": "Integration",
+            "items": [
+                build_sidebar_item("API keys", "key", "accounts_apikey"),
+                build_sidebar_item(
+                    "Signing secrets", "signature", "accounts_signingsecret"
+                ),
+                build_sidebar_item("Webhooks", "webhook", "accounts_webhookendpoint"),
+                build_sidebar_item("Webhook deliveries", "outbox", "accounts_delivery"),
+                build_sidebar_item("Audit log", "history", "accounts_auditlogentry"),
+                build_sidebar_item("Staff", "badge", "accounts_user"),
+            ],
+        },
+    ]
 
 
 # The user menu where two-factor authentication is available.
@@ -96,102 +190,10 @@ UNFOLD: dict[str, Any] = {
             "950": "oklch(26.6% .065 152.934)",
         }
     },
-    "TABS": [
-        build_tabs(
-            "payouts_commission",
-            "status",
-            {
-                "All": "",
-                "Pending": "status__exact=pending",
-                "Approved": "status__exact=approved",
-                "Disapproved": "status__exact=disapproved",
-            },
-        ),
-        build_tabs(
-            "tracking_enrollment",
-            "approved",
-            {
-                "All": "",
-                "Pending": "approved__isnull=True",
-                "Approved": "approved__exact=1",
-                "Disapproved": "approved__exact=0",
-            },
-        ),
-    ],
+    "TABS": list_tabs,
     "SIDEBAR": {
         "show_search": True,
         "command_search": True,
-        "navigation": [
-            {
-                "items": [
-                    {
-                        "title": "Dashboard",
-                        "icon": "dashboard",
-                        "link": reverse_lazy("admin:index"),
-                    },
-                ],
-            },
-            {
-                "title": "Affiliates",
-                "items": [
-                    build_sidebar_item("Programs", "campaign", "tracking_program"),
-                    build_sidebar_item("Affiliates", "group", "tracking_affiliate"),
-                    build_sidebar_item(
-                        "Program affiliates", "how_to_reg", "tracking_enrollment"
-                    ),
-                    build_sidebar_item(
-                        "Affiliate groups", "workspaces", "tracking_affiliategroup"
-                    ),
-                    build_sidebar_item("Prospects", "person_add", "tracking_prospect"),
-                    build_sidebar_item("Notes", "sticky_note_2", "tracking_note"),
-                ],
-            },
-            {
-                "title": "Tracking",
-                "items": [
-                    build_sidebar_item("Clicks", "ads_click", "tracking_click"),
-                    build_sidebar_item("Customers", "person", "tracking_customer"),
-                    build_sidebar_item(
-                        "Conversions", "shopping_cart", "tracking_conversion"
-                    ),
-                    build_sidebar_item(
-                        "Contested claims", "gavel", "tracking_conversionclaim"
-                    ),
-                    build_sidebar_item("Commissions", "percent", "payouts_commission"),
-                    build_sidebar_item(
-                        "Failed page calls", "report", "tracking_failedpagecall"
-                    ),
-                ],
-            },
-            {
-                "title": "Payouts",
-                "items": [
-                    build_sidebar_item(
-                        "Balances", "account_balance", "payouts_ledgeraccount"
-                    ),
-                    build_sidebar_item("Payments", "payments", "payouts_payment"),
-                    build_sidebar_item("Ledger", "receipt_long", "payouts_transfer"),
-                ],
-            },
-            {
-                "title": "Integration",
-                "items": [
-                    build_sidebar_item("API keys", "key", "accounts_apikey"),
-                    build_sidebar_item(
-                        "Signing secrets", "signature", "accounts_signingsecret"
-                    ),
-                    build_sidebar_item(
-                        "Webhooks", "webhook", "accounts_webhookendpoint"
-                    ),
-                    build_sidebar_item(
-                        "Webhook deliveries", "outbox", "accounts_delivery"
-                    ),
-                    build_sidebar_item(
-                        "Audit log", "history", "accounts_auditlogentry"
-                    ),
-                    build_sidebar_item("Staff", "badge", "accounts_user"),
-                ],
-            },
-        ],
+        "navigation": list_navigation,
     },
 }

@@ -3,24 +3,24 @@
 Rules: docs/api-contract.md, section 6.1.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from accounts.exact_json import format_decimal, serialize_exact_json
 from accounts.models.accounts import Account, TenantModel
 from accounts.services.outbox import EventPayload
 from affiliate_site.api.representations.affiliates import (
-    represent_affiliate,
-    represent_enrollment,
-    represent_prospect,
+    AffiliateRepresentation,
+    EnrollmentEventRepresentation,
+    ProspectRepresentation,
 )
+from affiliate_site.api.representations.base import Representation
 from affiliate_site.api.representations.conversions import (
-    represent_commission,
-    represent_conversions,
-    represent_payment,
+    CommissionRepresentation,
+    ConversionRepresentation,
+    PaymentRepresentation,
 )
-from affiliate_site.api.representations.nested import represent_program_summary
-from affiliate_site.api.representations.tracking import represent_customer
+from affiliate_site.api.representations.tracking import CustomerRepresentation
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate
@@ -32,57 +32,61 @@ from tracking.money import ZERO
 
 QUERY_BATCH_SIZE = 1000  # ids per statement; every database supports this number
 
-Rows = list[dict[str, Any]]
-
 
 def render_payloads(
     account: Account, subjects: Sequence[TenantModel]
 ) -> list[EventPayload]:
     """Render one payload per subject, in their order; all subjects have one type."""
-    render, get_queryset = PAYLOAD_RENDERERS[type(subjects[0])]
+    representation, render = PAYLOADS[type(subjects[0])]
     return [
-        payload
+        render(answer)
         for start in range(0, len(subjects), QUERY_BATCH_SIZE)
-        for payload in render(
-            account,
-            get_representation_rows(
-                get_queryset(account), subjects[start : start + QUERY_BATCH_SIZE]
-            ),
+        for answer in represent_subjects(
+            representation, account, subjects[start : start + QUERY_BATCH_SIZE]
         )
     ]
 
 
-def get_representation_rows(queryset: Any, subjects: Sequence[TenantModel]) -> Rows:
-    """Return the columns that the API shows of each subject."""
+def represent_subjects(
+    representation: type[Representation],
+    account: Account,
+    subjects: Sequence[TenantModel],
+) -> list[dict[str, Any]]:
+    """Return the answer of the API for each subject."""
     pks = sorted(subject.pk for subject in subjects)
-    rows = queryset.filter(pk__in=pks).order_by("pk").for_representation()
+    rows = representation.rows_by_pk.all(account=account, pks=pks)
     rows_by_pk = dict(zip(pks, rows, strict=True))
-    return [rows_by_pk[subject.pk] for subject in subjects]
+    return representation.represent_all(
+        [rows_by_pk[subject.pk] for subject in subjects], account
+    )
 
 
-def render_conversion_payloads(account: Account, rows: Rows) -> Iterator[EventPayload]:
-    """Render conversions, with the macros of their affiliates' postbacks."""
-    for conversion in represent_conversions(rows, account):
-        affiliate = conversion["affiliate"]["id"]
-        own_commissions = [
-            commission
-            for commission in conversion["commissions"]
-            if commission["affiliate"]["id"] == affiliate
-        ]
-        yield EventPayload(
-            serialize_exact_json(conversion),
-            affiliate,
-            get_conversion_macros(conversion, own_commissions),
-        )
+def render_payload(answer: dict[str, Any]) -> EventPayload:
+    """Render an object that affiliates' postbacks do not receive."""
+    return EventPayload(serialize_exact_json(answer))
 
 
-def render_customer_payloads(account: Account, rows: Rows) -> Iterator[EventPayload]:
-    """Render customers, with the macros of their affiliates' postbacks."""
-    for customer in map(represent_customer, rows):
-        macros = {"customer.id": customer["id"]} | get_click_macros(customer)
-        yield EventPayload(
-            serialize_exact_json(customer), customer["affiliate"]["id"], macros
-        )
+def render_conversion_payload(conversion: dict[str, Any]) -> EventPayload:
+    """Render a conversion, with the macros of its affiliate's postbacks."""
+    affiliate = conversion["affiliate"]["id"]
+    own_commissions = [
+        commission
+        for commission in conversion["commissions"]
+        if commission["affiliate"]["id"] == affiliate
+    ]
+    return EventPayload(
+        serialize_exact_json(conversion),
+        affiliate,
+        get_conversion_macros(conversion, own_commissions),
+    )
+
+
+def render_customer_payload(customer: dict[str, Any]) -> EventPayload:
+    """Render a customer, with the macros of its affiliate's postbacks."""
+    macros = {"customer.id": customer["id"]} | get_click_macros(customer)
+    return EventPayload(
+        serialize_exact_json(customer), customer["affiliate"]["id"], macros
+    )
 
 
 def get_conversion_macros(
@@ -116,40 +120,12 @@ def get_click_macros(representation: dict) -> dict[str, str]:
     }
 
 
-def render_with(
-    represent: Callable[..., dict],
-) -> Callable[[Account, Rows], Iterator[EventPayload]]:
-    """Return a renderer for objects that affiliates' postbacks do not receive."""
-
-    def render(account: Account, rows: Rows) -> Iterator[EventPayload]:
-        return (EventPayload(serialize_exact_json(represent(row))) for row in rows)
-
-    return render
-
-
-def render_commission_payloads(account: Account, rows: Rows) -> Iterator[EventPayload]:
-    """Render commissions."""
-    return (
-        EventPayload(serialize_exact_json(represent_commission(row, account)))
-        for row in rows
-    )
-
-
-def represent_enrollment_with_program(row: dict) -> dict:
-    """Represent an enrollment together with its program."""
-    return represent_enrollment(row) | {"program": represent_program_summary(row)}
-
-
-# By model: the renderer, and the queryset of an account.
-PAYLOAD_RENDERERS: dict[type[TenantModel], tuple[Any, Any]] = {
-    Affiliate: (render_with(represent_affiliate), lambda account: account.affiliates),
-    Enrollment: (
-        render_with(represent_enrollment_with_program),
-        lambda account: account.enrollments,
-    ),
-    Prospect: (render_with(represent_prospect), lambda account: account.prospects),
-    Customer: (render_customer_payloads, lambda account: account.customers),
-    Conversion: (render_conversion_payloads, lambda account: account.conversions),
-    Commission: (render_commission_payloads, lambda account: account.commissions),
-    Payment: (render_with(represent_payment), lambda account: account.payments),
+PAYLOADS: dict[type[TenantModel], tuple[type[Representation], Any]] = {
+    Affiliate: (AffiliateRepresentation, render_payload),
+    Enrollment: (EnrollmentEventRepresentation, render_payload),
+    Prospect: (ProspectRepresentation, render_payload),
+    Customer: (CustomerRepresentation, render_customer_payload),
+    Conversion: (ConversionRepresentation, render_conversion_payload),
+    Commission: (CommissionRepresentation, render_payload),
+    Payment: (PaymentRepresentation, render_payload),
 }

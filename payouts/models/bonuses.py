@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -36,19 +36,6 @@ class BonusQuerySet(TenantQuerySet["Bonus"]):
 
     def in_definition_order(self) -> Self:
         return self.order_by("id")
-
-    def for_representation(self) -> models.QuerySet[Bonus, Any]:
-        """Select the columns that the API's representation reads."""
-        return self.values(
-            "public_id",
-            "title",
-            "goal_type",
-            "goal",
-            "period",
-            "kind",
-            "value",
-            "program__currency",
-        )
 
 
 class Bonus(TenantModel):

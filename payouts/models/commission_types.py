@@ -3,7 +3,7 @@ place, and Level for the parents of the affiliate."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -26,12 +26,6 @@ class CommissionTypeQuerySet(TenantQuerySet["CommissionType"]):
 
     def in_definition_order(self) -> Self:
         return self.order_by("id")
-
-    def for_representation(self) -> models.QuerySet[CommissionType, Any]:
-        """Select the columns that the API's representation reads; no group rates."""
-        return self.values(
-            "id", "title", "identifier", "value", "kind", "is_default", "mlm"
-        )
 
 
 class CommissionType(TenantModel):
@@ -111,10 +105,6 @@ class LevelQuerySet(TenantQuerySet["Level"]):
 
     def in_definition_order(self) -> Self:
         return self.order_by("id")
-
-    def for_representation(self) -> models.QuerySet[Level, Any]:
-        """Select the columns that the API's representation reads."""
-        return self.values("level", "title", "kind", "value")
 
 
 class Level(TenantModel):

@@ -49,27 +49,6 @@ class CommissionQuerySet(TenantQuerySet["Commission"]):
         """Exclude those whose conversion was deleted."""
         return self.filter(deleted_at=None)
 
-    def for_representation(self) -> models.QuerySet[Commission, Any]:
-        """Select the columns that the API's representation reads."""
-        return self.values(
-            "id",
-            "sub_amount",
-            "amount",
-            "commission_type",
-            "status",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-            "kind",
-            "currency",
-            "created_at",
-            "comment",
-            "finalized_at",
-            "name",
-            "conversion_id",
-            "payment__public_id",
-        )
-
 
 class Commission(DailyCountedRow):
     """A commission with the rate and the calculation that it was created with.
@@ -78,6 +57,9 @@ class Commission(DailyCountedRow):
     commission can be calculated again. `base_commission` is set on level commissions,
     `payment` on paid ones. A bonus has no conversion, but the start of its period.
     """
+
+    counted_by = ("affiliate",)
+    removed_by = "deleted_at"
 
     conversion = models.ForeignKey(
         Conversion,

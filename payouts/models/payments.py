@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -21,21 +21,12 @@ class PaymentQuerySet(TenantQuerySet["Payment"]):
         """Exclude canceled payments."""
         return self.filter(canceled_at=None)
 
-    def for_representation(self) -> models.QuerySet[Payment, Any]:
-        """Select the columns that the API's representation reads."""
-        return self.values(
-            "public_id",
-            "created_at",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-            "amount",
-            "currency",
-        )
-
 
 class Payment(DailyCountedRow):
     """A payment to an affiliate. A canceled one stays; its amount is payable again."""
+
+    counted_by = ("affiliate",)
+    removed_by = "canceled_at"
 
     public_id = models.CharField("ID", max_length=32)
     affiliate = models.ForeignKey(
@@ -86,10 +77,6 @@ class PayoutMethodQuerySet(TenantQuerySet["PayoutMethod"]):
 
     def in_definition_order(self) -> Self:
         return self.order_by("id")
-
-    def for_representation(self) -> models.QuerySet[PayoutMethod, Any]:
-        """Select the columns that the API's representation reads."""
-        return self.values("kind", "details", "is_primary")
 
 
 class PayoutMethod(TenantModel):

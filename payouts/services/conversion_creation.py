@@ -13,7 +13,7 @@ from django.db import transaction
 
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
-from accounts.services.changes import record_change, record_changes
+from accounts.services.changes import record_all_changes
 from payouts.calculation import LineItem, calculate_commissions
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.calculation_input import (
@@ -197,9 +197,8 @@ def _log_created(
     *,
     at: datetime,
 ) -> None:
-    account = conversion.account
-    record_change(account, event, conversion, at=at)
-    record_changes(account, "commission.created", commissions, at=at)
+    created = [("commission.created", commission) for commission in commissions]
+    record_all_changes(conversion.account, [(event, conversion), *created], at=at)
 
 
 def round_line_items(

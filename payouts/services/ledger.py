@@ -1,9 +1,9 @@
 """The ledger: the only writer of transfers and balances.
 
 `open_ledger_session` gives access to the balances of some balance keys (affiliate and
-currency). Their first use creates missing ledger accounts and locks the stored rows in
-the order of their ids. The end of the block writes the transfers and the new balances.
-Operations use it as late as they can (docs/architecture.md, section 3).
+currency). Reading one creates missing ledger accounts and locks the stored rows in the
+order of their ids. The end of the block writes the transfers and adds to the balances,
+in the same order. Operations use it as late as they can (docs/architecture.md, 3).
 """
 
 from collections import defaultdict
@@ -13,6 +13,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from django.db import IntegrityError, connection
 from django.db.models import Max, Q, QuerySet
 
 from accounts.compiled_queries import compiled
@@ -21,7 +22,6 @@ from payouts.errors import BalanceTooLarge
 from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
 from payouts.models.ledger import (
     AFFILIATE_ACCOUNT_TYPES,
-    MAX_BALANCE,
     STORED_BALANCE_TYPES,
     TRANSFER_SIDES,
     LedgerAccount,
@@ -32,6 +32,14 @@ from payouts.models.ledger import (
 from payouts.models.payments import Payment
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
+
+# Relative, so that a session which only adds need not read and lock the row before.
+BALANCE_FIELD = LedgerAccount._meta.get_field("balance")
+ADD_TO_BALANCE_SQL = (
+    f"UPDATE {LedgerAccount._meta.db_table} SET balance = balance + %s"  # noqa: S608
+    " WHERE account_id = %s AND id = %s"
+)
+BALANCE_CONSTRAINT = "ledger_account_balance_in_range"
 
 NO_AFFILIATE = 0  # an id that no row has
 
@@ -98,7 +106,8 @@ class LedgerSession:
         self.at = at
         self.is_locked = False
         self.ledger_accounts: dict[LedgerAccountKey, LedgerAccount] = {}
-        self.balances: dict[LedgerAccountKey, Decimal] = {}
+        self.balances: dict[LedgerAccountKey, Decimal] = {}  # once they are locked
+        self.changes: dict[LedgerAccountKey, Decimal] = defaultdict(Decimal)
         self.sequence_numbers: dict[int, int] = {}
         self.postings: list[
             tuple[tuple[LedgerAccountKey, LedgerAccountKey], dict[str, Any]]
@@ -183,6 +192,7 @@ class LedgerSession:
 
     def post_funding(self, amount: Decimal, currency: str) -> Decimal:
         """Post a top-up of the payout balance; return the new balance."""
+        self.lock_balances()
         funding = LedgerAccountKey(currency, LedgerAccountType.FUNDING)
         self._add_posting(
             TransferType.FUNDED,
@@ -229,15 +239,7 @@ class LedgerSession:
         if self.is_locked:
             return
         self.is_locked = True
-        keys = {
-            LedgerAccountKey(currency, LedgerAccountType.FUNDING)
-            for currency in self.funding_currencies
-        }
-        for affiliate_id, currency in self.balance_keys:
-            keys |= {
-                LedgerAccountKey(currency, kind, affiliate_id)
-                for kind in AFFILIATE_ACCOUNT_TYPES
-            }
+        keys = self._list_keys()
         self.ledger_accounts = self._load_ledger_accounts()
         # All sessions insert in the same order, so that they cannot deadlock; by `str`,
         # because None and an affiliate's id cannot be compared.
@@ -253,13 +255,29 @@ class LedgerSession:
         }
         self._lock_ledger_accounts(keys)
 
+    def _list_keys(self) -> set[LedgerAccountKey]:
+        """The ledger accounts with a stored balance that the session is opened for."""
+        keys = {
+            LedgerAccountKey(currency, LedgerAccountType.FUNDING)
+            for currency in self.funding_currencies
+        }
+        return keys | {
+            LedgerAccountKey(currency, kind, affiliate_id)
+            for affiliate_id, currency in self.balance_keys
+            for kind in AFFILIATE_ACCOUNT_TYPES
+        }
+
     def write_postings(self) -> None:
-        """Write the posted transfers, then each balance that changed."""
+        """Write the posted transfers, then add to each balance that changed.
+
+        Raises `BalanceTooLarge`.
+        """
         if not self.postings:
             return
-        # Ledger accounts without a stored balance are created here, in the same order
-        # by all sessions.
-        keys = {key for sides, _ in self.postings for key in sides}
+        if not self.ledger_accounts:
+            self.ledger_accounts = self._load_ledger_accounts()
+        # Missing ledger accounts are created in the same order by all sessions.
+        keys = self._list_keys() | {key for sides, _ in self.postings for key in sides}
         for key in sorted(keys, key=str):
             self._ensure_ledger_account(key)
         self.account.transfers.bulk_create(
@@ -273,10 +291,10 @@ class LedgerSession:
             )
             for (debit, credit), values in self.postings
         )
-        rows = sorted(self.ledger_accounts.items(), key=lambda item: item[1].pk)
-        for key, row in rows:
-            if key in self.balances and row.balance != self.balances[key]:
-                row.update_row(balance=self.balances[key])
+        changes = [(self.ledger_accounts[key].pk, n) for key, n in self.changes.items()]
+        for pk, change in sorted(changes):
+            if change:
+                self._add_to_balance(pk, change)
 
     def _post_status_transition(
         self, commission: Commission, amount: Decimal, from_status: str, to_status: str
@@ -311,7 +329,6 @@ class LedgerSession:
         amount: Decimal,
         **links: object,
     ) -> None:
-        self.lock_balances()
         self._change_balance(debit, -amount)
         self._change_balance(credit, amount)
         values = {"kind": kind, "amount": amount} | links
@@ -320,9 +337,19 @@ class LedgerSession:
     def _change_balance(self, key: LedgerAccountKey, amount: Decimal) -> None:
         if key.kind not in STORED_BALANCE_TYPES:
             return
-        self.balances[key] += amount
-        if abs(self.balances[key]) >= MAX_BALANCE:
-            raise BalanceTooLarge
+        self.changes[key] += amount
+        if self.is_locked:
+            self.balances[key] += amount
+
+    def _add_to_balance(self, pk: int, amount: Decimal) -> None:
+        try:
+            with connection.cursor() as cursor:
+                stored = BALANCE_FIELD.get_prep_value(amount)
+                cursor.execute(ADD_TO_BALANCE_SQL, [stored, self.account.pk, pk])
+        except IntegrityError as error:
+            if BALANCE_CONSTRAINT in str(error):
+                raise BalanceTooLarge from error
+            raise
 
     def _get_next_sequence_number(self, commission: Commission) -> int:
         if commission.pk not in self.sequence_numbers:
@@ -378,7 +405,7 @@ class LedgerSession:
         for row in locked_rows:
             key = _get_key(row)
             self.ledger_accounts[key] = row
-            self.balances[key] = row.balance or ZERO
+            self.balances[key] = (row.balance or ZERO) + self.changes[key]
 
     def _get_payout_balance(self, currency: str) -> Decimal:
         """Return the locked payout balance, which a top-up debits: its sign changes."""

@@ -122,13 +122,12 @@ def test_finds_nothing_by_a_number_beyond_the_column(account):
     assert entries_by_id.all(account=account, ids=[2**63]) == []
 
 
-@pytest.mark.django_db(transaction=True)
-def test_locks_only_inside_a_transaction(account):
+def test_locks_only_inside_a_transaction(committed_db):
     with transaction.atomic():
-        locked_entry.all(account=account, pk=1)  # compiled here
+        locked_entry.all(account=1, pk=1)  # compiled here
 
     with pytest.raises(transaction.TransactionManagementError):
-        locked_entry.all(account=account, pk=1)
+        locked_entry.all(account=1, pk=1)
 
 
 def test_inserts_rows_with_defaults_and_keys(account, capture_queries):

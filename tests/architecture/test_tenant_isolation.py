@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from rest_framework import serializers
 
 from accounts.models.accounts import Account, TenantModel
+from affiliate_site.api.schema import build_response_serializer
 from tests.architecture.api_contract import METHODS, OPERATIONS, list_operations
 from tests.ledger_checks import snapshot_account
 from tests.sample_account import SampleAccount
@@ -435,6 +436,7 @@ def rollback_check(subtests):
     return check
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("case", IMPLEMENTED_CASES, ids=str)
 def test_isolates_tenants(
     own_data,
@@ -487,7 +489,7 @@ def assert_succeeds(case, api, own):
     Without this, a 404 would prove nothing.
     """
     route = IMPLEMENTED[case.operation]
-    declared = route.view(action=route.actions[case.method]).get_response_serializer()
+    declared = route.view(action=route.actions[case.method]).get_representation()
 
     response = case.send(api, own)
 
@@ -496,8 +498,9 @@ def assert_succeeds(case, api, own):
     if declared is None:
         assert (response.status_code, response.content) == (204, b"")
     elif not isinstance(declared, dict):  # a dict is a map with any keys
-        declared = declared() if isinstance(declared, type) else declared
-        assert_matches_schema(declared, response.json())
+        serializer = build_response_serializer(declared)
+        serializer = serializer() if isinstance(serializer, type) else serializer
+        assert_matches_schema(serializer, response.json())
 
 
 def assert_scopes_every_statement(case, api, own, statements):

@@ -3,6 +3,9 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from accounts.db_compat import use_snapshot
+from accounts.services.row_counts import CLOSING_DELAY, CountedList, select_rows
+from payouts.models.commissions import Commission
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.conversion_updates import (
@@ -13,6 +16,7 @@ from payouts.services.conversion_updates import (
 )
 from tests.program_scenario import build_line_items
 from tracking.attribution import TrackingParameters
+from tracking.models.conversions import Conversion
 from tracking.services.customers import delete_customer, get_customer_by_customer_id
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
@@ -54,6 +58,36 @@ def delete_conversion_task(account, *, conversion_id):
     delete_conversion(account, conversion_id=conversion_id, at=AT)
 
 
+def delete_conversions_task(account, *, conversion_ids):
+    """Delete conversions, one after the other."""
+    for conversion_id in conversion_ids:
+        delete_conversion(account, conversion_id=conversion_id, at=AT)
+
+
+def count_rows_task(account, *, day, times):
+    """Store row counts, and compare them with the rows in the same snapshot."""
+    day_end = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    counted_lists = [
+        CountedList(account, Conversion),
+        CountedList(account, Conversion, "program", account.programs.get().pk),
+        CountedList(account, Commission),
+    ]
+    for _ in range(times):
+        for counted_list in counted_lists:
+            counted_list.store_days(None, at=day_end + CLOSING_DELAY)
+            with use_snapshot():
+                count = counted_list.count(day_end)
+                rows = select_rows(
+                    counted_list.model,
+                    account,
+                    counted_list.field,
+                    counted_list.value,
+                ).count()
+            if (count.stored, count.later) != (rows, 0):
+                return f"{count} of {rows} rows"
+    return None
+
+
 def delete_customer_task(account, *, customer_id):
     """Delete a customer."""
     customer = get_customer_by_customer_id(account, customer_id)
@@ -87,6 +121,8 @@ CONVERSION_TASKS = {
     "update_conversion": update_conversion_task,
     "update_sub_amount": update_sub_amount_task,
     "delete_conversion": delete_conversion_task,
+    "delete_conversions": delete_conversions_task,
+    "count_rows": count_rows_task,
     "delete_customer": delete_customer_task,
     "create_conversion_with_ip": create_conversion_with_ip_task,
     "grant_bonuses": grant_bonuses_task,

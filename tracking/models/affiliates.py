@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models.accounts import TenantModel, TenantQuerySet, join_within_account
-from tracking.models.people import PERSON_COLUMNS, Person, PersonQuerySet
-
-AFFILIATE_COLUMNS = (
-    "slug",
-    *PERSON_COLUMNS,
-    "meta_data",
-    "parent__slug",
-    "group__public_id",
-    "custom_fields",
-)
+from tracking.models.people import Person, PersonQuerySet
 
 
 class AffiliateGroupQuerySet(TenantQuerySet["AffiliateGroup"]):
     """Groups of one account."""
 
-    def for_representation(self) -> models.QuerySet[AffiliateGroup, Any]:
-        """The columns that a group's representation reads."""
-        rows: models.QuerySet[AffiliateGroup, Any] = self.annotate(
+    def with_affiliate_count(self) -> Self:
+        """Count the affiliates of each group as `affiliate_count`."""
+        return self.annotate(
             member=join_within_account("members"),
             affiliate_count=models.Count("member", filter=Q(member__deleted_at=None)),
-        ).values("public_id", "title", "affiliate_count")
-        return rows
+        )
 
 
 class AffiliateGroup(TenantModel):
@@ -59,15 +49,6 @@ class AffiliateGroup(TenantModel):
         return self.public_id
 
 
-class AffiliateQuerySet(PersonQuerySet["Affiliate"]):
-    """Affiliates of one account."""
-
-    def for_representation(self) -> models.QuerySet[Affiliate, Any]:
-        """The columns that an affiliate's representation reads."""
-        rows: models.QuerySet[Affiliate, Any] = self.values(*AFFILIATE_COLUMNS)
-        return rows
-
-
 class Affiliate(Person):
     """An affiliate of an account; `parent` earns level commissions.
 
@@ -91,7 +72,7 @@ class Affiliate(Person):
     )
     promotion_method = models.CharField(max_length=16, null=True)  # noqa: DJ001
 
-    objects = AffiliateQuerySet.as_manager()
+    objects = PersonQuerySet.as_manager()
 
     class Meta:
         default_related_name = "affiliates"
@@ -139,10 +120,6 @@ class CustomFieldQuerySet(TenantQuerySet["CustomField"]):
     def in_definition_order(self) -> Self:
         return self.order_by("id")
 
-    def for_representation(self) -> models.QuerySet[CustomField, Any]:
-        """The columns that a custom field's representation reads."""
-        return self.values("slug", "title", "type", "required", "options")
-
 
 class CustomField(TenantModel):
     """A custom field of an account's affiliates; `slug` is the key of its value."""
@@ -167,14 +144,6 @@ class CustomField(TenantModel):
         return self.slug
 
 
-class NoteQuerySet(TenantQuerySet["Note"]):
-    """Notes of one account."""
-
-    def for_representation(self) -> models.QuerySet[Note, Any]:
-        """The columns that a note's representation reads."""
-        return self.values("public_id", "note", "created_at")
-
-
 class Note(TenantModel):
     """A note of the account's staff about an affiliate."""
 
@@ -185,7 +154,7 @@ class Note(TenantModel):
     note = models.CharField(max_length=5000)
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = NoteQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "notes"

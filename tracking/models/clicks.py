@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 from django.db import models
@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.db_compat import JsonTextAtKey
 from accounts.ids import generate_uuid7
 from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.row_counts import CountedRow
 from tracking.meta_data import FORBIDDEN_KEY_CHARACTERS
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment
@@ -45,29 +46,14 @@ class ClickQuerySet(TenantQuerySet["Click"]):
             return rows.filter(sub_value__isnull=False)
         return rows.filter(sub_value=value)
 
-    def for_representation(self) -> models.QuerySet[Click, Any]:
-        """The columns that a click's representation reads."""
-        return self.values(
-            "public_id",
-            "created_at",
-            "meta_data",
-            "referrer",
-            "landing_page",
-            "user_agent",
-            "program__slug",
-            "program__title",
-            "program__currency",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-        )
 
-
-class Click(TenantModel):
+class Click(CountedRow):
     """A visit through a link; the user agent is stored raw and parsed on output.
 
     A visit through a prospect's link has no affiliate until the prospect is promoted.
     """
+
+    counted_by = ("program", "affiliate")
 
     public_id = models.UUIDField("ID", default=generate_uuid7)
     enrollment = models.ForeignKey(

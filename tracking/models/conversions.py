@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -25,37 +25,12 @@ class ConversionQuerySet(TenantQuerySet["Conversion"]):
         """Conversions that are not deleted."""
         return self.filter(deleted_at=None)
 
-    def for_representation(self) -> models.QuerySet[Conversion, Any]:
-        """The columns that a conversion's representation reads, except commissions."""
-        return self.values(
-            "id",
-            "external_id",
-            "amount",
-            "click__created_at",
-            "click__referrer",
-            "click__landing_page",
-            "click__meta_data",
-            "click__affiliate_id",
-            "program__slug",
-            "program__title",
-            "program__currency",
-            "affiliate_id",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-            "customer__public_id",
-            "customer__customer_id",
-            "customer__status",
-            "customer__deleted_at",
-            "meta_data",
-            "created_at",
-            "warnings",
-            "tracking_source",
-        )
-
 
 class Conversion(DailyCountedRow):
     """A sale. `currency` may differ from the program's."""
+
+    counted_by = ("program", "affiliate")
+    removed_by = "deleted_at"
 
     external_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - none sent
     program = models.ForeignKey(

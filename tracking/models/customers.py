@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -40,27 +40,6 @@ class CustomerQuerySet(TenantQuerySet["Customer"]):
         """Customers that are not deleted."""
         return self.filter(deleted_at=None)
 
-    def for_representation(self) -> models.QuerySet[Customer, Any]:
-        """The columns that a customer's representation reads."""
-        return self.values(
-            "public_id",
-            "customer_id",
-            "status",
-            "created_at",
-            "click__created_at",
-            "click__referrer",
-            "click__landing_page",
-            "click__meta_data",
-            "program__slug",
-            "program__title",
-            "program__currency",
-            "affiliate__slug",
-            "affiliate__firstname",
-            "affiliate__lastname",
-            "meta_data",
-            "warnings",
-        )
-
 
 class Customer(DailyCountedRow):
     """A customer of the account's shop; `customer_id` is the shop's own id.
@@ -68,6 +47,9 @@ class Customer(DailyCountedRow):
     A deleted customer keeps its row and `public_id`. Its `customer_id` is erased and
     may be used again.
     """
+
+    counted_by = ("program", "affiliate")
+    removed_by = "deleted_at"
 
     public_id = models.CharField("ID", max_length=32)
     customer_id = models.CharField(max_length=255)

@@ -8,16 +8,18 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models.accounts import TenantModel, TenantQuerySet, join_within_account
-from tracking.models.affiliates import AFFILIATE_COLUMNS, Affiliate
-from tracking.models.programs import PROGRAM_COLUMNS, Program
+from tracking.models.affiliates import Affiliate
+from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 
-ENROLLMENT_COLUMNS = (
+LINK_COLUMNS = (
+    "pk",
     "approved",
-    "applied_at",
-    "code__code",
-    "coupon__code",
+    "affiliate__slug",
+    "program__slug",
+    "program__title",
     "program__landing_page",
+    "code__code",
     "asset__id",
     "asset__hex",
     "source__id",
@@ -39,40 +41,14 @@ class EnrollmentQuerySet(TenantQuerySet["Enrollment"]):
     def newest_first(self) -> Self:
         return self.order_by("-applied_at", "-id")
 
-    def for_representation(self) -> models.QuerySet[Enrollment, Any]:
-        """The columns that a program affiliate's representation reads."""
-        rows: models.QuerySet[Enrollment, Any] = self._with_link_parts().values(
-            *(f"affiliate__{column}" for column in AFFILIATE_COLUMNS),
-            "program__slug",
-            "program__title",
-            "program__currency",
-            *ENROLLMENT_COLUMNS,
-        )
-        return rows
-
-    def for_program_representation(self) -> models.QuerySet[Enrollment, Any]:
-        """The columns of an affiliate's program and of the enrollment in it."""
-        rows: models.QuerySet[Enrollment, Any] = self._with_link_parts().values(
-            *(
-                f"program__{column}"
-                for column in PROGRAM_COLUMNS
-                if column != "landing_page"
-            ),
-            *ENROLLMENT_COLUMNS,
-        )
-        return rows
-
     def for_links(self) -> models.QuerySet[Enrollment, Any]:
         """The columns that links and their titles are built from."""
-        rows: models.QuerySet[Enrollment, Any] = self._with_link_parts().values(
-            "pk",
-            "affiliate__slug",
-            *(f"program__{column}" for column in ("slug", "title")),
-            *ENROLLMENT_COLUMNS,
+        rows: models.QuerySet[Enrollment, Any] = self.with_link_parts().values(
+            *LINK_COLUMNS
         )
         return rows
 
-    def _with_link_parts(self) -> Self:
+    def with_link_parts(self) -> Self:
         """Join the rows that a referral link is built from."""
         return self.annotate(
             code=join_within_account("referral_codes"),

@@ -10,17 +10,6 @@ from django.utils import timezone
 from accounts.models.accounts import TenantModel, TenantQuerySet, TenantRow
 
 ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state", "country")
-PERSON_COLUMNS = (
-    "firstname",
-    "lastname",
-    "email",
-    "company_name",
-    "company_description",
-    *ADDRESS_COLUMNS,
-    "created_at",
-    "promoted_at",
-    "promotion_method",
-)
 
 
 class PersonQuerySet(TenantQuerySet[TenantRow]):

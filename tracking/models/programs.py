@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import models
 from django.utils import timezone
 
 from accounts.models.accounts import TenantModel, TenantQuerySet
-
-PROGRAM_COLUMNS = (
-    "slug",
-    "title",
-    "currency",
-    "cookie_time",
-    "landing_page",
-    "recurring",
-    "recurring_cap",
-    "recurring_period_days",
-)
-
-
-class ProgramQuerySet(TenantQuerySet["Program"]):
-    """Programs of one account."""
-
-    def for_representation(self) -> models.QuerySet[Program, Any]:
-        """The columns that a program's representation reads."""
-        rows: models.QuerySet[Program, Any] = self.values(*PROGRAM_COLUMNS)
-        return rows
 
 
 class Program(TenantModel):
@@ -51,7 +29,7 @@ class Program(TenantModel):
     archived_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = ProgramQuerySet.as_manager()
+    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "programs"

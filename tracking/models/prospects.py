@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 from django.db import models
 
 from accounts.models.accounts import join_within_account
 from tracking.models.affiliates import Affiliate, AffiliateGroup
-from tracking.models.people import PERSON_COLUMNS, Person, PersonQuerySet
+from tracking.models.people import Person, PersonQuerySet
 from tracking.models.programs import Program
 
 
@@ -31,24 +31,13 @@ class PromotionMethod(models.TextChoices):
 class ProspectQuerySet(PersonQuerySet["Prospect"]):
     """Prospects of one account."""
 
-    def for_representation(self) -> models.QuerySet[Prospect, Any]:
-        """The columns that a prospect's representation reads."""
-        rows: models.QuerySet[Prospect, Any] = self.annotate(
+    def with_link_parts(self) -> Self:
+        """Join the rows that a referral link is built from."""
+        return self.annotate(
             code=join_within_account("referral_codes"),
             asset=join_within_account("program__assets"),
             source=join_within_account("sources"),
-        ).values(
-            "public_id",
-            *PERSON_COLUMNS,
-            "signup_source",
-            "program__landing_page",
-            "code__code",
-            "asset__id",
-            "asset__hex",
-            "source__id",
-            "source__hex",
         )
-        return rows
 
 
 class Prospect(Person):

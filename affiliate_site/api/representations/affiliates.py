@@ -1,192 +1,197 @@
-"""Representations of affiliates, prospects and related objects."""
+"""Affiliates, prospects and related objects."""
 
-from rest_framework import serializers
+from typing import Any
 
-from affiliate_site.api.representations.nested import (
-    AddressSerializer,
-    CompanySerializer,
-    ReferralLinkSerializer,
-    represent_address,
-    represent_company,
-    represent_referral_link,
+from accounts.compiled_queries import compiled
+from accounts.models.accounts import Account
+from affiliate_site.api.representations.base import (
+    Boolean,
+    Inline,
+    Integer,
+    List,
+    Map,
+    Nested,
+    Representation,
+    Text,
+    TextMap,
+    Time,
 )
-from payouts.models.payments import PayoutMethodKind
+from affiliate_site.api.representations.nested import (
+    AddressRepresentation,
+    CompanyRepresentation,
+    ProgramSummaryRepresentation,
+    ReferralLinkRepresentation,
+)
+from payouts.models.payments import PayoutMethod, PayoutMethodKind
+from tracking.models.affiliates import Affiliate, AffiliateGroup, CustomField, Note
+from tracking.models.enrollments import Enrollment
+from tracking.models.programs import Program
+from tracking.models.prospects import Prospect
 
 
-class PersonSerializer(serializers.Serializer):
-    """Fields that affiliates and prospects share."""
-
-    id = serializers.CharField()
-    firstname = serializers.CharField()
-    lastname = serializers.CharField()
-    email = serializers.CharField(allow_null=True)
-    company = CompanySerializer(allow_null=True)
-    address = AddressSerializer(allow_null=True)
-
-
-def represent_person(row, prefix: str, public_id: str) -> dict:
-    """Represent the person columns of a row, which have this prefix."""
-    return {
-        "id": row[f"{prefix}{public_id}"],
-        "firstname": row[f"{prefix}firstname"],
-        "lastname": row[f"{prefix}lastname"],
-        "email": row[f"{prefix}email"],
-        "company": represent_company(row, prefix),
-        "address": represent_address(row, prefix),
-    }
-
-
-class AffiliateSerializer(PersonSerializer):
+class AffiliateRepresentation(Representation):
     """An affiliate."""
 
-    meta_data = serializers.DictField(child=serializers.CharField())
-    parent_id = serializers.CharField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    affiliate_group_id = serializers.CharField(allow_null=True)
-    promoted_at = serializers.DateTimeField(allow_null=True)
-    promotion_method = serializers.CharField(allow_null=True)
-    custom_fields = serializers.DictField()
+    model = Affiliate
+
+    id = Text("slug", example="noraweld")
+    firstname = Text(example="Nora")
+    lastname = Text(example="Weld")
+    email = Text(null=True, example="nora@leaves.example.org")
+    company = Nested(CompanyRepresentation, null=True)
+    address = Nested(AddressRepresentation, null=True)
+    meta_data = TextMap(example={"tier": "gold"})
+    parent_id = Text("parent__slug", null=True)
+    created_at = Time(example="2026-05-01T07:30:00+00:00")
+    affiliate_group_id = Text("group__public_id", null=True)
+    promoted_at = Time(null=True)
+    promotion_method = Text(null=True)
+    custom_fields = Map(example={"website": "https://leaves.example.org"})
 
 
-def represent_affiliate(row, prefix: str = "") -> dict:
-    """Represent an affiliate; its columns may have a prefix."""
-    return represent_person(row, prefix, "slug") | {
-        "meta_data": row[f"{prefix}meta_data"],
-        "parent_id": row[f"{prefix}parent__slug"],
-        "created_at": row[f"{prefix}created_at"],
-        "affiliate_group_id": row[f"{prefix}group__public_id"],
-        "promoted_at": row[f"{prefix}promoted_at"],
-        "promotion_method": row[f"{prefix}promotion_method"],
-        "custom_fields": row[f"{prefix}custom_fields"],
-    }
+@compiled
+def affiliate_by_slug(account: Account, slug: str) -> Any:
+    """The affiliate with this slug, unless it is deleted."""
+    rows = Affiliate.objects.of(account).not_deleted()
+    return AffiliateRepresentation.select(rows.filter(slug=slug))
 
 
-class CreatedAffiliateSerializer(AffiliateSerializer):
+class CreatedAffiliateRepresentation(Representation):
     """A new affiliate; `password` is set only if it was generated."""
 
-    password = serializers.CharField(allow_null=True)
+    affiliate = Inline(AffiliateRepresentation)
+    password = Text("generated_password", null=True, example="k8Jw3TzQ5mXr9BvN")
 
 
-def represent_created_affiliate(row, password: str | None) -> dict:
-    """Represent a new affiliate with its generated password, if any."""
-    return represent_affiliate(row) | {"password": password}
-
-
-class EnrollmentSerializer(AffiliateSerializer):
+class EnrollmentRepresentation(Representation):
     """An affiliate in a program."""
 
-    referral_link = ReferralLinkSerializer()
-    coupon = serializers.CharField(allow_null=True)
-    approved = serializers.BooleanField(allow_null=True)
-    applied_at = serializers.DateTimeField()
+    model = Enrollment
+    join_method = "with_link_parts"
+
+    affiliate = Inline(AffiliateRepresentation, "affiliate")
+    referral_link = Nested(ReferralLinkRepresentation)
+    coupon = Text("coupon__code", null=True, example="NORA5")
+    approved = Boolean(null=True, example=True)
+    applied_at = Time(example="2026-05-01T07:45:00+00:00")
 
 
-def represent_enrollment(row) -> dict:
-    """Represent an affiliate in a program."""
-    return represent_affiliate(row, "affiliate__") | {
-        "referral_link": represent_referral_link(row),
-        "coupon": row["coupon__code"],
-        "approved": row["approved"],
-        "applied_at": row["applied_at"],
-    }
+@compiled
+def enrollment_by_affiliate(
+    account: Account, program: Program, affiliate_slug: str
+) -> Any:
+    """The enrollment of an affiliate in a program, unless the affiliate is deleted."""
+    rows = Enrollment.objects.of(account).not_deleted().filter(program=program)
+    return EnrollmentRepresentation.select(rows.filter(affiliate__slug=affiliate_slug))
 
 
-class ProspectSerializer(PersonSerializer):
+@compiled
+def enrollment_by_id(account: Account, pk: int) -> Any:
+    """The enrollment with this key, unless its affiliate is deleted."""
+    rows = Enrollment.objects.of(account).not_deleted()
+    return EnrollmentRepresentation.select(rows.filter(pk=pk))
+
+
+class EnrollmentEventRepresentation(EnrollmentRepresentation):
+    """An affiliate in a program, with the program."""
+
+    program = Nested(ProgramSummaryRepresentation, "program")
+
+
+class ProspectRepresentation(Representation):
     """A prospect: a person who may become an affiliate."""
 
-    signup_source = serializers.CharField()
-    referral_link = ReferralLinkSerializer()
-    created_at = serializers.DateTimeField()
-    promoted_at = serializers.DateTimeField(allow_null=True)
-    promotion_method = serializers.CharField(allow_null=True)
+    model = Prospect
+    join_method = "with_link_parts"
+
+    id = Text("public_id", example="ap_x2Lp9RcVm4Tj7HsG")
+    firstname = Text(example="Ines")
+    lastname = Text(example="Sorel")
+    email = Text(null=True, example="ines@cups.example.org")
+    company = Nested(CompanyRepresentation, null=True)
+    address = Nested(AddressRepresentation, null=True)
+    signup_source = Text(example="api")
+    referral_link = Nested(ReferralLinkRepresentation)
+    created_at = Time(example="2026-05-03T12:00:00+00:00")
+    promoted_at = Time(null=True)
+    promotion_method = Text(null=True)
 
 
-def represent_prospect(row) -> dict:
-    """Represent a prospect."""
-    return represent_person(row, "", "public_id") | {
-        "signup_source": row["signup_source"],
-        "referral_link": represent_referral_link(row),
-        "created_at": row["created_at"],
-        "promoted_at": row["promoted_at"],
-        "promotion_method": row["promotion_method"],
-    }
+@compiled
+def prospect_by_public_id(account: Account, public_id: str) -> Any:
+    """The prospect with this id, unless it is deleted."""
+    rows = Prospect.objects.of(account).not_deleted()
+    return ProspectRepresentation.select(rows.filter(public_id=public_id))
 
 
-class AffiliateGroupSerializer(serializers.Serializer):
+class AffiliateGroupRepresentation(Representation):
     """A group of affiliates."""
 
-    id = serializers.CharField()
-    title = serializers.CharField()
-    affiliate_count = serializers.IntegerField()
+    model = AffiliateGroup
+    join_method = "with_affiliate_count"
+
+    id = Text("public_id", example="ag_m3Rk7TsYb9Qx4LhC")
+    title = Text(example="Gold")
+    affiliate_count = Integer(example=4)
 
 
-def represent_affiliate_group(row) -> dict:
-    """Represent a group of affiliates."""
-    return {
-        "id": row["public_id"],
-        "title": row["title"],
-        "affiliate_count": row["affiliate_count"],
-    }
+@compiled
+def group_by_public_id(account: Account, public_id: str) -> Any:
+    """The group with this id."""
+    rows = AffiliateGroup.objects.of(account)
+    return AffiliateGroupRepresentation.select(rows.filter(public_id=public_id))
 
 
-class CustomFieldSerializer(serializers.Serializer):
+class CustomFieldRepresentation(Representation):
     """A custom field of the account's affiliates."""
 
-    id = serializers.CharField()
-    key = serializers.CharField()
-    title = serializers.CharField()
-    name = serializers.CharField()
-    type = serializers.CharField()
-    required = serializers.BooleanField()  # type: ignore[assignment]
-    options = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    model = CustomField
+
+    id = Text("slug", example="website")
+    key = Text("slug", example="website")
+    title = Text(example="Website")
+    name = Text("title", example="Website")
+    type = Text(example="url")
+    required = Boolean(example=False)
+    options = List(null=True)
 
 
-def represent_custom_field(row) -> dict:
-    """Represent a custom field."""
-    return {
-        "id": row["slug"],
-        "key": row["slug"],
-        "title": row["title"],
-        "name": row["title"],
-        "type": row["type"],
-        "required": row["required"],
-        "options": row["options"],
-    }
-
-
-class NoteSerializer(serializers.Serializer):
+class NoteRepresentation(Representation):
     """A note about an affiliate."""
 
-    id = serializers.CharField()
-    note = serializers.CharField()
-    created_at = serializers.DateTimeField()
+    model = Note
+
+    id = Text("public_id", example="no_z6Yq1GdSf8Kx3WvB")
+    note = Text(example="Met at the fair in Tampere")
+    created_at = Time(example="2026-05-02T09:15:00+00:00")
 
 
-def represent_note(row) -> dict:
-    """Represent a note."""
-    return {
-        "id": row["public_id"],
-        "note": row["note"],
-        "created_at": row["created_at"],
-    }
+@compiled
+def note_by_public_id(account: Account, affiliate: Affiliate, public_id: str) -> Any:
+    """The note about an affiliate with this id."""
+    rows = Note.objects.of(account).filter(affiliate=affiliate)
+    return NoteRepresentation.select(rows.filter(public_id=public_id))
 
 
-class PayoutMethodSerializer(serializers.Serializer):
+def get_payout_method_title(kind: str) -> str:
+    """Return the title of a kind of payout methods."""
+    return str(PayoutMethodKind(kind).label)
+
+
+class PayoutMethodRepresentation(Representation):
     """A payout method of an affiliate."""
 
-    id = serializers.CharField()
-    type = serializers.CharField()
-    title = serializers.CharField()
-    details = serializers.DictField(child=serializers.CharField())
-    primary = serializers.BooleanField()
+    model = PayoutMethod
+
+    id = Text("kind", example="bank")
+    type = Text("kind", example="bank")
+    title = Text("kind", function=get_payout_method_title, example="Bank account")
+    details = TextMap(example={"iban": "FI00 0000 0000"})
+    primary = Boolean("is_primary", example=True)
 
 
-def represent_payout_method(row) -> dict:
-    """Represent a payout method."""
-    return {
-        "id": row["kind"],
-        "type": row["kind"],
-        "title": PayoutMethodKind(row["kind"]).label,
-        "details": row["details"],
-        "primary": row["is_primary"],
-    }
+@compiled
+def payout_method_by_kind(account: Account, affiliate: Affiliate, kind: str) -> Any:
+    """The payout method of an affiliate of this kind."""
+    rows = PayoutMethod.objects.of(account).filter(affiliate=affiliate)
+    return PayoutMethodRepresentation.select(rows.filter(kind=kind))

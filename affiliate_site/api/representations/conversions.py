@@ -1,188 +1,177 @@
-"""Representations of conversions, commissions and payments."""
+"""Conversions, commissions and payments."""
 
-from collections import defaultdict
+from datetime import datetime
+from typing import Any
 
-from rest_framework import serializers
-
-from affiliate_site.api.fields import ExactAmountField
-from affiliate_site.api.representations.nested import (
-    AffiliateSummarySerializer,
-    ClickSummarySerializer,
-    ProgramSummarySerializer,
-    represent_affiliate_summary,
-    represent_click_summary,
-    represent_program_summary,
+from accounts.compiled_queries import compiled
+from accounts.models.accounts import Account
+from affiliate_site.api.representations.base import (
+    ACCOUNT,
+    Amount,
+    Boolean,
+    Integer,
+    List,
+    Nested,
+    NestedList,
+    Representation,
+    Text,
+    TextMap,
+    Time,
 )
-from payouts.models.commissions import is_final
+from affiliate_site.api.representations.nested import (
+    AffiliateSummaryRepresentation,
+    ClickSummaryRepresentation,
+    ProgramSummaryRepresentation,
+)
+from payouts.models.commissions import Commission, CommissionStatus, is_final
+from payouts.models.payments import Payment
+from tracking.models.conversions import Conversion
 
 
-class CustomerSummarySerializer(serializers.Serializer):
+class CustomerSummaryRepresentation(Representation):
     """A summary of a customer."""
 
-    id = serializers.CharField()
-    customer_id = serializers.CharField()
-    status = serializers.CharField()
+    id = Text("public_id", example="cu_Tq4mR8sLx2Vb7NcD")
+    customer_id = Text(example="member-2041")
+    status = Text(example="paying")
 
 
-def represent_customer_summary(row) -> dict | None:
-    """Represent the columns `customer__…`; None without a customer or if deleted."""
-    if row["customer__public_id"] is None or row["customer__deleted_at"]:
-        return None
-    return {
-        "id": row["customer__public_id"],
-        "customer_id": row["customer__customer_id"],
-        "status": row["customer__status"],
-    }
-
-
-class PayoutReferenceSerializer(serializers.Serializer):
+class PayoutReferenceRepresentation(Representation):
     """The payment of a commission."""
 
-    id = serializers.CharField()
+    id = Text("public_id", example="pa_Hd5kW9zQe3Yt6MrA")
 
 
-def represent_payout_reference(row) -> dict | None:
-    """Represent the columns `payment__…`; None while unpaid."""
-    if row["payment__public_id"] is None:
+def get_approval(status: str, account: Account) -> bool | None:
+    """Return whether a commission is approved; pending ones may be shown as null."""
+    if status == CommissionStatus.PENDING and account.pending_as_null:
         return None
-    return {"id": row["payment__public_id"]}
+    return status == CommissionStatus.APPROVED
 
 
-class NestedCommissionSerializer(serializers.Serializer):
+def get_finality(status: str, account: Account) -> bool | None:
+    """Return whether a commission is final; None if not."""
+    return is_final(status, account) or None
+
+
+def get_finalization_date(
+    status: str, finalized_at: datetime | None, account: Account
+) -> datetime | None:
+    """Return when a commission became final; None if it is not."""
+    return finalized_at if is_final(status, account) else None
+
+
+class NestedCommissionRepresentation(Representation):
     """A commission inside its conversion."""
 
-    id = serializers.IntegerField()
-    conversion_sub_amount = ExactAmountField(allow_null=True)
-    amount = ExactAmountField()
-    commission_type = serializers.CharField()
-    approved = serializers.BooleanField(allow_null=True)
-    affiliate = AffiliateSummarySerializer()
-    kind = serializers.CharField()
-    currency = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    payout = PayoutReferenceSerializer(allow_null=True)
-    comment = serializers.CharField(allow_null=True)
-    final = serializers.BooleanField(allow_null=True)
-    commission_name = serializers.CharField()
+    model = Commission
+
+    id = Integer(example=391)
+    conversion_sub_amount = Amount("sub_amount", null=True, example=64.5)
+    amount = Amount(example=6.45)
+    commission_type = Text(example="standard")
+    approved = Boolean(
+        "status", ACCOUNT, function=get_approval, null=True, example=True
+    )
+    affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
+    kind = Text(example="regular")
+    currency = Text(example="EUR")
+    created_at = Time(example="2026-05-07T10:02:45+00:00")
+    payout = Nested(PayoutReferenceRepresentation, "payment", null=True)
+    comment = Text(null=True)
+    final = Boolean("status", ACCOUNT, function=get_finality, null=True)
+    commission_name = Text("name", example="Standard")
 
 
-def represent_nested_commission(row, account) -> dict:
-    """Represent a commission inside its conversion."""
-    is_null = row["status"] == "pending" and account.pending_as_null
-    return {
-        "id": row["id"],
-        "conversion_sub_amount": row["sub_amount"],
-        "amount": row["amount"],
-        "commission_type": row["commission_type"],
-        "approved": None if is_null else row["status"] == "approved",
-        "affiliate": represent_affiliate_summary(row),
-        "kind": row["kind"],
-        "currency": row["currency"],
-        "created_at": row["created_at"],
-        "payout": represent_payout_reference(row),
-        "comment": row["comment"],
-        "final": True if is_final(row["status"], account) else None,
-        "commission_name": row["name"],
-    }
-
-
-class ConversionReferenceSerializer(serializers.Serializer):
+class ConversionReferenceRepresentation(Representation):
     """The conversion that a commission belongs to."""
 
-    id = serializers.IntegerField()
+    id = Integer(example=207)
 
 
-def represent_conversion_reference(row) -> dict | None:
-    """Represent the conversion of a commission; None for a bonus."""
-    if row["conversion_id"] is None:
-        return None
-    return {"id": row["conversion_id"]}
-
-
-class CommissionSerializer(NestedCommissionSerializer):
+class CommissionRepresentation(NestedCommissionRepresentation):
     """A commission."""
 
-    status = serializers.CharField()
-    conversion = ConversionReferenceSerializer(allow_null=True)
-    finalization_date = serializers.DateTimeField(allow_null=True)
+    status = Text(example="approved")
+    conversion = Nested(ConversionReferenceRepresentation, "conversion", null=True)
+    finalization_date = Time(
+        "status", "finalized_at", ACCOUNT, function=get_finalization_date, null=True
+    )
 
 
-def represent_commission(row, account) -> dict:
-    """Represent a commission."""
-    has_date = is_final(row["status"], account)
-    return represent_nested_commission(row, account) | {
-        "status": row["status"],
-        "conversion": represent_conversion_reference(row),
-        "finalization_date": row["finalized_at"] if has_date else None,
-    }
+@compiled
+def commission_by_id(account: Account, pk: int) -> Any:
+    """The commission with this id, unless its conversion is deleted."""
+    rows = Commission.objects.of(account).not_deleted()
+    return CommissionRepresentation.select(rows.filter(pk=pk))
 
 
-class ConversionSerializer(serializers.Serializer):
+@compiled
+def commissions_of_conversions(account: Account, parents: list[int]) -> Any:
+    """The commissions of conversions, in the order of their creation."""
+    rows = Commission.objects.of(account).not_deleted()
+    return NestedCommissionRepresentation.select(
+        rows.filter(conversion__pk__in=parents).order_by("id"), "conversion_id"
+    )
+
+
+def get_own_meta_data(
+    meta_data: dict | None, click_affiliate: int | None, affiliate: int
+) -> dict | None:
+    """Return the meta data of a click, if the affiliate is that of the conversion."""
+    return meta_data if click_affiliate == affiliate else None
+
+
+class ConversionRepresentation(Representation):
     """A conversion."""
 
-    id = serializers.IntegerField()
-    external_id = serializers.CharField(allow_null=True)
-    amount = ExactAmountField()
-    click = ClickSummarySerializer(allow_null=True)
-    commissions = NestedCommissionSerializer(many=True)
-    program = ProgramSummarySerializer()
-    affiliate = AffiliateSummarySerializer()
-    customer = CustomerSummarySerializer(allow_null=True)
-    meta_data = serializers.DictField(child=serializers.CharField())
-    created_at = serializers.DateTimeField()
-    warnings = serializers.ListField(child=serializers.CharField(), allow_null=True)
-    affiliate_meta_data = serializers.DictField(
-        child=serializers.CharField(), allow_null=True
+    model = Conversion
+
+    id = Integer(example=207)
+    external_id = Text(null=True, example="basket-8821")
+    amount = Amount(example=64.5)
+    click = Nested(ClickSummaryRepresentation, "click", null=True)
+    commissions = NestedList(NestedCommissionRepresentation, commissions_of_conversions)
+    program = Nested(ProgramSummaryRepresentation, "program")
+    affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
+    customer = Nested(
+        CustomerSummaryRepresentation, "customer", null=True, hidden_by="deleted_at"
     )
-    tracking_source = serializers.CharField(allow_null=True)
+    meta_data = TextMap(example={"channel": "web"})
+    created_at = Time(example="2026-05-07T10:02:45+00:00")
+    warnings = List(null=True)
+    affiliate_meta_data = TextMap(
+        "click__meta_data",
+        "click__affiliate_id",
+        "affiliate_id",
+        function=get_own_meta_data,
+        null=True,
+        example={"subid1": "may-letter"},
+    )
+    tracking_source = Text(null=True, example="click")
 
 
-def represent_conversion(row, commissions: list[dict]) -> dict:
-    """Represent a conversion with its represented commissions."""
-    is_own_click = row["click__affiliate_id"] == row["affiliate_id"]
-    return {
-        "id": row["id"],
-        "external_id": row["external_id"],
-        "amount": row["amount"],
-        "click": represent_click_summary(row),
-        "commissions": commissions,
-        "program": represent_program_summary(row),
-        "affiliate": represent_affiliate_summary(row),
-        "customer": represent_customer_summary(row),
-        "meta_data": row["meta_data"],
-        "created_at": row["created_at"],
-        "warnings": row["warnings"],
-        "affiliate_meta_data": row["click__meta_data"] if is_own_click else None,
-        "tracking_source": row["tracking_source"],
-    }
+@compiled
+def conversion_by_id(account: Account, pk: int) -> Any:
+    """The conversion with this id, unless it is deleted."""
+    rows = Conversion.objects.of(account).not_deleted()
+    return ConversionRepresentation.select(rows.filter(pk=pk))
 
 
-def represent_conversions(rows, account) -> list[dict]:
-    """Represent conversions; one more query loads all their commissions."""
-    nested = defaultdict(list)
-    ids = [row["id"] for row in rows]
-    commissions = account.commissions.not_deleted().filter(conversion__in=ids)
-    for row in commissions.order_by("id").for_representation():
-        nested[row["conversion_id"]].append(represent_nested_commission(row, account))
-    return [represent_conversion(row, nested[row["id"]]) for row in rows]
-
-
-class PaymentSerializer(serializers.Serializer):
+class PaymentRepresentation(Representation):
     """A payment."""
 
-    id = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    affiliate = AffiliateSummarySerializer()
-    amount = ExactAmountField()
-    currency = serializers.CharField()
+    model = Payment
+
+    id = Text("public_id", example="pa_Hd5kW9zQe3Yt6MrA")
+    created_at = Time(example="2026-06-01T06:00:00+00:00")
+    affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
+    amount = Amount(example=6.45)
+    currency = Text(example="EUR")
 
 
-def represent_payment(row) -> dict:
-    """Represent a payment."""
-    return {
-        "id": row["public_id"],
-        "created_at": row["created_at"],
-        "affiliate": represent_affiliate_summary(row),
-        "amount": row["amount"],
-        "currency": row["currency"],
-    }
+@compiled
+def payment_by_public_id(account: Account, public_id: str) -> Any:
+    """The payment with this id, unless it is canceled."""
+    rows = Payment.objects.of(account).not_canceled()
+    return PaymentRepresentation.select(rows.filter(public_id=public_id))

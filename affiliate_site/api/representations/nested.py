@@ -1,131 +1,82 @@
-"""Representations that are nested in others."""
+"""Objects that are nested in other answers."""
 
 from django_countries import countries
-from rest_framework import serializers
 
+from affiliate_site.api.representations.base import (
+    Nested,
+    Representation,
+    Text,
+    Time,
+)
 from affiliate_site.links import build_referral_link
 
 
-class ProgramSummarySerializer(serializers.Serializer):
+class ProgramSummaryRepresentation(Representation):
     """A summary of a program."""
 
-    id = serializers.CharField()
-    title = serializers.CharField()
-    currency = serializers.CharField()
+    id = Text("slug", example="tea-circle")
+    title = Text(example="Tea Circle")
+    currency = Text(example="EUR")
 
 
-def represent_program_summary(row) -> dict:
-    """Represent the columns `program__…`."""
-    return {
-        "id": row["program__slug"],
-        "title": row["program__title"],
-        "currency": row["program__currency"],
-    }
-
-
-class AffiliateSummarySerializer(serializers.Serializer):
+class AffiliateSummaryRepresentation(Representation):
     """A summary of an affiliate, also of a deleted one."""
 
-    id = serializers.CharField()
-    firstname = serializers.CharField()
-    lastname = serializers.CharField()
+    id = Text("slug", example="noraweld")
+    firstname = Text(example="Nora")
+    lastname = Text(example="Weld")
 
 
-def represent_affiliate_summary(row) -> dict | None:
-    """Represent the columns `affiliate__…`; None for a click of a prospect."""
-    if row["affiliate__slug"] is None:
-        return None
-    return {
-        "id": row["affiliate__slug"],
-        "firstname": row["affiliate__firstname"],
-        "lastname": row["affiliate__lastname"],
-    }
-
-
-class ClickSummarySerializer(serializers.Serializer):
+class ClickSummaryRepresentation(Representation):
     """A summary of a click."""
 
-    created_at = serializers.DateTimeField()
-    referrer = serializers.CharField(allow_null=True)
-    landing_page = serializers.CharField(allow_null=True)
+    created_at = Time(example="2026-05-06T18:20:11+00:00")
+    referrer = Text(null=True, example="https://leaves.example.org/oolong")
+    landing_page = Text(null=True, example="https://tea.example.net/?ref=n4k2x8p")
 
 
-def represent_click_summary(row) -> dict | None:
-    """Represent the columns `click__…`; None without a click."""
-    if row["click__created_at"] is None:
-        return None
-    return {
-        "created_at": row["click__created_at"],
-        "referrer": row["click__referrer"],
-        "landing_page": row["click__landing_page"],
-    }
-
-
-class CompanySerializer(serializers.Serializer):
+class CompanyRepresentation(Representation):
     """A company."""
 
-    name = serializers.CharField(allow_null=True)
-    description = serializers.CharField(allow_null=True)
+    name = Text("company_name", null=True, example="Leaves Weekly")
+    description = Text("company_description", null=True)
 
 
-def represent_company(row, prefix: str = "") -> dict | None:
-    """Represent the columns `company_…`; None if all are null."""
-    name = row[f"{prefix}company_name"]
-    description = row[f"{prefix}company_description"]
-    if name is None and description is None:
-        return None
-    return {"name": name, "description": description}
-
-
-class CountrySerializer(serializers.Serializer):
+class CountryRepresentation(Representation):
     """An ISO 3166-1 country."""
 
-    code = serializers.CharField()
-    name = serializers.CharField()
+    code = Text("country", example="FI")
+    name = Text("country", function=countries.name, example="Finland")
 
 
-def represent_country(code: str) -> dict:
-    """Represent a country by its code and English name."""
-    return {"code": code, "name": countries.name(code)}
-
-
-class AddressSerializer(serializers.Serializer):
+class AddressRepresentation(Representation):
     """A postal address."""
 
-    address = serializers.CharField()
-    address_two = serializers.CharField(allow_null=True)
-    postal_code = serializers.CharField()
-    city = serializers.CharField()
-    state = serializers.CharField(allow_null=True)
-    country = CountrySerializer()
+    address = Text(example="Kaivokatu 12")
+    address_two = Text(null=True)
+    postal_code = Text(example="00100")
+    city = Text(example="Helsinki")
+    state = Text(null=True)
+    country = Nested(CountryRepresentation)
 
 
-def represent_address(row, prefix: str = "") -> dict | None:
-    """Represent the address columns; None without an address."""
-    if row[f"{prefix}address"] is None:
-        return None
-    return {
-        "address": row[f"{prefix}address"],
-        "address_two": row[f"{prefix}address_two"],
-        "postal_code": row[f"{prefix}postal_code"],
-        "city": row[f"{prefix}city"],
-        "state": row[f"{prefix}state"],
-        "country": represent_country(row[f"{prefix}country"]),
-    }
+def build_numbered_id(number: int, hex_digits: str) -> str:
+    """Return the id of an asset or source, such as `3-5fd01a`."""
+    return f"{number}-{hex_digits}"
 
 
-class ReferralLinkSerializer(serializers.Serializer):
+class ReferralLinkRepresentation(Representation):
     """The referral link of an affiliate or prospect for a program."""
 
-    link = serializers.CharField()
-    asset_id = serializers.CharField()
-    source_id = serializers.CharField()
-
-
-def represent_referral_link(row) -> dict:
-    """Represent the link of an enrollment or a prospect."""
-    return {
-        "link": build_referral_link(row["program__landing_page"], row["code__code"]),
-        "asset_id": f"{row['asset__id']}-{row['asset__hex']}",
-        "source_id": f"{row['source__id']}-{row['source__hex']}",
-    }
+    link = Text(
+        "program__landing_page",
+        "code__code",
+        function=build_referral_link,
+        example="https://tea.example.net/?ref=n4k2x8p",
+    )
+    asset_id = Text(
+        "asset__id", "asset__hex", function=build_numbered_id, example="3-5fd01a"
+    )
+    source_id = Text(
+        "source__id", "source__hex", function=build_numbered_id, example="41-9c27be"
+    )

@@ -1,171 +1,162 @@
-"""Representations of programs and their rewards."""
+"""Programs and their rewards."""
 
-from rest_framework import serializers
+from decimal import Decimal
+from typing import Any
 
-from affiliate_site.api.fields import ExactAmountField
-from affiliate_site.api.representations.nested import (
-    ProgramSummarySerializer,
-    ReferralLinkSerializer,
-    represent_program_summary,
-    represent_referral_link,
+from accounts.compiled_queries import compiled
+from accounts.models.accounts import Account
+from affiliate_site.api.representations.base import (
+    AlwaysNull,
+    Amount,
+    Boolean,
+    Choice,
+    Inline,
+    Integer,
+    Nested,
+    NestedList,
+    Representation,
+    Text,
+    Time,
 )
-from payouts.models.bonuses import BonusPeriod, GoalType
-from payouts.models.commission_types import RateKind
+from affiliate_site.api.representations.nested import (
+    ProgramSummaryRepresentation,
+    ReferralLinkRepresentation,
+)
+from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
+from payouts.models.commission_types import CommissionType, GroupRate, Level, RateKind
+from tracking.models.enrollments import Enrollment
+from tracking.models.programs import Program
 from tracking.money import get_symbol
 
 
-class ProgramCategorySerializer(serializers.Serializer):
+class ProgramCategoryRepresentation(Representation):
     """The category of a program; always null in this version."""
 
-    id = serializers.IntegerField()
-    identifier = serializers.CharField()
-    title = serializers.CharField()
+    id = Integer()
+    identifier = Text()
+    title = Text()
 
 
-class ProgramSerializer(serializers.Serializer):
+def get_landing_page(landing_page: str) -> str | None:
+    """Return the landing page of a program; None if it is empty."""
+    return landing_page or None
+
+
+class ProgramRepresentation(Representation):
     """A program."""
 
-    id = serializers.CharField()
-    title = serializers.CharField()
-    currency = serializers.CharField()
-    currency_symbol = serializers.CharField()
-    cookie_time = serializers.IntegerField(help_text="days")
-    default_landing_page_url = serializers.CharField(allow_null=True)
-    recurring = serializers.BooleanField()
-    recurring_cap = serializers.IntegerField(allow_null=True)
-    recurring_period_days = serializers.IntegerField(allow_null=True)
-    program_category = ProgramCategorySerializer(allow_null=True)
+    model = Program
+
+    id = Text("slug", example="tea-circle")
+    title = Text(example="Tea Circle")
+    currency = Text(example="EUR")
+    currency_symbol = Text("currency", function=get_symbol, example="€")
+    cookie_time = Integer(example=45, help_text="days")
+    default_landing_page_url = Text(
+        "landing_page",
+        function=get_landing_page,
+        null=True,
+        example="https://tea.example.net/",
+    )
+    recurring = Boolean(example=True)
+    recurring_cap = Integer(null=True)
+    recurring_period_days = Integer(null=True)
+    program_category = AlwaysNull(ProgramCategoryRepresentation)
 
 
-def represent_program(row, prefix: str = "") -> dict:
-    """Represent a program; its columns may have a prefix."""
-    return {
-        "id": row[f"{prefix}slug"],
-        "title": row[f"{prefix}title"],
-        "currency": row[f"{prefix}currency"],
-        "currency_symbol": get_symbol(row[f"{prefix}currency"]),
-        "cookie_time": row[f"{prefix}cookie_time"],
-        "default_landing_page_url": row[f"{prefix}landing_page"] or None,
-        "recurring": row[f"{prefix}recurring"],
-        "recurring_cap": row[f"{prefix}recurring_cap"],
-        "recurring_period_days": row[f"{prefix}recurring_period_days"],
-        "program_category": None,  # docs/api-contract.md, section 2.7.1
-    }
+@compiled
+def program_by_slug(account: Account, slug: str) -> Any:
+    """The program with this slug."""
+    rows = Program.objects.of(account)
+    return ProgramRepresentation.select(rows.filter(slug=slug))
 
 
-class EnrolledProgramSerializer(ProgramSerializer):
+class EnrolledProgramRepresentation(Representation):
     """A program of an affiliate, with the approval and coupon of the affiliate."""
 
-    program = ProgramSummarySerializer()
-    approved = serializers.BooleanField(allow_null=True)
-    coupon = serializers.CharField(allow_null=True)
-    applied_at = serializers.DateTimeField()
-    referral_link = ReferralLinkSerializer()
+    model = Enrollment
+    join_method = "with_link_parts"
+
+    program_keys = Inline(ProgramRepresentation, "program")
+    program = Nested(ProgramSummaryRepresentation, "program")
+    approved = Boolean(null=True, example=True)
+    coupon = Text("coupon__code", null=True, example="NORA5")
+    applied_at = Time(example="2026-05-01T07:45:00+00:00")
+    referral_link = Nested(ReferralLinkRepresentation)
 
 
-def represent_enrolled_program(row) -> dict:
-    """Represent a program of an affiliate."""
-    return represent_program(row, "program__") | {
-        "program": represent_program_summary(row),
-        "approved": row["approved"],
-        "coupon": row["coupon__code"],
-        "applied_at": row["applied_at"],
-        "referral_link": represent_referral_link(row),
-    }
-
-
-class GroupRateSerializer(serializers.Serializer):
+class GroupRateRepresentation(Representation):
     """The rate of a group, which replaces the rate of a commission type."""
 
-    affiliate_group_id = serializers.CharField()
-    type = serializers.ChoiceField(RateKind.values)
-    commission_value = ExactAmountField()
+    model = GroupRate
+
+    affiliate_group_id = Text("group__public_id", example="ag_m3Rk7TsYb9Qx4LhC")
+    type = Choice("kind", choices=RateKind.values, example="percentage")
+    commission_value = Amount("value", example=12.5)
 
 
-def represent_group_rate(row) -> dict:
-    """Represent the rate of a group."""
-    return {
-        "affiliate_group_id": row["group__public_id"],
-        "type": row["kind"],
-        "commission_value": row["value"],
-    }
+@compiled
+def rates_of_commission_types(account: Account, parents: list[int]) -> Any:
+    """The rates of groups for commission types, in the order of definition."""
+    rows = GroupRate.objects.of(account).filter(commission_type__pk__in=parents)
+    return GroupRateRepresentation.select(rows.order_by("id"), "commission_type")
 
 
-class CommissionTypeSerializer(serializers.Serializer):
+class CommissionTypeRepresentation(Representation):
     """A commission type; a value of 10 is 10 % or 10 units of the currency."""
 
-    title = serializers.CharField()
-    identifier = serializers.CharField()
-    commission_value = ExactAmountField()
-    type = serializers.ChoiceField(RateKind.values)
-    is_default = serializers.BooleanField()
-    mlm = serializers.BooleanField(
-        help_text="whether parent affiliates earn commissions of this type"
+    model = CommissionType
+
+    title = Text(example="Standard")
+    identifier = Text(example="standard")
+    commission_value = Amount("value", example=10)
+    type = Choice("kind", choices=RateKind.values, example="percentage")
+    is_default = Boolean(example=True)
+    mlm = Boolean(
+        example=True,
+        help_text="whether parent affiliates earn commissions of this type",
     )
-    affiliate_group_overrides = GroupRateSerializer(many=True)
+    affiliate_group_overrides = NestedList(
+        GroupRateRepresentation, rates_of_commission_types
+    )
 
 
-def represent_commission_type(row, overrides: list[dict]) -> dict:
-    """Represent a commission type with its represented group rates."""
-    return {
-        "title": row["title"],
-        "identifier": row["identifier"],
-        "commission_value": row["value"],
-        "type": row["kind"],
-        "is_default": row["is_default"],
-        "mlm": row["mlm"],
-        "affiliate_group_overrides": overrides,
-    }
+def build_level_identifier(level: int) -> str:
+    """Return the identifier of a level."""
+    return f"level-{level}"
 
 
-class LevelSerializer(serializers.Serializer):
+def get_percentage(kind: str, value: Decimal) -> Decimal | None:
+    """Return the value of a percentage; None if it is a fixed amount."""
+    return value if kind == RateKind.PERCENTAGE else None
+
+
+class LevelRepresentation(Representation):
     """The rate of the parents of an affiliate on one level."""
 
-    level = serializers.IntegerField(min_value=2)
-    title = serializers.CharField()
-    identifier = serializers.CharField()
-    type = serializers.ChoiceField(RateKind.values)
-    commission_value = ExactAmountField()
-    percentage = ExactAmountField(allow_null=True)
+    model = Level
+
+    level = Integer(example=2, min_value=2)
+    title = Text(example="Parents")
+    identifier = Text("level", function=build_level_identifier, example="level-2")
+    type = Choice("kind", choices=RateKind.values, example="percentage")
+    commission_value = Amount("value", example=3)
+    percentage = Amount("kind", "value", function=get_percentage, null=True, example=3)
 
 
-def represent_level(row) -> dict:
-    """Represent a level."""
-    is_percentage = row["kind"] == RateKind.PERCENTAGE
-    return {
-        "level": row["level"],
-        "title": row["title"],
-        "identifier": f"level-{row['level']}",
-        "type": row["kind"],
-        "commission_value": row["value"],
-        "percentage": row["value"] if is_percentage else None,
-    }
-
-
-class BonusSerializer(serializers.Serializer):
+class BonusRepresentation(Representation):
     """A bonus: a goal for a calendar period and its reward."""
 
-    id = serializers.CharField()
-    title = serializers.CharField()
-    name = serializers.CharField()
-    goal_type = serializers.ChoiceField(GoalType.values)
-    goal = ExactAmountField()
-    period = serializers.ChoiceField(BonusPeriod.values)
-    type = serializers.ChoiceField(RateKind.values)
-    amount = ExactAmountField(help_text="the reward: 5 is 5 % of the total, or 5 units")
-    currency = serializers.CharField()
+    model = Bonus
 
-
-def represent_bonus(row) -> dict:
-    """Represent a bonus."""
-    return {
-        "id": row["public_id"],
-        "title": row["title"],
-        "name": row["title"],
-        "goal_type": row["goal_type"],
-        "goal": row["goal"],
-        "period": row["period"],
-        "type": row["kind"],
-        "amount": row["value"],
-        "currency": row["program__currency"],
-    }
+    id = Text("public_id", example="bo_c8Vn2JfLq5Xw1ZpK")
+    title = Text(example="Ten in a month")
+    name = Text("title", example="Ten in a month")
+    goal_type = Choice(choices=GoalType.values, example="conversions")
+    goal = Amount(example=10)
+    period = Choice(choices=BonusPeriod.values, example="month")
+    type = Choice("kind", choices=RateKind.values, example="fixed")
+    amount = Amount(
+        "value", example=25, help_text="the reward: 5 is 5 % of the total, or 5 units"
+    )
+    currency = Text("program__currency", example="EUR")

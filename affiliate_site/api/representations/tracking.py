@@ -1,109 +1,116 @@
-"""Representations of clicks and customers."""
+"""Clicks and customers."""
 
-from rest_framework import serializers
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
 
+from accounts.compiled_queries import compiled
+from accounts.models.accounts import Account
+from affiliate_site.api.representations.base import (
+    AlwaysNull,
+    List,
+    Nested,
+    Representation,
+    Text,
+    TextMap,
+    Time,
+)
 from affiliate_site.api.representations.nested import (
-    AffiliateSummarySerializer,
-    ClickSummarySerializer,
-    ProgramSummarySerializer,
-    represent_affiliate_summary,
-    represent_click_summary,
-    represent_program_summary,
+    AffiliateSummaryRepresentation,
+    ClickSummaryRepresentation,
+    ProgramSummaryRepresentation,
 )
 from affiliate_site.user_agents import parse_user_agent
+from tracking.models.clicks import Click
+from tracking.models.customers import Customer
 
 
-class ClickDetailsSerializer(serializers.Serializer):
+def build_user_agent_reader(name: str) -> Callable[[str | None], str | None]:
+    """Return a function that finds a part of a user agent."""
+    return lambda user_agent: parse_user_agent(user_agent or "")[name]
+
+
+class ClickDetailsRepresentation(Representation):
     """Referrer, landing page and device of a visitor."""
 
-    referrer = serializers.CharField(allow_null=True)
-    landing_page = serializers.CharField(allow_null=True)
-    browser = serializers.CharField(allow_null=True)
-    os = serializers.CharField(allow_null=True)
-    platform = serializers.CharField(allow_null=True)
-    device = serializers.CharField(allow_null=True)
+    referrer = Text(null=True, example="https://leaves.example.org/oolong")
+    landing_page = Text(null=True, example="https://tea.example.net/?ref=n4k2x8p")
+    browser = Text(
+        "user_agent",
+        function=build_user_agent_reader("browser"),
+        null=True,
+        example="Firefox 131",
+    )
+    os = Text(
+        "user_agent",
+        function=build_user_agent_reader("os"),
+        null=True,
+        example="Linux",
+    )
+    platform = Text(
+        "user_agent",
+        function=build_user_agent_reader("platform"),
+        null=True,
+        example="Linux",
+    )
+    device = Text("user_agent", function=build_user_agent_reader("device"), null=True)
 
 
-def represent_click_details(row) -> dict:
-    """Represent the details of a click; parses its user agent."""
-    return {
-        "referrer": row["referrer"],
-        "landing_page": row["landing_page"],
-        **parse_user_agent(row["user_agent"] or ""),
-    }
-
-
-class CreatedClickSerializer(serializers.Serializer):
+class CreatedClickRepresentation(Representation):
     """A new click."""
 
-    id = serializers.CharField()
+    id = Text("public_id", function=str, example="01935c2a-7b1e-7c44-9a63-5e0d1f2b8c97")
 
 
-def represent_created_click(click) -> dict:
-    """Represent a new click by its id."""
-    return {"id": str(click.public_id)}
-
-
-class GeolocationSerializer(serializers.Serializer):
+class GeolocationRepresentation(Representation):
     """The location of a visitor; always null in this version."""
 
-    country = serializers.CharField(allow_null=True)
-    city = serializers.CharField(allow_null=True)
+    country = Text(null=True)
+    city = Text(null=True)
 
 
-class ClickSerializer(serializers.Serializer):
+class ClickRepresentation(Representation):
     """A click."""
 
-    id = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    meta_data = serializers.DictField(child=serializers.CharField())
-    details = ClickDetailsSerializer()
-    geolocation = GeolocationSerializer(allow_null=True)
-    affiliate = AffiliateSummarySerializer(allow_null=True)
-    program = ProgramSummarySerializer()
+    model = Click
+
+    id = Text("public_id", function=str, example="01935c2a-7b1e-7c44-9a63-5e0d1f2b8c97")
+    created_at = Time(example="2026-05-06T18:20:11+00:00")
+    meta_data = TextMap(example={"subid1": "may-letter"})
+    details = Nested(ClickDetailsRepresentation)
+    geolocation = AlwaysNull(GeolocationRepresentation)
+    affiliate = Nested(AffiliateSummaryRepresentation, "affiliate", null=True)
+    program = Nested(ProgramSummaryRepresentation, "program")
 
 
-def represent_click(row) -> dict:
-    """Represent a click."""
-    return {
-        "id": str(row["public_id"]),
-        "created_at": row["created_at"],
-        "meta_data": row["meta_data"],
-        "details": represent_click_details(row),
-        "geolocation": None,  # docs/api-contract.md, section 2.8
-        "affiliate": represent_affiliate_summary(row),
-        "program": represent_program_summary(row),
-    }
+@compiled
+def click_by_public_id(account: Account, public_id: UUID) -> Any:
+    """The click with this id."""
+    rows = Click.objects.of(account)
+    return ClickRepresentation.select(rows.filter(public_id=public_id))
 
 
-class CustomerSerializer(serializers.Serializer):
+class CustomerRepresentation(Representation):
     """A customer."""
 
-    id = serializers.CharField()
-    customer_id = serializers.CharField()
-    status = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    click = ClickSummarySerializer(allow_null=True)
-    program = ProgramSummarySerializer()
-    affiliate = AffiliateSummarySerializer()
-    affiliate_meta_data = serializers.DictField(
-        child=serializers.CharField(), allow_null=True
+    model = Customer
+
+    id = Text("public_id", example="cu_Tq4mR8sLx2Vb7NcD")
+    customer_id = Text(example="member-2041")
+    status = Text(example="paying")
+    created_at = Time(example="2026-05-06T19:00:00+00:00")
+    click = Nested(ClickSummaryRepresentation, "click", null=True)
+    program = Nested(ProgramSummaryRepresentation, "program")
+    affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
+    affiliate_meta_data = TextMap(
+        "click__meta_data", null=True, example={"subid1": "may-letter"}
     )
-    meta_data = serializers.DictField(child=serializers.CharField())
-    warnings = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    meta_data = TextMap(example={"plan": "monthly"})
+    warnings = List(null=True)
 
 
-def represent_customer(row) -> dict:
-    """Represent a customer."""
-    return {
-        "id": row["public_id"],
-        "customer_id": row["customer_id"],
-        "status": row["status"],
-        "created_at": row["created_at"],
-        "click": represent_click_summary(row),
-        "program": represent_program_summary(row),
-        "affiliate": represent_affiliate_summary(row),
-        "affiliate_meta_data": row["click__meta_data"],
-        "meta_data": row["meta_data"],
-        "warnings": row["warnings"],
-    }
+@compiled
+def customer_by_public_id(account: Account, public_id: str) -> Any:
+    """The customer with this id, unless it is deleted."""
+    rows = Customer.objects.of(account).not_deleted()
+    return CustomerRepresentation.select(rows.filter(public_id=public_id))

@@ -13,12 +13,10 @@ from affiliate_site.api.person_serializers import (
     build_person_data,
 )
 from affiliate_site.api.representations.affiliates import (
-    AffiliateSerializer,
-    CreatedAffiliateSerializer,
-    CustomFieldSerializer,
-    represent_affiliate,
-    represent_created_affiliate,
-    represent_custom_field,
+    AffiliateRepresentation,
+    CreatedAffiliateRepresentation,
+    CustomFieldRepresentation,
+    affiliate_by_slug,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound
@@ -83,10 +81,10 @@ class AffiliateViewSet(TenantViewSet):
         "partial_update": AffiliateUpdateSerializer,
     }
     filterset_class = AffiliateFilterSet
-    response_serializer_class = AffiliateSerializer
-    response_serializers = {
-        "create": CreatedAffiliateSerializer,
-        "list_custom_fields": CustomFieldSerializer(many=True),
+    representation = AffiliateRepresentation
+    representations = {
+        "create": CreatedAffiliateRepresentation,
+        "list_custom_fields": [CustomFieldRepresentation],
     }
 
     def prepare_request(self):
@@ -102,9 +100,7 @@ class AffiliateViewSet(TenantViewSet):
 
     def list(self, request):
         """List affiliates, newest first."""
-        return self.list_page(
-            represent_affiliate, self.account.affiliates.not_deleted().newest_first()
-        )
+        return self.list_page(self.account.affiliates.not_deleted().newest_first())
 
     def create(self, request):
         """Create an affiliate; it is in no program until it is added to one."""
@@ -114,11 +110,8 @@ class AffiliateViewSet(TenantViewSet):
             password=self.password,
             at=self.at,
         )
-        rows = self.account.affiliates.filter(pk=affiliate.pk)
-        row = self.get_row(rows, AffiliateNotFound)
-        return self.render_response(
-            represent_created_affiliate(row, self.password.generated)
-        )
+        row = self.get_row(affiliate_by_slug, AffiliateNotFound, slug=affiliate.slug)
+        return self.render_row((*row, self.password.generated))
 
     def retrieve(self, request, affiliate_id):
         """Retrieve an affiliate."""
@@ -140,12 +133,9 @@ class AffiliateViewSet(TenantViewSet):
 
     def list_custom_fields(self, request):
         """List the custom fields of affiliates, in the order of definition."""
-        return self.list_page(
-            represent_custom_field, self.account.field_definitions.in_definition_order()
-        )
+        return self.list_page(self.account.field_definitions.in_definition_order())
 
     def render_affiliate(self, affiliate_id):
-        rows = self.account.affiliates.not_deleted().filter(slug=affiliate_id)
-        return self.render_response(
-            represent_affiliate(self.get_row(rows, AffiliateNotFound))
+        return self.render_row(
+            self.get_row(affiliate_by_slug, AffiliateNotFound, slug=affiliate_id)
         )

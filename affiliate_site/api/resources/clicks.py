@@ -5,15 +5,15 @@ from affiliate_site.api.filters import (
     BaseFilterSet,
     DateFromFilter,
     DateToFilter,
+    ReferenceFilter,
     TextFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import MetaDataField
 from affiliate_site.api.representations.tracking import (
-    ClickSerializer,
-    CreatedClickSerializer,
-    represent_click,
-    represent_created_click,
+    ClickRepresentation,
+    CreatedClickRepresentation,
+    click_by_public_id,
 )
 from affiliate_site.api.tracking_fields import (
     LenientTextField,
@@ -25,7 +25,7 @@ from affiliate_site.api.tracking_fields import (
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import ClickNotFound
-from tracking.models.clicks import Click
+from tracking.models.clicks import Click, parse_click_id
 from tracking.services.clicks import Visit, record_click
 
 
@@ -45,15 +45,15 @@ class ClickInputSerializer(InputSerializer):
 class ClickFilterSet(BaseFilterSet):
     """Filters of clicks; `meta_data[key]` alone selects clicks that have the key."""
 
-    program_id = TextFilter(field_name="program__slug")
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    program_id = ReferenceFilter(field_name="program")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     date_from = DateFromFilter(field_name="created_at")
     date_to = DateToFilter(field_name="created_at")
 
     def filter_queryset(self, rows):
         rows = super().filter_queryset(rows)
-        key = self.form.cleaned_data["meta_data[key]"]
-        value = self.form.cleaned_data["meta_data[value]"]
+        key = self.form.cleaned_data.get("meta_data[key]")
+        value = self.form.cleaned_data.get("meta_data[value]")
         return rows.with_meta_data(key, value or None) if key else rows
 
 
@@ -75,12 +75,12 @@ class ClickViewSet(TenantViewSet):
     tracking_actions = ("create",)
     serializer_classes = {"create": ClickInputSerializer}
     filterset_class = ClickFilterSet
-    response_serializer_class = ClickSerializer
-    response_serializers = {"create": CreatedClickSerializer}
+    representation = ClickRepresentation
+    representations = {"create": CreatedClickRepresentation}
 
     def list(self, request):
         """List clicks, newest first."""
-        return self.list_page(represent_click, self.account.clicks.newest_first())
+        return self.list_page(self.account.clicks.newest_first())
 
     def create(self, request):
         """Create a click; every call creates a new one."""
@@ -89,12 +89,16 @@ class ClickViewSet(TenantViewSet):
         click = record_click(
             self.account, visit=build_visit(self.validate_body()), at=self.at
         )
-        return self.render_response(represent_created_click(click))
+        return self.render_row((click.public_id,))
 
     def retrieve(self, request, click_id):
         """Retrieve a click."""
-        rows = self.account.clicks.with_public_id(click_id)
-        return self.render_response(represent_click(self.get_row(rows, ClickNotFound)))
+        public_id = parse_click_id(click_id)
+        if public_id is None:
+            raise ClickNotFound
+        return self.render_row(
+            self.get_row(click_by_public_id, ClickNotFound, public_id=public_id)
+        )
 
 
 def build_visit(data: dict) -> Visit:

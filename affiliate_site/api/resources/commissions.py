@@ -1,7 +1,5 @@
 """Commissions: `/commissions/`."""
 
-from functools import partial
-
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.fields import (
     CurrencyAmountField,
@@ -13,12 +11,12 @@ from affiliate_site.api.filters import (
     BaseFilterSet,
     BooleanFilter,
     ChoiceFilter,
-    TextFilter,
+    ReferenceFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.representations.conversions import (
-    CommissionSerializer,
-    represent_commission,
+    CommissionRepresentation,
+    commission_by_id,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import CommissionNotFound
@@ -49,7 +47,7 @@ class CommissionUpdateSerializer(InputSerializer):
 class CommissionFilterSet(BaseFilterSet):
     """Filters of commissions; `approved` is ignored if `status` is sent."""
 
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     status = ChoiceFilter(choices=CommissionStatus.values, field_name="status")
     paid = BooleanFilter(method="filter_by_paid")
     approved = BooleanFilter(method="filter_by_approval")
@@ -77,12 +75,11 @@ class CommissionViewSet(TenantViewSet):
     serializer_classes = {"partial_update": CommissionUpdateSerializer}
     filterset_class = CommissionFilterSet
     conflict_actions = ("partial_update", "approve", "disapprove")
-    response_serializer_class = CommissionSerializer
+    representation = CommissionRepresentation
 
     def list(self, request):
         """List commissions, newest first."""
-        rows = self.account.commissions.not_deleted()
-        return self.list_page(self.represent, rows.newest_first())
+        return self.list_page(self.account.commissions.not_deleted().newest_first())
 
     def retrieve(self, request, commission_id):
         """Retrieve a commission."""
@@ -108,19 +105,14 @@ class CommissionViewSet(TenantViewSet):
         commission = disapprove_commission(self.account, commission_id=pk, at=self.at)
         return self.render_commission(pk, commission)
 
-    @property
-    def represent(self):
-        return partial(represent_commission, account=self.account)
-
     def render_commission(self, pk, changed=None):
-        rows = self.account.commissions.not_deleted().filter(pk=pk)
-        changes = (
-            {"status": changed.status, "finalized_at": changed.finalized_at}
-            if changed
-            else {}
-        )
-        row = self.get_row(rows, CommissionNotFound, **changes)
-        return self.render_response(self.represent(row))
+        """Render a commission, in the status that this request has just set."""
+        row = self.get_row(commission_by_id, CommissionNotFound, pk=pk)
+        if changed:
+            row = CommissionRepresentation.replace(
+                row, status=changed.status, finalized_at=changed.finalized_at
+            )
+        return self.render_row(row)
 
 
 def build_commission_changes(data: dict) -> dict:

@@ -20,15 +20,15 @@ from affiliate_site.api.filters import (
     BooleanFilter,
     DateFromFilter,
     DateToFilter,
+    ReferenceFilter,
     TextFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import MetaDataField
 from affiliate_site.api.representations.conversions import (
-    CommissionSerializer,
-    ConversionSerializer,
-    represent_commission,
-    represent_conversions,
+    CommissionRepresentation,
+    ConversionRepresentation,
+    conversion_by_id,
 )
 from affiliate_site.api.tracking_fields import TrackingQuerySerializer
 from affiliate_site.api.viewsets import TenantViewSet
@@ -72,9 +72,9 @@ class CommissionInputSerializer(InputSerializer):
 class ConversionFilterSet(BaseFilterSet):
     """Filters of conversions."""
 
-    program_id = TextFilter(field_name="program__slug")
+    program_id = ReferenceFilter(field_name="program")
     external_id = TextFilter(field_name="external_id")
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     customer_id = TextFilter(method="filter_by_customer")
     pending = BooleanFilter(method="filter_by_pending")
     date_from = DateFromFilter(field_name="created_at")
@@ -96,15 +96,12 @@ class BaseConversionViewSet(ConversionAttemptMixin, TenantViewSet):
     """Base class of the conversion view sets of the API and of postbacks."""
 
     permission_model = Conversion
-    response_serializer_class = ConversionSerializer
+    representation = ConversionRepresentation
 
     def render_conversion(self, pk):
-        rows = self.account.conversions.not_deleted().filter(pk=pk)
-        row = self.get_row(rows, ConversionNotFound)
-        return self.render_response(self.represent_all([row])[0])
-
-    def represent_all(self, rows):
-        return represent_conversions(rows, self.account)
+        return self.render_row(
+            self.get_row(conversion_by_id, ConversionNotFound, pk=pk)
+        )
 
 
 class ConversionViewSet(BaseConversionViewSet):
@@ -129,9 +126,7 @@ class ConversionViewSet(BaseConversionViewSet):
 
     def list(self, request):
         """List conversions, newest first."""
-        return self.list_page_of_rows(
-            self.represent_all, self.account.conversions.not_deleted().newest_first()
-        )
+        return self.list_page(self.account.conversions.not_deleted().newest_first())
 
     def create(self, request):
         """Create a conversion with its commissions."""
@@ -176,8 +171,8 @@ class AddedCommissionViewSet(TenantViewSet):
     permission_model = Commission
     serializer_classes = {"create": CommissionInputSerializer}
     conflict_actions = ("create",)
-    response_serializer_class = CommissionSerializer
-    response_serializers = {"create": CommissionSerializer(many=True)}
+    representation = CommissionRepresentation
+    representations = {"create": [CommissionRepresentation]}
 
     def create(self, request, conversion_id):
         """Add commissions to a conversion; its amount does not change."""
@@ -193,13 +188,8 @@ class AddedCommissionViewSet(TenantViewSet):
             at=self.at,
         )
         pks = [commission.pk for commission in added]
-        rows = self.account.commissions.filter(pk__in=pks).order_by("id")
-        return self.render_response(
-            [
-                represent_commission(row, self.account)
-                for row in rows.for_representation()
-            ]
-        )
+        rows = CommissionRepresentation.rows_by_pk.all(account=self.account, pks=pks)
+        return self.render_rows(rows)
 
 
 def build_conversion_changes(data: dict) -> dict:

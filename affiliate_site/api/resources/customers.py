@@ -6,13 +6,14 @@ from affiliate_site.api.filters import (
     BaseFilterSet,
     DateFromFilter,
     DateToFilter,
+    ReferenceFilter,
     TextFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import MetaDataField
 from affiliate_site.api.representations.tracking import (
-    CustomerSerializer,
-    represent_customer,
+    CustomerRepresentation,
+    customer_by_public_id,
 )
 from affiliate_site.api.tracking_fields import (
     TRACKING_ALIASES,
@@ -69,9 +70,9 @@ class CustomerUpdateSerializer(InputSerializer):
 class CustomerFilterSet(BaseFilterSet):
     """Filters of customers."""
 
-    program_id = TextFilter(field_name="program__slug")
+    program_id = ReferenceFilter(field_name="program")
     customer_id = TextFilter(field_name="customer_id")
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     date_from = DateFromFilter(field_name="created_at")
     date_to = DateToFilter(field_name="created_at")
 
@@ -80,12 +81,11 @@ class BaseCustomerViewSet(TenantViewSet):
     """Base class of the customer view sets of the API and of postbacks."""
 
     permission_model = Customer
-    response_serializer_class = CustomerSerializer
+    representation = CustomerRepresentation
 
     def render_customer(self, customer_id):
-        rows = self.account.customers.not_deleted().filter(public_id=customer_id)
-        return self.render_response(
-            represent_customer(self.get_row(rows, CustomerNotFound))
+        return self.render_row(
+            self.get_row(customer_by_public_id, CustomerNotFound, public_id=customer_id)
         )
 
 
@@ -106,9 +106,7 @@ class CustomerViewSet(BaseCustomerViewSet):
 
     def list(self, request):
         """List customers, newest first."""
-        return self.list_page(
-            represent_customer, self.account.customers.not_deleted().newest_first()
-        )
+        return self.list_page(self.account.customers.not_deleted().newest_first())
 
     def create(self, request):
         """Create a customer and attribute it to an affiliate for its lifetime."""

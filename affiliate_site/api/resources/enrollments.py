@@ -23,12 +23,12 @@ from affiliate_site.api.filters import (
 )
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.representations.affiliates import (
-    EnrollmentSerializer,
-    represent_enrollment,
+    EnrollmentRepresentation,
+    enrollment_by_affiliate,
+    enrollment_by_id,
 )
 from affiliate_site.api.representations.programs import (
-    EnrolledProgramSerializer,
-    represent_enrolled_program,
+    EnrolledProgramRepresentation,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound, UnknownReference
@@ -149,13 +149,13 @@ class EnrollmentViewSet(TenantViewSet):
     }
     filterset_class = EnrollmentFilterSet
     conflict_actions = ("create", "partial_update", "approve", "disapprove")
-    response_serializer_class = EnrollmentSerializer
+    representation = EnrollmentRepresentation
 
     def list(self, request, program_id):
         """List the affiliates of a program, newest first."""
         program = get_program(self.account, program_id)
         rows = self.account.enrollments.not_deleted().filter(program=program)
-        return self.list_page(represent_enrollment, rows.newest_first())
+        return self.list_page(rows.newest_first())
 
     def create(self, request, program_id):
         """Add an affiliate to a program and assign a referral code."""
@@ -166,12 +166,18 @@ class EnrollmentViewSet(TenantViewSet):
         enrollment = create_enrollment(
             self.account, program=program, data=data, at=self.at
         )
-        return self.render_enrollment(pk=enrollment.pk)
+        return self.render_enrollment(enrollment)
 
     def retrieve(self, request, program_id, affiliate_id):
         """Retrieve an affiliate of a program."""
         program = get_program(self.account, program_id)
-        return self.render_enrollment(program=program, affiliate__slug=affiliate_id)
+        row = self.get_row(
+            enrollment_by_affiliate,
+            AffiliateNotFound,
+            program=program,
+            affiliate_slug=affiliate_id,
+        )
+        return self.render_row(row)
 
     def partial_update(self, request, program_id, affiliate_id):
         """Update coupon, approval or referral code; a replaced code stops working."""
@@ -187,7 +193,7 @@ class EnrollmentViewSet(TenantViewSet):
             changes=changes,
             at=self.at,
         )
-        return self.render_enrollment(pk=enrollment.pk)
+        return self.render_enrollment(enrollment)
 
     def approve(self, request, program_id, affiliate_id):
         """Approve an affiliate for a program."""
@@ -205,12 +211,12 @@ class EnrollmentViewSet(TenantViewSet):
             approved=approved,
             at=self.at,
         )
-        return self.render_enrollment({"approved": approved}, pk=enrollment.pk)
+        return self.render_enrollment(enrollment, approved=approved)
 
-    def render_enrollment(self, changed=None, **lookup):
-        rows = self.account.enrollments.not_deleted().filter(**lookup)
-        row = self.get_row(rows, AffiliateNotFound, **(changed or {}))
-        return self.render_response(represent_enrollment(row))
+    def render_enrollment(self, enrollment, **changed):
+        """Render an enrollment, with the values that this request has just written."""
+        row = self.get_row(enrollment_by_id, AffiliateNotFound, pk=enrollment.pk)
+        return self.render_row(EnrollmentRepresentation.replace(row, **changed))
 
 
 class EnrolledProgramViewSet(TenantViewSet):
@@ -218,15 +224,13 @@ class EnrolledProgramViewSet(TenantViewSet):
 
     permission_model = Enrollment
     throttle_rate = RateLimit(1500, minutes=5)
-    response_serializer_class = EnrolledProgramSerializer
+    representation = EnrolledProgramRepresentation
 
     def list(self, request, affiliate_id):
         """List the programs of an affiliate, newest first."""
         affiliate = get_affiliate(self.account, affiliate_id)
         rows = self.account.enrollments.filter(affiliate=affiliate).newest_first()
-        return self.list_page(
-            represent_enrolled_program, rows, "for_program_representation"
-        )
+        return self.list_page(rows)
 
 
 def build_enrollment_data(data: dict, *, is_auto_approved: bool) -> EnrollmentData:

@@ -4,8 +4,8 @@ from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.fields import TextField
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.representations.affiliates import (
-    AffiliateGroupSerializer,
-    represent_affiliate_group,
+    AffiliateGroupRepresentation,
+    group_by_public_id,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import GroupNotFound
@@ -38,13 +38,11 @@ class AffiliateGroupViewSet(TenantViewSet):
         "create": AffiliateGroupInputSerializer,
         "partial_update": AffiliateGroupUpdateSerializer,
     }
-    response_serializer_class = AffiliateGroupSerializer
+    representation = AffiliateGroupRepresentation
 
     def list(self, request):
         """List groups, newest first."""
-        return self.list_page(
-            represent_affiliate_group, self.account.affiliate_groups.newest_first()
-        )
+        return self.list_page(self.account.affiliate_groups.newest_first())
 
     def create(self, request):
         """Create a group; titles need not be unique."""
@@ -64,7 +62,6 @@ class AffiliateGroupViewSet(TenantViewSet):
         return self.render_group(group_id)
 
     def render_group(self, group_id):
-        rows = self.account.affiliate_groups.filter(public_id=group_id)
-        return self.render_response(
-            represent_affiliate_group(self.get_row(rows, GroupNotFound))
+        return self.render_row(
+            self.get_row(group_by_public_id, GroupNotFound, public_id=group_id)
         )

@@ -4,8 +4,8 @@ from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.fields import TrimmedTextField
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.representations.affiliates import (
-    AffiliateSerializer,
-    represent_affiliate,
+    AffiliateRepresentation,
+    affiliate_by_slug,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import AffiliateNotFound
@@ -42,7 +42,7 @@ class HierarchyViewSet(TenantViewSet):
         "set_group": GroupAssignmentInputSerializer,
         "set_parent": ParentInputSerializer,
     }
-    response_serializer_class = AffiliateSerializer
+    representation = AffiliateRepresentation
 
     def set_group(self, request, affiliate_id):
         """Set the group of an affiliate; it replaces the current one."""
@@ -82,7 +82,6 @@ class HierarchyViewSet(TenantViewSet):
         return self.render_affiliate(affiliate_id)
 
     def render_affiliate(self, affiliate_id):
-        rows = self.account.affiliates.not_deleted().filter(slug=affiliate_id)
-        return self.render_response(
-            represent_affiliate(self.get_row(rows, AffiliateNotFound))
+        return self.render_row(
+            self.get_row(affiliate_by_slug, AffiliateNotFound, slug=affiliate_id)
         )

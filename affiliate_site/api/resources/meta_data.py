@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.fields import parse_integer_id
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import MetaDataField, MetaDataValueField
+from affiliate_site.api.representations.base import Representation, Text
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import (
     AffiliateNotFound,
@@ -28,15 +28,10 @@ from tracking.services.meta_data import (
 META_DATA_SCHEMA = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
-class MetaDataValueSerializer(serializers.Serializer):
+class MetaDataValueRepresentation(Representation):
     """The value of one key."""
 
-    value = serializers.CharField()
-
-
-def represent_meta_data_value(value: str) -> dict:
-    """Represent the value of one key."""
-    return {"value": value}
+    value = Text(example="gold")
 
 
 class MetaDataValueInputSerializer(InputSerializer):
@@ -62,10 +57,10 @@ class MetaDataViewSet(TenantViewSet):
         "replace": MetaDataInputSerializer,
         "set_key": MetaDataValueInputSerializer,
     }
-    response_serializer_class = META_DATA_SCHEMA
-    response_serializers = {
-        "retrieve_key": MetaDataValueSerializer,
-        "set_key": MetaDataValueSerializer,
+    representation = META_DATA_SCHEMA
+    representations = {
+        "retrieve_key": MetaDataValueRepresentation,
+        "set_key": MetaDataValueRepresentation,
         "delete_key": None,
     }
     not_found_error: type
@@ -88,14 +83,14 @@ class MetaDataViewSet(TenantViewSet):
         meta_data = self.get_meta_data(row_id)
         if key not in meta_data:
             raise MetaDataKeyNotFound
-        return self.render_response(represent_meta_data_value(meta_data[key]))
+        return self.render_row((meta_data[key],))
 
     def set_key(self, request, row_id, key):
         """Set the value of one key."""
         self.get_meta_data(row_id)
         value = self.validate_body()["value"]
         self.apply_change(set_meta_data_key, row_id, key=key, value=value)
-        return self.render_response(represent_meta_data_value(value))
+        return self.render_row((value,))
 
     def delete_key(self, request, row_id, key):
         """Delete one key."""

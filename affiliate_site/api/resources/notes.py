@@ -3,7 +3,10 @@
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.fields import TextField
 from affiliate_site.api.input_serializers import InputSerializer
-from affiliate_site.api.representations.affiliates import NoteSerializer, represent_note
+from affiliate_site.api.representations.affiliates import (
+    NoteRepresentation,
+    note_by_public_id,
+)
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import NoteNotFound
 from tracking.models.affiliates import Note
@@ -34,13 +37,13 @@ class NoteViewSet(TenantViewSet):
         "create": NoteInputSerializer,
         "partial_update": NoteUpdateSerializer,
     }
-    response_serializer_class = NoteSerializer
+    representation = NoteRepresentation
 
     def list(self, request, affiliate_id):
         """List the notes about an affiliate, newest first."""
         affiliate = get_affiliate(self.account, affiliate_id)
         rows = self.account.notes.filter(affiliate=affiliate)
-        return self.list_page(represent_note, rows.newest_first())
+        return self.list_page(rows.newest_first())
 
     def create(self, request, affiliate_id):
         """Create a note about an affiliate."""
@@ -70,5 +73,8 @@ class NoteViewSet(TenantViewSet):
         return self.render_no_content()
 
     def render_note(self, affiliate, note_id):
-        rows = self.account.notes.filter(affiliate=affiliate, public_id=note_id)
-        return self.render_response(represent_note(self.get_row(rows, NoteNotFound)))
+        return self.render_row(
+            self.get_row(
+                note_by_public_id, NoteNotFound, affiliate=affiliate, public_id=note_id
+            )
+        )

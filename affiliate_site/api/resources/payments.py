@@ -11,18 +11,18 @@ from affiliate_site.api.fields import (
     ExactAmountField,
     TrimmedTextField,
     clean_amount,
-    find_sibling_currency,
+    find_currency,
 )
 from affiliate_site.api.filters import (
     BaseFilterSet,
     DateFromFilter,
     DateToFilter,
-    TextFilter,
+    ReferenceFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.representations.conversions import (
-    PaymentSerializer,
-    represent_payment,
+    PaymentRepresentation,
+    payment_by_public_id,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PaymentNotFound
@@ -49,9 +49,12 @@ class PayeeField(TrimmedTextField):
 class PaymentAmountField(ExactAmountField):
     """An amount greater than 0 after rounding to its currency."""
 
+    root: "PaymentInputSerializer"
+
     def to_internal_value(self, data):
         amount = super().to_internal_value(data)
-        rounded = clean_amount(max(amount, ZERO), find_sibling_currency(self))
+        currency = find_currency(self.root.sent_values)
+        rounded = clean_amount(max(amount, ZERO), currency)
         if not rounded:
             raise FieldError(NOT_POSITIVE)
         return rounded
@@ -70,7 +73,7 @@ class PaymentInputSerializer(InputSerializer):
 class PaymentFilterSet(BaseFilterSet):
     """Filters of payments."""
 
-    affiliate_id = TextFilter(field_name="affiliate__slug")
+    affiliate_id = ReferenceFilter(field_name="affiliate")
     date_from = DateFromFilter(field_name="created_at")
     date_to = DateToFilter(field_name="created_at")
 
@@ -88,16 +91,16 @@ class PaymentViewSet(TenantViewSet):
     }
     serializer_classes = {"create": PaymentInputSerializer}
     filterset_class = PaymentFilterSet
-    response_serializer_class = PaymentSerializer
-    response_serializers = {
-        "create": PaymentSerializer(many=True),
-        "list_by_affiliate": PaymentSerializer(many=True),
+    representation = PaymentRepresentation
+    representations = {
+        "create": [PaymentRepresentation],
+        "list_by_affiliate": [PaymentRepresentation],
     }
 
     def list(self, request):
         """List payments except canceled ones, newest first."""
         rows = self.account.payments.not_canceled()
-        return self.list_page(represent_payment, rows.newest_first())
+        return self.list_page(rows.newest_first())
 
     def create(self, request):
         """Create payments, all of them or none; amounts are not limited by balances."""
@@ -108,16 +111,13 @@ class PaymentViewSet(TenantViewSet):
             self.account, orders=orders, affiliates=affiliates, at=self.at
         )
         pks = [payment.pk for payment in payments]
-        rows = self.account.payments.filter(pk__in=pks).order_by("id")
-        return self.render_response(
-            [represent_payment(row) for row in rows.for_representation()]
-        )
+        rows = PaymentRepresentation.rows_by_pk.all(account=self.account, pks=pks)
+        return self.render_rows(rows)
 
     def retrieve(self, request, payment_id):
         """Retrieve a payment."""
-        rows = self.account.payments.not_canceled().filter(public_id=payment_id)
-        return self.render_response(
-            represent_payment(self.get_row(rows, PaymentNotFound))
+        return self.render_row(
+            self.get_row(payment_by_public_id, PaymentNotFound, public_id=payment_id)
         )
 
     def destroy(self, request, payment_id):
@@ -129,7 +129,7 @@ class PaymentViewSet(TenantViewSet):
         """List the payments to an affiliate, newest first."""
         affiliate = get_affiliate(self.account, affiliate_id)
         rows = self.account.payments.not_canceled().filter(affiliate=affiliate)
-        return self.list_page(represent_payment, rows.newest_first())
+        return self.list_page(rows.newest_first())
 
 
 def list_payee_ids(body) -> set[str]:

@@ -5,8 +5,8 @@ from affiliate_site.api.fields import StrictBooleanField
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import PayoutDetailsField
 from affiliate_site.api.representations.affiliates import (
-    PayoutMethodSerializer,
-    represent_payout_method,
+    PayoutMethodRepresentation,
+    payout_method_by_kind,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PayoutMethodNotFound
@@ -50,13 +50,13 @@ class PayoutMethodViewSet(TenantViewSet):
     permission_model = PayoutMethod
     throttle_rate = RateLimit(1500, minutes=5)
     serializer_classes = {"update": PayoutMethodInputSerializer}
-    response_serializer_class = PayoutMethodSerializer
+    representation = PayoutMethodRepresentation
 
     def list(self, request, affiliate_id):
         """List the payout methods of an affiliate, in the order of definition."""
         affiliate = get_affiliate(self.account, affiliate_id)
         rows = self.account.payout_methods.filter(affiliate=affiliate)
-        return self.list_page(represent_payout_method, rows.in_definition_order())
+        return self.list_page(rows.in_definition_order())
 
     def retrieve(self, request, affiliate_id, method):
         """Retrieve a payout method of an affiliate."""
@@ -80,7 +80,11 @@ class PayoutMethodViewSet(TenantViewSet):
         return self.render_payout_method(affiliate, method)
 
     def render_payout_method(self, affiliate, method):
-        rows = self.account.payout_methods.filter(affiliate=affiliate, kind=method)
-        return self.render_response(
-            represent_payout_method(self.get_row(rows, PayoutMethodNotFound))
+        return self.render_row(
+            self.get_row(
+                payout_method_by_kind,
+                PayoutMethodNotFound,
+                affiliate=affiliate,
+                kind=method,
+            )
         )

@@ -4,8 +4,8 @@ from accounts.ids import parse_numbered_id
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.filters import BaseFilterSet, TextFilter
 from affiliate_site.api.representations.programs import (
-    ProgramSerializer,
-    represent_program,
+    ProgramRepresentation,
+    program_by_slug,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import ProgramNotFound
@@ -28,15 +28,14 @@ class ProgramViewSet(TenantViewSet):
     permission_model = Program
     throttle_rate = RateLimit(1500, minutes=5)
     filterset_class = ProgramFilterSet
-    response_serializer_class = ProgramSerializer
+    representation = ProgramRepresentation
 
     def list(self, request):
         """List programs, including archived ones, newest first."""
-        return self.list_page(represent_program, self.account.programs.newest_first())
+        return self.list_page(self.account.programs.newest_first())
 
     def retrieve(self, request, program_id):
         """Retrieve a program."""
-        rows = self.account.programs.filter(slug=program_id)
-        return self.render_response(
-            represent_program(self.get_row(rows, ProgramNotFound))
+        return self.render_row(
+            self.get_row(program_by_slug, ProgramNotFound, slug=program_id)
         )

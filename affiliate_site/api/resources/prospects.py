@@ -8,8 +8,8 @@ from affiliate_site.api.person_serializers import (
     build_person_data,
 )
 from affiliate_site.api.representations.affiliates import (
-    ProspectSerializer,
-    represent_prospect,
+    ProspectRepresentation,
+    prospect_by_public_id,
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from tracking.errors import ProspectNotFound
@@ -58,12 +58,11 @@ class ProspectViewSet(TenantViewSet):
     serializer_classes = {"create": ProspectInputSerializer}
     filterset_class = ProspectFilterSet
     conflict_actions = ("create",)
-    response_serializer_class = ProspectSerializer
+    representation = ProspectRepresentation
 
     def list(self, request):
         """List prospects, including promoted ones, newest first."""
-        rows = self.account.prospects.not_deleted()
-        return self.list_page(represent_prospect, rows.newest_first())
+        return self.list_page(self.account.prospects.not_deleted().newest_first())
 
     def create(self, request):
         """Create a prospect with a referral link; its first conversion promotes it."""
@@ -86,7 +85,6 @@ class ProspectViewSet(TenantViewSet):
         return self.render_no_content()
 
     def render_prospect(self, prospect_id):
-        rows = self.account.prospects.not_deleted().filter(public_id=prospect_id)
-        return self.render_response(
-            represent_prospect(self.get_row(rows, ProspectNotFound))
+        return self.render_row(
+            self.get_row(prospect_by_public_id, ProspectNotFound, public_id=prospect_id)
         )

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from affiliate_site.api.errors import flatten_errors
@@ -704,3 +705,44 @@ def test_rejects_a_list_with_the_path_of_the_item(sent, errors):
         list_validation_errors(DummyLineItemsSerializer, {"commissions": sent})
         == errors
     )
+
+
+# Fields as declarations
+
+
+def list_input_serializers(base=InputSerializer):
+    """All classes of the site, without those of tests."""
+    for serializer_class in base.__subclasses__():
+        if serializer_class.__module__.startswith("affiliate_site."):
+            yield serializer_class
+            yield from list_input_serializers(serializer_class)
+
+
+def test_declares_only_what_validation_reads():
+    for serializer_class in list_input_serializers():
+        assert not [name for name in vars(serializer_class) if "validate_" in name]
+        for field in serializer_class._declared_fields.values():
+            assert field.default is serializers.empty
+            assert field.source is None
+            assert not field.read_only
+
+
+def test_does_not_change_the_declared_fields():
+    item_class = make_serializer(sub_amount=ExactAmountField())
+    serializer_class = make_serializer(
+        items=ObjectListField(child=item_class(), max_items=2), item=item_class()
+    )
+    declared = serializer_class._declared_fields
+    child = declared["items"].child
+    body = {"items": [{"sub_amount": 1}], "item": {"sub_amount": 2}}
+
+    assert validate_body(serializer_class, body) == {
+        "items": [{"sub_amount": Decimal(1)}],
+        "item": {"sub_amount": Decimal(2)},
+    }
+
+    assert declared["items"].child is child
+    assert child.parent is declared["items"]
+    assert declared["item"].parent is None
+    assert not hasattr(child, "sent_values")
+    assert not hasattr(declared["item"], "sent_values")

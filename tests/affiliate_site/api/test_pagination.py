@@ -1,9 +1,12 @@
 """Pages of 25 and their `Link` header (docs/api-contract.md, section 1.6)."""
 
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 
+from accounts.services import row_counts
+from affiliate_site.api import pagination
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
 
@@ -296,3 +299,40 @@ def test_number_of_queries_does_not_depend_on_the_page(api, programs, capture_qu
         counts.append(len(queries))
 
     assert counts[0] == counts[1]
+
+
+FILTERS = [
+    {},
+    {"date_from": "2026-03-02"},
+    {"date_to": "2026-03-02"},
+    {"date_from": "2026-03-01", "date_to": "2026-03-03"},
+    {"program_id": "harbor-lamp-partners"},
+    {"affiliate_id": "minakessler"},
+    {"affiliate_id": "unknown"},
+    {"affiliate_id": "minakessler", "date_to": "2026-03-01"},
+]
+
+
+@pytest.mark.parametrize("filters", FILTERS)
+@pytest.mark.parametrize("name", ["clicks", "conversions", "customers"])
+def test_stored_row_counts_change_no_answer(
+    api, scenario, account, monkeypatch, name, filters
+):
+    for n in range(27):
+        at = NOW - timedelta(days=n % 7, minutes=n)
+        scenario.create_click(at=at)
+        scenario.create_conversion("1", customer_id=f"member-{n}", at=at)
+    query = urlencode(filters)
+    monkeypatch.setattr(pagination, "PAGE_SIZE", 2)
+
+    def get_pages():
+        pages = [api.get(f"/{name}/?{query}&page={n}") for n in range(1, 16)]
+        return [(page.content, page["Link"]) for page in pages]
+
+    before = get_pages()
+    assert not account.daily_row_counts.exists()
+    monkeypatch.setattr(row_counts, "MAX_UNSTORED_ROWS", 0)
+    get_pages()
+
+    assert account.daily_row_counts.exists() == (before[0][0] != b"[]")
+    assert get_pages() == before

@@ -704,8 +704,7 @@ def test_keeps_unfunded_commissions_pending(scenario, account):
     [
         *("attribute", "resolve_line_items", "write_conversion"),
         *("build_calculation_input", "calculate_commissions"),
-        *("open_ledger_session", "create_commissions"),
-        *("record_change", "record_changes"),
+        *("open_ledger_session", "create_commissions", "record_all_changes"),
     ],
 )
 def test_stores_nothing_when_a_step_fails(scenario, account, monkeypatch, step):

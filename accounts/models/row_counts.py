@@ -1,0 +1,116 @@
+"""CountedRow: rows of lists without bound; DailyRowCount: their number per day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, ClassVar
+
+from django.db import models, transaction
+
+from accounts.compiled_queries import insert_rows
+from accounts.models.accounts import Account, TenantModel, TenantQuerySet
+
+CountKey = tuple[str, datetime]  # a list, and the end of a UTC day
+
+
+class CountedRow(TenantModel):
+    """A row of a list that grows without bound, newest first.
+
+    Rows are created now, never for an earlier day. `update_row` is the only way to
+    remove one from its list, or to change what its list is filtered by.
+    """
+
+    counted_by: ClassVar[tuple[str, ...]]  # foreign keys that lists are filtered by
+    removed_by: ClassVar[str | None] = None  # column that is set on removal
+
+    created_at: models.DateTimeField[datetime, datetime]
+
+    class Meta:
+        abstract = True
+
+    def update_row(
+        self, *, expected: dict[str, Any] | None = None, **values: Any
+    ) -> bool:
+        """Update the row, and its counts if they change."""
+        if values.keys().isdisjoint((*self.counted_by, self.removed_by, "created_at")):
+            return super().update_row(expected=expected, **values)
+        before = Counter(self.list_count_keys())
+        with transaction.atomic(savepoint=False):
+            if not super().update_row(expected=expected, **values):
+                return False
+            changes = Counter(self.list_count_keys())
+            changes.subtract(before)
+            record_count_changes(self.account_id, changes)
+        return True
+
+    def list_count_keys(self) -> Iterator[CountKey]:
+        """Yield the keys of the counts that include the row."""
+        if self.removed_by and getattr(self, self.removed_by) is not None:
+            return
+        day_end = get_day_end(self.created_at)
+        yield get_list_key(type(self)), day_end
+        for name in self.counted_by:
+            if value := getattr(self, f"{name}_id"):
+                yield get_list_key(type(self), name, value), day_end
+
+
+class DailyRowCount(TenantModel):
+    """A summand of the number of rows of a list that were created on one UTC day.
+
+    The first one of a day is counted when the day is over; whoever changes the number
+    adds a row for the change. See `accounts.services.row_counts`.
+    """
+
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="daily_row_counts", db_index=False
+    )
+    list = models.CharField(max_length=64)
+    day_end = models.DateTimeField()
+    n = models.BigIntegerField()
+    is_change = models.BooleanField()
+
+    objects = TenantQuerySet["DailyRowCount"].as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "list", "day_end"],
+                condition=models.Q(is_change=False),
+                name="one_row_count_per_day",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "list", "day_end", "n"], name="row_counts_by_day"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.list} {self.day_end} {self.n}"
+
+
+def get_list_key(model: type[CountedRow], field: str = "", value: int = 0) -> str:
+    """Return the key of a model's list, or of its rows with one foreign key."""
+    name = str(model._meta.model_name)
+    return f"{name}:{field}={value}" if field else name
+
+
+def get_day_end(at: datetime) -> datetime:
+    """Return the midnight after a time, in UTC."""
+    next_day = at.astimezone(UTC).date() + timedelta(days=1)
+    return datetime.combine(next_day, time(), UTC)
+
+
+def record_count_changes(account_id: int, changes: Counter[CountKey]) -> None:
+    """Add changes of the number of rows, in the transaction that changes the rows."""
+    insert_rows(
+        [
+            DailyRowCount(
+                account_id=account_id, list=key, day_end=day_end, n=n, is_change=True
+            )
+            for (key, day_end), n in sorted(changes.items())
+            if n
+        ]
+    )

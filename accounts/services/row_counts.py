@@ -1,0 +1,260 @@
+"""Count the rows of a long list, and find one of its pages, without reading all rows.
+
+A day that is over is counted once and stored as a `DailyRowCount`. Whoever changes the
+number of its rows adds the change in the same transaction, so at every moment the
+summands of a day add up to the number of its rows. The stored number is that of the
+rows less the changes so far, which is the same at any time: so counting needs no lock,
+and it does not matter which of two counters stores it. The rows of later days are
+counted each time, by the statement that adds up the summands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.db.models import Count, Max, QuerySet, Subquery, Sum, Value
+from django.db.models.expressions import Col
+from django.db.models.functions import Coalesce, TruncDay
+from django.db.models.lookups import Lookup
+from django.db.models.sql.where import AND
+
+from accounts.compiled_queries import CompiledQuery
+from accounts.days import A_DAY, CLOSING_DELAY
+from accounts.db_compat import BATCH_SIZE, use_snapshot
+from accounts.models.accounts import Account, TenantQuerySet
+from accounts.models.row_counts import (
+    CountedRow,
+    DailyRowCount,
+    get_day_end,
+    get_list_key,
+    record_count_changes,
+)
+
+MAX_UNSTORED_ROWS = 10_000  # of a list, if the days of more are over
+BATCH_DAYS = 31  # days that are counted by one statement
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+
+
+class RowCount(NamedTuple):
+    """The numbers of rows of a list in stored days and in later ones."""
+
+    stored_until: datetime | None
+    stored: int
+    later: int
+
+
+@dataclass(frozen=True)
+class CountedList:
+    """The rows of an account, or those with one foreign key, created in a period.
+
+    The period begins and ends at midnight.
+    """
+
+    account: Account
+    model: type[CountedRow]
+    field: str = ""
+    value: int = 0
+    since: datetime = EARLIEST
+    until: datetime = LATEST
+
+    @property
+    def key(self) -> str:
+        """The key under which its days are stored."""
+        return get_list_key(self.model, self.field, self.value)
+
+    def count(self, at: datetime) -> RowCount:
+        """Count the rows; store the days that are over if this reads many rows."""
+        query = get_count_query(self.model, self.field)
+        ((stored_until, stored, later),) = query.all(
+            account=self.account,
+            key=self.key,
+            value=self.value,
+            since=self.since,
+            until=self.until,
+        )
+        if later > MAX_UNSTORED_ROWS:
+            self.store_days(stored_until, at=at)
+        return RowCount(stored_until, stored, later)
+
+    def find_day(self, count: RowCount, offset: int) -> tuple[datetime, int]:
+        """Return the end of the stored day with the row at `offset`, newest first, and
+        the offset of the row in this day."""
+        summands = self.account.daily_row_counts.filter(
+            list=self.key, day_end__gt=self.since, day_end__lte=self.until
+        ).filter(day_end__lte=count.stored_until)
+        offset -= count.later
+        by_day = summands.values_list("day_end").annotate(Sum("n"))
+        for day_end, n in by_day.order_by("-day_end"):
+            if offset < n:
+                return day_end, offset
+            offset -= n
+        return self.since, 0  # a row was removed meanwhile
+
+    def store_days(self, stored_until: datetime | None, *, at: datetime) -> None:
+        """Store the counts of the days that are over. Call it in no transaction."""
+        start = stored_until or self._find_start()
+        end = get_day_end(at - CLOSING_DELAY) - A_DAY
+        while start < end:
+            batch_end = min(start + BATCH_DAYS * A_DAY, end)
+            self._store_days(start, batch_end)
+            start = batch_end
+
+    def _find_start(self) -> datetime:
+        """Return the start of the first day that has rows or changes."""
+        rows = select_rows(self.model, self.account, self.field, self.value)
+        first_row = rows.order_by("created_at").values_list("created_at", flat=True)
+        changes = self.account.daily_row_counts.filter(list=self.key)
+        first_change = changes.order_by("day_end").values_list("day_end", flat=True)
+        ends = [*map(get_day_end, first_row[:1]), *first_change[:1]]
+        return min(ends, default=LATEST) - A_DAY
+
+    def _store_days(self, start: datetime, end: datetime) -> None:
+        rows = select_rows(self.model, self.account, self.field, self.value)
+        rows = rows.filter(created_at__gte=start, created_at__lt=end)
+        changes = self.account.daily_row_counts.filter(
+            list=self.key, day_end__gt=start, day_end__lte=end, is_change=True
+        )
+        by_day = rows.values_list(TruncDay("created_at", tzinfo=UTC))
+        counts = Counter({end: 0})  # the last day shows how far days are stored
+        with use_snapshot():
+            for day, n in by_day.annotate(Count("pk")):
+                counts[day + A_DAY] += n
+            counts.subtract(dict(changes.values_list("day_end").annotate(Sum("n"))))
+        self.account.daily_row_counts.bulk_create(
+            [
+                DailyRowCount(
+                    account=self.account,
+                    list=self.key,
+                    day_end=day_end,
+                    n=n,
+                    is_change=False,
+                )
+                for day_end, n in sorted(counts.items())
+                if n or day_end == end
+            ],
+            ignore_conflicts=True,
+        )
+
+
+def merge_count_changes(accounts: Iterable[Account]) -> None:
+    """Merge the changes of each day into one row, so that few are added up."""
+    for account in accounts:
+        changes = account.daily_row_counts.filter(is_change=True)
+        by_day = changes.values("list", "day_end").annotate(rows=Count("pk"))
+        for day in by_day.filter(rows__gt=1).values_list("list", "day_end"):
+            with transaction.atomic():
+                _merge_day(account, *day)
+
+
+def _merge_day(account: Account, key: str, day_end: datetime) -> None:
+    rows = account.daily_row_counts.filter(
+        list=key, day_end=day_end, is_change=True
+    ).order_by("pk")
+    locked = list(rows.select_for_update(no_key=True)[:BATCH_SIZE])
+    rows.filter(pk__in=[row.pk for row in locked]).delete()
+    total = sum(row.n for row in locked)
+    record_count_changes(account.pk, Counter({(key, day_end): total}))
+
+
+def find_counted_list(account: Account, queryset: QuerySet[Any]) -> CountedList | None:
+    """Return the list that a queryset selects; None if its days cannot be stored.
+
+    Its conditions may be the account, that the row is not removed, one of the foreign
+    keys of `counted_by`, and a period that begins and ends at midnight.
+    """
+    model, conditions = queryset.model, read_conditions(queryset)
+    if not issubclass(model, CountedRow):
+        return None
+    required = {("account", "exact"): account.pk}
+    if model.removed_by:
+        required[model.removed_by, "isnull"] = True
+    if any(conditions.pop(key, None) != value for key, value in required.items()):
+        return None
+    since = conditions.pop(("created_at", "gte"), EARLIEST)
+    until = conditions.pop(("created_at", "lt"), LATEST)
+    if not is_midnight(since) or not is_midnight(until):
+        return None
+    if not conditions:
+        return CountedList(account, model, since=since, until=until)
+    ((field, kind), value), *others = conditions.items()
+    if others or field not in model.counted_by or kind != "exact":
+        return None
+    return CountedList(account, model, field, value, since, until)
+
+
+def read_conditions(queryset: QuerySet[Any]) -> dict[tuple[str, str], Any]:
+    """Return the values of a queryset's conditions by column and kind of look-up.
+
+    Returns none if there are conditions of another form.
+    """
+    query = queryset.query
+    conditions: dict[tuple[str, str], Any] = {
+        (lookup.lhs.target.name, lookup.lookup_name or ""): lookup.rhs
+        for lookup in query.where.children
+        if isinstance(lookup, Lookup)
+        and isinstance(lookup.lhs, Col)
+        and lookup.lhs.alias == query.get_initial_alias()
+    }
+    is_complete = len(conditions) == len(query.where.children)
+    return conditions if is_complete and query.where.connector == AND else {}
+
+
+def is_midnight(at: datetime) -> bool:
+    """Return whether a time is the midnight between two UTC days."""
+    return get_day_end(at) - A_DAY == at
+
+
+def select_rows(
+    model: type[CountedRow], account: Account, field: str, value: int
+) -> QuerySet[Any]:
+    """Return the rows of a list."""
+    rows: QuerySet[Any] = TenantQuerySet(model).of(account)
+    if model.removed_by:
+        rows = rows.filter(**{model.removed_by: None})
+    return rows.filter(**{field: value}) if field else rows
+
+
+@cache
+def get_count_query(model: type[CountedRow], field: str) -> CompiledQuery[Any]:
+    """Return the compiled query of `CountedList.count`.
+
+    Its row: the time until which days are stored, the number of rows in stored days,
+    and the number of rows in later ones.
+    """
+
+    def count_rows(account: Any, key: Any, value: Any, since: Any, until: Any) -> Any:
+        summands = DailyRowCount.objects.of(account).filter(list=key)
+        stored = summands.filter(is_change=False).values("list")
+        stored_until = Subquery(stored.annotate(at=Max("day_end")).values("at"))
+        of_stored_days = summands.filter(day_end__gt=since, day_end__lte=until).filter(
+            day_end__lte=stored_until
+        )
+        rows = select_rows(model, account, field, value)
+        later = rows.filter(created_at__gte=since, created_at__lt=until).filter(
+            created_at__gte=Coalesce(stored_until, Value(EARLIEST))
+        )
+        return Account.objects.filter(pk=account).values_list(
+            stored_until,
+            Coalesce(
+                Subquery(
+                    of_stored_days.values("list")
+                    .annotate(total=Sum("n"))
+                    .values("total")
+                ),
+                0,
+            ),
+            Coalesce(
+                Subquery(
+                    later.values("account").annotate(total=Count("pk")).values("total")
+                ),
+                0,
+            ),
+        )
+
+    return CompiledQuery(count_rows)
