@@ -11,11 +11,13 @@ counted each time, by the statement that adds up the summands.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.db.models import Count, Max, QuerySet, Subquery, Sum, Value
 from django.db.models.expressions import Col
 from django.db.models.functions import Coalesce, TruncDay
@@ -23,18 +25,17 @@ from django.db.models.lookups import Lookup
 from django.db.models.sql.where import AND
 
 from accounts.compiled_queries import CompiledQuery
-from accounts.db_compat import use_snapshot
+from accounts.days import A_DAY, CLOSING_DELAY
+from accounts.db_compat import BATCH_SIZE, use_snapshot
 from accounts.models.accounts import Account, TenantQuerySet
 from accounts.models.row_counts import (
     CountedRow,
     DailyRowCount,
     get_day_end,
     get_list_key,
+    record_count_changes,
 )
 
-A_DAY = timedelta(days=1)
-# No request that began on a day still runs this long after its end.
-CLOSING_DELAY = timedelta(hours=1)
 MAX_UNSTORED_ROWS = 10_000  # of a list, if the days of more are over
 BATCH_DAYS = 31  # days that are counted by one statement
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
@@ -139,6 +140,26 @@ class CountedList:
             ],
             ignore_conflicts=True,
         )
+
+
+def merge_count_changes(accounts: Iterable[Account]) -> None:
+    """Merge the changes of each day into one row, so that few are added up."""
+    for account in accounts:
+        changes = account.daily_row_counts.filter(is_change=True)
+        by_day = changes.values("list", "day_end").annotate(rows=Count("pk"))
+        for day in by_day.filter(rows__gt=1).values_list("list", "day_end"):
+            with transaction.atomic():
+                _merge_day(account, *day)
+
+
+def _merge_day(account: Account, key: str, day_end: datetime) -> None:
+    rows = account.daily_row_counts.filter(
+        list=key, day_end=day_end, is_change=True
+    ).order_by("pk")
+    locked = list(rows.select_for_update(no_key=True)[:BATCH_SIZE])
+    rows.filter(pk__in=[row.pk for row in locked]).delete()
+    total = sum(row.n for row in locked)
+    record_count_changes(account.pk, Counter({(key, day_end): total}))
 
 
 def find_counted_list(account: Account, queryset: QuerySet[Any]) -> CountedList | None:

@@ -17,11 +17,18 @@ from affiliate_site import run
 ADDRESS = "http://127.0.0.1:9000"
 
 
+@pytest.fixture(scope="module")
+def loaded_demo(shared_rows, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(demo_module, "VAR_DIR", folder)
+        monkeypatch.setattr(demo_module, "CREDENTIALS_FILE", folder / "demo.json")
+        yield demo_module.load_demo(scale=1, at=timezone.now())
+
+
 @pytest.fixture
-def demo(db, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_module, "VAR_DIR", tmp_path)
-    monkeypatch.setattr(demo_module, "CREDENTIALS_FILE", tmp_path / "demo.json")
-    return demo_module.load_demo(scale=1, at=timezone.now())
+def demo(loaded_demo, db):
+    return loaded_demo
 
 
 def parse_curl_arguments(line):

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from affiliate_site.api.filters import BaseFilterSet
 from tests.factories.tracking import ProgramFactory
 
 pytestmark = pytest.mark.urls("tests.dummy_endpoints")
@@ -289,3 +290,28 @@ def test_filters_the_account_only(api, other_account):
     ProgramFactory(account=other_account, slug="zz-marker")
 
     assert slugs(api.get("/probes/?slug=zz-marker")) == []
+
+
+# Filters without a parameter are left out
+
+
+def list_filter_sets(base=BaseFilterSet):
+    """All classes of the site, without those of tests."""
+    for filter_set in [base, *base.__subclasses__()]:
+        if filter_set.__module__.startswith("affiliate_site."):
+            yield filter_set
+
+
+def test_a_filter_without_its_parameter_changes_nothing(account):
+    rows = account.programs.newest_first()
+
+    for filter_set in list_filter_sets():
+        for declared in filter_set.base_filters.values():
+            value = declared.field.clean(None)
+            assert declared.filter(rows, value) is rows
+
+
+def test_makes_no_form_without_a_parameter(api, programs, monkeypatch):
+    monkeypatch.setattr(BaseFilterSet, "get_form_class", None)
+
+    assert slugs(api.get("/probes/?unknown=1")) == ["after", "dusk", "dawn", "before"]

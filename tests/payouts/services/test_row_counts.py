@@ -8,7 +8,11 @@ import pytest
 from django.db.models import Q
 
 from accounts.services import row_counts
-from accounts.services.row_counts import CountedList, find_counted_list
+from accounts.services.row_counts import (
+    CountedList,
+    find_counted_list,
+    merge_count_changes,
+)
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.conftest import NOW
@@ -191,6 +195,20 @@ def test_follows_the_clicks_of_a_promoted_prospect(scenario, account):
     assert_row_counts_exact(account, at=NOW)
     clicks = CountedList(account, Click, "affiliate", affiliate.pk)
     assert clicks.count(NOW) == (MIDNIGHT, 1, 0)
+
+
+def test_merges_the_changes_of_a_day(scenario, account):
+    conversions = [scenario.create_conversion(at=NOW - A_DAY) for _ in range(3)]
+    assert_row_counts_exact(account, at=NOW)
+    for conversion in conversions[1:]:
+        delete_conversion(account, conversion_id=conversion.pk, at=NOW)
+    changes = account.daily_row_counts.filter(is_change=True, list="conversion")
+    assert [change.n for change in changes] == [-1, -1]
+
+    merge_count_changes([account])
+
+    assert [change.n for change in changes.all()] == [-2]
+    assert_row_counts_exact(account, at=NOW)
 
 
 @pytest.mark.parametrize(
