@@ -198,13 +198,18 @@ class CompiledSelect:
 class CompiledQuery(Generic[Row]):
     """A queryset function, compiled at its first use in a process.
 
-    The function's arguments are the parameters. A list is compiled for each length that
-    is a power of two. Calling the object itself gives the ordinary queryset.
+    The function's arguments are the parameters, unless `names` are. A list is compiled
+    for each length that is a power of two. Calling the object itself gives the ordinary
+    queryset.
     """
 
-    def __init__(self, function: Callable[..., QuerySet[Any, Row]]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., QuerySet[Any, Row]],
+        names: tuple[str, ...] | None = None,
+    ) -> None:
         self.function = function
-        self.names = tuple(inspect.signature(function).parameters)
+        self.names = names or tuple(inspect.signature(function).parameters)
         self.compiled: dict[tuple[int | None, ...], CompiledSelect] = {}
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
