@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,11 @@ from benchmarks.results import (
     FASTAPI,
     RAW,
     SERVICE,
-    SHELL,
+    SERVICE_ONLY,
     TEXTBOOK_DRF,
     Cell,
     Round,
+    list_sync_problems,
     list_verdicts,
     render_cell,
     render_verdicts,
@@ -51,6 +53,8 @@ from benchmarks.servers import (
 
 RAW_PROCESSES = 2  # one for each core
 COMMISSION_SHARE = 10  # percent, of the scenario's program
+MAX_COMPARED_CONCURRENCY = 8  # above, the service is compared with itself
+EXTRA_SECONDS = 0.5  # of loads that warm up, or count syncs
 MISSED, VOID = 1, 2
 
 
@@ -123,8 +127,11 @@ def measure_database(database: Database, options: argparse.Namespace) -> Iterato
             servers[side] = server
         runner = Runner(database, scenarios, servers, options.seconds)
         for name in options.operation:
-            measured = [SERVICE] if name == SHELL else sides
             for concurrency in options.concurrency:
+                is_alone = (
+                    name in SERVICE_ONLY or concurrency > MAX_COMPARED_CONCURRENCY
+                )
+                measured = [SERVICE] if is_alone else sides
                 cell = runner.measure_cell(name, concurrency, measured, options.rounds)
                 print(render_cell(cell), flush=True)
                 yield cell
@@ -178,59 +185,20 @@ class Runner:
         """Measure all sides in turn, then check what they stored."""
         cell = Cell(self.database.engine, name, concurrency)
         operation = OPERATIONS[name]
-        markers = {side: f"{secrets.token_hex(4)}-" for side in sides}
+        loads = {side: Load(self, operation, side, concurrency) for side in sides}
+        for load in loads.values():
+            load.run(EXTRA_SECONDS)  # opens connections, compiles statements
         for number in range(round_count):
             for side in sides if number % 2 else reversed(sides):
-                row = self.measure_round(
-                    operation, side, concurrency, f"{markers[side]}{number}-"
-                )
-                cell.rounds.setdefault(side, []).append(row)
+                cell.rounds.setdefault(side, []).append(loads[side].measure())
         cell.rounds = {side: cell.rounds[side] for side in sides}
         if operation.is_write:
-            for side in sides:
-                sent = sum(row.load.sent for row in cell.rounds[side])
-                found = self.find_stored(operation, markers[side])
-                if found != get_expected_rows(operation, sent):
-                    cell.problems.append(f"{side}: {sent} requests stored {found}")
+            for load in loads.values():
+                cell.problems += load.check_syncs()
+                cell.problems += load.check_stored()
+        if name.startswith("POST conversions"):
             cell.problems += self.check_ledger()
         return cell
-
-    def measure_round(
-        self, operation: Operation, side: str, concurrency: int, marker: str
-    ) -> Round:
-        """Run one side's load; measure CPU time and syncs of the log to disk."""
-        counts_syncs = operation.is_write and self.database.engine == "postgresql"
-        syncs = self.database.count_wal_syncs() if counts_syncs else 0
-        server = self.servers.get(side)
-        cpu = server.get_cpu_seconds() if server else 0.0
-        load = self.run_load(operation, side, concurrency, marker)
-        cpu = server.get_cpu_seconds() - cpu if server else load.cpu_seconds
-        return Round(
-            load,
-            server_cpu_ms=cpu / max(load.sent, 1) * 1000,
-            wal_syncs=self.database.count_wal_syncs() - syncs if counts_syncs else None,
-        )
-
-    def run_load(
-        self, operation: Operation, side: str, concurrency: int, marker: str
-    ) -> LoadResult:
-        """Run the load in other processes: one client, or bare statements in two."""
-        server = self.servers.get(side)
-        count = 1 if server else min(RAW_PROCESSES, concurrency)
-        jobs = [
-            Job(
-                operation=operation.name,
-                scenario=asdict(self.scenarios[side]),
-                marker=f"{marker}{number}-",
-                concurrency=concurrency // count,
-                seconds=self.seconds,
-                port=server.port if server else 0,
-                url=self.database.url,
-            )
-            for number in range(count)
-        ]
-        with ThreadPoolExecutor(count) as pool:
-            return add_up(list(pool.map(run_job, jobs)))
 
     def find_stored(self, operation: Operation, marker: str) -> tuple[int, int]:
         """Return the number of rows of a load, and the sum of their transfers."""
@@ -254,6 +222,65 @@ class Runner:
         except subprocess.CalledProcessError as error:
             return [f"check_ledger: {error.stdout[:500]}"]
         return []
+
+
+class Load:
+    """The loads of one side in one cell; it counts the requests of all."""
+
+    def __init__(
+        self, runner: Runner, operation: Operation, side: str, concurrency: int
+    ) -> None:
+        self.runner = runner
+        self.operation = operation
+        self.side = side
+        self.server = runner.servers.get(side)
+        self.concurrency = concurrency
+        self.marker = f"{secrets.token_hex(4)}-"
+        self.sent = 0
+        self.numbers = count()
+
+    def run(self, seconds: float) -> LoadResult:
+        """Run a load in other processes: one client, or bare statements in two."""
+        number = 1 if self.server else min(RAW_PROCESSES, self.concurrency)
+        jobs = [
+            Job(
+                operation=self.operation.name,
+                scenario=asdict(self.runner.scenarios[self.side]),
+                marker=f"{self.marker}{next(self.numbers)}-",
+                concurrency=self.concurrency // number,
+                seconds=seconds,
+                port=self.server.port if self.server else 0,
+                url=self.runner.database.url,
+            )
+            for _ in range(number)
+        ]
+        with ThreadPoolExecutor(number) as pool:
+            result = add_up(list(pool.map(run_job, jobs)))
+        self.sent += result.sent
+        return result
+
+    def measure(self) -> Round:
+        """Measure one round, with the CPU time of the server."""
+        before = self.server.get_cpu_seconds() if self.server else 0.0
+        load = self.run(self.runner.seconds)
+        after = self.server.get_cpu_seconds() if self.server else load.cpu_seconds
+        cpu = after - before
+        return Round(load, server_cpu_ms=cpu / max(load.sent, 1) * 1000)
+
+    def check_syncs(self) -> Iterator[str]:
+        """Count the syncs of PostgreSQL's log in one more load; yield a problem."""
+        database = self.runner.database
+        if database.engine == "postgresql":
+            before = database.count_wal_syncs()
+            load = self.run(EXTRA_SECONDS)
+            syncs = database.count_wal_syncs() - before
+            yield from list_sync_problems(self.side, syncs, load.sent, self.concurrency)
+
+    def check_stored(self) -> Iterator[str]:
+        """Yield a problem if other rows or sums are stored than were sent."""
+        found = self.runner.find_stored(self.operation, self.marker)
+        if found != get_expected_rows(self.operation, self.sent):
+            yield f"{self.side}: {self.sent} requests stored {found}"
 
 
 def run_job(job: Job) -> LoadResult:
@@ -283,7 +310,7 @@ def add_up(loads: Sequence[LoadResult]) -> LoadResult:
 def get_expected_rows(operation: Operation, sent: int) -> tuple[int, int]:
     """Return the rows that as many requests store, and the sum of their transfers."""
     commission = round(AMOUNT * 10_000) * COMMISSION_SHARE // 100
-    has_transfers = operation.name == "POST conversions"
+    has_transfers = operation.name.startswith("POST conversions")
     return sent, sent * commission if has_transfers else 0
 
 

@@ -3,8 +3,10 @@
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +62,7 @@ class Database:
 @contextmanager
 def create_database(engine: str) -> Iterator[Database]:
     """Create a database in a temporary directory, and remove it afterwards."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     directory = Path(tempfile.mkdtemp(prefix="affiliate-site-benchmark-"))
     try:
         if engine == "sqlite":

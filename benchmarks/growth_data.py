@@ -36,7 +36,9 @@ APPROVED_TENTHS = 7  # of the commissions, at first
 Columns = dict[str, str]
 
 
-def create_filled_account(slug: str, *, conversion_count: int) -> Account:
+def create_filled_account(
+    slug: str, *, conversion_count: int, affiliate_count: int = AFFILIATE_COUNT
+) -> Account:
     """Create an account with this number of clicks, customers, conversions and
     commissions, evenly spread over affiliates and the last year."""
     start = timezone.now() - timedelta(days=DAYS)
@@ -52,9 +54,9 @@ def create_filled_account(slug: str, *, conversion_count: int) -> Account:
         title="Lamps", currency="EUR", landing_page="https://shop.example/"
     )
     create_program(account, slug="lamps", settings=settings, at=start)
-    for number in range(AFFILIATE_COUNT):
+    for number in range(affiliate_count):
         create_affiliate_with_sale(account, number, at=start)
-    copy_count = conversion_count - AFFILIATE_COUNT
+    copy_count = conversion_count - affiliate_count
     if copy_count > 0:
         with transaction.atomic(), without_triggers():
             copy_rows(account, copy_count, start)
@@ -92,14 +94,16 @@ def create_affiliate_with_sale(account: Account, number: int, at: datetime) -> N
 
 @contextmanager
 def without_triggers() -> Iterator[None]:
-    """Check no foreign keys on PostgreSQL: the database belongs to the benchmark."""
-    if connection.vendor != "postgresql":
-        yield
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        yield
-        cursor.execute("SET LOCAL session_replication_role = origin")
+    """Check no foreign keys on a PostgreSQL of our own, as its superuser."""
+    setting = (
+        "SELECT set_config('session_replication_role', '{}', true)"
+        " WHERE current_setting('is_superuser') = 'on'"
+    )
+    if connection.vendor == "postgresql":
+        execute(setting.format("replica"))
+    yield
+    if connection.vendor == "postgresql":
+        execute(setting.format("origin"))
 
 
 def copy_rows(account: Account, count: int, start: datetime) -> None:
@@ -147,7 +151,8 @@ def copy_rows(account: Account, count: int, start: datetime) -> None:
         subject = {"subject": f"'{name}:' || ({id_of(model)})"}
         kind = f"{name}.created"
         copy(account, AuditLogEntry, count, common | subject, kind=kind)
-    insert_approvals(account, first_ids[Commission])
+    execute("ANALYZE")  # for the plans of the next statements
+    insert_approvals(account, "approved", first_ids[Commission])
 
 
 def copy(
@@ -176,13 +181,18 @@ def copy(
         f"INSERT INTO {table} ({quoted}) SELECT {values} FROM ({numbers}) n JOIN"
         " (SELECT *, row_number() OVER (ORDER BY id) - 1 AS position"
         f" FROM {table} WHERE account_id = {account.pk}{condition}) t"
-        f" ON t.position = n.i % {AFFILIATE_COUNT}"
+        f" ON t.position = n.i % {count_affiliates(account)}"
     )
     reset_sequence(table)
 
 
-def insert_approvals(account: Account, after_id: int) -> None:
-    """Insert the second transfer of approved commissions that have only one."""
+def count_affiliates(account: Account) -> int:
+    """Return how many sales were created by the services: one per affiliate."""
+    return account.affiliates.count()
+
+
+def insert_approvals(account: Account, status: str, after_id: int) -> None:
+    """Insert the second transfer of commissions of a status that have only one."""
     kinds = {LedgerAccountType.PENDING: "d", LedgerAccountType.PAYABLE: "c"}
     joins = " ".join(
         f"JOIN {LedgerAccount._meta.db_table} {alias} ON {alias}.account_id ="
@@ -190,27 +200,24 @@ def insert_approvals(account: Account, after_id: int) -> None:
         f" AND {alias}.currency = m.currency AND {alias}.kind = '{kind}'"
         for kind, alias in kinds.items()
     )
-    table = Transfer._meta.db_table
     execute(
-        f"INSERT INTO {table} (account_id, currency, kind, debit_id, credit_id, amount,"
-        " commission_id, sequence_number, created_at)"
+        f"INSERT INTO {Transfer._meta.db_table} (account_id, currency, kind, debit_id,"
+        " credit_id, amount, commission_id, sequence_number, created_at)"
         " SELECT m.account_id, m.currency, 'approved', d.id, c.id, m.amount, m.id, 2,"
         f" m.created_at FROM {Commission._meta.db_table} m {joins}"
-        f" WHERE m.account_id = {account.pk} AND m.status = 'approved'"
-        f" AND m.id > {after_id} AND NOT EXISTS (SELECT 1 FROM {table} t"
-        " WHERE t.account_id = m.account_id AND t.commission_id = m.id"
-        " AND t.sequence_number = 2)"
+        f" WHERE m.account_id = {account.pk} AND m.status = '{status}'"
+        f" AND m.id > {after_id}"
     )
 
 
 def settle_account(account: Account) -> None:
     """Approve everything that is pending, by SQL."""
     with transaction.atomic(), without_triggers():
+        insert_approvals(account, "pending", 0)
         execute(
             f"UPDATE {Commission._meta.db_table} SET status = 'approved'"
             f" WHERE account_id = {account.pk} AND status = 'pending'"
         )
-        insert_approvals(account, 0)
         set_balances(account)
 
 

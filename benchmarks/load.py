@@ -46,6 +46,7 @@ class Job:
     seconds: float
     port: int = 0  # of a server; 0 for statements
     url: str = ""  # of a database, for statements
+    max_requests: int = 0  # 0: as many as the time allows
 
 
 @dataclass
@@ -134,65 +135,79 @@ class HttpConnection:
         return CLOSES.search(self.received, 0, 2000) is not None
 
 
-def send_requests(job: Job) -> LoadResult:
-    """Send HTTP requests and wait for the answers to all."""
-    operation, scenario = OPERATIONS[job.operation], Scenario(**job.scenario)
-    numbers, errors = count(), []
-    connections = [HttpConnection(job.port) for _ in range(job.concurrency)]
-    selector = selectors.DefaultSelector()
-    cpu_before, clock = process_time(), Clock(job.seconds)
+class HttpLoad:
+    """Sends HTTP requests over all connections until the time is over."""
 
-    def send_next(connection: HttpConnection) -> None:
-        connection.send(operation.build_request(scenario, next(numbers), job.marker))
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.operation = OPERATIONS[job.operation]
+        self.scenario = Scenario(**job.scenario)
+        self.numbers = count()
+        self.errors: list[str] = []
+        self.selector = selectors.DefaultSelector()
 
-    for connection in connections:
-        selector.register(connection.socket, selectors.EVENT_READ, connection)
-        send_next(connection)
-    open_requests = len(connections)
-    while open_requests:
-        ready = selector.select(TIMEOUT_SECONDS)
-        if not ready:
-            errors.append("no answer within 30 seconds")
-            break
-        for key, _ in ready:
-            connection = key.data
-            if not connection.receive():
-                continue
-            wants_next = clock.add(connection.started, perf_counter())
-            if not connection.is_successful:
-                errors.append(connection.received[:500].decode(errors="replace"))
-                wants_next = False
-            if connection.is_closing:
-                selector.unregister(connection.socket)
-                connection.socket.close()
-                connection.connect()
-                selector.register(connection.socket, selectors.EVENT_READ, connection)
-            if wants_next:
-                send_next(connection)
-            else:
-                open_requests -= 1
-    return clock.build_result(errors, process_time() - cpu_before)
+    def run(self) -> LoadResult:
+        """Send requests, and wait for the answers to all."""
+        connections = [
+            HttpConnection(self.job.port) for _ in range(self.job.concurrency)
+        ]
+        cpu_before, self.clock = process_time(), Clock(self.job.seconds)
+        for connection in connections:
+            self.selector.register(connection.socket, selectors.EVENT_READ, connection)
+            self.send_next(connection)
+        open_requests = len(connections)
+        while open_requests:
+            ready = self.selector.select(TIMEOUT_SECONDS)
+            if not ready:
+                self.errors.append(f"no answer within {TIMEOUT_SECONDS} seconds")
+                break
+            for connection in (key.data for key, _ in ready):
+                if connection.receive() and not self.handle_response(connection):
+                    open_requests -= 1
+        return self.clock.build_result(self.errors, process_time() - cpu_before)
+
+    def send_next(self, connection: HttpConnection) -> None:
+        number = next(self.numbers)
+        request = self.operation.build_request(self.scenario, number, self.job.marker)
+        connection.send(request)
+
+    def handle_response(self, connection: HttpConnection) -> bool:
+        """Record a response; return whether the connection sent another request."""
+        wants_next = self.clock.add(connection.started, perf_counter())
+        if not connection.is_successful:
+            self.errors.append(connection.received[:500].decode(errors="replace"))
+            return False
+        if connection.is_closing:
+            self.selector.unregister(connection.socket)
+            connection.socket.close()
+            connection.connect()
+            self.selector.register(connection.socket, selectors.EVENT_READ, connection)
+        if self.job.max_requests and self.clock.sent >= self.job.max_requests:
+            return False
+        if wants_next:
+            self.send_next(connection)
+        return wants_next
 
 
 def run_statements(job: Job) -> LoadResult:
     """Run the bare statements, with one thread for each connection."""
     operation, scenario = OPERATIONS[job.operation], Scenario(**job.scenario)
     open_session = open_postgresql if job.url.startswith("postgres") else open_sqlite
+    sessions = [open_session(job.url, operation) for _ in range(job.concurrency)]
     numbers, errors = count(), []
     cpu_before, clock = process_time(), Clock(job.seconds)
 
-    def run_thread() -> None:
+    def run_thread(run: Run) -> None:
         try:
-            run = open_session(job.url, operation)
             is_open = True
             while is_open:
                 started = perf_counter()
                 run(scenario, next(numbers), job.marker)
                 is_open = clock.add(started, perf_counter())
-        except Exception as error:
+        except Exception as error:  # reported by the runner
             errors.append(repr(error))
 
-    threads = [threading.Thread(target=run_thread) for _ in range(job.concurrency)]
+    threads = [threading.Thread(target=run_thread, args=[run]) for run in sessions]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -225,7 +240,9 @@ def open_postgresql(url: str, operation: Operation) -> Run:
 def open_sqlite(url: str, operation: Operation) -> Run:
     """Connect; return a function that runs the operation in one transaction."""
     path = url.removeprefix("sqlite:///")
-    connection = sqlite3.connect(path, timeout=20, isolation_level=None)
+    connection = sqlite3.connect(
+        path, timeout=20, isolation_level=None, check_same_thread=False
+    )
     connection.executescript(SQLITE_COMMANDS)
     statements = bind_names(STATEMENTS["sqlite"][operation.name], ":{}")
 
@@ -264,7 +281,7 @@ def check_rows(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 def main() -> None:
     """Run the job of the standard input."""
     job = Job(**json.load(sys.stdin))
-    result = send_requests(job) if job.port else run_statements(job)
+    result = HttpLoad(job).run() if job.port else run_statements(job)
     json.dump(asdict(result), sys.stdout)
 
 

@@ -36,7 +36,7 @@ class Operation:
     name: str
     path: str
     build_body: Callable[[Scenario, int, str], dict[str, Any]] | None = None
-    # The query that counts the rows of a load by a LIKE pattern, and sums their amounts.
+    # The query that counts the rows by a LIKE pattern, and sums their amounts.
     stored_sql: str = ""
 
     @property
@@ -66,6 +66,13 @@ def pick_code(scenario: Scenario, number: int) -> str:
     return scenario.referral_codes[number % len(scenario.referral_codes)]
 
 
+HOT = "POST conversions, one affiliate"
+STORED_CONVERSIONS = """
+    SELECT count(*), coalesce(sum(t.amount), 0) FROM tracking_conversion c
+    JOIN payouts_commission m ON m.conversion_id = c.id
+    JOIN payouts_transfer t ON t.commission_id = m.id
+    WHERE c.external_id LIKE {pattern}
+"""
 OPERATIONS = {
     operation.name: operation
     for operation in (
@@ -97,10 +104,17 @@ OPERATIONS = {
                 "external_id": marker,
                 "amount": AMOUNT,
             },
-            "SELECT count(*), coalesce(sum(t.amount), 0) FROM tracking_conversion c"
-            " JOIN payouts_commission m ON m.conversion_id = c.id"
-            " JOIN payouts_transfer t ON t.commission_id = m.id"
-            " WHERE c.external_id LIKE {pattern}",
+            STORED_CONVERSIONS,
+        ),
+        Operation(
+            HOT,
+            "/conversions/",
+            lambda scenario, _, marker: {
+                "referral_code": scenario.referral_codes[0],
+                "external_id": marker,
+                "amount": AMOUNT,
+            },
+            STORED_CONVERSIONS,
         ),
         Operation("GET conversions", "/conversions/"),
         Operation("GET conversions, deep page", f"/conversions/?page={DEEP_PAGE}"),
@@ -205,22 +219,25 @@ STATEMENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "postgresql": {
         "POST clicks": (
             f"""INSERT INTO tracking_click {CLICK_COLUMNS}
-            SELECT CAST({{uuid}} AS uuid), CAST({{account}} AS bigint), enrollment_id, program_id,
-                affiliate_id, 'https://shop.example/' || CAST({{marker}} AS text),
-                '{{{{}}}}', CAST({{at}} AS timestamptz)
+            SELECT CAST({{uuid}} AS uuid), CAST({{account}} AS bigint), enrollment_id,
+                program_id, affiliate_id,
+                'https://shop.example/' || CAST({{marker}} AS text), '{{{{}}}}',
+                CAST({{at}} AS timestamptz)
             FROM ({FOUND}) f RETURNING public_id""",
         ),
         "POST customers": (
             f"""INSERT INTO tracking_customer {CUSTOMER_COLUMNS}
-            SELECT CAST({{uuid}} AS text), CAST({{account}} AS bigint), program_id, affiliate_id,
-                CAST({{marker}} AS text), 'new', 'new', '{{{{}}}}', CAST({{at}} AS timestamptz)
+            SELECT CAST({{uuid}} AS text), CAST({{account}} AS bigint), program_id,
+                affiliate_id, CAST({{marker}} AS text), 'new', 'new', '{{{{}}}}',
+                CAST({{at}} AS timestamptz)
             FROM ({FOUND}) f RETURNING id""",
         ),
         "POST conversions": (
             f"""WITH o AS (
                 INSERT INTO tracking_conversion {CONVERSION_COLUMNS}
-                SELECT CAST({{account}} AS bigint), program_id, affiliate_id, CAST({{marker}} AS text), CAST({{amount}} AS bigint),
-                    'EUR', 'click', '{{{{}}}}', CAST({{at}} AS timestamptz)
+                SELECT CAST({{account}} AS bigint), program_id, affiliate_id,
+                    CAST({{marker}} AS text), CAST({{amount}} AS bigint), 'EUR',
+                    'click', '{{{{}}}}', CAST({{at}} AS timestamptz)
                 FROM ({FOUND}) f RETURNING *
             ), m AS (
                 INSERT INTO payouts_commission {COMMISSION_COLUMNS}

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.load import LoadResult
+from benchmarks.operations import HOT
 
 MAX_CLIENT_CPU_SHARE = 0.5  # of one core; above, the client may be the bottleneck
 MIN_WAL_SYNCS = 0.9  # of one for each group of simultaneous writes
@@ -30,6 +31,8 @@ MIN_SQLITE_SHARE = 0.5  # of PostgreSQL's rate, of a POST at 8
 MAX_SQLITE_WAIT_MS = 2000.0
 MAX_SHELL_CPU_MS = 1.2
 SHELL = "GET commission"
+SERVICE_ONLY = (SHELL, HOT)  # operations that only the service answers
+MIN_HOT_RATE = 0.6  # of the rate with many affiliates, at 8
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,6 @@ class Round:
 
     load: LoadResult
     server_cpu_ms: float  # per request; of a client without a server, its own
-    wal_syncs: int | None = None  # None: not counted
 
 
 @dataclass
@@ -77,7 +79,7 @@ class Cell:
         yield from self.problems
         for side, rounds in self.rounds.items():
             for row in rounds:
-                yield from list_round_problems(side, row, self.concurrency)
+                yield from list_round_problems(side, row)
 
     def serialize(self) -> dict[str, Any]:
         """Return the cell as JSON values."""
@@ -116,18 +118,22 @@ class Verdict:
         return self.measured >= self.limit
 
 
-def list_round_problems(side: str, row: Round, concurrency: int) -> Iterator[str]:
-    """Yield why a round is void: an error, a busy client, writes not on disk."""
+def list_round_problems(side: str, row: Round) -> Iterator[str]:
+    """Yield why a round is void: an error, or a busy client."""
     if row.load.errors:
         yield f"{side}: {row.load.errors[0]}"
     if not row.load.rate:
         yield f"{side}: no request was answered in time"
     if side != RAW and row.load.cpu_share > MAX_CLIENT_CPU_SHARE:
         yield f"{side}: the client used {row.load.cpu_share:.2f} of a core"
-    if row.wal_syncs is not None:
-        needed = row.load.sent / concurrency * MIN_WAL_SYNCS
-        if row.wal_syncs < needed:
-            yield f"{side}: {row.wal_syncs} WAL syncs for {row.load.sent} requests"
+
+
+def list_sync_problems(
+    side: str, syncs: int, sent: int, concurrency: int
+) -> Iterator[str]:
+    """Yield a problem if writes were acknowledged before they were on disk."""
+    if syncs < sent / concurrency * MIN_WAL_SYNCS:
+        yield f"{side}: {syncs} syncs of the log for {sent} requests"
 
 
 def get_group(operation: str) -> str:
@@ -149,6 +155,11 @@ def list_verdicts(cells: Sequence[Cell]) -> Iterator[Verdict]:
         if cell.concurrency <= 8:
             yield from list_share_verdicts(cell)
         yield from list_comparison_verdicts(cell)
+        spread = by_key.get((cell.engine, "POST conversions", cell.concurrency))
+        if cell.operation == HOT and cell.concurrency == 8 and spread:
+            ratio = cell.get_rate() / spread.get_rate()
+            name = "rate of many affiliates"
+            yield Verdict(name_cell(cell), name, MIN_HOT_RATE, ratio)
         if cell.operation == SHELL and cell.concurrency == 1:
             cpu = cell.get_cpu_ms()
             name = "CPU ms of a request that does little"
@@ -216,6 +227,7 @@ def render_cell(cell: Cell) -> str:
     ours = f"{cell.get_rate():7.0f}/s {cell.get_cpu_ms():6.2f} ms CPU"
     others = [
         f"{side} {rate:.0f}/s x{cell.get_rate() / max(rate, 0.1):.3f}"
+        f" {cell.get_cpu_ms(side):.2f} ms"
         for side, rate in ((side, cell.get_rate(side)) for side in cell.rounds)
         if side != SERVICE
     ]

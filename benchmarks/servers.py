@@ -122,6 +122,8 @@ def run_server(
     environment: dict[str, str],
 ) -> Iterator[Server]:
     """Run a server on a socket that listens already, and wait for its answer."""
+    # Accepted sockets inherit it; uvicorn does not set it on an inherited socket.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.listen(256)
     with subprocess.Popen(  # noqa: S603 - our own command
         command,
