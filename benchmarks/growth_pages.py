@@ -4,7 +4,7 @@ import statistics
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -30,6 +30,7 @@ MAX_ADMIN_SQL_MS = 50.0
 MAX_SEARCH_SQL_MS = 20.0
 MAX_FIRST_PAGE_TIMES, MAX_FILTER_TIMES = 1.2, 1.5
 MAX_ANY_PAGE_TIMES, MAX_BALANCE_TIMES = 4.0, 3.0
+MAX_SQL_LENGTH = 600  # the end of a statement: its conditions and its order
 OK = 200
 
 
@@ -51,6 +52,7 @@ class Site:
     rows: int
     key: str
     staff: Client
+    statements: list[tuple[float, str]] = field(default_factory=list)  # the last ones
 
     def measure(self, path: str) -> tuple[float, float]:
         """Return milliseconds of the request, and of its SQL."""
@@ -58,13 +60,14 @@ class Site:
         client, headers = self.staff, {}
         if path.startswith(API):
             client, headers = Client(), {"X-Api-Key": self.key}
-        with measure_sql() as durations:
+        with measure_sql() as statements:
             started = perf_counter()
             response = client.get(path, headers=headers)
             duration = perf_counter() - started
         if response.status_code != OK:
             raise RuntimeError(f"{path} returned {response.status_code}")
-        return duration * 1000, sum(durations) * 1000
+        self.statements = statements
+        return duration * 1000, sum(seconds for seconds, _ in statements) * 1000
 
     def fill_in(self, path: str) -> str:
         """Replace the names of pages and rows in a path."""
@@ -194,6 +197,9 @@ def measure_page(page: Page, sites: Sequence[Site], rounds: int) -> list[Figures
     base = medians[sites[0].rows]
     figures = [compare(page, rows, base, median) for rows, median in medians.items()]
     print("\n".join(map(render_figures, figures)), flush=True)
+    if not all(row.is_met for row in figures):
+        seconds, sql = max(sites[-1].statements)
+        print(f"  slowest statement, {seconds * 1000:.0f} ms: {sql[-MAX_SQL_LENGTH:]}")
     return figures
 
 
@@ -244,16 +250,16 @@ def get_memory_mb() -> float:
 
 
 @contextmanager
-def measure_sql() -> Iterator[list[float]]:
-    """Collect the seconds of each statement."""
-    durations: list[float] = []
+def measure_sql() -> Iterator[list[tuple[float, str]]]:
+    """Collect the seconds and the text of each statement."""
+    statements: list[tuple[float, str]] = []
 
-    def measure(execute: Any, *arguments: Any) -> Any:
+    def measure(execute: Any, sql: str, *arguments: Any) -> Any:
         started = perf_counter()
         try:
-            return execute(*arguments)
+            return execute(sql, *arguments)
         finally:
-            durations.append(perf_counter() - started)
+            statements.append((perf_counter() - started, sql))
 
     with connection.execute_wrapper(measure):
-        yield durations
+        yield statements
