@@ -139,8 +139,7 @@ class Commission(DailyCountedRow):
             ),
             models.Index(
                 fields=["account", "status", "-created_at", "-id"],
-                condition=Q(deleted_at=None),
-                name="commissions_by_status",
+                name="commissions_with_status",
             ),
             models.Index(
                 fields=["account", "affiliate", "currency", "created_at", "id"],
