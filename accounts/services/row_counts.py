@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Count, Max, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, QuerySet, Subquery, Sum, Value
 from django.db.models.expressions import Col
 from django.db.models.functions import Coalesce, TruncDay
 from django.db.models.lookups import Lookup
@@ -230,8 +230,8 @@ def get_count_query(model: type[CountedRow], field: str) -> CompiledQuery[Any]:
 
     def count_rows(account: Any, key: Any, value: Any, since: Any, until: Any) -> Any:
         summands = DailyRowCount.objects.of(account).filter(list=key)
-        stored = summands.filter(is_change=False).values("list")
-        stored_until = Subquery(stored.annotate(at=Max("day_end")).values("at"))
+        stored = summands.filter(is_change=False).order_by("-day_end")
+        stored_until = Subquery(stored.values("day_end")[:1])
         of_stored_days = summands.filter(day_end__gt=since, day_end__lte=until).filter(
             day_end__lte=stored_until
         )

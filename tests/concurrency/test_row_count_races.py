@@ -13,7 +13,8 @@ from tests.row_count_checks import assert_row_counts_exact
 
 pytestmark = pytest.mark.integration
 
-DAYS = [CONVERSION_CREATED_AT - n * A_DAY for n in range(3)]
+# Over by the time of the deletions.
+DAYS = [CONVERSION_CREATED_AT - n * A_DAY for n in (1, 2, 3)]
 LATER = CONVERSION_CREATED_AT + 9 * A_DAY
 
 
