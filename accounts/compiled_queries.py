@@ -7,13 +7,26 @@ as long as running it. See docs/performance.md, section 2.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
-from django.db.models import BigIntegerField, Field, Lookup, Model, QuerySet, Value
+from django.db.models import (
+    BigIntegerField,
+    BooleanField,
+    CharField,
+    Field,
+    ForeignKey,
+    IntegerField,
+    Lookup,
+    Model,
+    QuerySet,
+    TextField,
+    Value,
+)
 from django.db.models.query import (
     FlatValuesListIterable,
     ModelIterable,
@@ -26,6 +39,13 @@ from accounts.db_compat import BATCH_SIZE
 
 Row = TypeVar("Row")
 
+PLAIN_TYPES = {
+    BooleanField: bool,
+    CharField: str,
+    ForeignKey: int,
+    IntegerField: int,
+    TextField: str,
+}
 MAX_KEPT_ROWS = 64  # of an INSERT whose SQL is kept
 
 # Django writes an OFFSET into the SQL as a number; this one becomes a parameter.
@@ -178,13 +198,18 @@ class CompiledSelect:
 class CompiledQuery(Generic[Row]):
     """A queryset function, compiled at its first use in a process.
 
-    The function's arguments are the parameters. A list is compiled for each length that
-    is a power of two. Calling the object itself gives the ordinary queryset.
+    The function's arguments are the parameters, unless `names` are. A list is compiled
+    for each length that is a power of two. Calling the object itself gives the ordinary
+    queryset.
     """
 
-    def __init__(self, function: Callable[..., QuerySet[Any, Row]]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., QuerySet[Any, Row]],
+        names: tuple[str, ...] | None = None,
+    ) -> None:
         self.function = function
-        self.names = tuple(inspect.signature(function).parameters)
+        self.names = names or tuple(inspect.signature(function).parameters)
         self.compiled: dict[tuple[int | None, ...], CompiledSelect] = {}
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
@@ -294,7 +319,7 @@ def insert_rows(rows: Sequence[Model]) -> None:
     if not rows:
         return
     connection = connections[DEFAULT_DB_ALIAS]
-    fields = get_insert_fields(rows)
+    fields = get_insert_fields(type(rows[0]), has_key=rows[0].pk is not None)
     size = min(BATCH_SIZE, max(1, connection.ops.bulk_batch_size(fields, rows)))
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
     if len(batches) == 1:
@@ -323,11 +348,13 @@ def insert_or_ignore(
 def _insert_batch(rows: Sequence[Model], conflict_sql: str) -> bool:
     """Insert rows by one statement; return whether they were inserted."""
     model, connection = type(rows[0]), connections[DEFAULT_DB_ALIAS]
-    fields = get_insert_fields(rows)
-    values = [
-        field.get_db_prep_save(field.pre_save(row, add=True), connection)
+    fields = get_insert_fields(model, has_key=rows[0].pk is not None)
+    values: list[Any] = [
+        value
+        if type(value := getattr(row, field.attname)) is plain_type or value is None
+        else field.get_db_prep_save(field.pre_save(row, add=True), connection)
         for row in rows
-        for field in fields
+        for field, plain_type in fields.items()
     ]
     key = model, len(fields), len(rows), conflict_sql
     sql = _inserts.get(key) or _build_insert(model, fields, len(rows), conflict_sql)
@@ -348,19 +375,28 @@ def _insert_batch(rows: Sequence[Model], conflict_sql: str) -> bool:
     return True
 
 
-def get_insert_fields(rows: Sequence[Model]) -> list[Any]:
-    """Return the fields that an insert names: all, without keys to be generated."""
-    has_keys = rows[0].pk is not None
-    fields = rows[0]._meta.concrete_fields
-    return [field for field in fields if has_keys or not field.primary_key]
+@cache
+def get_insert_fields(model: type[Model], *, has_key: bool) -> dict[Any, type | None]:
+    """Return the fields that an insert names: all, without a key to be generated.
+
+    Values of a field's plain type are stored as they are, and need no preparation.
+    """
+    return {
+        field: next(
+            (plain for kind, plain in PLAIN_TYPES.items() if isinstance(field, kind)),
+            None,
+        )
+        for field in model._meta.concrete_fields
+        if has_key or not field.primary_key
+    }
 
 
 def _build_insert(
-    model: type[Model], fields: list[Any], row_count: int, conflict_sql: str
+    model: type[Model], fields: Iterable[Any], row_count: int, conflict_sql: str
 ) -> str:
     quote = connections[DEFAULT_DB_ALIAS].ops.quote_name
     columns = ", ".join(quote(field.column) for field in fields)
-    placeholders = f"({', '.join(['%s'] * len(fields))})"
+    placeholders = f"({', '.join('%s' for _ in fields)})"
     return (
         f"INSERT INTO {quote(model._meta.db_table)} ({columns})"  # noqa: S608 - names from our own models
         f" VALUES {', '.join([placeholders] * row_count)}{conflict_sql}"

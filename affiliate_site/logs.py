@@ -37,8 +37,10 @@ def configure_logging(*, level: str, console: bool) -> None:
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=False,
+        cache_logger_on_first_use=True,
     )
+    # No record shows them, and each record would look them up.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -110,7 +112,7 @@ class RequestLogMiddleware:
 
 def get_trace_parent(request) -> dict[str, str]:
     """Return the caller's `traceparent`, which is logged and not trusted."""
-    parent = request.headers.get("traceparent", "")
+    parent = request.META.get("HTTP_TRACEPARENT", "")
     return {"traceparent": parent} if TRACE_PARENT.fullmatch(parent) else {}
 
 

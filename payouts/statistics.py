@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TypeVar
 
+from accounts.days import A_DAY, CLOSING_DELAY
+
 ZERO = Decimal(0)
-A_DAY = timedelta(days=1)
-# No request that began on a day still runs this long after its end.
-CLOSING_DELAY = timedelta(hours=1)
 MAX_PAGES = 1000  # landing pages of a day that are counted by their address
 OTHER_PAGES = "(all other pages)"
 

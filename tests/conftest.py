@@ -27,6 +27,30 @@ gc.set_threshold(100_000, 20, 100)
 NOW = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
 
+DATABASE_FIXTURES = {"db", "django_db_setup"}  # `db` and others request the latter
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out, unless on SQLite, what does not depend on the database engine.
+
+    These are the tests marked so and those without a database, which cannot query one.
+    """
+    from django.db import connection
+
+    if connection.vendor == "sqlite":
+        return
+    independent = [item for item in items if is_engine_independent(item)]
+    config.hook.pytest_deselected(items=independent)
+    items[:] = [item for item in items if not is_engine_independent(item)]
+
+
+def is_engine_independent(item):
+    if item.get_closest_marker("engine_independent"):
+        return True
+    uses_database = DATABASE_FIXTURES & set(item.fixturenames)
+    return not uses_database and not item.get_closest_marker("django_db")
+
+
 def pytest_collection_finish():
     """Exclude the collected tests from garbage collection."""
     gc.freeze()
@@ -144,6 +168,16 @@ def committed_db(django_db_setup, django_db_blocker):
         yield
         for connection in connections.all():
             connection.close()
+
+
+@pytest.fixture(scope="module")
+def shared_rows(django_db_setup, django_db_blocker):
+    """Allow fixtures to create rows that all tests of a module read."""
+    from django.db import transaction
+
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -48,14 +48,14 @@ class DummyFieldError(InvalidInput):
 class DummyNotFound(NotFound):
     """The object does not exist."""
 
-    message = "Probe not found"
+    message = "Dummy not found"
 
 
 class DummyConflict(Conflict):
     """The object is in a conflicting state."""
 
-    message = "The probe is shut."
-    code = "probe_shut"
+    message = "The dummy is in use."
+    code = "dummy_in_use"
 
 
 FAILURES = {
@@ -108,7 +108,7 @@ class DummyViewSet(TenantViewSet):
     def retrieve(self, request, name):
         if name in FAILURES:
             raise FAILURES[name]
-        if name == "flaw":
+        if name == "invalid-field":
             raise FieldError("At least {{ limit }}", limit=3)
         return self.render_response({"name": name})
 
@@ -134,10 +134,10 @@ LIST_ACTIONS = {"get": "list", "post": "create"}
 DETAIL_ACTIONS = {"get": "retrieve", "delete": "destroy"}
 
 urlpatterns = [
-    path("1.6/probes/", DummyViewSet.as_view(LIST_ACTIONS)),
-    path("1.6/probes/<str:name>/", DummyViewSet.as_view(DETAIL_ACTIONS)),
-    path("1.6/rival-probes/", OtherDummyViewSet.as_view(LIST_ACTIONS)),
-    path("1.6/bonus-probes/", FeatureDummyViewSet.as_view({"get": "list"})),
-    path("1.6/writing-probes/", DummyViewSet.as_view({"post": "create"})),
+    path("1.6/dummies/", DummyViewSet.as_view(LIST_ACTIONS)),
+    path("1.6/dummies/<str:name>/", DummyViewSet.as_view(DETAIL_ACTIONS)),
+    path("1.6/other-dummies/", OtherDummyViewSet.as_view(LIST_ACTIONS)),
+    path("1.6/bonus-dummies/", FeatureDummyViewSet.as_view({"get": "list"})),
+    path("1.6/writing-dummies/", DummyViewSet.as_view({"post": "create"})),
     *site.urlpatterns,
 ]

@@ -250,6 +250,6 @@ def build_line_items(*amounts) -> list[LineItemData]:
     ]
 
 
-def mark_removed(affiliate, *, at=CONVERSION_CREATED_AT) -> None:
+def mark_deleted(affiliate, *, at=CONVERSION_CREATED_AT) -> None:
     """Mark an affiliate as deleted, without other effects of a deletion."""
     affiliate.update_row(deleted_at=at)

@@ -5,7 +5,7 @@ its outcome, so that any attribution can be explained, replayed and verified lat
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -287,7 +287,7 @@ def serialize_inputs(
         "at": at.isoformat(),
         "ignore_cookie_age": ignore_cookie_age,
         "candidates": [
-            asdict(candidate)
+            vars(candidate)
             | {
                 "clicked_at": candidate.clicked_at.isoformat()
                 if candidate.clicked_at
@@ -321,7 +321,7 @@ def serialize_outcome(result: AttributionResult) -> dict[str, Any]:
         else None,
         "expired_by": str(result.expired_by) if result.expired_by else None,
         "rejected_candidates": [
-            asdict(candidate) for candidate in result.rejected_candidates
+            vars(candidate) for candidate in result.rejected_candidates
         ],
     }
 

@@ -19,10 +19,10 @@ class CountedRow(TenantModel):
     """A row of a list that grows without bound, newest first.
 
     Rows are created now, never for an earlier day. `update_row` is the only way to
-    remove one from its list, or to change what its list is filtered by.
+    remove one from its list, or to change what lists are filtered by.
     """
 
-    counted_by: ClassVar[tuple[str, ...]]  # foreign keys that lists are filtered by
+    counted_by: ClassVar[tuple[str, ...]]  # fields that lists are filtered by
     removed_by: ClassVar[str | None] = None  # column that is set on removal
 
     created_at: models.DateTimeField[datetime, datetime]
@@ -31,9 +31,17 @@ class CountedRow(TenantModel):
         abstract = True
 
     def update_row(
-        self, *, expected: dict[str, Any] | None = None, **values: Any
+        self,
+        *,
+        expected: dict[str, Any] | None = None,
+        at: datetime | None = None,
+        **values: Any,
     ) -> bool:
-        """Update the row, and its counts if they change."""
+        """Update the row, and its counts if they change.
+
+        With the time of the change, days that are not over by then are left out: nobody
+        has counted them yet.
+        """
         if values.keys().isdisjoint((*self.counted_by, self.removed_by, "created_at")):
             return super().update_row(expected=expected, **values)
         before = Counter(self.list_count_keys())
@@ -42,6 +50,9 @@ class CountedRow(TenantModel):
                 return False
             changes = Counter(self.list_count_keys())
             changes.subtract(before)
+            for key in list(changes):
+                if at is not None and at < key[1]:
+                    del changes[key]
             record_count_changes(self.account_id, changes)
         return True
 
@@ -52,7 +63,8 @@ class CountedRow(TenantModel):
         day_end = get_day_end(self.created_at)
         yield get_list_key(type(self)), day_end
         for name in self.counted_by:
-            if value := getattr(self, f"{name}_id"):
+            field: Any = self._meta.get_field(name)
+            if value := getattr(self, field.attname):
                 yield get_list_key(type(self), name, value), day_end
 
 
@@ -91,8 +103,8 @@ class DailyRowCount(TenantModel):
         return f"{self.list} {self.day_end} {self.n}"
 
 
-def get_list_key(model: type[CountedRow], field: str = "", value: int = 0) -> str:
-    """Return the key of a model's list, or of its rows with one foreign key."""
+def get_list_key(model: type[CountedRow], field: str = "", value: int | str = 0) -> str:
+    """Return the key of a model's list, or of its rows with one value of a field."""
     name = str(model._meta.model_name)
     return f"{name}:{field}={value}" if field else name
 

@@ -8,11 +8,20 @@ section 1.9.
 
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
+
+from accounts.compiled_queries import compiled
 from accounts.errors import IdempotencyKeyReused
 from accounts.models.accounts import Account
 from accounts.models.api_keys import IdempotencyKey
 
 RESPONSE_RETENTION = timedelta(hours=24)
+
+
+@compiled
+def key_of_account(account: Account, key: str) -> QuerySet[IdempotencyKey]:
+    """The row of an idempotency key."""
+    return IdempotencyKey.objects.of(account).filter(key=key)
 
 
 def find_stored_response(
@@ -22,7 +31,7 @@ def find_stored_response(
 
     Raises `IdempotencyKeyReused` if the key was used for another request.
     """
-    row = account.idempotency_keys.filter(key=key).first()
+    row = key_of_account.first(account=account, key=key)
     if row is None or is_expired(row, at):
         return None
     if row.fingerprint != fingerprint:

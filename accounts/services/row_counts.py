@@ -11,11 +11,13 @@ counted each time, by the statement that adds up the summands.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.db.models import Count, Max, QuerySet, Subquery, Sum, Value
 from django.db.models.expressions import Col
 from django.db.models.functions import Coalesce, TruncDay
@@ -23,18 +25,17 @@ from django.db.models.lookups import Lookup
 from django.db.models.sql.where import AND
 
 from accounts.compiled_queries import CompiledQuery
-from accounts.db_compat import use_snapshot
+from accounts.days import A_DAY, CLOSING_DELAY
+from accounts.db_compat import BATCH_SIZE, use_snapshot
 from accounts.models.accounts import Account, TenantQuerySet
 from accounts.models.row_counts import (
     CountedRow,
     DailyRowCount,
     get_day_end,
     get_list_key,
+    record_count_changes,
 )
 
-A_DAY = timedelta(days=1)
-# No request that began on a day still runs this long after its end.
-CLOSING_DELAY = timedelta(hours=1)
 MAX_UNSTORED_ROWS = 10_000  # of a list, if the days of more are over
 BATCH_DAYS = 31  # days that are counted by one statement
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
@@ -50,7 +51,7 @@ class RowCount(NamedTuple):
 
 @dataclass(frozen=True)
 class CountedList:
-    """The rows of an account, or those with one foreign key, created in a period.
+    """The rows of an account, or those with one value of a field, of a period.
 
     The period begins and ends at midnight.
     """
@@ -58,7 +59,7 @@ class CountedList:
     account: Account
     model: type[CountedRow]
     field: str = ""
-    value: int = 0
+    value: int | str = 0
     since: datetime = EARLIEST
     until: datetime = LATEST
 
@@ -141,11 +142,31 @@ class CountedList:
         )
 
 
+def merge_count_changes(accounts: Iterable[Account]) -> None:
+    """Merge the changes of each day into one row, so that few are added up."""
+    for account in accounts:
+        changes = account.daily_row_counts.filter(is_change=True)
+        by_day = changes.values("list", "day_end").annotate(rows=Count("pk"))
+        for day in by_day.filter(rows__gt=1).values_list("list", "day_end"):
+            with transaction.atomic():
+                _merge_day(account, *day)
+
+
+def _merge_day(account: Account, key: str, day_end: datetime) -> None:
+    rows = account.daily_row_counts.filter(
+        list=key, day_end=day_end, is_change=True
+    ).order_by("pk")
+    locked = list(rows.select_for_update(no_key=True)[:BATCH_SIZE])
+    rows.filter(pk__in=[row.pk for row in locked]).delete()
+    total = sum(row.n for row in locked)
+    record_count_changes(account.pk, Counter({(key, day_end): total}))
+
+
 def find_counted_list(account: Account, queryset: QuerySet[Any]) -> CountedList | None:
     """Return the list that a queryset selects; None if its days cannot be stored.
 
-    Its conditions may be the account, that the row is not removed, one of the foreign
-    keys of `counted_by`, and a period that begins and ends at midnight.
+    Its conditions may be the account, that the row is not removed, one of the fields of
+    `counted_by`, and a period that begins and ends at midnight.
     """
     model, conditions = queryset.model, read_conditions(queryset)
     if not issubclass(model, CountedRow):
@@ -190,7 +211,7 @@ def is_midnight(at: datetime) -> bool:
 
 
 def select_rows(
-    model: type[CountedRow], account: Account, field: str, value: int
+    model: type[CountedRow], account: Account, field: str, value: int | str
 ) -> QuerySet[Any]:
     """Return the rows of a list."""
     rows: QuerySet[Any] = TenantQuerySet(model).of(account)

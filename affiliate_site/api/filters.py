@@ -196,12 +196,21 @@ class BaseFilterSet(django_filters.FilterSet):
     """
 
     aliases: dict[str, str] = {}
+    base_filters: dict[str, django_filters.Filter]  # set by django-filter's metaclass
 
     page = PageFilter()
 
     def __init__(self, data, **kwargs):
         self.sent_aliases: dict[str, str] = {}  # canonical name → alias sent
-        super().__init__(self.resolve_aliases(data), **kwargs)
+        data = self.resolve_aliases(data)
+        # A filter without its parameter changes nothing; a deep copy of all of them
+        # and their form would cost more than the query.
+        self.base_filters = {
+            name: declared
+            for name, declared in self.base_filters.items()
+            if name in data
+        }
+        super().__init__(data, **kwargs)
 
     @property
     def account(self):
@@ -233,6 +242,8 @@ class AccountFilterBackend(DjangoFilterBackend):
 
     def filter_queryset(self, request, queryset, view):
         filterset = self.get_filterset(request, queryset, view)
+        if not filterset.filters:
+            return queryset
         if not filterset.is_valid():
             raise filterset.get_error()
         return filterset.qs

@@ -90,7 +90,7 @@ class IdempotencyMixin(APIView):
 
 def get_idempotency_key(request) -> str | None:
     """Return the key of a POST, or None; raise ValidationError if it is invalid."""
-    key = request.headers.get(IDEMPOTENCY_HEADER)
+    key = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if key is None or request.method != "POST":
         return None
     if not IDEMPOTENCY_KEY_PATTERN.fullmatch(key):

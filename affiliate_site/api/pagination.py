@@ -17,6 +17,7 @@ URL_SAFE_CHARACTERS = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
 class LinkHeaderPagination(BasePagination):
     """Returns a page as a bare array; a page beyond the last one is empty.
 
+    `paginate_queryset` returns a queryset, and the offset in it of the page.
     `BaseFilterSet` validates `page`, so that one response reports all invalid
     parameters.
     """
@@ -32,11 +33,11 @@ class LinkHeaderPagination(BasePagination):
             count = counted_list.count(view.at)
             self.total = count.stored + count.later
         if offset >= self.total:
-            return queryset.none()
+            return queryset.none(), 0
         if counted_list is not None and offset >= count.later:
             day_end, offset = counted_list.find_day(count, offset)
             queryset = queryset.filter(created_at__lt=day_end)
-        return queryset.paginate(view.account, offset=offset, limit=PAGE_SIZE)
+        return queryset, offset
 
     def get_paginated_response(self, data):
         link = render_link_header(self.request, self.page, self.total)

@@ -20,9 +20,10 @@ from accounts.services.rate_limits import RateLimit, RateLimitUsage
 from affiliate_site.api.filters import AccountFilterBackend, BaseFilterSet
 from affiliate_site.api.idempotency import IdempotencyMixin
 from affiliate_site.api.input_serializers import InputSerializer, validate_each
-from affiliate_site.api.pagination import LinkHeaderPagination
+from affiliate_site.api.pagination import PAGE_SIZE, LinkHeaderPagination
 from affiliate_site.api.parsing import check_content_length
 from affiliate_site.api.representations.base import Representation
+from affiliate_site.api.representations.pages import load_page
 from affiliate_site.api.throttling import RateLimitThrottle, add_rate_limit_headers
 
 
@@ -182,11 +183,12 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
     def list_page(self, rows):
         """Render a page of a list."""
         representation = self.get_representation()[0]
-        page = self.paginate_queryset(self.filter_queryset(rows))
+        rows, offset = self.paginate_queryset(self.filter_queryset(rows))  # type: ignore[misc]
+        page = load_page(
+            representation, rows, self.account, offset=offset, limit=PAGE_SIZE
+        )
         return self.get_paginated_response(
-            representation.represent_all(
-                list(representation.select(page)), self.account
-            )
+            representation.represent_all(page, self.account)
         )
 
     def render_no_content(self):

@@ -218,8 +218,13 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     search_help_text = "Search by affiliate ID or external ID"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
-    exclude = ("calculation", "amount", "sub_amount", "status")
-    readonly_fields = ("formatted_amount", "formatted_sub_amount", "status_label")
+    exclude = ("calculation", "amount", "sub_amount", "status", "comment")
+    readonly_fields = (
+        "formatted_amount",
+        "formatted_sub_amount",
+        "status_label",
+        "formatted_comment",
+    )
     actions = ("approve_selected", "disapprove_selected")
 
     @display(description="ID")
@@ -233,6 +238,14 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Line item amount")
     def formatted_sub_amount(self, commission):
         return format_money(commission.sub_amount, commission.currency)
+
+    @display(description="Comment")
+    def formatted_comment(self, commission):
+        """The comment; that of a page must not look like one of staff."""
+        conversion, comment = commission.conversion, commission.comment
+        if comment and conversion and conversion.claim_status == ClaimStatus.OPEN:
+            return f"A page sent: {comment}"
+        return comment or EMPTY_VALUE
 
     @display(description="Status", ordering="status", label=STATUS_COLORS)
     def status_label(self, commission):

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.days import A_DAY
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -21,7 +22,7 @@ from payouts.services.statistics import (
     get_slugs,
     load_statistics,
 )
-from payouts.statistics import A_DAY, Period, Totals, add_totals, rank_by_count
+from payouts.statistics import Period, Totals, add_totals, rank_by_count
 from tracking.services.failed_page_calls import count_unexpected_failures
 
 PERIOD_CHOICES_DAYS = (7, 30, 90)

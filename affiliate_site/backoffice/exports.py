@@ -20,7 +20,7 @@ from django.utils.text import capfirst
 from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
 
-CHUNK_SIZE = 2000  # rows
+CHUNK_SIZE = 1000  # rows
 # Formulas may begin with white space or control characters, and in full width.
 INVISIBLE_CHARACTERS = r"\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff"
 FORMULA_PATTERN = re.compile(
@@ -109,11 +109,15 @@ def get_cell_values(model_admin, columns: list[str], row) -> list:
 def iterate_prepared_rows(model_admin, request, rows) -> Iterator:
     """The rows, prepared in chunks.
 
-    The query of a large export may exceed the statement timeout of other requests.
+    Only the ids are read at once, in the order of the list: the database would sort and
+    store all rows with their relations before the first one. The query of a large
+    export may exceed the statement timeout of other requests.
     """
     with without_statement_timeout():
-        iterator = rows.iterator(chunk_size=CHUNK_SIZE)
-        while chunk := list(islice(iterator, CHUNK_SIZE)):
+        ids = rows.values_list("pk", flat=True).iterator(chunk_size=CHUNK_SIZE)
+        while chunk_ids := list(islice(ids, CHUNK_SIZE)):
+            by_id = rows.order_by().in_bulk(chunk_ids)
+            chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
             model_admin.prepare_rows(request, chunk)
             yield from chunk
 

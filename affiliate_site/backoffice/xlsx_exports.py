@@ -6,6 +6,7 @@ if a spreadsheet keeps all their digits. A list that does not fit is not exporte
 
 from contextlib import ExitStack
 from decimal import Decimal
+from itertools import islice
 from tempfile import TemporaryFile
 
 from django.contrib import messages
@@ -24,7 +25,7 @@ from affiliate_site.backoffice.exports import (
 )
 
 XLSX_CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-MAX_ROWS = 1_048_576 - 1  # rows of a sheet, without the titles
+MAX_ROWS = 20_000  # a file is complete before its first byte is sent
 MAX_CELL_LENGTH = 32_767  # UTF-16 code units
 MAX_SHEET_NAME_LENGTH = 31  # characters
 MAX_EXACT_DIGITS = 15  # significant digits that a spreadsheet keeps
@@ -60,10 +61,10 @@ def export_xlsx(model_admin, request):
 def create_workbook_file(model_admin, request):
     """A temporary file with the rows, positioned at its beginning."""
     columns, rows = get_columns_and_rows(model_admin, request)
-    if rows[MAX_ROWS : MAX_ROWS + 1]:
+    if rows.order_by().values("pk")[MAX_ROWS : MAX_ROWS + 1]:
         raise ExportTooLarge(
-            f"Excel files hold at most {MAX_ROWS:,} rows. Filter the list, or export as"
-            " CSV."
+            f"Excel exports hold at most {MAX_ROWS:,} rows. Filter the list, or export"
+            " as CSV."
         )
     with ExitStack() as stack:
         file = stack.enter_context(TemporaryFile())
@@ -71,7 +72,7 @@ def create_workbook_file(model_admin, request):
             file,
             model_admin,
             columns,
-            iterate_prepared_rows(model_admin, request, rows[:MAX_ROWS]),
+            islice(iterate_prepared_rows(model_admin, request, rows), MAX_ROWS),
         )
         stack.pop_all()  # the response closes the file
     file.seek(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Self
 
 from django.db import models
@@ -58,7 +59,7 @@ class Commission(DailyCountedRow):
     `payment` on paid ones. A bonus has no conversion, but the start of its period.
     """
 
-    counted_by = ("affiliate",)
+    counted_by = ("affiliate", "status")
     removed_by = "deleted_at"
 
     conversion = models.ForeignKey(
@@ -138,8 +139,7 @@ class Commission(DailyCountedRow):
             ),
             models.Index(
                 fields=["account", "status", "-created_at", "-id"],
-                condition=Q(deleted_at=None),
-                name="commissions_by_status",
+                name="commissions_with_status",
             ),
             models.Index(
                 fields=["account", "affiliate", "currency", "created_at", "id"],
@@ -163,10 +163,10 @@ class Commission(DailyCountedRow):
         """The affiliate and the currency of the balance that the amount belongs to."""
         return self.affiliate_id, self.currency
 
-    def update_locked(self, **values: Any) -> None:
+    def update_locked(self, *, at: datetime, **values: Any) -> None:
         """Update columns. The caller has locked the balances of the commission."""
         expected = {"status": self.status, "deleted_at": None}
-        if not self.update_row(expected=expected, **values):
+        if not self.update_row(expected=expected, at=at, **values):
             raise RuntimeError(
                 f"commission {self.pk} changed while its balances were locked"
             )

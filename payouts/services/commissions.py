@@ -111,7 +111,7 @@ def delete_claimed_commissions(
             raise DuplicateConversion(external_id=conversion.external_id)
         status = CommissionStatus.DISAPPROVED
         apply_changes(commission, ledger=ledger, at=at, status=status)
-        commission.update_locked(deleted_at=at)
+        commission.update_locked(at=at, deleted_at=at)
 
 
 def approve_commission(
@@ -182,7 +182,7 @@ def apply_changes(
         # section 2.3.3.
         finalized_at = at if is_final(status, commission.account) else None
         changed |= {"payment": None, "finalized_at": finalized_at}
-    commission.update_locked(**changed)
+    commission.update_locked(at=at, **changed)
     details: dict[str, Any] = {}
     if "comment" in changed:
         details["fields"] = ["comment"]  # may contain personal data

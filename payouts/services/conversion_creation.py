@@ -145,7 +145,7 @@ def create_conversion(
         write_commissions(
             conversion,
             line_items,
-            is_browser_sale=data.is_browser_sale,
+            is_browser_sale=data.is_browser_sale or attribution.awaits_fact,
             replaces_claim=claim is not None,
             status=status,
             at=at,

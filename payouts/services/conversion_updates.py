@@ -100,7 +100,7 @@ def delete_conversion(account: Account, *, conversion_id: int, at: datetime) -> 
             soft_delete_conversion(conversion, at=at)
             mark_stale(account, commissions, at)
             for commission in commissions:
-                commission.update_locked(deleted_at=at, payment=None)
+                commission.update_locked(at=at, deleted_at=at, payment=None)
                 ledger.post_commission_deleted(commission)
 
 

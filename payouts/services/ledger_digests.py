@@ -24,6 +24,7 @@ from typing import Any
 
 import orjson
 from django.db import IntegrityError, models, transaction
+from django.db.models import Q
 
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
@@ -32,7 +33,11 @@ from payouts.models.commissions import Commission
 from payouts.models.ledger import Transfer
 from payouts.models.ledger_digests import LedgerDigest
 from payouts.models.payments import Payment
-from payouts.services.ledger_invariants import READ_BATCH_SIZE, Discrepancy
+from payouts.services.ledger_invariants import (
+    READ_BATCH_SIZE,
+    Discrepancy,
+    read_in_batches,
+)
 from tracking.models.conversions import Conversion
 
 SEALING_DELAY = timedelta(hours=1)  # longer than any transaction of a request
@@ -58,6 +63,10 @@ class CoveredTable:
     @property
     def name(self) -> str:
         return self.model._meta.db_table
+
+    @property
+    def columns_to_read(self) -> tuple[str, ...]:
+        return ("id", "account_id", "created_at", *self.columns, *self.audited)
 
     def get_subject(self, row: dict[str, Any]) -> str:
         """Return the subject of the row's audit log entries."""
@@ -169,7 +178,8 @@ def check_e15_audit_log(accounts: Sequence[Account]) -> Iterator[Discrepancy]:
     for table in COVERED_TABLES:
         if table.created_event:
             for account in accounts:
-                for rows in _read_in_batches(table, account=account):
+                own = table.model._base_manager.filter(account=account)
+                for rows in read_in_batches(own, columns=table.columns_to_read):
                     yield from _compare_with_audit_log(table, account, rows)
 
 
@@ -249,8 +259,8 @@ def _read_in_batches(
     table: CoveredTable, **filters: Any
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the covered columns of all rows in the order of their ids."""
-    names = ("id", "account_id", "created_at", *table.columns, *table.audited)
-    rows = table.model._base_manager.filter(**filters).order_by("pk").values(*names)
+    by_id = table.model._base_manager.filter(**filters).order_by("pk")
+    rows = by_id.values(*table.columns_to_read)
     last_id = 0
     while batch := list(rows.filter(pk__gt=last_id)[:READ_BATCH_SIZE]):
         last_id = batch[-1]["id"]
@@ -286,8 +296,7 @@ def _compare_with_audit_log(
     subjects = [table.get_subject(row) for row in rows]
     created: set[str] = set()
     changes: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    logged = account.audit_log.filter(subject__in=subjects).order_by("id")
-    for subject, kind, details in logged.values_list("subject", "kind", "details"):
+    for _, subject, kind, details in _list_log_entries(table, account, subjects):
         if kind == table.created_event:
             created.add(subject)
         if not details.keys().isdisjoint(table.audited):
@@ -301,6 +310,20 @@ def _compare_with_audit_log(
         for stored, logged_value in _undo_changes(table, row, changes.get(subject, ())):
             label = subject.replace(":", " ")
             yield Discrepancy("E15", account.slug, label, stored, logged_value)
+
+
+def _list_log_entries(
+    table: CoveredTable, account: Account, subjects: Sequence[str]
+) -> list[tuple[int, str, str, dict[str, Any]]]:
+    """List the entries about creation and audited columns: id, subject, kind, details.
+
+    They are sorted here: to sort them, SQLite would read the log in the order of ids.
+    """
+    is_needed = Q(kind=table.created_event)
+    if table.audited:
+        is_needed |= Q(details__has_any_keys=table.audited)
+    rows = account.audit_log.filter(is_needed, subject__in=subjects)
+    return sorted(rows.values_list("id", "subject", "kind", "details"))
 
 
 def _undo_changes(

@@ -6,11 +6,14 @@ balance of a ledger account of any type is credits minus debits. Commissions and
 payments are read in batches, so that memory does not grow with them.
 """
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TypeVar
+from functools import cached_property
+from itertools import groupby
+from typing import Any
 
 from django.apps import apps
 from django.db import models
@@ -36,8 +39,6 @@ SIDES_BY_TRANSFER_TYPE: dict[str, tuple[str, ...]] = {
 }
 TENANT_APPS = ("accounts", "tracking", "payouts")
 READ_BATCH_SIZE = 2000  # rows read at once, which bounds the memory
-
-Row = TypeVar("Row", bound=TenantModel)
 
 
 @dataclass(frozen=True)
@@ -223,10 +224,17 @@ class LedgerInvariants:
 
     def check_e7_payments(self) -> Iterator[Discrepancy]:
         """Each payment has one transfer, and a canceled one its reversal."""
+        rows = self.account.transfers.filter(payment__isnull=False)
+        rows = rows.select_related("debit").order_by("payment", "id")
+        groups = groupby(rows.iterator(READ_BATCH_SIZE), lambda row: row.payment_id)
+        payment_id, transfers = next(groups, (None, iter(())))
         for payments in read_in_batches(self.account.payments.all()):
-            transfers = self.get_transfers_by_payment(payments)
             for payment in payments:
-                yield from self.check_e7_payment(payment, transfers[payment.pk])
+                own = []
+                if payment.pk == payment_id:
+                    own = list(transfers)
+                    payment_id, transfers = next(groups, (None, iter(())))
+                yield from self.check_e7_payment(payment, own)
 
     def check_e7_payment(
         self, payment: Payment, rows: list[Transfer]
@@ -363,16 +371,6 @@ class LedgerInvariants:
                 f"affiliate {affiliate_id} of conversion {conversion_id}",
             )
 
-    def get_transfers_by_payment(
-        self, payments: list[Payment]
-    ) -> dict[int | None, list[Transfer]]:
-        """Read the transfers of some payments, by the payment's id."""
-        transfers: dict[int | None, list[Transfer]] = defaultdict(list)
-        rows = self.account.transfers.filter(payment__in=[row.pk for row in payments])
-        for row in rows.select_related("debit").order_by("id"):
-            transfers[row.payment_id].append(row)
-        return transfers
-
     def get_payments_by_source(self) -> dict[tuple[str, str], Decimal]:
         """Sum the payments that are not canceled, by payout source and currency."""
         paid = self.account.transfers.filter(
@@ -399,15 +397,18 @@ class LedgerInvariants:
         self, status: CommissionStatus
     ) -> AmountByBalanceKey:
         """Sum the commissions of a status, by affiliate and currency."""
-        rows = (
-            self.account.commissions.not_deleted()
-            .filter(status=status)
-            .values_list("affiliate", "currency")
-            .annotate(ExactSum("amount"))
+        return dict(self.commissions_by_status[status])
+
+    @cached_property
+    def commissions_by_status(self) -> dict[str, AmountByBalanceKey]:
+        """Sum the commissions by status, and then by affiliate and currency."""
+        rows = self.account.commissions.not_deleted().values_list(
+            "status", "affiliate", "currency"
         )
-        return {
-            (affiliate_id, currency): amount for affiliate_id, currency, amount in rows
-        }
+        sums: dict[str, AmountByBalanceKey] = defaultdict(dict)
+        for status, affiliate_id, currency, amount in rows.annotate(ExactSum("amount")):
+            sums[status][affiliate_id, currency] = amount
+        return sums
 
     def get_totals_by_commission(
         self, commissions: list[Commission]
@@ -480,12 +481,22 @@ def _describe_ledger_account(row: LedgerAccount) -> str:
     return f"{row.kind} of {owner} in {row.currency}"
 
 
-def read_in_batches(rows: models.QuerySet[Row]) -> Iterator[list[Row]]:
-    """Yield the rows in the order of their ids, in lists of `READ_BATCH_SIZE`."""
-    last_id = 0
-    while batch := list(rows.filter(pk__gt=last_id).order_by("pk")[:READ_BATCH_SIZE]):
-        yield batch
-        last_id = batch[-1].pk
+def read_in_batches(
+    rows: models.QuerySet[Any], *, columns: Sequence[str] = ()
+) -> Iterator[list[Any]]:
+    """Yield an account's rows, or `columns` of them, in the order of their ids.
+
+    A list has `READ_BATCH_SIZE` rows at most. Their ids are read first, and the rows by
+    id alone: otherwise SQLite would read all rows of the account for each list.
+    """
+    pks = rows.order_by("pk").values_list("pk", flat=True)
+    ids = array("q", pks.iterator(READ_BATCH_SIZE))
+    by_id: Any = rows.model._base_manager.order_by("pk")
+    if columns:
+        by_id = by_id.values(*columns)
+    for start in range(0, len(ids), READ_BATCH_SIZE):
+        batch = ids[start : start + READ_BATCH_SIZE].tolist()
+        yield list(by_id.filter(pk__in=batch))
 
 
 def list_tenant_models() -> list[type[models.Model]]:

@@ -19,6 +19,7 @@ from django.db import models, transaction
 from django.db.models import Count, Exists, F, Min, OuterRef, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce, Concat, Left, StrIndex
 
+from accounts.days import A_DAY
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
 from accounts.models.daily_stats import StaleDay
@@ -30,7 +31,6 @@ from payouts.services.payables import (
     get_pending_totals,
 )
 from payouts.statistics import (
-    A_DAY,
     MAX_PAGES,
     OTHER_PAGES,
     AffiliateTotals,

@@ -2,12 +2,34 @@
 
 import json
 import logging
+import shutil
 from io import StringIO
 
 import pytest
+from django.utils import timezone
 
 from accounts.models.accounts import Plan
+from affiliate_site import demo
 from affiliate_site.logs import configure_logging
+
+
+@pytest.fixture(scope="module")
+def shared_demo_file(shared_rows, tmp_path_factory):
+    """The saved credentials of a demo account that all tests of a module share."""
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(demo, "VAR_DIR", folder)
+        monkeypatch.setattr(demo, "CREDENTIALS_FILE", folder / "demo.json")
+        demo.load_demo(scale=1, at=timezone.now())
+    return folder / "demo.json"
+
+
+@pytest.fixture
+def demo_file(shared_demo_file, db, tmp_path, monkeypatch):
+    """The credentials in a file of the test."""
+    monkeypatch.setattr(demo, "VAR_DIR", tmp_path)
+    monkeypatch.setattr(demo, "CREDENTIALS_FILE", tmp_path / "demo.json")
+    return shutil.copy(shared_demo_file, tmp_path / "demo.json")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def post_chunked(api, body, **environ):
         "CONTENT_LENGTH": "",
         "wsgi.input": stream,
     }
-    response = send_request("POST", "/1.6/probes/", **headers | environ)
+    response = send_request("POST", "/1.6/dummies/", **headers | environ)
     return response, stream
 
 
@@ -136,7 +136,7 @@ def test_does_not_read_body_with_content_length(monkeypatch):
 )
 def test_limits_body_with_content_length(api, size, status):
     response = send_request(
-        "POST", "/1.6/probes/", body=build_padded_body(size), HTTP_X_API_KEY=api.key
+        "POST", "/1.6/dummies/", body=build_padded_body(size), HTTP_X_API_KEY=api.key
     )
 
     assert response.status == status
@@ -147,7 +147,7 @@ def test_rejects_large_content_length_without_reading(api):
 
     response = send_request(
         "POST",
-        "/1.6/probes/",
+        "/1.6/dummies/",
         HTTP_X_API_KEY=api.key,
         CONTENT_LENGTH=str(MIB + 1),
         **{"wsgi.input": stream},
@@ -163,7 +163,7 @@ def test_does_not_read_body_of_get_and_delete(api, method):
 
     response = send_request(
         method,
-        "/1.6/probes/any/",
+        "/1.6/dummies/any/",
         HTTP_X_API_KEY=api.key,
         CONTENT_LENGTH="1",
         **{"wsgi.input": stream},
@@ -186,7 +186,7 @@ class BrokenStream(io.BytesIO):
 def test_treats_broken_chunked_body_as_empty(api, method, status):
     response = send_request(
         method,
-        "/1.6/probes/" if method == "POST" else "/1.6/programs/",
+        "/1.6/dummies/" if method == "POST" else "/1.6/programs/",
         HTTP_X_API_KEY=api.key,
         HTTP_TRANSFER_ENCODING="chunked",
         CONTENT_LENGTH="",

@@ -7,14 +7,12 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from django.utils import timezone
 
 from accounts.models.accounts import Account
-from accounts.services.api_keys import find_api_key, revoke_api_key
+from accounts.services.api_keys import find_api_key
 from affiliate_site import demo
 from payouts.models.commissions import CommissionStatus
-from tests.conftest import ApiClient
 from tests.ledger_checks import assert_ledger_consistent
 
 pytestmark = pytest.mark.integration
@@ -70,68 +68,6 @@ def test_is_created_once_and_keeps_its_key(db, key_file):
     assert json.loads(key_file.read_text())["key"] == first.key
 
 
-def test_has_a_valid_key_and_referral_code(db):
-    credentials = load_demo()
-    api = ApiClient(credentials.key)
-
-    click = api.post("/clicks/", {"referral_code": credentials.referral_code})
-    conversion = api.post(
-        "/conversions/",
-        {
-            "referral_code": credentials.referral_code,
-            "external_id": "try-1",
-            "amount": 49.9,
-        },
-    )
-
-    assert click.status_code == 200
-    assert conversion.json()["affiliate"]["id"] == "adastone"
-    assert conversion.json()["commissions"][0]["amount"] == 4.99
-
-
-@pytest.mark.parametrize("damage", ["lost", "odd", "revoked"])
-def test_replaces_an_invalid_saved_key(db, key_file, damage):
-    first = load_demo()
-    if damage == "lost":
-        key_file.unlink()
-    elif damage == "odd":
-        key_file.write_text("{}")
-    else:
-        account = Account.objects.get(slug=first.account)
-        revoke_api_key(account, prefix=first.key[:12], at=timezone.now())
-
-    second = load_demo()
-
-    assert second.key != first.key
-    assert second.referral_code == first.referral_code
-    assert find_api_key(second.key).account.slug == demo.ACCOUNT_SLUG
-
-
-def can_sign_in(credentials):
-    return Client().login(
-        account=credentials.account,
-        username=credentials.email,
-        password=credentials.password,
-    )
-
-
-def test_has_a_staff_user(db):
-    credentials = load_demo()
-
-    assert can_sign_in(credentials)
-
-
-def test_resets_the_password_if_the_file_is_lost(db, key_file):
-    first = load_demo()
-    key_file.unlink()
-
-    second = load_demo()
-
-    assert second.password != first.password
-    assert can_sign_in(second)
-    assert not can_sign_in(first)
-
-
 def test_is_loaded_into_an_empty_database_and_found_later(db):
     first = demo.get_or_load_demo()
 
@@ -169,15 +105,3 @@ def test_prints_account_and_key(db):
     assert account == "demo"
     assert sign_in.startswith("demo@example.org ")
     assert find_api_key(key).account.slug == "demo"
-
-
-def test_prints_the_same_again_as_json(db):
-    _, key, sign_in = run_load_demo().splitlines()
-
-    assert json.loads(run_load_demo("--json")) == {
-        "account": "demo",
-        "key": key,
-        "admin_url": "http://127.0.0.1:8000/admin/",
-        "email": "demo@example.org",
-        "password": sign_in.split()[1],
-    }

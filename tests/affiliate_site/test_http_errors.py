@@ -94,7 +94,7 @@ def test_wrong_key_is_always_json(client, api, accept):
 def test_checks_key_before_query_and_body(client, db, method):
     response = client.generic(
         method,
-        "/1.6/probes/?page=0&date_from=x",
+        "/1.6/dummies/?page=0&date_from=x",
         "no JSON",
         headers={"Accept": "application/json"},
     )
@@ -203,7 +203,7 @@ def test_checks_method_before_object(api, method):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
 def test_lists_allowed_methods_of_post_only_endpoint(api, method):
-    response = api.request(method, "/writing-probes/")
+    response = api.request(method, "/writing-dummies/")
 
     assert response.status_code == 405
     assert set(response["Allow"].split(", ")) == {"POST", "OPTIONS"}
@@ -241,7 +241,7 @@ def test_pages_outside_the_api_are_read_only(client, db, path, method):
 def test_unexpected_failure_is_500_or_503(
     non_raising_client, name, status, message, accept
 ):
-    response = non_raising_client.get(f"/probes/{name}/", Accept=accept)
+    response = non_raising_client.get(f"/dummies/{name}/", Accept=accept)
 
     assert response.status_code == status
     assert response["Content-Type"] == "application/json"
@@ -255,7 +255,7 @@ def test_unexpected_failure_is_500_or_503(
 
 @pytest.mark.parametrize("name", ["crash", "away"])
 def test_unexpected_failure_has_no_rate_limit_headers(non_raising_client, name):
-    response = non_raising_client.get(f"/probes/{name}/")
+    response = non_raising_client.get(f"/dummies/{name}/")
 
     assert not any(header.startswith("X-RateLimit") for header in response.headers)
 
@@ -302,22 +302,24 @@ def build_large_body():
             "BREW", "/nothing/", build_large_body(), "viewer", "basic", 404, id="path"
         ),
         pytest.param(
-            "BREW", "/probes/", build_large_body(), "viewer", "basic", 405, id="method"
+            "BREW", "/dummies/", build_large_body(), "viewer", "basic", 405, id="method"
         ),
         pytest.param(
-            "POST", "/probes/", build_large_body(), "owner", "basic", 403, id="plan"
+            "POST", "/dummies/", build_large_body(), "owner", "basic", 403, id="plan"
         ),
         pytest.param(
-            "POST", "/probes/", build_large_body(), "viewer", "pro", 403, id="role"
+            "POST", "/dummies/", build_large_body(), "viewer", "pro", 403, id="role"
         ),
         pytest.param(
-            "POST", "/probes/", build_large_body(), "owner", "pro", 413, id="size"
+            "POST", "/dummies/", build_large_body(), "owner", "pro", 413, id="size"
         ),
-        pytest.param("POST", "/probes/", b"[", "owner", "pro", 400, id="JSON"),
+        pytest.param("POST", "/dummies/", b"[", "owner", "pro", 400, id="JSON"),
         pytest.param(
-            "GET", "/probes/missing/", b"", "viewer", "basic", 403, id="plan2"
+            "GET", "/dummies/missing/", b"", "viewer", "basic", 403, id="plan2"
         ),
-        pytest.param("GET", "/probes/missing/", b"", "viewer", "pro", 404, id="object"),
+        pytest.param(
+            "GET", "/dummies/missing/", b"", "viewer", "pro", 404, id="object"
+        ),
     ],
 )
 def test_responds_with_the_first_failing_check(
@@ -335,6 +337,6 @@ def test_counts_requests_before_plan_and_role_check(account, make_key, set_plan)
     set_plan(account, "basic")
     viewer = ApiClient(make_key(account, "viewer"))
 
-    statuses = [viewer.get("/probes/").status_code for _ in range(4)]
+    statuses = [viewer.get("/dummies/").status_code for _ in range(4)]
 
     assert statuses == [403, 403, 403, 429]

@@ -51,7 +51,7 @@ def test_logs_one_line_for_a_request(api, program, captured_log_records):
 REQUESTS = {
     "a list": ("GET", "/1.6/programs/", {}, 200),
     "a foreign host": ("GET", "/1.6/programs/", {"Host": "evil.example"}, 400),
-    "no JSON": ("POST", "/1.6/probes/", {}, 400),
+    "no JSON": ("POST", "/1.6/dummies/", {}, 400),
     "no key": ("GET", "/1.6/programs/", {"X-Api-Key": ""}, 401),
     "a wrong key": ("GET", "/1.6/programs/", {"X-Api-Key": "wrong"}, 401),
     "an unknown path": ("GET", "/1.6/nothing/", JSON, 404),
@@ -59,8 +59,8 @@ REQUESTS = {
     "an unknown object": ("GET", "/1.6/programs/unknown/", {}, 404),
     "a wrong method": ("BREW", "/1.6/programs/", {}, 405),
     "a preflight": ("OPTIONS", "/1.6/programs/", {}, 204),
-    "a crash": ("GET", "/1.6/probes/crash/", {}, 500),
-    "no database": ("GET", "/1.6/probes/away/", {}, 503),
+    "a crash": ("GET", "/1.6/dummies/crash/", {}, 500),
+    "no database": ("GET", "/1.6/dummies/away/", {}, 503),
     "a page": ("GET", "/docs/", {}, 200),
 }
 
@@ -88,7 +88,7 @@ def test_a_trace_id_appears_in_exactly_one_record(
 
 def test_logs_one_line_for_a_rate_limited_request(api, captured_log_records):
     for _ in range(4):
-        response = api.get("/probes/")
+        response = api.get("/dummies/")
 
     assert response.status_code == 429
     assert [line["status"] for line in captured_log_records()] == [200, 200, 200, 429]
@@ -100,17 +100,19 @@ def test_logs_one_line_for_a_rate_limited_request(api, captured_log_records):
 def test_logs_the_traceback_in_the_same_record(
     non_raising_client, captured_log_records, name, error
 ):
-    response = non_raising_client.get(f"/probes/{name}/")
+    response = non_raising_client.get(f"/dummies/{name}/")
 
     (line,) = captured_log_records()
     assert line["level"] == "error"
     assert line["traceId"] == response["X-Trace-Id"]
-    assert line["route"] == "1.6/probes/<str:name>/"
+    assert line["route"] == "1.6/dummies/<str:name>/"
     assert line["exception"].startswith("Traceback (most recent call last):")
     assert f"{error}: {CRASH_MESSAGE}" in line["exception"]
 
 
-@pytest.mark.parametrize("path", ["/probes/", "/probes/refused/", "/probes/conflict/"])
+@pytest.mark.parametrize(
+    "path", ["/dummies/", "/dummies/refused/", "/dummies/conflict/"]
+)
 def test_logs_no_traceback_of_a_client_error(api, captured_log_records, path):
     api.get(path)
 
@@ -164,12 +166,12 @@ def test_logs_the_route_but_not_the_path(
     [
         ("GET", "/1.6/programs/"),
         ("GET", "/1.6/nothing/"),
-        ("POST", "/1.6/probes/"),
+        ("POST", "/1.6/dummies/"),
         ("POST", "/1.6/programs/"),
-        ("GET", "/1.6/probes/crash/"),
-        ("GET", "/1.6/probes/away/"),
-        ("GET", "/1.6/probes/conflict/"),
-        ("GET", "/1.6/bonus-probes/"),
+        ("GET", "/1.6/dummies/crash/"),
+        ("GET", "/1.6/dummies/away/"),
+        ("GET", "/1.6/dummies/conflict/"),
+        ("GET", "/1.6/bonus-dummies/"),
         ("OPTIONS", "/1.6/programs/"),
         ("GET", "/docs/"),
         ("GET", "/healthz"),
@@ -235,7 +237,7 @@ def test_counts_the_queries_of_each_request_separately(
 
 
 def test_log_lines_contain_no_line_break(non_raising_client, captured_log):
-    non_raising_client.get("/probes/crash/")
+    non_raising_client.get("/dummies/crash/")
     non_raising_client.request("GET\u2028X", "/programs/")
 
     lines = captured_log().splitlines()

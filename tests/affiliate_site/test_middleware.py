@@ -47,10 +47,10 @@ TOO_MANY = "?" + "&".join(f"p{n}=1" for n in range(1001))
 # name: method, path, headers, with a valid key?, status
 API_RESPONSES = {
     "a list": ("GET", "/1.6/programs/", {}, True, 200),
-    "a deletion": ("DELETE", "/1.6/probes/any/", {}, True, 204),
+    "a deletion": ("DELETE", "/1.6/dummies/any/", {}, True, 204),
     "a preflight": ("OPTIONS", "/1.6/programs/", {}, False, 204),
     "an invalid query": ("GET", "/1.6/programs/?page=0", {}, True, 400),
-    "no body": ("POST", "/1.6/probes/", {}, True, 400),
+    "no body": ("POST", "/1.6/dummies/", {}, True, 400),
     "an unknown host": ("GET", "/1.6/programs/", {"Host": "evil.example"}, True, 400),
     "an invalid host": ("GET", "/1.6/programs/", {"Host": "a b/c"}, True, 400),
     "too many parameters": ("GET", f"/1.6/programs/{TOO_MANY}", {}, True, 400),
@@ -64,9 +64,9 @@ API_RESPONSES = {
     "an unknown object": ("GET", "/1.6/programs/unknown/", {}, True, 404),
     "a wrong method": ("POST", "/1.6/programs/", {}, True, 405),
     "an invented method": ("BREW", "/1.6/programs/", {}, False, 405),
-    "a conflict": ("GET", "/1.6/probes/conflict/", {}, True, 409),
-    "a crash": ("GET", "/1.6/probes/crash/", {}, True, 500),
-    "an unavailable database": ("GET", "/1.6/probes/away/", {}, True, 503),
+    "a conflict": ("GET", "/1.6/dummies/conflict/", {}, True, 409),
+    "a crash": ("GET", "/1.6/dummies/crash/", {}, True, 500),
+    "an unavailable database": ("GET", "/1.6/dummies/away/", {}, True, 503),
     "an unknown tracking path": ("GET", "/track/nothing/", JSON, False, 404),
     "an unknown postback path": ("GET", "/1.7/pb/nothing/", JSON, False, 404),
 }
@@ -276,7 +276,7 @@ def remove_trace_id(response):
 
 
 def test_keeps_body_of_post_without_trailing_slash(api):
-    response = api.post("/probes", {"name": "lamp"})
+    response = api.post("/dummies", {"name": "lamp"})
 
     assert response.status_code == 200
     assert response.json() == {"name": "lamp"}
@@ -371,8 +371,8 @@ def test_other_responses_have_no_cors_headers(send_case, case):
         ("/1.6/programs/", {"GET", "HEAD", "OPTIONS"}),
         ("/1.6/programs/unknown/", {"GET", "HEAD", "OPTIONS"}),
         ("/1.6/programs", {"GET", "HEAD", "OPTIONS"}),
-        ("/1.6/probes/", {"GET", "HEAD", "POST", "OPTIONS"}),
-        ("/1.6/writing-probes/", {"POST", "OPTIONS"}),
+        ("/1.6/dummies/", {"GET", "HEAD", "POST", "OPTIONS"}),
+        ("/1.6/writing-dummies/", {"POST", "OPTIONS"}),
     ],
     ids=["list", "item", "no slash", "list and create", "create"],
 )
@@ -413,8 +413,8 @@ def test_preflight_performs_no_query(client, db, capture_queries):
         ("/1.6/programs/harbor-lamp-partners/", 200),
         ("/1.6/programs/unknown/", 404),
         ("/1.6/nothing/", 404),
-        ("/1.6/writing-probes/", 405),
-        ("/1.6/probes/crash/", 500),
+        ("/1.6/writing-dummies/", 405),
+        ("/1.6/dummies/crash/", 500),
         ("/healthz", 200),
         ("/readyz", 200),
         ("/docs/", 200),
@@ -448,7 +448,7 @@ def test_response_has_content_length(api, program):
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("DELETE", "/1.6/probes/any/"), ("OPTIONS", "/1.6/programs/")]
+    ("method", "path"), [("DELETE", "/1.6/dummies/any/"), ("OPTIONS", "/1.6/programs/")]
 )
 def test_no_content_has_no_body_and_no_html_type(api, method, path):
     response = send_request(method, path, HTTP_X_API_KEY=api.key)

@@ -18,9 +18,7 @@ ADDRESS = "http://127.0.0.1:9000"
 
 
 @pytest.fixture
-def demo(db, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_module, "VAR_DIR", tmp_path)
-    monkeypatch.setattr(demo_module, "CREDENTIALS_FILE", tmp_path / "demo.json")
+def demo(demo_file):
     return demo_module.load_demo(scale=1, at=timezone.now())
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.apps import apps
 
 from accounts.models.accounts import TenantModel
+from accounts.models.row_counts import CountedRow
 from tests.architecture.syntax_trees import (
     PACKAGES,
     ROOT,
@@ -427,3 +428,31 @@ def test_only_outer_layers_read_the_clock():
     ]
 
     assert format_locations(found) == []
+
+
+# Queries that update counted columns without `update_row`, and why they may.
+UPDATES_WITHOUT_COUNTS = {
+    ("tracking/services/prospects.py", "account.sources.filter(prospect=prospect)"): (
+        "sources are not counted"
+    ),
+    ("tracking/services/prospects.py", "clicks"): (
+        "nobody can have counted the clicks of an affiliate created just now"
+    ),
+}
+
+
+def test_changes_counted_rows_through_update_row():
+    """It keeps the row counts of their lists exact."""
+    models = [model for model in apps.get_models() if issubclass(model, CountedRow)]
+    columns = {name for model in models for name in model.counted_by} | {
+        name for model in models for name in (model.removed_by, "created_at")
+    }
+    found = {
+        (path, ast.unparse(node.func.value))
+        for path, node in iterate_nodes(parse_modules_outside("migrations"), ast.Call)
+        if isinstance(node.func, ast.Attribute)
+        and node.func.attr == "update"
+        and any(keyword.arg in columns for keyword in node.keywords if keyword.arg)
+    }
+
+    assert found == set(UPDATES_WITHOUT_COUNTS)

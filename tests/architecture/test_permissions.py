@@ -34,6 +34,8 @@ def assert_forbidden(response):
     assert response.json()["message"] == "Forbidden"
 
 
+@pytest.mark.engine_independent
+@pytest.mark.no_cover
 @pytest.mark.parametrize("operation", IMPLEMENTED, ids=format_operation)
 def test_requires_the_role_and_the_feature(
     account, make_key, capture_queries, subtests, operation

@@ -1,13 +1,17 @@
 """Every declaration of an answer fits its model, and says what it is."""
 
 import pytest
+from django.db import connection
 from rest_framework import serializers
 
+from accounts.compiled_queries import OFFSET_MARK
+from affiliate_site.api.representations.pages import get_page_query, load_page
 from tests.architecture.representations import list_representations
 
 REPRESENTATIONS = {
     representation.__name__: representation for representation in list_representations()
 }
+LOOKUPS = (("account__exact", None), ("id__gte", None))
 OF_MODELS = [name for name, cls in REPRESENTATIONS.items() if cls.model]
 
 
@@ -29,6 +33,23 @@ def test_columns_exist(name, account):
     assert len(selected.query.get_compiler("default").get_select()[0]) == len(
         representation.columns
     )
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_compiled_page_is_the_ordinary_one(name, account):
+    representation = REPRESENTATIONS[name]
+    rows = representation.model.objects.of(account).filter(pk__gte=3).order_by("-pk")
+    values = {"account__exact": account, "id__gte": 3, "offset": OFFSET_MARK}
+    query = get_page_query(representation, LOOKUPS, ("-pk",), 25)
+
+    compiled = query.compile((None, None)).statement
+
+    page = representation.select(rows.paginate(account, offset=OFFSET_MARK, limit=25))
+    sql, parameters = page.query.sql_with_params()
+    assert compiled.sql == sql.replace(str(OFFSET_MARK), "%s")
+    bound = compiled.bind(values, connection)
+    assert [value for value in bound if value != OFFSET_MARK] == list(parameters)
+    assert load_page(representation, rows, account, offset=0, limit=25) == []
 
 
 @pytest.mark.parametrize("name", REPRESENTATIONS)

@@ -114,7 +114,7 @@ def test_serves_a_client_that_requests_longer_pages(call, programs, query):
 )
 def test_serves_a_client_that_posts_json_under_another_type(call, content_type):
     response = call(
-        "POST", "probes", json.dumps({"name": "lamp"}), content_type=content_type
+        "POST", "dummies", json.dumps({"name": "lamp"}), content_type=content_type
     )
 
     assert response.status_code == 200
@@ -122,27 +122,27 @@ def test_serves_a_client_that_posts_json_under_another_type(call, content_type):
 
 
 def test_serves_a_client_that_posts_null_for_missing_values(call):
-    response = call("POST", "probes", '{"name": "lamp", "note": null}')
+    response = call("POST", "dummies", '{"name": "lamp", "note": null}')
 
     assert response.status_code == 200
     assert response.json() == {"name": "lamp"}
 
 
 def test_serves_a_client_that_posts_numbers_for_names(call):
-    response = call("POST", "probes", '{"name": 4711}')
+    response = call("POST", "dummies", '{"name": 4711}')
 
     assert response.json() == {"name": "4711"}
 
 
 @pytest.mark.parametrize("value", ["1", "0", "true", "False", "TRUE"])
 def test_serves_a_client_with_other_spellings_of_booleans(call, value):
-    assert call("GET", f"probes?recurring={value}").status_code == 200
+    assert call("GET", f"dummies?recurring={value}").status_code == 200
 
 
 @pytest.mark.parametrize("body", ["[]", "{}", "null", ""])
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "programs", 200), ("DELETE", "probes/lamp", 204)],
+    [("GET", "programs", 200), ("DELETE", "dummies/lamp", 204)],
 )
 def test_serves_a_client_that_sends_a_body_with_everything(
     call, method, path, status, body
@@ -151,7 +151,7 @@ def test_serves_a_client_that_sends_a_body_with_everything(
 
 
 def test_serves_a_client_that_searches_error_messages(call):
-    response = call("POST", "probes", "")
+    response = call("POST", "dummies", "")
 
     assert response.status_code == 400
     assert "Request body was not valid JSON" in response.text
@@ -168,7 +168,7 @@ def test_serves_a_client_that_reads_the_message_of_a_wrong_key(client, db):
 
 def test_serves_a_client_that_waits_for_the_rate_limit_reset(call):
     for _ in range(4):
-        response = call("GET", "probes")
+        response = call("GET", "dummies")
 
     assert response.status_code == 429
     assert re.fullmatch("[0-9]+", response["X-RateLimit-Reset"])

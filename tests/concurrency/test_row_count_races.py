@@ -5,7 +5,7 @@ Commits are real: each test creates its own account and does not delete it.
 
 import pytest
 
-from payouts.statistics import A_DAY
+from accounts.days import A_DAY
 from tests.concurrency.test_payment_races import build_task
 from tests.concurrency.worker import PROCESSES
 from tests.program_scenario import CONVERSION_CREATED_AT

@@ -8,7 +8,7 @@ from django.utils import timezone
 from payouts.services.commissions import approve_commission
 from tests.e2e.test_back_office import back_office, static_files
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
 __all__ = ["back_office", "static_files"]
 

@@ -13,7 +13,7 @@ from accounts.services.api_keys import find_api_key
 from accounts.services.staff import create_staff_user
 from tests.command_line import ROOT, run_manage_py
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
 PASSWORD = "lamps-at-the-harbor"
 PASSWORD_HASH = Argon2PasswordHasher().encode(PASSWORD, "0123456789abcdef")

@@ -15,7 +15,7 @@ from accounts.services.signing_secrets import (
 )
 from tests.factories.accounts import AccountFactory
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
 CONVERSION_CALL = 'tap("conversion", "order-1", 49.90);'
 STRICT = (

@@ -15,7 +15,7 @@ from tests.concurrency.conftest import is_test_database
 from tests.concurrency.server import make_key, run_server
 from tests.factories.accounts import AccountFactory
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
 KIB, MIB = 1024, 1024 * 1024
 TIMEOUT_SECONDS = 60  # an upper limit for slow machines

@@ -209,7 +209,7 @@ NAMES = [
 def test_handles_any_query(checking_client, account, make_key, value):
     for name in NAMES:
         checking_client.key = make_key(account)
-        response = checking_client.get(f"/probes/?{name}={value}")
+        response = checking_client.get(f"/dummies/?{name}={value}")
 
         assert response.status_code in (200, 400)
     assert_lists_readable(checking_client)
@@ -417,7 +417,7 @@ TYPES = ["application/json", "multipart/form-data; boundary=x"]
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize("content_type", TYPES)
 def test_rejects_a_malformed_body(checking_client, body, content_type):
-    response = checking_client.post("/probes/", body, content_type=content_type)
+    response = checking_client.post("/dummies/", body, content_type=content_type)
 
     assert response.status_code == 400
     assert set(response.json()) == {"errors"}
@@ -427,7 +427,7 @@ def test_rejects_a_malformed_body(checking_client, body, content_type):
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_handles_a_malformed_body_where_none_is_read(checking_client, body, method):
-    response = checking_client.request(method, "/probes/any/", body)
+    response = checking_client.request(method, "/dummies/any/", body)
 
     assert response.status_code in (200, 204)
 
@@ -438,7 +438,7 @@ def test_handles_a_malformed_body_where_none_is_read(checking_client, body, meth
 def test_handles_a_malformed_content_length(checking_client, length):
     response = send_request(
         "POST",
-        "/1.6/probes/",
+        "/1.6/dummies/",
         body=b'{"name": "a"}',
         HTTP_X_API_KEY=checking_client.key,
         CONTENT_LENGTH=length,
@@ -459,6 +459,6 @@ def test_error_messages_reveal_nothing_of_another_account(
         "/programs/zz-marker-program/",
         "/programs/zz-marker-program/nothing/",
         "/programs/?slug=zz-marker-program",
-        "/probes/?slug=zz-marker-program",
+        "/dummies/?slug=zz-marker-program",
     ):
         assert b"zz-marker" not in checking_client.get(path).content

@@ -62,6 +62,11 @@ class Attribution:
         return self._winner.prospect
 
     @property
+    def awaits_fact(self) -> bool:
+        """Whether a claim promoted the affiliate, and nobody has approved it yet."""
+        return self.enrollment is not None and self.enrollment.awaits_fact
+
+    @property
     def group_id(self) -> int | None:
         """The affiliate group of the winner."""
         person = self.prospect or self.affiliate

@@ -52,8 +52,8 @@ class ClickFilterSet(BaseFilterSet):
 
     def filter_queryset(self, rows):
         rows = super().filter_queryset(rows)
-        key = self.form.cleaned_data["meta_data[key]"]
-        value = self.form.cleaned_data["meta_data[value]"]
+        key = self.form.cleaned_data.get("meta_data[key]")
+        value = self.form.cleaned_data.get("meta_data[value]")
         return rows.with_meta_data(key, value or None) if key else rows
 
 

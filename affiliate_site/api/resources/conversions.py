@@ -81,7 +81,8 @@ class ConversionFilterSet(BaseFilterSet):
     date_to = DateToFilter(field_name="created_at")
 
     def filter_by_customer(self, rows, name, value):
-        return rows.filter(customer__customer_id=value, customer__deleted_at=None)
+        customers = self.account.customers.not_deleted().filter(customer_id=value)
+        return rows.filter(customer__in=customers.values("pk"))
 
     def filter_by_pending(self, rows, name, value):
         if not value:

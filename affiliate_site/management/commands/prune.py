@@ -6,6 +6,7 @@ from accounts.services.retention import (
     delete_expired_rate_windows,
     delete_expired_sessions,
 )
+from accounts.services.row_counts import merge_count_changes
 from payouts.services.statistics import refresh_stale_days
 from tracking.services.retention import (
     anonymize_visitor_data,
@@ -38,5 +39,7 @@ class Command(JsonCommand):
             "visitors": delete_expired_visitors(accounts, **kwargs),
             "traces": anonymize_visitor_data(accounts, **kwargs),
         }
+        if not dry_run:
+            merge_count_changes(accounts)
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
         self.write_result("\n".join(lines), **counts)

@@ -168,7 +168,7 @@ def test_uses_a_plain_message_as_template():
     ("error", "body"),
     [
         (DummyError(reason="{braces}"), {"message": "Refused for {braces}"}),
-        (DummyNotFound(), {"message": "Probe not found"}),
+        (DummyNotFound(), {"message": "Dummy not found"}),
         (
             DummyFieldError(limit=7),
             {
@@ -201,7 +201,7 @@ def test_uses_a_plain_message_as_template():
                 "property_path": "",
             },
         ),
-        (DummyConflict(), {"message": "The probe is shut.", "code": "probe_shut"}),
+        (DummyConflict(), {"message": "The dummy is in use.", "code": "dummy_in_use"}),
         (
             ArchivedProgramReadOnly(),
             {"message": "This program is archived.", "code": "program_archived"},
@@ -226,7 +226,7 @@ ERRORS_BY_NAME = {
             "property_path": "amount",
         },
     ),
-    "flaw": (
+    "invalid-field": (
         400,
         {
             "message": "At least 3",
@@ -234,8 +234,8 @@ ERRORS_BY_NAME = {
             "property_path": "",
         },
     ),
-    "missing": (404, {"message": "Probe not found"}),
-    "conflict": (409, {"message": "The probe is shut.", "code": "probe_shut"}),
+    "missing": (404, {"message": "Dummy not found"}),
+    "conflict": (409, {"message": "The dummy is in use.", "code": "dummy_in_use"}),
 }
 
 
@@ -246,7 +246,7 @@ ERRORS_BY_NAME = {
 )
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
 def test_returns_an_errors_body(api, name, status, error, accept):
-    response = api.get(f"/probes/{name}/", Accept=accept)
+    response = api.get(f"/dummies/{name}/", Accept=accept)
 
     assert response.status_code == status
     assert response["Content-Type"] == "application/json"
@@ -254,7 +254,7 @@ def test_returns_an_errors_body(api, name, status, error, accept):
 
 
 def test_returns_the_errors_of_a_body(api):
-    response = api.post("/probes/", {"note": ["a"], "unknown": 1})
+    response = api.post("/dummies/", {"note": ["a"], "unknown": 1})
 
     assert response.status_code == 400
     assert response.json() == {
@@ -270,7 +270,7 @@ def test_returns_the_errors_of_a_body(api):
 
 
 def test_returns_the_errors_of_a_query(api):
-    response = api.get("/probes/?page=0&currency=USD&date_from=x")
+    response = api.get("/dummies/?page=0&currency=USD&date_from=x")
 
     assert response.status_code == 400
     assert response.json() == {
@@ -287,7 +287,7 @@ def test_returns_the_errors_of_a_query(api):
 
 
 def test_returns_an_invalid_body_without_a_path(api):
-    response = api.post("/probes/", "[]")
+    response = api.post("/dummies/", "[]")
 
     assert response.status_code == 400
     assert response.json() == {

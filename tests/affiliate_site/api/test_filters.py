@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from affiliate_site.api.filters import BaseFilterSet
 from tests.factories.tracking import ProgramFactory
 
 pytestmark = pytest.mark.urls("tests.dummy_endpoints")
@@ -58,7 +59,7 @@ def slugs(response):
     ],
 )
 def test_filters_by_utc_dates_inclusively(api, programs, query, found):
-    assert slugs(api.get(f"/probes/?{query}")) == found
+    assert slugs(api.get(f"/dummies/?{query}")) == found
 
 
 VALID_DATES = ["1970-01-01", "2000-02-29", "2024-02-29", "2026-12-31", "2999-12-31"]
@@ -105,20 +106,20 @@ INVALID_DATES = {
 @pytest.mark.parametrize("date", VALID_DATES)
 @pytest.mark.parametrize("name", ["date_from", "date_to"])
 def test_accepts_a_valid_date(api, name, date):
-    assert api.get(f"/probes/?{name}={date}").status_code == 200
+    assert api.get(f"/dummies/?{name}={date}").status_code == 200
 
 
 @pytest.mark.parametrize("date", INVALID_DATES.values(), ids=INVALID_DATES)
 @pytest.mark.parametrize("name", ["date_from", "date_to"])
 def test_rejects_an_invalid_date(api, name, date):
-    response = api.get(f"/probes/?{name}={date}")
+    response = api.get(f"/dummies/?{name}={date}")
 
     assert response.status_code == 400
     assert response.json() == {"errors": [build_field_error(name, "Invalid date")]}
 
 
 def test_rejects_a_date_without_a_value(api):
-    response = api.get("/probes/?date_from")
+    response = api.get("/dummies/?date_from")
 
     assert response.status_code == 400
     assert response.json() == {
@@ -127,7 +128,7 @@ def test_rejects_a_date_without_a_value(api):
 
 
 def test_lists_the_errors_of_both_dates_in_order(api):
-    response = api.get("/probes/?date_to=x&page=x&date_from=x")
+    response = api.get("/dummies/?date_to=x&page=x&date_from=x")
 
     assert response.json() == {
         "errors": [
@@ -159,12 +160,12 @@ def test_lists_the_errors_of_both_dates_in_order(api):
     ],
 )
 def test_filters_by_exact_text(api, programs, query, found):
-    assert slugs(api.get(f"/probes/?{query}")) == found
+    assert slugs(api.get(f"/dummies/?{query}")) == found
 
 
 @pytest.mark.parametrize("value", ["%00", "dawn%00", "%00dawn", "a%00b"])
 def test_rejects_nul_in_text(api, programs, value):
-    response = api.get(f"/probes/?slug={value}")
+    response = api.get(f"/dummies/?slug={value}")
 
     assert response.status_code == 400
     assert response.json() == {
@@ -174,16 +175,16 @@ def test_rejects_nul_in_text(api, programs, value):
 
 @pytest.mark.parametrize("name", ["recurring", "currency", "page", "date_to"])
 def test_rejects_nul_in_every_parameter(api, name):
-    response = api.get(f"/probes/?{name}=1%00")
+    response = api.get(f"/dummies/?{name}=1%00")
 
     assert response.status_code == 400
     assert [error["property_path"] for error in response.json()["errors"]] == [name]
 
 
 def test_last_of_repeated_parameters_counts(api, programs):
-    last = api.get("/probes/?slug=dusk&slug=%00&slug=dawn")
-    emptied = api.get("/probes/?slug=dusk&slug=")
-    invalid = api.get("/probes/?date_from=2026-03-04&date_from=x")
+    last = api.get("/dummies/?slug=dusk&slug=%00&slug=dawn")
+    emptied = api.get("/dummies/?slug=dusk&slug=")
+    invalid = api.get("/dummies/?date_from=2026-03-04&date_from=x")
 
     assert slugs(last) == ["dawn"]
     assert slugs(emptied) == ["after", "dusk", "dawn", "before"]
@@ -213,14 +214,14 @@ def recurring_programs(account):
     ],
 )
 def test_accepts_four_values_of_a_boolean(api, recurring_programs, value, found):
-    assert set(slugs(api.get(f"/probes/?recurring={value}"))) == found
+    assert set(slugs(api.get(f"/dummies/?recurring={value}"))) == found
 
 
 @pytest.mark.parametrize(
     "value", ["yes", "on", "2", "-1", "00", "null", "%20true", "t", "%EF%BC%91"]
 )
 def test_rejects_other_values_of_a_boolean(api, value):
-    response = api.get(f"/probes/?recurring={value}")
+    response = api.get(f"/dummies/?recurring={value}")
 
     assert response.status_code == 400
     assert response.json() == {
@@ -238,7 +239,7 @@ def test_rejects_other_values_of_a_boolean(api, value):
     [("EUR", {"forever"}), ("JPY", {"once"}), ("", {"once", "forever"})],
 )
 def test_accepts_a_choice(api, recurring_programs, value, found):
-    assert set(slugs(api.get(f"/probes/?currency={value}"))) == found
+    assert set(slugs(api.get(f"/dummies/?currency={value}"))) == found
 
 
 @pytest.mark.parametrize(
@@ -254,7 +255,7 @@ def test_accepts_a_choice(api, recurring_programs, value, found):
     ids=["unknown", "other case", "markup", "placeholder", "format", "long"],
 )
 def test_error_lists_the_choices(api, sent, echo):
-    response = api.get(f"/probes/?currency={sent}")
+    response = api.get(f"/dummies/?currency={sent}")
 
     assert response.status_code == 400
     assert response.json() == {
@@ -276,9 +277,9 @@ def test_page_links_keep_the_filters(api, account):
         ProgramFactory(account=account, slug=f"p-{n}", currency="JPY")
     ProgramFactory.create_batch(5, account=account)
 
-    response = api.get("/probes/?currency=JPY&page=1")
+    response = api.get("/dummies/?currency=JPY&page=1")
 
-    base = "<http://testserver/1.6/probes/?currency=JPY&page"
+    base = "<http://testserver/1.6/dummies/?currency=JPY&page"
     assert len(response.json()) == 25
     assert response["Link"] == (
         f'{base}=2>; rel="next", {base}=2>; rel="last", {base}=1>; rel="first"'
@@ -288,4 +289,29 @@ def test_page_links_keep_the_filters(api, account):
 def test_filters_the_account_only(api, other_account):
     ProgramFactory(account=other_account, slug="zz-marker")
 
-    assert slugs(api.get("/probes/?slug=zz-marker")) == []
+    assert slugs(api.get("/dummies/?slug=zz-marker")) == []
+
+
+# Filters without a parameter are left out
+
+
+def list_filter_sets(base=BaseFilterSet):
+    """All classes of the site, without those of tests."""
+    for filter_set in [base, *base.__subclasses__()]:
+        if filter_set.__module__.startswith("affiliate_site."):
+            yield filter_set
+
+
+def test_a_filter_without_its_parameter_changes_nothing(account):
+    rows = account.programs.newest_first()
+
+    for filter_set in list_filter_sets():
+        for declared in filter_set.base_filters.values():
+            value = declared.field.clean(None)
+            assert declared.filter(rows, value) is rows
+
+
+def test_makes_no_form_without_a_parameter(api, programs, monkeypatch):
+    monkeypatch.setattr(BaseFilterSet, "get_form_class", None)
+
+    assert slugs(api.get("/dummies/?unknown=1")) == ["after", "dusk", "dawn", "before"]

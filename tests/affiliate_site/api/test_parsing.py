@@ -145,7 +145,7 @@ def test_parses_32_levels(body):
     ],
 )
 def test_parses_json_of_any_content_type(api, content_type):
-    response = api.post("/probes/", '{"name": "š"}', content_type=content_type)
+    response = api.post("/dummies/", '{"name": "š"}', content_type=content_type)
 
     assert response.status_code == 200
     assert response.json() == {"name": "š"}
@@ -312,7 +312,7 @@ def test_rejects_an_invalid_body(body):
     ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"],
 )
 def test_returns_the_same_error_for_every_invalid_body(api, body, content_type):
-    response = api.post("/probes/", body, content_type=content_type)
+    response = api.post("/dummies/", body, content_type=content_type)
 
     assert response.status_code == 400
     assert response.json() == INVALID_BODY
@@ -334,7 +334,7 @@ CHARSETS = ["utf-7", "utf-16", "iso-8859-1", "idna", "unicode_escape", "latin1",
     ],
 )
 def test_rejects_another_character_set(api, content_type):
-    response = api.post("/probes/", '{"name": "a"}', content_type=content_type)
+    response = api.post("/dummies/", '{"name": "a"}', content_type=content_type)
 
     assert response.status_code == 400
     assert response.json() == INVALID_BODY
@@ -345,7 +345,7 @@ def test_rejects_another_character_set(api, content_type):
     ["gzip", "GZIP", "deflate", "br", "zstd", "x-gzip", "identity, gzip", "nonsense"],
 )
 def test_rejects_a_compressed_body(api, encoding):
-    response = api.post("/probes/", '{"name": "a"}', **{"Content-Encoding": encoding})
+    response = api.post("/dummies/", '{"name": "a"}', **{"Content-Encoding": encoding})
 
     assert response.status_code == 400
     assert response.json() == INVALID_BODY
@@ -389,7 +389,7 @@ def build_padded_body(size):
 
 
 def test_accepts_a_body_of_one_mebibyte(api):
-    response = api.post("/probes/", build_padded_body(MIB))
+    response = api.post("/dummies/", build_padded_body(MIB))
 
     assert response.status_code == 200
 
@@ -400,7 +400,7 @@ def test_accepts_a_body_of_one_mebibyte(api):
 )
 def test_rejects_a_body_above_one_mebibyte(api, content_type):
     response = api.post(
-        "/probes/", build_padded_body(MIB + 1), content_type=content_type
+        "/dummies/", build_padded_body(MIB + 1), content_type=content_type
     )
 
     assert response.status_code == 413
@@ -414,7 +414,7 @@ def test_rejects_a_body_above_one_mebibyte(api, content_type):
 
 def test_checks_the_size_before_the_encoding(api):
     response = api.post(
-        "/probes/", build_padded_body(MIB + 1), **{"Content-Encoding": "gzip"}
+        "/dummies/", build_padded_body(MIB + 1), **{"Content-Encoding": "gzip"}
     )
 
     assert response.status_code == 413
@@ -429,7 +429,7 @@ def test_rejects_a_large_body_while_reading_it():
 def test_handles_an_invalid_content_length(api, length):
     response = api.client.generic(
         "POST",
-        "/1.6/probes/",
+        "/1.6/dummies/",
         '{"name": "a"}',
         headers={"X-Api-Key": api.key},
         CONTENT_LENGTH=length,
@@ -448,7 +448,7 @@ def test_handles_an_invalid_content_length(api, length):
         ("GET", "/programs/", 200),
         ("HEAD", "/programs/", 200),
         ("GET", "/programs/harbor-lamp-partners/", 200),
-        ("DELETE", "/probes/any/", 204),
+        ("DELETE", "/dummies/any/", 204),
         ("OPTIONS", "/programs/", 204),
     ],
 )

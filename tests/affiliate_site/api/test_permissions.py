@@ -37,7 +37,7 @@ def assert_forbidden(response):
 # Plans
 
 
-@pytest.mark.parametrize("path", ["/programs/", "/programs/unknown/", "/probes/"])
+@pytest.mark.parametrize("path", ["/programs/", "/programs/unknown/", "/dummies/"])
 @pytest.mark.parametrize("role", ROLES)
 def test_forbids_every_request_on_the_basic_plan(request_as, path, role):
     assert_forbidden(request_as("GET", path, role=role, plan="basic"))
@@ -60,7 +60,7 @@ def test_allows_the_api_on_larger_plans(request_as, plan, role):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_allows_a_feature_of_the_plan(request_as, role):
-    response = request_as("GET", "/bonus-probes/", role=role, plan="enterprise")
+    response = request_as("GET", "/bonus-dummies/", role=role, plan="enterprise")
 
     assert response.status_code == 200
 
@@ -68,7 +68,7 @@ def test_allows_a_feature_of_the_plan(request_as, role):
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("plan", ["basic", "pro"])
 def test_forbids_a_feature_of_another_plan(request_as, role, plan):
-    assert_forbidden(request_as("GET", "/bonus-probes/", role=role, plan=plan))
+    assert_forbidden(request_as("GET", "/bonus-dummies/", role=role, plan=plan))
 
 
 FEATURES = {
@@ -109,14 +109,14 @@ def test_every_role_may_read(request_as, role, method):
 
 @pytest.mark.parametrize("role", ["manager", "owner"])
 def test_managers_and_owners_may_write(request_as, role):
-    created = request_as("POST", "/probes/", {"name": "lamp"}, role=role)
-    deleted = request_as("DELETE", "/probes/lamp/", role=role)
+    created = request_as("POST", "/dummies/", {"name": "lamp"}, role=role)
+    deleted = request_as("DELETE", "/dummies/lamp/", role=role)
 
     assert [created.status_code, deleted.status_code] == [200, 204]
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/probes/"), ("DELETE", "/probes/lamp/")]
+    ("method", "path"), [("POST", "/dummies/"), ("DELETE", "/dummies/lamp/")]
 )
 @pytest.mark.parametrize("body", [None, "no JSON", {"name": "lamp"}], ids=repr)
 def test_forbids_viewers_to_write_without_reading_the_body(
@@ -126,7 +126,7 @@ def test_forbids_viewers_to_write_without_reading_the_body(
 
 
 def test_sends_rate_limit_headers_with_a_403(request_as):
-    response = request_as("GET", "/probes/", plan="basic")
+    response = request_as("GET", "/dummies/", plan="basic")
 
     assert response.status_code == 403
     assert response["X-RateLimit-Limit"] == "3"

@@ -32,16 +32,16 @@ RESET = format_timestamp(NOON + timedelta(minutes=1))
 
 
 def test_counts_down_within_a_window(api, clock):
-    rates = [get_rate_headers(api.get("/probes/")) for _ in range(3)]
+    rates = [get_rate_headers(api.get("/dummies/")) for _ in range(3)]
 
     assert rates == [("3", "2", RESET), ("3", "1", RESET), ("3", "0", RESET)]
 
 
 def test_rejects_requests_above_the_limit(api, clock):
     for _ in range(3):
-        api.get("/probes/")
+        api.get("/dummies/")
 
-    response = api.get("/probes/", Accept="application/json")
+    response = api.get("/dummies/", Accept="application/json")
 
     assert response.status_code == 429
     assert response["Content-Type"].partition(";")[0] == "text/plain"
@@ -52,23 +52,23 @@ def test_rejects_requests_above_the_limit(api, clock):
 
 def test_rejected_requests_do_not_extend_the_window(api, clock):
     for _ in range(3):
-        api.get("/probes/")
+        api.get("/dummies/")
     rejected = []
     for _ in range(20):
         clock.shift(timedelta(seconds=2.5))
-        rejected.append(api.get("/probes/"))
+        rejected.append(api.get("/dummies/"))
     clock.shift(timedelta(seconds=10))
 
     assert {response.status_code for response in rejected} == {429}
     assert {get_rate_headers(response) for response in rejected} == {("3", "0", RESET)}
-    assert api.get("/probes/").status_code == 200
+    assert api.get("/dummies/").status_code == 200
 
 
 def test_first_request_opens_the_window(api, clock):
     clock.shift(timedelta(seconds=47))
-    first = api.get("/probes/")
+    first = api.get("/dummies/")
     clock.shift(timedelta(seconds=59))
-    last = api.get("/probes/")
+    last = api.get("/dummies/")
 
     assert get_rate_headers(first)[2] == get_rate_headers(last)[2]
     assert get_rate_headers(first)[2] == format_timestamp(NOON + timedelta(seconds=107))
@@ -77,10 +77,10 @@ def test_first_request_opens_the_window(api, clock):
 
 def test_first_request_after_a_window_opens_a_new_one(api, clock):
     for _ in range(4):
-        api.get("/probes/")
+        api.get("/dummies/")
     clock.shift(timedelta(minutes=5, seconds=7))
 
-    response = api.get("/probes/")
+    response = api.get("/dummies/")
 
     assert response.status_code == 200
     assert get_rate_headers(response) == (
@@ -95,10 +95,10 @@ def test_first_request_after_a_window_opens_a_new_one(api, clock):
 )
 def test_window_ends_on_time(api, clock, seconds, status):
     for _ in range(3):
-        api.get("/probes/")
+        api.get("/dummies/")
     clock.shift(timedelta(seconds=seconds))
 
-    response = api.get("/probes/")
+    response = api.get("/dummies/")
 
     assert response.status_code == status
 
@@ -109,7 +109,7 @@ def test_window_ends_on_time(api, clock, seconds, status):
 def test_rounds_the_reset_up(api, clock, fraction, end):
     clock.move_to(NOON + timedelta(seconds=fraction))
 
-    response = api.get("/probes/")
+    response = api.get("/dummies/")
 
     assert get_rate_headers(response)[2] == format_timestamp(
         NOON + timedelta(seconds=end)
@@ -119,11 +119,11 @@ def test_rounds_the_reset_up(api, clock, fraction, end):
 def test_allows_a_request_at_the_reset_time(api, clock):
     clock.move_to(NOON + timedelta(seconds=0.75))
     for _ in range(3):
-        api.get("/probes/")
-    reset = int(get_rate_headers(api.get("/probes/"))[2])
+        api.get("/dummies/")
+    reset = int(get_rate_headers(api.get("/dummies/"))[2])
     clock.move_to(datetime.fromtimestamp(reset, UTC))
 
-    assert api.get("/probes/").status_code == 200
+    assert api.get("/dummies/").status_code == 200
 
 
 # Separate windows
@@ -131,9 +131,9 @@ def test_allows_a_request_at_the_reset_time(api, clock):
 
 def test_counts_keys_separately(api, account, make_key, clock):
     for _ in range(4):
-        api.get("/probes/")
+        api.get("/dummies/")
 
-    response = ApiClient(make_key(account)).get("/probes/")
+    response = ApiClient(make_key(account)).get("/dummies/")
 
     assert response.status_code == 200
     assert get_rate_headers(response)[1] == "2"
@@ -141,17 +141,17 @@ def test_counts_keys_separately(api, account, make_key, clock):
 
 def test_counts_both_key_headers_together(api, clock):
     for _ in range(3):
-        api.get("/probes/")
+        api.get("/dummies/")
 
-    response = api.get("/probes/", **{"X-Api-Key": "", "Api-Key": api.key})
+    response = api.get("/dummies/", **{"X-Api-Key": "", "Api-Key": api.key})
 
     assert response.status_code == 429
 
 
-@pytest.mark.parametrize("path", ["/rival-probes/", "/probes/any/", "/programs/"])
+@pytest.mark.parametrize("path", ["/other-dummies/", "/dummies/any/", "/programs/"])
 def test_counts_endpoints_separately(api, clock, path):
     for _ in range(4):
-        api.get("/probes/")
+        api.get("/dummies/")
 
     response = api.get(path)
 
@@ -161,16 +161,16 @@ def test_counts_endpoints_separately(api, clock, path):
 
 def test_counts_all_objects_of_an_endpoint_together(api, clock):
     statuses = [
-        api.get(f"/probes/{name}/").status_code for name in ("a", "b", "c", "d")
+        api.get(f"/dummies/{name}/").status_code for name in ("a", "b", "c", "d")
     ]
 
     assert statuses == [200, 200, 200, 429]
 
 
-@pytest.mark.parametrize("path", ["/probes", "/probes/?page=2", "/probes/?a=b"])
+@pytest.mark.parametrize("path", ["/dummies", "/dummies/?page=2", "/dummies/?a=b"])
 def test_counts_every_url_of_an_endpoint_together(api, clock, path):
     for _ in range(3):
-        api.get("/probes/")
+        api.get("/dummies/")
 
     assert api.get(path).status_code == 429
 
@@ -193,15 +193,15 @@ def test_programs_have_their_rate_limit(api, clock, program):
 
 def test_counts_head_as_get(api, clock):
     rates = [
-        get_rate_headers(api.request(method, "/probes/"))
+        get_rate_headers(api.request(method, "/dummies/"))
         for method in ("HEAD", "GET", "HEAD")
     ]
 
     assert rates == [("3", "2", RESET), ("3", "1", RESET), ("3", "0", RESET)]
-    assert api.request("HEAD", "/probes/").status_code == 429
+    assert api.request("HEAD", "/dummies/").status_code == 429
 
 
-@pytest.mark.parametrize("path", ["/probes/missing/", "/probes/conflict/"])
+@pytest.mark.parametrize("path", ["/dummies/missing/", "/dummies/conflict/"])
 def test_counts_failed_requests(api, clock, path):
     responses = [api.get(path) for _ in range(4)]
 
@@ -215,7 +215,7 @@ def test_counts_failed_requests(api, clock, path):
 
 
 def test_counts_requests_with_an_invalid_query(api, clock):
-    responses = [api.get("/probes/?page=0") for _ in range(4)]
+    responses = [api.get("/dummies/?page=0") for _ in range(4)]
 
     assert [response.status_code for response in responses] == [400, 400, 400, 429]
     assert [get_rate_headers(response)[1] for response in responses] == [
@@ -230,7 +230,7 @@ def test_counts_forbidden_requests(account, make_key, set_plan, clock):
     set_plan(account, "basic")
     forbidden = ApiClient(make_key(account))
 
-    responses = [forbidden.get("/probes/") for _ in range(4)]
+    responses = [forbidden.get("/dummies/") for _ in range(4)]
 
     assert [response.status_code for response in responses] == [403, 403, 403, 429]
     assert [get_rate_headers(response)[1] for response in responses] == [
@@ -244,7 +244,7 @@ def test_counts_forbidden_requests(account, make_key, set_plan, clock):
 def test_counts_server_errors_without_sending_headers(api, clock):
     non_raising_client = ApiClient(api.key, Client(raise_request_exception=False))
 
-    responses = [non_raising_client.get("/probes/crash/") for _ in range(4)]
+    responses = [non_raising_client.get("/dummies/crash/") for _ in range(4)]
 
     assert [response.status_code for response in responses] == [500, 500, 500, 429]
     assert get_rate_headers(responses[0]) == (None, None, None)
@@ -253,22 +253,22 @@ def test_counts_server_errors_without_sending_headers(api, clock):
 @pytest.mark.parametrize("method", ["OPTIONS", "PUT", "BREW"])
 def test_does_not_count_requests_that_need_no_key(api, clock, method):
     for _ in range(5):
-        response = api.request(method, "/probes/")
+        response = api.request(method, "/dummies/")
 
     assert get_rate_headers(response) == (None, None, None)
-    assert get_rate_headers(api.get("/probes/"))[1] == "2"
+    assert get_rate_headers(api.get("/dummies/"))[1] == "2"
 
 
 @pytest.mark.parametrize("key", ["", "wrong"])
 def test_sends_no_headers_without_a_valid_key(api, clock, key):
-    response = api.get("/probes/", **{"X-Api-Key": key})
+    response = api.get("/dummies/", **{"X-Api-Key": key})
 
     assert response.status_code == 401
     assert get_rate_headers(response) == (None, None, None)
 
 
 def test_operations_without_a_rate_are_unlimited(api, clock):
-    responses = [api.post("/probes/", {"name": "lamp"}) for _ in range(5)]
+    responses = [api.post("/dummies/", {"name": "lamp"}) for _ in range(5)]
 
     assert {response.status_code for response in responses} == {200}
     assert {get_rate_headers(response) for response in responses} == {
@@ -277,16 +277,16 @@ def test_operations_without_a_rate_are_unlimited(api, clock):
 
 
 def test_invalid_body_of_another_operation_does_not_count(api, clock):
-    api.post("/probes/", "no JSON")
+    api.post("/dummies/", "no JSON")
 
-    assert get_rate_headers(api.get("/probes/"))[1] == "2"
+    assert get_rate_headers(api.get("/dummies/"))[1] == "2"
 
 
 def test_counts_with_one_query(api, capture_queries):
-    api.get("/probes/")
+    api.get("/dummies/")
 
     with capture_queries() as queries:
-        api.get("/probes/")
+        api.get("/dummies/")
 
     count_queries = [query for query in queries if "ratewindow" in query["sql"]]
     assert len(count_queries) == 1

@@ -34,6 +34,7 @@ def test_login_page_has_one_main_landmark(db):
     assert page.count('role="main"') == 1
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("model", ADMINS, ids=lambda model: model._meta.label)
 def test_labels_the_search_field_and_the_filters_of_a_list(staff_client, model):
     page = get_changelist(staff_client, model)

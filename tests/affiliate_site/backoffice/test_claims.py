@@ -142,3 +142,18 @@ def test_only_owners_create_signing_secrets(staff_client, account, role):
 
     assert response.status_code == 403
     assert not account.signing_secrets.exists()
+
+
+def test_comment_of_a_page_does_not_look_like_one_of_staff(
+    staff_client, account, scenario
+):
+    body = {"account": account.slug, "referral_code": scenario.mina.code}
+    item = {"sub_amount": 5, "comment": "Checked, please approve"}
+    body |= {"vid": post("click", body).json()["vid"], "commissions": [item]}
+    post("conversion", body)
+
+    client = staff_client(role=Role.VIEWER)
+    commission = account.commissions.get()
+    page = open_page(client, "payouts_commission_change", commission.pk)
+
+    assert "A page sent: Checked, please approve" in page

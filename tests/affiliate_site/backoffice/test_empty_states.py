@@ -50,6 +50,7 @@ def test_mentions_existing_commands():
     assert set(commands) <= set(get_commands())
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("model", ADMINS, ids=label)
 def test_shows_the_text_of_an_empty_list(staff_client, monkeypatch, model):
     """The queryset is replaced: lists of staff and of the audit log are never empty."""

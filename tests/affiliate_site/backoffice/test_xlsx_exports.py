@@ -221,7 +221,7 @@ def test_rejects_too_many_rows(staff_client, scenario, monkeypatch):
     _, messages = get_rejection(client, "tracking_conversion")
 
     assert messages == [
-        "Excel files hold at most 2 rows. Filter the list, or export as CSV."
+        "Excel exports hold at most 2 rows. Filter the list, or export as CSV."
     ]
     assert len(download_sheet(client, "tracking_conversion", q="order-1")) == 2
 

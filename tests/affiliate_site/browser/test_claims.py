@@ -825,6 +825,19 @@ def test_contested_claim_does_not_approve_a_promoted_affiliate(
     assert enrollment.approved is None
 
 
+def test_affiliate_promoted_by_a_claim_earns_nothing_automatically(
+    page, scenario, api, prospect_code
+):
+    vid = page.call("click", referral_code=prospect_code).json()["vid"]
+    page.call("conversion", vid=vid, external_id="order-1", amount=100)
+
+    response = api.post("/conversions/", {"external_id": "order-1", "amount": 100})
+
+    (commission,) = response.json()["commissions"]
+    assert commission["approved"] is False
+    assert not scenario.account.enrollments.get(promoted_by_claim=True).approved
+
+
 @pytest.mark.parametrize("call", ["customer", "conversion"])
 def test_two_pages_that_claim_a_customer_are_visible(page, scenario, api, call):
     page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")

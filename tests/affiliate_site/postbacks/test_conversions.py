@@ -16,7 +16,7 @@ from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
 from tests.affiliate_site.postbacks.responses import get_error_message, get_json
 from tests.ledger_checks import snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.affiliates import PersonData
 from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
@@ -374,7 +374,7 @@ def create_failed_attempt(scenario):
 
 
 def make_deleted(scenario):
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
 
 
 def make_pending(scenario):

@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts.services.accounts import lock_account
 from tests.affiliate_site.postbacks.responses import get_error_message, get_json
 from tests.ledger_checks import snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services import customers
 from tracking.services.programs import archive_program
 
@@ -105,7 +105,7 @@ def create_duplicate(scenario):
 
 
 def make_deleted(scenario):
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
 
 
 def make_pending(scenario):

@@ -15,7 +15,7 @@ from tests.ledger_checks import (
     fail_at_statement,
     snapshot_account,
 )
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.programs import archive_program
 
 DECIDED = CONVERSION_CREATED_AT + timedelta(days=1)
@@ -158,7 +158,7 @@ def test_sets_status_in_an_archived_program_or_of_a_deleted_affiliate(
     account, scenario, commission
 ):
     archive_program(account, slug=scenario.program.slug, at=DECIDED)
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
 
     assert (
         approve_commission(account, commission_id=commission.pk, at=LATER).status

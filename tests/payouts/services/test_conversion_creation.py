@@ -22,7 +22,7 @@ from tests.program_scenario import (
     CONVERSION_CREATED_AT,
     ProgramScenario,
     build_line_items,
-    mark_removed,
+    mark_deleted,
 )
 from tracking.attribution import TrackingParameters
 from tracking.errors import (
@@ -163,7 +163,7 @@ def test_uses_the_first_tracking_parameter_only(scenario, sent, decides):
 def break_rule(name, scenario):
     """Violate one rule of `CHECKS`."""
     if name == "removed":
-        mark_removed(scenario.mina.affiliate)
+        mark_deleted(scenario.mina.affiliate)
     elif name == "not-approved":
         scenario.mina.enrollment.update_row(approved=None)
     elif name == "archived":

@@ -31,7 +31,7 @@ from tests.program_scenario import (
     PROGRAM_CREATED_AT,
     ProgramScenario,
     build_line_items,
-    mark_removed,
+    mark_deleted,
 )
 from tracking.errors import (
     AffiliateDeleted,
@@ -702,7 +702,7 @@ def test_adds_no_commissions_against_the_rules(
     if "archived" in breaking:
         archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
     if "removed" in breaking:
-        mark_removed(scenario.mina.affiliate)
+        mark_deleted(scenario.mina.affiliate)
     before = snapshot_account(account)
 
     with pytest.raises(error_class):
@@ -714,7 +714,7 @@ def test_adds_no_commissions_against_the_rules(
 def test_reports_unknown_types_before_other_rules(scenario, account):
     conversion = scenario.create_conversion("200")
     archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
     items = build_line_items(("1", "nothing"), "1", ("1", "level-2"))
 
     with pytest.raises(ErrorList) as raised:

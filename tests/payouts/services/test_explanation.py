@@ -19,7 +19,7 @@ from payouts.services.explanation import explain_conversion
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.payments import PaymentOrder, create_payments
 from tests.ledger_checks import assert_ledger_consistent
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.attribution import POSTBACK_CONVERSION_ORDER, TrackingParameters
 from tracking.errors import ConversionNotFound
 from tracking.services import customers
@@ -188,7 +188,7 @@ def test_explains_skipped_levels(scenario, account):
         at=CONVERSION_CREATED_AT,
     )
     scenario.create_level(2, "3")
-    mark_removed(scenario.odette.affiliate)
+    mark_deleted(scenario.odette.affiliate)
     conversion = scenario.create_conversion("200")
 
     [commission] = get_conversion_explanation(conversion).commissions

@@ -10,7 +10,7 @@ from payouts.models.commission_types import RateKind
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.ledger import get_payable_balances_by_slug, open_ledger_session
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
 EARNED = ("earned", "expense", "pending")
 APPROVED = ("approved", "pending", "payable")
@@ -171,7 +171,7 @@ def test_returns_balances_sorted_and_without_zeros(scenario, account):
         disapprove_commission,
     )
     scenario.create_conversion("200", affiliate=idle)
-    mark_removed(other_affiliate.affiliate)
+    mark_deleted(other_affiliate.affiliate)
 
     balances = get_payable_balances_by_slug(account)
 

@@ -13,7 +13,7 @@ from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.factories.accounts import PlanFactory
 from tests.ledger_checks import assert_ledger_consistent
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.hierarchy import create_group, set_group, set_parent
 from tracking.services.programs import archive_program
@@ -295,7 +295,7 @@ def test_pays_no_levels_without_the_feature(hierarchy, account):
     ("change", "reason"),
     [
         pytest.param(
-            lambda parent: mark_removed(parent.affiliate),
+            lambda parent: mark_deleted(parent.affiliate),
             "the affiliate is deleted",
             id="deleted",
         ),

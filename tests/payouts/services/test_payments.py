@@ -351,7 +351,7 @@ def test_rejects_the_whole_batch_and_reports_every_unknown_affiliate(
 ):
     ProgramScenario(other_account, prefix="zz-marker-")
     known = ("minakessler", "[0].")
-    strangers = ["zz-marker-minakessler", "Minakessler"]
+    unknown_ids = ["zz-marker-minakessler", "Minakessler"]
     before = snapshot_account(account)
 
     with pytest.raises(ErrorList) as raised:
@@ -361,7 +361,7 @@ def test_rejects_the_whole_batch_and_reports_every_unknown_affiliate(
                 PaymentOrder(slug, Decimal(5), "EUR", place)
                 for slug, place in [
                     known,
-                    *((it, f"[{n}].") for n, it in enumerate(strangers, 1)),
+                    *((it, f"[{n}].") for n, it in enumerate(unknown_ids, 1)),
                 ]
             ],
             at=PAID,

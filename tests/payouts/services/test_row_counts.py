@@ -8,8 +8,16 @@ import pytest
 from django.db.models import Q
 
 from accounts.services import row_counts
-from accounts.services.row_counts import CountedList, find_counted_list
-from payouts.services.conversion_updates import delete_conversion
+from accounts.services.row_counts import (
+    CountedList,
+    find_counted_list,
+    merge_count_changes,
+)
+from payouts.models.commissions import CommissionStatus
+from payouts.services.conversion_updates import (
+    delete_conversion,
+    set_commission_statuses,
+)
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
@@ -124,17 +132,20 @@ def test_stays_exact_through_random_changes(scenario, account, seed):
 def apply_random_change(scenario, rng, affiliate, number, at):
     """Create rows, or remove some."""
     account = scenario.account
-    kind = rng.randrange(8)
+    kind = rng.randrange(10)
     if kind == 0 and (row := pick(rng, account.conversions.not_deleted())):
         delete_conversion(account, conversion_id=row.pk, at=at)
     elif kind == 1 and (row := pick(rng, account.customers.not_deleted())):
         delete_customer(account, public_id=row.public_id, at=at)
     elif kind == 2 and (row := pick(rng, account.payments.not_canceled())):
         cancel_payment(account, payment_id=row.public_id, at=at)
-    elif kind == 3:
+    elif kind <= 4 and (row := pick(rng, account.conversions.not_deleted())):
+        status = rng.choice(CommissionStatus.values)
+        set_commission_statuses(account, conversion_id=row.pk, status=status, at=at)
+    elif kind == 5:
         order = PaymentOrder(affiliate.slug, Decimal(1), "EUR")
         create_payments(account, orders=[order], at=at)
-    elif kind == 4:
+    elif kind == 6:
         scenario.create_click(affiliate, at=at)
     else:
         scenario.create_conversion(
@@ -191,6 +202,20 @@ def test_follows_the_clicks_of_a_promoted_prospect(scenario, account):
     assert_row_counts_exact(account, at=NOW)
     clicks = CountedList(account, Click, "affiliate", affiliate.pk)
     assert clicks.count(NOW) == (MIDNIGHT, 1, 0)
+
+
+def test_merges_the_changes_of_a_day(scenario, account):
+    conversions = [scenario.create_conversion(at=NOW - A_DAY) for _ in range(3)]
+    assert_row_counts_exact(account, at=NOW)
+    for conversion in conversions[1:]:
+        delete_conversion(account, conversion_id=conversion.pk, at=NOW)
+    changes = account.daily_row_counts.filter(is_change=True, list="conversion")
+    assert [change.n for change in changes] == [-1, -1]
+
+    merge_count_changes([account])
+
+    assert [change.n for change in changes.all()] == [-2]
+    assert_row_counts_exact(account, at=NOW)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import NOW
 from tests.ledger_checks import snapshot_account
-from tests.program_scenario import mark_removed
+from tests.program_scenario import mark_deleted
 from tracking.attribution import REST_CONVERSION_ORDER, TrackingParameters
 from tracking.services.attribution import attribute, verify_attribution_record
 from tracking.services.concurrency import ConcurrentUpdate
@@ -154,7 +154,7 @@ def test_warns_if_the_customer_is_the_affiliate(
 
 
 def test_inserts_nothing_without_a_winner(account, scenario, insert):
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
     before = snapshot_account(account)
 
     with pytest.raises(LookupError):

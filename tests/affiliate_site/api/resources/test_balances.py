@@ -4,7 +4,7 @@ import pytest
 
 from payouts.services.commissions import approve_commission, disapprove_commission
 from tests.ledger_checks import assert_amounts_consistent
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_omits_zero_balances(api, scenario, account):
 
 def test_includes_deleted_affiliates_only_in_the_list(api, scenario):
     make_approved_commission(scenario, "200")
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
 
     single = api.get("/affiliates/minakessler/balances/")
 

@@ -7,7 +7,7 @@ from payouts.services.commissions import approve_commission, disapprove_commissi
 from tests.affiliate_site.api.resources.expected import expected_commission
 from tests.command_line import run_command
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.programs import archive_program
 
 UNKNOWN = {"errors": [{"message": "Commission not found"}]}
@@ -513,7 +513,7 @@ def test_works_in_an_archived_program_for_a_removed_affiliate(
     api, account, scenario, commission, on
 ):
     archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
     use_payouts(account, on=on)
 
     data = get_json(api.patch(build_path(commission), {"amount": 5, "approved": False}))

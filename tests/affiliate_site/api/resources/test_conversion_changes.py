@@ -13,7 +13,7 @@ from payouts.services.commissions import approve_commission
 from payouts.services.funding import top_up_payout_balance
 from tests.conftest import NOW, ApiClient
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
 
@@ -810,7 +810,7 @@ def test_adds_nothing_when_the_program_or_affiliate_forbids_it(
 ):
     archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
     if status == 400:
-        mark_removed(scenario.mina.affiliate)
+        mark_deleted(scenario.mina.affiliate)
     before = snapshot_account_data(account)
 
     response = api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 5})
@@ -844,7 +844,7 @@ def test_updates_and_deletes_in_any_program_state(api, account, scenario, sale, 
         account.locked_at = CONVERSION_CREATED_AT
         account.save()
     else:
-        mark_removed(scenario.mina.affiliate)
+        mark_deleted(scenario.mina.affiliate)
 
     changed = api.patch(build_path(sale, query=RECALCULATED), {"amount": 50})
     removed = api.delete(build_path(sale))

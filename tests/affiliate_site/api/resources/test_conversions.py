@@ -18,7 +18,7 @@ from payouts.services.commissions import approve_commission, disapprove_commissi
 from payouts.services.conversion_updates import delete_conversion
 from tests.conftest import ApiClient
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.programs import archive_program
 
 UNKNOWN_CLICK_ID = "00000000-0000-7000-8000-000000000000"
@@ -281,7 +281,7 @@ def test_shows_a_conversion_without_its_deleted_customer(api, scenario):
 
 def test_shows_the_name_of_a_deleted_affiliate(api, scenario):
     sale = scenario.create_conversion("200")
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
 
     assert get_json(api.get(f"/conversions/{sale.pk}/")) == expected_conversion(
         scenario, sale
@@ -411,7 +411,7 @@ def locked(scenario):
 
 
 def removed(scenario):
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
     return {"coupon": scenario.mina.coupon}
 
 

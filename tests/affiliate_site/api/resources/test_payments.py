@@ -8,7 +8,7 @@ import time_machine
 
 from payouts.services.commissions import approve_commission
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_removed
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
 UNKNOWN = {"errors": [{"message": "Payment not found"}]}
 ORDER = {"affiliate_id": "minakessler", "amount": 23.74, "currency": "EUR"}
@@ -132,7 +132,7 @@ def test_accepts_500_payments_but_not_501(api, scenario):
 def test_pays_a_deleted_affiliate_in_a_locked_account(api, account, scenario):
     sale = scenario.get_commission(scenario.create_conversion("200"))
     approve_commission(account, commission_id=sale.pk, at=CONVERSION_CREATED_AT)
-    mark_removed(scenario.mina.affiliate)
+    mark_deleted(scenario.mina.affiliate)
     account.locked_at = CONVERSION_CREATED_AT
     account.save()
 
@@ -422,7 +422,7 @@ def test_lists_nothing_for_an_unknown_affiliate(
     api, scenario, other_account, affiliate
 ):
     ProgramScenario(other_account, prefix="zz-marker-")
-    mark_removed(scenario.create_enrolled_affiliate("Removed", "").affiliate)
+    mark_deleted(scenario.create_enrolled_affiliate("Removed", "").affiliate)
 
     response = api.get(f"/affiliates/{affiliate}/payments/")
 
