@@ -162,7 +162,7 @@ def list_verdicts(cells: Sequence[Cell]) -> Iterator[Verdict]:
             yield Verdict(name_cell(cell), name, MIN_HOT_RATE, ratio)
         if cell.operation == SHELL and cell.concurrency == 1:
             cpu = cell.get_cpu_ms()
-            name = "CPU ms of a request that does little"
+            name = "CPU ms of the shell"
             yield Verdict(name_cell(cell), name, MAX_SHELL_CPU_MS, cpu, is_maximum=True)
         if cell.concurrency == 32:
             at_8 = by_key.get((cell.engine, cell.operation, 8))

@@ -108,7 +108,7 @@ def test_compares_one_affiliate_with_many():
 def test_limits_the_cpu_time_of_a_request_that_does_little():
     cell = make_cell("GET commission", concurrency=1)
 
-    assert list_measured(cell) == {"CPU ms of a request that does little": (1.5, False)}
+    assert list_measured(cell) == {"CPU ms of the shell": (1.5, False)}
 
 
 @pytest.mark.parametrize(
