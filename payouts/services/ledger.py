@@ -22,6 +22,7 @@ from payouts.errors import BalanceTooLarge
 from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
 from payouts.models.ledger import (
     AFFILIATE_ACCOUNT_TYPES,
+    MAX_BALANCE,
     STORED_BALANCE_TYPES,
     TRANSFER_SIDES,
     LedgerAccount,
@@ -36,8 +37,8 @@ from tracking.money import ZERO
 # Relative, so that a session which only adds need not read and lock the row before.
 BALANCE_FIELD = LedgerAccount._meta.get_field("balance")
 ADD_TO_BALANCE_SQL = (
-    f"UPDATE {LedgerAccount._meta.db_table} SET balance = balance + %s"  # noqa: S608
-    " WHERE account_id = %s AND id = %s"
+    f'UPDATE "{LedgerAccount._meta.db_table}" SET "balance" = "balance" + %s'  # noqa: S608
+    ' WHERE "account_id" = %s AND "id" = %s'
 )
 BALANCE_CONSTRAINT = "ledger_account_balance_in_range"
 
@@ -340,6 +341,8 @@ class LedgerSession:
         self.changes[key] += amount
         if self.is_locked:
             self.balances[key] += amount
+            if abs(self.balances[key]) >= MAX_BALANCE:
+                raise BalanceTooLarge
 
     def _add_to_balance(self, pk: int, amount: Decimal) -> None:
         try:
