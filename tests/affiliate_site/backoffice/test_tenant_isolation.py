@@ -36,6 +36,7 @@ OBJECT_VIEWS = ("change", "history", "delete")
 MODELS_WITHOUT_ADMIN = {
     "accounts.Account": "operators manage accounts by command",
     "accounts.StaleDay": "internal marks of stale statistics",
+    "accounts.DailyRowCount": "internal counts behind the pages of the API",
     "accounts.IdempotencyKey": "stored responses are private",
     "accounts.Plan": "a price list",
     "accounts.RateWindow": "internal counters",
