@@ -1,11 +1,15 @@
-"""Loads the rows of a page, by SQL that is compiled once for the same conditions."""
+"""Counts the rows of a list and loads those of a page, by compiled queries.
+
+Lists with the same conditions share one, if these compare columns with values. Other
+lists are compiled each time.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, Model, QuerySet
 
 from accounts.compiled_queries import OFFSET_MARK, CompiledQuery
 from accounts.models.accounts import Account, TenantQuerySet
@@ -13,6 +17,8 @@ from accounts.services.row_counts import read_conditions
 from affiliate_site.api.representations.base import Representation, Row
 
 COMPARISONS = {"exact", "isnull", "gte", "lt"}
+
+Lookups = tuple[tuple[str, bool | None], ...]
 
 
 def load_page(
@@ -23,22 +29,42 @@ def load_page(
     offset: int,
     limit: int,
 ) -> list[Row]:
-    """Return the columns of `limit` rows from `offset`.
-
-    Conditions that are no comparisons of columns with values are compiled each time.
-    """
-    conditions = read_conditions(rows)
-    if not conditions or any(kind not in COMPARISONS for _, kind in conditions):
+    """Return the columns of `limit` rows from `offset`."""
+    if rows.query.is_empty():
+        return []
+    values = read_comparisons(rows)
+    if not values:
         page = rows.paginate(account, offset=offset, limit=limit)
         return list(representation.select(page))
-    values = {f"{name}__{kind}": value for (name, kind), value in conditions.items()}
     query = get_page_query(
         representation,  # type: ignore[arg-type]  # mypy: classes are not hashable
-        tuple((lookup, get_constant(value)) for lookup, value in values.items()),
+        get_lookups(values),
         rows.query.order_by,
         limit,
     )
     return query.all(**values, offset=offset)
+
+
+def count_rows(rows: TenantQuerySet[Any]) -> int:
+    """Return the number of rows of a list."""
+    values = read_comparisons(rows)
+    if not values:
+        return rows.count()
+    query = get_count_query(rows.model, get_lookups(values))  # type: ignore[arg-type]
+    return sum(query.all(**values))
+
+
+def read_comparisons(rows: TenantQuerySet[Any]) -> dict[str, Any]:
+    """Return the values of the conditions by look-up; none if there are others."""
+    conditions = read_conditions(rows)
+    if any(kind not in COMPARISONS for _, kind in conditions):
+        return {}
+    return {f"{name}__{kind}": value for (name, kind), value in conditions.items()}
+
+
+def get_lookups(values: dict[str, Any]) -> Lookups:
+    """Return the look-ups, with the constants that are part of the SQL."""
+    return tuple((lookup, get_constant(value)) for lookup, value in values.items())
 
 
 def get_constant(value: Any) -> bool | None:
@@ -49,19 +75,42 @@ def get_constant(value: Any) -> bool | None:
 @cache
 def get_page_query(
     representation: type[Representation],
-    lookups: tuple[tuple[str, bool | None], ...],
+    lookups: Lookups,
     order_by: tuple[str, ...],
     limit: int,
 ) -> CompiledQuery[Row]:
     """Return the compiled query of a page with these look-ups and their constants."""
 
     def select_page(**values: Any) -> QuerySet[Any, Row]:
-        rows = representation.model.objects.order_by(*order_by)
-        for lookup, constant in lookups:
-            value = values[lookup] if constant is None else constant
-            rows = rows.filter(**{lookup: value})
+        rows = select_rows(representation.model, lookups, values).order_by(*order_by)
         page = rows.paginate(values["account__exact"], offset=OFFSET_MARK, limit=limit)
         return representation.select(page)
 
-    names = tuple(lookup for lookup, constant in lookups if constant is None)
-    return CompiledQuery(select_page, names)
+    return CompiledQuery(select_page, list_names(lookups))
+
+
+@cache
+def get_count_query(model: type[Model], lookups: Lookups) -> CompiledQuery[int]:
+    """Return the compiled query of the number of rows; it has no row if that is 0."""
+
+    def count_all(**values: Any) -> QuerySet[Any, int]:
+        counted = select_rows(model, lookups, values).values("account")
+        return counted.annotate(n=Count("pk")).values_list("n", flat=True)
+
+    return CompiledQuery(count_all, list_names(lookups))
+
+
+def select_rows(
+    model: type[Model], lookups: Lookups, values: dict[str, Any]
+) -> TenantQuerySet[Any]:
+    """Return the rows of a list."""
+    rows: TenantQuerySet[Any] = model.objects.all()  # type: ignore[attr-defined]
+    for lookup, constant in lookups:
+        value = values[lookup] if constant is None else constant
+        rows = rows.filter(**{lookup: value})
+    return rows
+
+
+def list_names(lookups: Lookups) -> tuple[str, ...]:
+    """Return the names of the parameters."""
+    return tuple(lookup for lookup, constant in lookups if constant is None)

@@ -40,6 +40,23 @@ def list_slugs(account, rows, offset=0, limit=25):
     ]
 
 
+def test_counts_the_rows_of_the_list(account, other_account, programs):
+    ProgramFactory(account=other_account)
+    rows = account.programs
+
+    assert pages.count_rows(rows.all()) == 5
+    assert pages.count_rows(rows.filter(recurring=True)) == 3
+    assert pages.count_rows(rows.filter(created_at__lt=NOW - timedelta(days=9))) == 0
+    assert pages.count_rows(rows.filter(assets__hex="0")) == 0  # a join
+
+
+def test_an_empty_list_needs_no_query(account, programs, capture_queries):
+    with capture_queries() as captured:
+        assert list_slugs(account, account.programs.none()) == []
+
+    assert len(captured) == 0
+
+
 def test_loads_the_rows_of_the_page_in_order(account, other_account, programs):
     ProgramFactory(account=other_account)
     rows = account.programs.newest_first()
