@@ -78,4 +78,6 @@ def test_looks_coupons_up_by_an_index(account, set_coupons, capture_queries):
         plan = " ".join(str(row) for row in cursor.fetchall())
 
     assert "coupons_by_lowered_code" in plan
-    assert "one_coupon_per_code" in plan or "(account_id=? AND code=?)" in plan
+    # PostgreSQL may take either index for the code itself: a few coupons cost the same.
+    assert "Seq Scan" not in plan
+    assert connection.vendor == "postgresql" or "(account_id=? AND code=?)" in plan
