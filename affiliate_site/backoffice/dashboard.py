@@ -185,7 +185,7 @@ def build_balance_due_card(account) -> DashboardCard:
 
 def build_review_cards(account) -> list[DashboardCard]:
     """What staff have to review, with links to the lists."""
-    to_review = count_to_review(account)
+    to_review = count_to_review(account, at=timezone.now())
     oldest = f"Oldest: {to_review.oldest:%Y-%m-%d}" if to_review.oldest else ""
     commissions = f"{to_review.commissions:,}"
     if to_review.commissions:

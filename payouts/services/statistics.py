@@ -16,14 +16,15 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Count, Exists, F, Min, OuterRef, QuerySet, Sum, Value
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce, Concat, Left, StrIndex
 
 from accounts.days import A_DAY
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
 from accounts.models.daily_stats import StaleDay
-from payouts.models.commissions import CommissionStatus
+from accounts.services.row_counts import CountedList
+from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.services.payables import (
     get_payable_balances,
@@ -377,15 +378,17 @@ def get_balance_due(account: Account) -> Sums:
     return dict(sorted(get_payable_totals(account)))
 
 
-def count_to_review(account: Account) -> ToReview:
+def count_to_review(account: Account, *, at: datetime) -> ToReview:
     """Count what staff have to review."""
-    pending = account.commissions.not_deleted().filter(status=CommissionStatus.PENDING)
-    facts = pending.order_by().aggregate(Count("pk"), Min("created_at"))
+    status = CommissionStatus.PENDING.value
+    pending = account.commissions.not_deleted().filter(status=status)
+    oldest = pending.order_by("created_at").values_list("created_at", flat=True)
+    count = CountedList(account, Commission, "status", status).count(at)
     return ToReview(
         applications=account.enrollments.not_deleted().filter(approved=None).count(),
-        commissions=facts["pk__count"],
+        commissions=count.stored + count.later,
         sums=dict(sorted(get_pending_totals(account))),
-        oldest=facts["created_at__min"],
+        oldest=oldest.first(),
         webhooks=account.webhook_endpoints.all().failing().count(),
     )
 

@@ -292,7 +292,7 @@ def test_counts_what_is_to_review(busy, account):
         if number == 1:
             disable_webhook(webhook, at=CONVERSION_CREATED_AT)
 
-    waits = count_to_review(account)
+    waits = count_to_review(account, at=CONVERSION_CREATED_AT)
 
     assert (waits.applications, waits.commissions, waits.webhooks) == (1, 2, 1)
     assert waits.sums == amounts(EUR="1", USD="3")
