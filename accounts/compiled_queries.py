@@ -124,11 +124,7 @@ class CompiledSelect:
         if self.is_model:
             self._prepare_instances(compiler)
         elif iterable_class is ValuesIterable:
-            names = [
-                *queryset.query.extra_select,
-                *queryset.query.values_select,
-                *queryset.query.annotation_select,
-            ]
+            names = tuple(queryset.query.selected or ())
             self.build_row: Callable[[Any], Any] = lambda row: dict(
                 zip(names, row, strict=True)
             )

@@ -46,7 +46,7 @@ def details_by_kind(account, kind):
     others = AuditLogEntry.objects.of(account).filter(kind=kind, pk__lt=OuterRef("pk"))
     rows = AuditLogEntry.objects.of(account).filter(kind=kind).order_by("pk")
     return rows.annotate(has_earlier=Exists(others)).values(
-        "details", "created_at", "account__slug", "has_earlier"
+        "details", "has_earlier", "created_at", "account__slug"
     )
 
 
