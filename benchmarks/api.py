@@ -35,10 +35,10 @@ from benchmarks.results import (
     TEXTBOOK_DRF,
     Cell,
     Round,
+    list_goal_results,
     list_sync_problems,
-    list_verdicts,
     render_cell,
-    render_verdicts,
+    render_goal_results,
 )
 from benchmarks.servers import (
     ROOT,
@@ -65,8 +65,8 @@ def main() -> None:
     for engine in options.engine:
         with create_database(engine) as database:
             cells += measure_database(database, options)
-    verdicts = list(list_verdicts(cells))
-    print("\n".join(["", *render_verdicts(verdicts)]))
+    goal_results = list(list_goal_results(cells))
+    print("\n".join(["", *render_goal_results(goal_results)]))
     problems = [
         f"{cell.operation} c={cell.concurrency}: {problem}"
         for cell in cells
@@ -77,12 +77,12 @@ def main() -> None:
         result = {
             "load_average": os.getloadavg(),
             "cells": [cell.serialize() for cell in cells],
-            "goals": [asdict(row) | {"is_met": row.is_met} for row in verdicts],
+            "goals": [asdict(row) | {"is_met": row.is_met} for row in goal_results],
         }
         options.json.write_text(json.dumps(result, indent=1))
     if problems:
         sys.exit(VOID)
-    sys.exit(0 if all(row.is_met for row in verdicts) else MISSED)
+    sys.exit(0 if all(row.is_met for row in goal_results) else MISSED)
 
 
 def parse_arguments() -> argparse.Namespace:

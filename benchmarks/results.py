@@ -1,4 +1,4 @@
-"""Results of the API benchmark: medians, ratios, goals, verdicts. Pure functions."""
+"""Results of the API benchmark: medians, ratios, goals. Pure functions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -100,7 +100,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GoalResult:
     """A goal, and what was measured."""
 
     cell: str
@@ -143,77 +143,85 @@ def get_group(operation: str) -> str:
     return "list" if operation in LISTS else operation
 
 
-def list_verdicts(cells: Sequence[Cell]) -> Iterator[Verdict]:
+def list_goal_results(cells: Sequence[Cell]) -> Iterator[GoalResult]:
     """Yield the goals that the measured cells can decide; void ones decide none."""
     cells = [cell for cell in cells if not any(cell.list_problems())]
     by_key = {(row.engine, row.operation, row.concurrency): row for row in cells}
     for cell in cells:
         if cell.engine == "sqlite":
             other = by_key.get(("postgresql", cell.operation, cell.concurrency))
-            yield from list_sqlite_verdicts(cell, other)
+            yield from list_sqlite_results(cell, other)
             continue
         if cell.concurrency <= 8:
-            yield from list_share_verdicts(cell)
-        yield from list_comparison_verdicts(cell)
+            yield from list_share_results(cell)
+        yield from list_comparison_results(cell)
         spread = by_key.get((cell.engine, "POST conversions", cell.concurrency))
         if cell.operation == HOT and cell.concurrency == 8 and spread:
             ratio = cell.get_rate() / spread.get_rate()
             name = "rate of many affiliates"
-            yield Verdict(name_cell(cell), name, MIN_HOT_RATE, ratio)
+            yield GoalResult(name_cell(cell), name, MIN_HOT_RATE, ratio)
         if cell.operation == SHELL and cell.concurrency == 1:
             cpu = cell.get_cpu_ms()
             name = "CPU ms of the shell"
-            yield Verdict(name_cell(cell), name, MAX_SHELL_CPU_MS, cpu, is_maximum=True)
+            yield GoalResult(
+                name_cell(cell), name, MAX_SHELL_CPU_MS, cpu, is_maximum=True
+            )
         if cell.concurrency == 32:
             at_8 = by_key.get((cell.engine, cell.operation, 8))
-            yield from list_overload_verdicts(cell, at_8)
+            yield from list_overload_results(cell, at_8)
 
 
-def list_share_verdicts(cell: Cell) -> Iterator[Verdict]:
+def list_share_results(cell: Cell) -> Iterator[GoalResult]:
     """Yield the goal relative to the bare statements."""
     if cell.operation in SHARES_OF_RAW and RAW in cell.rounds:
         limit = SHARES_OF_RAW[cell.operation]
-        yield build_ratio_verdict(cell, RAW, "share of raw", limit)
+        yield build_ratio_result(cell, RAW, "share of raw", limit)
 
 
-def list_comparison_verdicts(cell: Cell) -> Iterator[Verdict]:
+def list_comparison_results(cell: Cell) -> Iterator[GoalResult]:
     """Yield the goals relative to FastAPI and the textbook DRF application."""
     group = get_group(cell.operation)
     if FASTAPI in cell.rounds and group in MIN_SHARE_OF_FASTAPI:
         limit = MIN_SHARE_OF_FASTAPI[group]
-        yield build_ratio_verdict(cell, FASTAPI, "share of FastAPI", limit)
+        yield build_ratio_result(cell, FASTAPI, "share of FastAPI", limit)
     for name in {group, cell.operation} & MIN_TIMES_TEXTBOOK_DRF.keys():
         if TEXTBOOK_DRF in cell.rounds:
             limit = MIN_TIMES_TEXTBOOK_DRF[name]
-            yield build_ratio_verdict(cell, TEXTBOOK_DRF, "times textbook DRF", limit)
+            yield build_ratio_result(cell, TEXTBOOK_DRF, "times textbook DRF", limit)
 
 
-def list_overload_verdicts(cell: Cell, at_8: Cell | None) -> Iterator[Verdict]:
+def list_overload_results(cell: Cell, at_8: Cell | None) -> Iterator[GoalResult]:
     """Yield the goals at 32 connections."""
     if at_8:
         ratio = cell.get_rate() / at_8.get_rate()
-        yield Verdict(name_cell(cell), "rate of c=8", MIN_RATE_AT_32, ratio)
+        yield GoalResult(name_cell(cell), "rate of c=8", MIN_RATE_AT_32, ratio)
     waits = cell.get_p99_ms() / cell.get_p50_ms()
-    yield Verdict(name_cell(cell), "p99 / p50", MAX_P99_AT_32, waits, is_maximum=True)
+    yield GoalResult(
+        name_cell(cell), "p99 / p50", MAX_P99_AT_32, waits, is_maximum=True
+    )
 
 
-def list_sqlite_verdicts(cell: Cell, on_postgresql: Cell | None) -> Iterator[Verdict]:
+def list_sqlite_results(cell: Cell, on_postgresql: Cell | None) -> Iterator[GoalResult]:
     """Yield the goals of the embedded database: POSTs at 8 connections."""
     if get_group(cell.operation) != "POST" or cell.concurrency != 8:
         return
     name = name_cell(cell)
     if on_postgresql:
         ratio = cell.get_rate() / on_postgresql.get_rate()
-        yield Verdict(name, "rate of PostgreSQL", MIN_SQLITE_SHARE, ratio)
+        yield GoalResult(name, "rate of PostgreSQL", MIN_SQLITE_SHARE, ratio)
     wait = max(row.load.max_ms for row in cell.rounds[SERVICE])
-    yield Verdict(name, "longest wait, ms", MAX_SQLITE_WAIT_MS, wait, is_maximum=True)
+    yield GoalResult(
+        name, "longest wait, ms", MAX_SQLITE_WAIT_MS, wait, is_maximum=True
+    )
 
 
-def build_ratio_verdict(cell: Cell, side: str, goal: str, limit: float) -> Verdict:
+def build_ratio_result(cell: Cell, side: str, goal: str, limit: float) -> GoalResult:
     """Compare with another side; the spread is that of the rounds."""
     ratios = cell.get_ratios(side)
     measured = cell.get_rate() / cell.get_rate(side)
-    return Verdict(name_cell(cell), goal, limit, measured, (min(ratios), max(ratios)))
+    return GoalResult(
+        name_cell(cell), goal, limit, measured, (min(ratios), max(ratios))
+    )
 
 
 def name_cell(cell: Cell) -> str:
@@ -235,10 +243,10 @@ def render_cell(cell: Cell) -> str:
     return f"{name_cell(cell):36}{ours}  {waits}  " + "  ".join(others)
 
 
-def render_verdicts(verdicts: Iterable[Verdict]) -> Iterator[str]:
+def render_goal_results(goal_results: Iterable[GoalResult]) -> Iterator[str]:
     """Yield a table of goals."""
     yield f"{'cell':38}{'goal':38}{'limit':>8}{'measured':>10}  rounds"
-    for row in verdicts:
+    for row in goal_results:
         spread = f"{row.spread[0]:.3f} to {row.spread[1]:.3f}" if row.spread else ""
         sign = "at most" if row.is_maximum else "at least"
         mark = "met" if row.is_met else "MISSED"

@@ -71,8 +71,8 @@ class CountedRow(TenantModel):
 class DailyRowCount(TenantModel):
     """A summand of the number of rows of a list that were created on one UTC day.
 
-    The first one of a day is counted when the day is over; whoever changes the number
-    adds a row for the change. See `accounts.services.row_counts`.
+    The first one of a day is counted when the day is over; a change of the number
+    adds a row. See `accounts.services.row_counts`.
     """
 
     account = models.ForeignKey(

@@ -1,7 +1,7 @@
 """Count the rows of a long list, and find one of its pages, without reading all rows.
 
-A day that is over is counted once and stored as a `DailyRowCount`. Whoever changes the
-number of its rows adds the change in the same transaction, so at every moment the
+A day that is over is counted once and stored as a `DailyRowCount`. A change of the
+number of its rows is added in the same transaction, so at every moment the
 summands of a day add up to the number of its rows. The stored number is that of the
 rows less the changes so far, which is the same at any time: so counting needs no lock,
 and it does not matter which of two counters stores it. The rows of later days are

@@ -1,4 +1,4 @@
-"""Arithmetic of the API benchmark: medians, ratios, verdicts, void rounds."""
+"""Arithmetic of the API benchmark: medians, ratios, goals, void rounds."""
 
 import pytest
 
@@ -11,10 +11,10 @@ from benchmarks.results import (
     TEXTBOOK_DRF,
     Cell,
     Round,
+    list_goal_results,
     list_sync_problems,
-    list_verdicts,
     render_cell,
-    render_verdicts,
+    render_goal_results,
 )
 
 
@@ -33,7 +33,7 @@ def make_cell(
 
 
 def list_measured(*cells):
-    return {row.goal: (row.measured, row.is_met) for row in list_verdicts(cells)}
+    return {row.goal: (row.measured, row.is_met) for row in list_goal_results(cells)}
 
 
 def test_compares_the_medians_of_all_rounds():
@@ -45,9 +45,9 @@ def test_compares_the_medians_of_all_rounds():
 def test_shows_the_spread_of_the_rounds():
     cell = make_cell(raw=make_rounds(1000, 1000, 2000))
 
-    (verdict,) = list_verdicts([cell])
+    (goal_result,) = list_goal_results([cell])
 
-    assert verdict.spread == (0.06, 0.13)
+    assert goal_result.spread == (0.06, 0.13)
 
 
 def test_misses_a_goal_below_its_limit():
@@ -122,7 +122,7 @@ def test_a_round_is_void(values, problem):
     cell = make_cell(service=make_rounds(100, **values), raw=make_rounds(100))
 
     assert list(cell.list_problems()) == [problem]
-    assert list(list_verdicts([cell])) == []
+    assert list(list_goal_results([cell])) == []
 
 
 def test_a_round_without_answers_is_void():
@@ -145,4 +145,4 @@ def test_renders_cells_and_goals():
     cell = make_cell(raw=make_rounds(1000, 1000, 1000))
 
     assert "x0.120" in render_cell(cell)
-    assert "0.100 to 0.130" in "\n".join(render_verdicts(list_verdicts([cell])))
+    assert "0.100 to 0.130" in "\n".join(render_goal_results(list_goal_results([cell])))

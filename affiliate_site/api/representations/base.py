@@ -9,6 +9,7 @@ bodies of webhooks.
 from __future__ import annotations
 
 import linecache
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import copy
@@ -28,7 +29,7 @@ ACCOUNT = "account"  # stands for the account among the columns of a function
 Row = tuple[Any, ...]
 
 
-class Key:
+class Key(ABC):
     """A key of an answer."""
 
     prefix = ""  # of its columns, if another representation includes this one
@@ -39,17 +40,17 @@ class Key:
     def __set_name__(self, owner: type[Representation], name: str) -> None:
         self.name = name
 
+    @abstractmethod
     def get_example(self) -> Any:
         """Return an example of the value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def build_serializer(self) -> serializers.Field:
         """Return the serializer field that describes the value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def build_code(self, code: Code, prefix: str) -> str:
         """Return the Python expression of the value."""
-        raise NotImplementedError
 
 
 class Field(Key):
