@@ -1,6 +1,7 @@
 """gunicorn settings: redacted log, no trusted proxies."""
 
 import logging
+import os
 import runpy
 from pathlib import Path
 
@@ -39,6 +40,15 @@ def test_keeps_other_messages(log, caplog):
     log.warning("Worker (pid:%s) was sent SIGKILL!", 7)
 
     assert caplog.messages == ["Worker (pid:7) was sent SIGKILL!"]
+
+
+def test_lines_show_the_process(log):
+    """The site's own logging must leave the record what gunicorn's format reads."""
+    record = log.error_log.makeRecord("gunicorn", logging.INFO, "", 0, "Up", (), None)
+
+    line = logging.Formatter(log.error_fmt).format(record)
+
+    assert f"[{os.getpid()}]" in line
 
 
 def test_trusts_no_proxy_headers():
