@@ -322,6 +322,13 @@ class DuplicateProgram(InvalidInput):
     message = "Program '{slug}' already exists"
 
 
+class CurrencyInUse(InvalidInput):
+    """A program with conversions keeps its currency."""
+
+    message = "The program has conversions in its currency; create another program"
+    property_path = "currency"
+
+
 class UnknownCurrency(InvalidInput):
     """Not an active ISO 4217 currency code."""
 

@@ -52,10 +52,13 @@ def create_account(
     return account
 
 
-def validate_length(setting: str, text: str, limit: int = MAX_TEXT_LENGTH) -> None:
+def validate_length(
+    setting: str, text: str, limit: int = MAX_TEXT_LENGTH, *, path: str | None = None
+) -> None:
     """Raise if a text does not fit its column, which SQLite does not check."""
     if len(text) > limit:
-        raise InvalidSetting(setting=setting, rule=f"{limit} characters at most")
+        rule = f"{limit} characters at most"
+        raise InvalidSetting(setting=setting, rule=rule, path=path)
 
 
 def get_plan(name: str) -> Plan:

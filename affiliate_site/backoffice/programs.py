@@ -9,6 +9,8 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.form_pages import FormPagesMixin
+from affiliate_site.backoffice.program_pages import PROGRAM_PAGES, AddProgramPage
 from payouts.models.commission_types import CommissionType
 from tracking.models.programs import Program
 from tracking.services.programs import archive_program, unarchive_program
@@ -29,7 +31,7 @@ class CommissionTypeInline(BackOfficeInline):
 
 
 @admin.register(Program)
-class ProgramAdmin(ReadOnlyBackOfficeAdmin):
+class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Programs with their settings and commission types."""
 
     list_display = ("slug", "title", "currency", "rules_summary", "archived_at")
@@ -38,6 +40,8 @@ class ProgramAdmin(ReadOnlyBackOfficeAdmin):
     search_help_text = "Search by ID or title"
     ordering = ("-id",)
     inlines = (CommissionTypeInline,)
+    add_page = AddProgramPage
+    row_pages = PROGRAM_PAGES
     actions = ("archive_selected", "unarchive_selected")
 
     @display(description="Rules")

@@ -1,6 +1,6 @@
 """Creation of a program: its settings and its first commission type."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 
@@ -9,16 +9,14 @@ from django.db import IntegrityError, transaction
 from accounts.errors import InvalidSetting, InvalidSlug
 from accounts.ids import SLUG_PATTERN
 from accounts.models.accounts import Account
-from accounts.services.accounts import validate_length
 from accounts.services.audit_log import log_event
 from payouts.models.commission_types import RateKind
 from tracking.errors import DuplicateProgram
 from tracking.models.programs import Program
 from tracking.money import MAX_INTEGER_DIGITS, get_currency, round_amount
-from tracking.services.clicks import MAX_VISIT_URL_LENGTH, normalize_url
+from tracking.services.programs import validate_program
 
 STANDARD_COMMISSION_TYPE = "standard"
-MAX_COOKIE_TIME_DAYS = 365
 MAX_PERCENTAGE = 100
 RATE_PRECISION = Decimal("0.0001")  # of `AmountField`
 
@@ -33,8 +31,21 @@ class ProgramSettings:
     rate_kind: str = RateKind.PERCENTAGE
     rate: Decimal = Decimal(10)
     landing_page: str = ""
+    group_label: str = ""
     auto_approve_affiliates: bool = False
     auto_approve_commissions: bool = False
+    auto_approve_browser_sales: bool = False
+    trust_browser_customers: bool = False
+    recurring: bool = True
+    recurring_cap: int | None = None
+    recurring_period_days: int | None = None
+
+
+PROGRAM_COLUMNS = tuple(
+    field.name
+    for field in fields(ProgramSettings)
+    if field.name not in ("rate_kind", "rate")
+)
 
 
 def create_program(
@@ -42,18 +53,15 @@ def create_program(
 ) -> Program:
     """Create a program with its commission type `standard`."""
     currency = get_currency(settings.currency)
-    _validate_settings(slug, settings, currency)
+    if not SLUG_PATTERN.fullmatch(slug):
+        raise InvalidSlug(slug=slug)
+    columns = {name: getattr(settings, name) for name in PROGRAM_COLUMNS}
+    validate_program(columns)
+    validate_rate(settings.rate_kind, settings.rate, currency, path="rate")
     try:
         with transaction.atomic():
-            program = account.programs.create(
-                slug=slug,
-                title=settings.title,
-                currency=currency,
-                cookie_time=settings.cookie_time,
-                landing_page=settings.landing_page,
-                auto_approve_affiliates=settings.auto_approve_affiliates,
-                auto_approve_commissions=settings.auto_approve_commissions,
-                created_at=at,
+            program = account.programs.create(  # type: ignore[misc]
+                slug=slug, created_at=at, **(columns | {"currency": currency})
             )
             account.assets.create(program=program)
             account.commission_types.create(
@@ -74,32 +82,20 @@ def create_program(
     return program
 
 
-def _validate_settings(slug: str, settings: ProgramSettings, currency: str) -> None:
-    if not SLUG_PATTERN.fullmatch(slug):
-        raise InvalidSlug(slug=slug)
-    validate_length("The title", settings.title)
-    validate_length("The landing page", settings.landing_page, MAX_VISIT_URL_LENGTH)
-    if not 1 <= settings.cookie_time <= MAX_COOKIE_TIME_DAYS:
-        raise InvalidSetting(setting="The cookie time", rule="1 to 365 days")
-    page = settings.landing_page
-    if page and ("#" in page or not normalize_url(page)):
-        # Referral links end with `ref=<code>`, at which clients split them.
-        rule = "an http(s) URL without a fragment"
-        raise InvalidSetting(setting="The landing page", rule=rule)
-    _validate_rate(settings, currency)
-
-
-def _validate_rate(settings: ProgramSettings, currency: str) -> None:
-    rate = settings.rate
+def validate_rate(
+    kind: str, value: Decimal, currency: str, *, path: str = "value"
+) -> None:
+    """Raise `InvalidSetting` for an invalid percentage or amount of the currency."""
     if (
-        rate.adjusted() >= MAX_INTEGER_DIGITS
-        or rate < 0
-        or rate != rate.quantize(RATE_PRECISION)
+        value.adjusted() >= MAX_INTEGER_DIGITS
+        or value < 0
+        or value != value.quantize(RATE_PRECISION)
     ):
         rule = f"0 or more, with {MAX_INTEGER_DIGITS} digits and 4 decimals at most"
-        raise InvalidSetting(setting="The commission", rule=rule)
-    if settings.rate_kind == RateKind.PERCENTAGE and rate > MAX_PERCENTAGE:
-        raise InvalidSetting(setting="The commission", rule="100 % at most")
-    if settings.rate_kind == RateKind.FIXED and rate != round_amount(rate, currency):
+        raise InvalidSetting(setting="The commission", rule=rule, path=path)
+    if kind == RateKind.PERCENTAGE and value > MAX_PERCENTAGE:
+        rule = "100 % at most"
+        raise InvalidSetting(setting="The commission", rule=rule, path=path)
+    if kind == RateKind.FIXED and value != round_amount(value, currency):
         rule = f"an amount with the decimals of {currency}"
-        raise InvalidSetting(setting="The commission", rule=rule)
+        raise InvalidSetting(setting="The commission", rule=rule, path=path)

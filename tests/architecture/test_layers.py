@@ -83,8 +83,8 @@ WRITES = {
 CONTRACTS = {
     "Four layers",
     "Only the top layer knows HTTP, files and the network",
-    "The back office does not import the API",
-    "Only backoffice.base imports the admin theme",
+    "Of the API, the back office imports only the serializers of input",
+    "Only the base classes of pages and forms import the admin theme",
     "Business rules are pure functions",
     "Layers of an app",
     "Layers of the site",

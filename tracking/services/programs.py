@@ -1,20 +1,31 @@
-"""Programs: look up, archive and unarchive."""
+"""Programs: look up, change the settings, archive and unarchive."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
+from accounts.errors import InvalidSetting
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
+from accounts.services.accounts import validate_length
 from accounts.services.audit_log import log_event
-from tracking.errors import ArchivedProgramReadOnly, ProgramNotFound
+from tracking.errors import ArchivedProgramReadOnly, CurrencyInUse, ProgramNotFound
 from tracking.models.programs import Program
+from tracking.services.clicks import MAX_VISIT_URL_LENGTH, normalize_url
+
+MAX_COOKIE_TIME_DAYS = 365
+MAX_RECURRING = 100_000  # sales per customer, and days
+VALIDATED_COLUMNS = (
+    *("title", "group_label", "landing_page", "cookie_time"),
+    *("recurring_cap", "recurring_period_days"),
+)
 
 
-def get_program(account: Account, slug: str) -> Program:
+def get_program(account: Account, slug: str, *, lock: bool = False) -> Program:
     """Get the program with this slug; raise `ProgramNotFound`."""
-    return get_or_raise(account.programs, ProgramNotFound, slug=slug)
+    return get_or_raise(account.programs, ProgramNotFound, lock=lock, slug=slug)
 
 
 def find_oldest_active_program(account: Account) -> Program | None:
@@ -43,31 +54,65 @@ def unarchive_program(account: Account, *, slug: str, at: datetime) -> Program:
     return program
 
 
-def update_browser_trust(
-    account: Account,
-    *,
-    slug: str,
-    auto_approve_browser_sales: bool | None = None,
-    trust_browser_customers: bool | None = None,
-    at: datetime,
+def update_program(
+    account: Account, *, slug: str, changes: Mapping[str, Any], at: datetime
 ) -> Program:
-    """Set how far a program trusts pages; None leaves a switch unchanged."""
-    program = get_program(account, slug)
-    sent: dict[str, Any] = {
-        "auto_approve_browser_sales": auto_approve_browser_sales,
-        "trust_browser_customers": trust_browser_customers,
-    }
-    values = {
-        name: value
-        for name, value in sent.items()
-        if value is not None and value != getattr(program, name)
-    }
-    if values:
-        changes = {name: [getattr(program, name), values[name]] for name in values}
-        with transaction.atomic():
+    """Set the columns in `changes`; later conversions follow them, earlier ones stay.
+
+    The currency is fixed by the first conversion: raises `CurrencyInUse`.
+    """
+    with transaction.atomic():
+        program = get_program(account, slug, lock=True)
+        present = {name: getattr(program, name) for name in VALIDATED_COLUMNS}
+        validate_program(present | dict(changes))
+        values = {
+            name: value
+            for name, value in changes.items()
+            if getattr(program, name) != value
+        }
+        if "currency" in values and has_conversions(account, program):
+            raise CurrencyInUse
+        if values:
+            logged = {name: [getattr(program, name), values[name]] for name in values}
             program.update_row(**values)
-            log_event(account, "program.updated", program, at=at, **changes)
+            log_event(account, "program.updated", program, at=at, **logged)
     return program
+
+
+def has_conversions(account: Account, program: Program) -> bool:
+    """Whether the program ever had a conversion, deleted ones included."""
+    return account.conversions.filter(program=program).exists()
+
+
+def validate_program(values: Mapping[str, Any]) -> None:
+    """Raise `InvalidSetting` for the first invalid value, by column."""
+    if not values["title"].strip():
+        raise InvalidSetting(setting="The title", rule="not empty", path="title")
+    validate_length("The title", values["title"], path="title")
+    validate_length("The category", values.get("group_label", ""), path="group_label")
+    _validate_number("The cookie time", values, "cookie_time", MAX_COOKIE_TIME_DAYS)
+    for setting, column in (
+        ("The number of sales", "recurring_cap"),
+        ("The number of days", "recurring_period_days"),
+    ):
+        if values.get(column) is not None:
+            _validate_number(setting, values, column, MAX_RECURRING)
+    page = values["landing_page"]
+    validate_length("The landing page", page, MAX_VISIT_URL_LENGTH, path="landing_page")
+    if page and ("#" in page or not normalize_url(page)):
+        # Referral links end with `ref=<code>`, at which clients split them.
+        raise InvalidSetting(
+            setting="The landing page",
+            rule="an http(s) URL without a fragment",
+            path="landing_page",
+        )
+
+
+def _validate_number(
+    setting: str, values: Mapping[str, Any], column: str, limit: int
+) -> None:
+    if not 1 <= values[column] <= limit:
+        raise InvalidSetting(setting=setting, rule=f"1 to {limit:,}", path=column)
 
 
 def ensure_not_archived(program: Program) -> None:

@@ -24,7 +24,7 @@ from tracking import claims
 from tracking.errors import ClaimNotFound
 from tracking.services.affiliates import PersonData
 from tracking.services.enrollments import set_approval
-from tracking.services.programs import update_browser_trust
+from tracking.services.programs import update_program
 from tracking.services.prospects import ProspectData, create_prospect
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
@@ -376,10 +376,10 @@ def test_page_relies_on_the_customer_if_its_cookie_expired(
 
 
 def test_program_can_trust_customers_of_pages(page, scenario, api):
-    update_browser_trust(
+    update_program(
         scenario.account,
         slug=scenario.program.slug,
-        trust_browser_customers=True,
+        changes={"trust_browser_customers": True},
         at=NOON,
     )
     page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
@@ -608,10 +608,10 @@ def test_account_can_require_signatures(page, scenario):
 
 
 def test_switch_for_browser_sales_approves_claims(page, scenario):
-    update_browser_trust(
+    update_program(
         scenario.account,
         slug=scenario.program.slug,
-        auto_approve_browser_sales=True,
+        changes={"auto_approve_browser_sales": True},
         at=NOON,
     )
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
 from accounts.services.accounts import update_page_tracking
-from tracking.services.programs import update_browser_trust
+from tracking.services.programs import update_program
 
 PROGRAM_SWITCHES = ("auto_approve_browser_sales", "trust_browser_customers")
 
@@ -51,8 +51,12 @@ class Command(AccountCommand):
         program: str | None = None,
         **options: Any,
     ) -> None:
-        switches = {name: options[name] for name in PROGRAM_SWITCHES}
-        if program is None and set(switches.values()) != {None}:
+        switches = {
+            name: options[name]
+            for name in PROGRAM_SWITCHES
+            if options[name] is not None
+        }
+        if program is None and switches:
             raise CommandError("these switches belong to a program: add --program")
         update_page_tracking(
             account,
@@ -66,7 +70,7 @@ class Command(AccountCommand):
             "max_browser_amount": account.max_browser_amount,
         }
         if program is not None:
-            changed = update_browser_trust(account, slug=program, at=at, **switches)
+            changed = update_program(account, slug=program, changes=switches, at=at)
             result |= {"program": changed.slug} | {
                 name: getattr(changed, name) for name in PROGRAM_SWITCHES
             }

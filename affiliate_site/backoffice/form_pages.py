@@ -1,0 +1,220 @@
+"""Pages with a form that calls one service: they create, edit or act on an object."""
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.helpers import AdminForm
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError, transaction
+from django.http import Http404
+from django.shortcuts import redirect
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.generic.edit import FormView
+
+from accounts.errors import DomainError
+from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE
+from affiliate_site.backoffice.forms import ServiceForm
+
+CHANGED_MEANWHILE = (
+    "Somebody changed this while the page was open: {changes}. Your entries are still"
+    " here; check them and save again."
+)
+
+
+class FormPage(FormView):
+    """A form at `/admin/<app>/<model>/<pk>/<name>/`, or at `…/add/` without an object.
+
+    Subclasses declare the attributes below and `save`, which calls the service. A
+    `DomainError` appears beside the field of its path, and the entries stay. If an
+    initial value was changed since the page was opened, nothing is saved.
+    """
+
+    template_name = "admin/form_page.html"
+    form_class = ServiceForm
+    model_admin: Any = None
+    name = "edit"  # last part of the URL
+    title = ""
+    button = "Save"
+    permission = ""  # such as "tracking.change_program"
+    explanation = ""  # shown above the form
+    is_dangerous = False
+
+    row: Any = None
+
+    @classmethod
+    def is_offered(cls, row) -> bool:
+        """Whether the page of this object has a button that leads here."""
+        return True
+
+    @classmethod
+    def is_allowed(cls, user) -> bool:
+        return user.has_perm(cls.permission)
+
+    def get_explanation(self) -> str:
+        """What the user should know before saving."""
+        return self.explanation
+
+    def save(self, form, at: datetime) -> Any:
+        """Call the service; the result is the object to show, or None for the list."""
+        raise NotImplementedError
+
+    def get_done_message(self, result) -> str:
+        """The message after saving."""
+        return f"{self.title}: done."
+
+    def get_done_url(self, result) -> str:
+        """The page to show after saving: that of the object."""
+        opts = self.model_admin.opts
+        prefix = f"admin:{opts.app_label}_{opts.model_name}"
+        target = self.row or result
+        if target is None:
+            return reverse(f"{prefix}_changelist")
+        return reverse(f"{prefix}_change", args=[target.pk])
+
+    def get_unlocked_initial(self, row) -> dict[str, Any]:
+        """The present values of the fields, read from the object."""
+        return {}
+
+    def dispatch(self, request, *args, **kwargs):
+        if not self.is_allowed(request.user):
+            raise PermissionDenied
+        self.account = request.user.account
+        if "object_id" in kwargs:
+            self.row = self.model_admin.get_object(request, kwargs["object_id"])
+            if self.row is None:
+                raise Http404
+            self.account = self.row.account
+            if not self.is_offered(self.row):
+                messages.error(request, f"{self.title}: not possible in this state.")
+                return redirect(self.get_done_url(None))
+        elif self.account is None:
+            raise PermissionDenied("operators have no account")
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_initial(self):
+        values = self.get_unlocked_initial(self.row) if self.row else {}
+        return super().get_initial() | values
+
+    def get_form_kwargs(self):
+        return super().get_form_kwargs() | {"account": self.account, "row": self.row}
+
+    def form_valid(self, form):
+        """Call the service; show its refusal in the form."""
+        try:
+            with transaction.atomic():
+                changes = self.find_concurrent_changes(form)
+                if not changes:
+                    result = self.save(form, timezone.now())
+        except DomainError as error:
+            form.add_domain_error(error)
+            return self.form_invalid(form)
+        except OperationalError:
+            form.add_error(None, DATABASE_TIMEOUT_MESSAGE)
+            return self.form_invalid(form)
+        if changes:
+            form.add_error(None, CHANGED_MEANWHILE.format(changes="; ".join(changes)))
+            return self.form_invalid(form)
+        return self.respond(form, result)
+
+    def respond(self, form, result):
+        """Answer a form that was saved."""
+        messages.success(self.request, self.get_done_message(result))
+        return redirect(self.get_done_url(result))
+
+    def find_concurrent_changes(self, form) -> list[str]:
+        """Lock the object; the values that changed since the page was opened."""
+        if self.row is None or "version" not in form.data:
+            return []
+        row = type(self.row)._base_manager.select_for_update().get(pk=self.row.pk)
+        present = self.get_unlocked_initial(row)
+        seen = form.data["version"].split()
+        now = calculate_version(present).split()
+        return [
+            f"{form.get_label(name)} is now {value}"
+            for (name, value), *pair in zip(
+                sorted(present.items()), seen, now, strict=False
+            )
+            if len(set(pair)) > 1
+        ]
+
+    def get_context_data(self, **kwargs):
+        context = super().get_context_data(**kwargs)
+        form, opts = context["form"], self.model_admin.opts
+        admin_form = AdminForm(
+            form, form.get_fieldsets(), {}, model_admin=self.model_admin
+        )
+        self.request.current_app = self.model_admin.admin_site.name
+        return {
+            **self.model_admin.admin_site.each_context(self.request),
+            **context,
+            "title": self.title,
+            "opts": opts,
+            "original": self.row,
+            "adminform": admin_form,
+            "errors": form.errors,
+            "media": self.model_admin.media + admin_form.media,
+            "inline_admin_formsets": [],
+            "version": calculate_version(self.get_initial()) if self.row else "",
+            "page": self,
+            "back_url": self.get_done_url(None),
+        }
+
+
+class FormPagesMixin(ModelAdmin):
+    """Adds `add_page` and `row_pages` to a page of the back office, with buttons."""
+
+    add_page: type[FormPage] | None = None
+    row_pages: tuple[type[FormPage], ...] = ()
+
+    def has_add_permission(self, request, obj=None):
+        """Operators have no account to add to."""
+        return (
+            self.add_page is not None
+            and request.user.account_id is not None
+            and self.add_page.is_allowed(request.user)
+        )
+
+    def add_view(self, request, form_url="", extra_context=None):
+        if self.add_page is None:
+            raise PermissionDenied
+        return self.add_page.as_view(model_admin=self)(request)
+
+    def get_urls(self):
+        """Add the pages of an object."""
+        return [
+            path(
+                f"<path:object_id>/{page.name}/",
+                self.admin_site.admin_view(page.as_view(model_admin=self)),
+                name=f"{self.opts.app_label}_{self.opts.model_name}_{page.name}",
+            )
+            for page in self.row_pages
+        ] + super().get_urls()
+
+    def change_view(self, request, object_id, form_url="", extra_context=None):
+        """Add the buttons that the user may press in the object's present state."""
+        row = self.get_object(request, object_id)
+        context = {"page_buttons": self.list_buttons(request, row) if row else []}
+        return super().change_view(
+            request, object_id, form_url, context | (extra_context or {})
+        )
+
+    def list_buttons(self, request, row) -> list[tuple[type[FormPage], str]]:
+        """The pages that are offered for an object, with their URLs."""
+        prefix = f"admin:{self.opts.app_label}_{self.opts.model_name}"
+        return [
+            (page, reverse(f"{prefix}_{page.name}", args=[row.pk]))
+            for page in self.row_pages
+            if page.is_allowed(request.user) and page.is_offered(row)
+        ]
+
+
+def calculate_version(values: dict[str, Any]) -> str:
+    """A digest of each value that a form starts with, in the order of their names."""
+    return " ".join(
+        hashlib.sha256(str(value).encode()).hexdigest()[:8]
+        for _, value in sorted(values.items())
+    )

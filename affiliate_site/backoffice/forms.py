@@ -1,0 +1,132 @@
+"""Forms whose values go to a service; an API serializer may validate them."""
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.widgets import AutocompleteSelect
+from rest_framework.exceptions import ValidationError
+from unfold import widgets
+
+from accounts.errors import DomainError, ErrorList
+from affiliate_site.api.errors import flatten_errors
+
+FIELD_WIDGETS = {
+    forms.CharField: widgets.UnfoldAdminTextInputWidget,
+    forms.EmailField: widgets.UnfoldAdminEmailInputWidget,
+    forms.IntegerField: widgets.UnfoldAdminIntegerFieldWidget,
+    forms.DecimalField: widgets.UnfoldAdminDecimalFieldWidget,
+    forms.BooleanField: widgets.UnfoldBooleanSwitchWidget,
+    forms.ChoiceField: widgets.UnfoldAdminSelectWidget,
+    forms.TypedChoiceField: widgets.UnfoldAdminSelectWidget,
+    forms.MultipleChoiceField: widgets.UnfoldAdminCheckboxSelectMultiple,
+    forms.DateField: widgets.UnfoldAdminSingleDateWidget,
+}
+MULTI_LINE = widgets.UnfoldAdminTextareaWidget
+FieldSets = tuple[tuple[str | None, tuple[str, ...]], ...]  # headings, names of fields
+PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
+
+
+class RowChoiceField(forms.ModelChoiceField):
+    """A row of the account: `RowChoiceField("affiliate_groups")`.
+
+    With `search_field`, a foreign key such as `Affiliate._meta.get_field("parent")`,
+    the rows are searched by the page of its model instead of listed.
+    """
+
+    def __init__(self, manager: str, *, search_field=None, label_from=str, **kwargs):
+        widget = (
+            AutocompleteSelect(search_field, admin.site)
+            if search_field
+            else widgets.UnfoldAdminSelectWidget()
+        )
+        super().__init__(queryset=None, widget=widget, **kwargs)
+        self.manager = manager
+        self.get_row_label = label_from
+
+    def label_from_instance(self, row):
+        return self.get_row_label(row)
+
+
+class ServiceForm(forms.Form):
+    """A form of one account; `row` is the object of the page, None if it creates one.
+
+    With a `serializer_class`, `validated` has the serializer's values: the form has the
+    same rules and messages as the API. A field without an initial value that is left
+    empty counts as not sent.
+    """
+
+    serializer_class: type | None = None
+    fieldsets: FieldSets = ()
+
+    def __init__(self, *args, account, row=None, **kwargs):
+        self.account, self.row = account, row
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            if isinstance(field, RowChoiceField):
+                field.queryset = getattr(account, field.manager).all()
+            elif isinstance(field.widget, type(field).widget) and (
+                widget_class := FIELD_WIDGETS.get(type(field))
+            ):
+                self._replace_widget(field, widget_class)
+
+    def get_fieldsets(self):
+        """The field sets in Django's form."""
+        fieldsets = self.fieldsets or ((None, tuple(self.fields)),)
+        return [(title, {"fields": fields}) for title, fields in fieldsets]
+
+    def get_label(self, name: str) -> str:
+        """The label of a field as the page shows it."""
+        return str(self[name].label) if name in self.fields else name
+
+    def get_serializer_context(self) -> dict:
+        """What the fields of the serializer need, such as the currency."""
+        return {"account": self.account}
+
+    def clean(self):
+        """Validate by the serializer; show its errors at the fields of their paths."""
+        super().clean()
+        if self.serializer_class is not None and not self.errors:
+            serializer = self.serializer_class(context=self.get_serializer_context())
+            body = self.build_body()
+            serializer.initial_data = body
+            try:
+                self.validated = serializer.run_validation(body)
+            except ValidationError as error:
+                for entry in flatten_errors(error.detail):
+                    self.add_error_at(entry["property_path"], entry["message"])
+        return self.cleaned_data
+
+    def build_body(self) -> dict:
+        """The body of the API call with the values of this form."""
+        body: dict = {}
+        for name, value in self.cleaned_data.items():
+            if value in (None, "", []) and not self.initial.get(name):
+                continue
+            *parents, key = name.split(PATH_SEPARATOR)
+            target = body
+            for parent in parents:
+                target = target.setdefault(parent, {})
+            target[key] = str(value) if hasattr(value, "pk") else value
+        return body
+
+    def add_error_at(self, path: str | None, text: str) -> None:
+        """Show an error at the field with this path in the API, else above the form."""
+        steps = (path or "").replace("[", ".").replace("]", "").split(".")
+        for length in range(len(steps), 0, -1):
+            name = PATH_SEPARATOR.join(steps[:length])
+            if name in self.fields:
+                self.add_error(name, text)
+                return
+        self.add_error(None, text)
+
+    def add_domain_error(self, error: DomainError) -> None:
+        """Show what a service refused."""
+        for each in error.errors if isinstance(error, ErrorList) else [error]:
+            self.add_error_at(each.path, each.text)
+
+    @staticmethod
+    def _replace_widget(field, widget_class):
+        choices = getattr(field, "choices", None)
+        field.widget = widget_class(attrs=field.widget_attrs(widget_class()))
+        if choices is not None:
+            field.widget.choices = choices
+        field.widget.is_required = field.required

@@ -1,0 +1,149 @@
+"""Forms of programs: create one, and change its settings."""
+
+from django import forms
+
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from payouts.models.commission_types import RateKind
+from payouts.services.programs import ProgramSettings, create_program
+from tracking.money import list_currencies
+from tracking.services.programs import update_program
+
+RATE_CHOICES = (
+    (RateKind.PERCENTAGE, "Percentage of the amount"),
+    (RateKind.FIXED, "Fixed amount"),
+)
+
+
+class ProgramForm(ServiceForm):
+    """The settings of a program."""
+
+    title = forms.CharField(help_text="Affiliates see it, and so do API clients.")
+    group_label = forms.CharField(
+        label="Category",
+        required=False,
+        help_text="Tracking calls with this program_group choose among its programs.",
+    )
+    currency = forms.ChoiceField(
+        choices=lambda: [(code, code) for code in sorted(list_currencies())],
+        help_text="Fixed by the first conversion.",
+    )
+    landing_page = forms.CharField(
+        required=False,
+        help_text="Referral links lead to this http(s) address of your site.",
+    )
+    cookie_time = forms.IntegerField(
+        label="Cookie lifetime in days",
+        initial=45,
+        help_text="A click earns if the sale follows within this time.",
+    )
+    auto_approve_affiliates = forms.BooleanField(
+        label="Approve affiliates automatically", required=False
+    )
+    auto_approve_commissions = forms.BooleanField(
+        label="Approve commissions automatically", required=False
+    )
+    auto_approve_browser_sales = forms.BooleanField(
+        label="Treat sales reported by pages like others",
+        required=False,
+        help_text="Off: they wait for your approval, as anybody could report them.",
+    )
+    trust_browser_customers = forms.BooleanField(
+        label="Trust customers named by pages",
+        required=False,
+        help_text="Off: an API call has to name a customer first.",
+    )
+    recurring = forms.BooleanField(
+        label="Later sales of a customer earn, too", required=False, initial=True
+    )
+    recurring_cap = forms.IntegerField(
+        label="Highest number of sales per customer",
+        required=False,
+        help_text="The first sale counts. Empty: no limit.",
+    )
+    recurring_period_days = forms.IntegerField(
+        label="Days in which a customer's sales earn",
+        required=False,
+        help_text="From the day the customer was created. Empty: no limit.",
+    )
+
+    fieldsets: FieldSets = (
+        (None, ("title", "group_label", "currency", "landing_page", "cookie_time")),
+        ("Approval", ("auto_approve_affiliates", "auto_approve_commissions")),
+        (
+            "Recurring commissions",
+            ("recurring", "recurring_cap", "recurring_period_days"),
+        ),
+        (
+            "What pages may report",
+            ("auto_approve_browser_sales", "trust_browser_customers"),
+        ),
+    )
+
+
+class NewProgramForm(ProgramForm):
+    """The settings of a new program, and its first commission."""
+
+    slug = forms.CharField(
+        label="ID",
+        max_length=64,
+        help_text="For API calls and links, such as summer-sale. It cannot be changed.",
+    )
+    rate_kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
+    rate = forms.DecimalField(
+        label="Rate",
+        initial=10,
+        help_text="10 is 10 percent, or 10 units of the currency.",
+    )
+
+    fieldsets = (
+        (None, ("slug", *ProgramForm.fieldsets[0][1])),
+        ("Commission", ("rate_kind", "rate")),
+        *ProgramForm.fieldsets[1:],
+    )
+
+
+class AddProgramPage(FormPage):
+    """Create a program."""
+
+    title = "Create program"
+    button = "Create program"
+    permission = "tracking.add_program"
+    form_class = NewProgramForm
+
+    def save(self, form, at):
+        values = dict(form.cleaned_data)
+        slug = values.pop("slug")
+        return create_program(
+            self.account, slug=slug, settings=ProgramSettings(**values), at=at
+        )
+
+    def get_done_message(self, program):
+        return f"Program {program.title} was created."
+
+
+class EditProgramPage(FormPage):
+    """Change the settings of a program."""
+
+    name = "edit"
+    title = "Edit settings"
+    permission = "tracking.change_program"
+    explanation = (
+        "New settings count for sales from now on; earlier commissions stay as they"
+        " are."
+    )
+    form_class = ProgramForm
+
+    def get_unlocked_initial(self, program):
+        return {name: getattr(program, name) for name in self.form_class.base_fields}
+
+    def save(self, form, at):
+        return update_program(
+            self.account, slug=self.row.slug, changes=form.cleaned_data, at=at
+        )
+
+    def get_done_message(self, program):
+        return "The settings were saved."
+
+
+PROGRAM_PAGES = (EditProgramPage,)

@@ -1,0 +1,147 @@
+"""Pages with a form that calls a service."""
+
+import pytest
+from django.urls import reverse
+
+from accounts.models.users import User
+from tests.conftest import NOW
+from tests.factories.accounts import AccountFactory
+from tests.factories.tracking import ProgramFactory
+from tracking.services.programs import update_program
+
+ADD_URL = "/admin/tracking/program/add/"
+NEW_PROGRAM = {
+    "slug": "summer-sale",
+    "title": "Summer sale",
+    "currency": "EUR",
+    "cookie_time": "30",
+    "rate_kind": "percentage",
+    "rate": "12.5",
+    "recurring": "on",
+}
+
+
+def edit_url(program):
+    return reverse("admin:tracking_program_edit", args=[program.pk])
+
+
+def get_form(client, url):
+    """The values of a form as a browser would send them back."""
+    context = client.get(url).context
+    values = {
+        name: "on" if value is True else value
+        for name, value in context["form"].initial.items()
+        if value not in (None, False)
+    }
+    return values | {"version": context["version"]}
+
+
+def test_creates_a_program(account, staff_client):
+    response = staff_client("manager").post(ADD_URL, NEW_PROGRAM, follow=True)
+
+    program = account.programs.get()
+    assert (program.slug, program.cookie_time, program.recurring) == (
+        *("summer-sale", 30),
+        True,
+    )
+    assert str(account.commission_types.get().value) == "12.5000"
+    assert response.redirect_chain == [
+        (f"/admin/tracking/program/{program.pk}/change/", 302)
+    ]
+    assert "Program Summer sale was created." in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "text"),
+    [
+        ({"slug": "not a slug"}, None, "slug"),
+        ({"landing_page": "ftp://x"}, "landing_page", "http(s) URL"),
+        ({"cookie_time": "366"}, "cookie_time", "1 to 365"),
+        ({"rate": "100.5"}, "rate", "100 % at most"),
+        ({"title": "x" * 256}, "title", "255 characters at most"),
+        ({"recurring_cap": "0"}, "recurring_cap", "1 to 100,000"),
+        ({"currency": "XXQ"}, "currency", "valid choice"),
+        ({"rate": "ten"}, "rate", "number"),
+    ],
+)
+def test_shows_a_refusal_beside_its_field_and_keeps_the_entries(
+    account, staff_client, changed, field, text
+):
+    response = staff_client().post(ADD_URL, NEW_PROGRAM | changed)
+
+    form = response.context["form"]
+    assert text in str(form.errors[field or "__all__"])
+    assert form["title"].value() == (NEW_PROGRAM | changed)["title"]
+    assert not account.programs.exists()
+    assert not account.audit_log.filter(kind="program.created").exists()
+
+
+def test_edits_the_settings_and_logs_what_changed(account, staff_client):
+    program = ProgramFactory(account=account, title="Old", recurring_cap=3)
+    client = staff_client()
+    sent = get_form(client, edit_url(program)) | {"title": "New", "recurring_cap": ""}
+
+    response = client.post(edit_url(program), sent)
+
+    assert response.status_code == 302
+    stored = account.programs.get()
+    assert (stored.title, stored.recurring_cap) == ("New", None)
+    entry = account.audit_log.get(kind="program.updated")
+    assert entry.details == {"title": ["Old", "New"], "recurring_cap": [3, None]}
+
+
+def test_refuses_to_overwrite_what_another_user_saved(account, staff_client):
+    program = ProgramFactory(account=account, title="Old")
+    client = staff_client()
+    sent = get_form(client, edit_url(program)) | {"title": "Mine"}
+    update_program(account, slug=program.slug, changes={"title": "Theirs"}, at=NOW)
+
+    response = client.post(edit_url(program), sent)
+
+    assert "Title is now Theirs" in str(response.context["form"].errors["__all__"])
+    assert account.programs.get().title == "Theirs"
+
+    again = sent | {"version": response.context["version"]}
+    assert client.post(edit_url(program), again).status_code == 302
+    assert account.programs.get().title == "Mine"
+
+
+def test_currency_is_fixed_by_the_first_conversion(scenario, staff_client):
+    client, program = staff_client(), scenario.program
+    scenario.create_conversion()
+    sent = get_form(client, edit_url(program)) | {"currency": "USD"}
+
+    response = client.post(edit_url(program), sent)
+
+    assert "has conversions" in str(response.context["form"].errors["currency"])
+
+
+def test_viewers_see_no_button_and_may_not_post(account, staff_client):
+    program = ProgramFactory(account=account)
+    client = staff_client("viewer")
+    shown = client.get(reverse("admin:tracking_program_change", args=[program.pk]))
+
+    assert edit_url(program) not in shown.content.decode()
+    assert client.get(edit_url(program)).status_code == 403
+    assert client.post(edit_url(program), {"title": "x"}).status_code == 403
+    assert client.post(ADD_URL, NEW_PROGRAM).status_code == 403
+
+
+def test_programs_of_other_accounts_do_not_exist(staff_client):
+    program = ProgramFactory(account=AccountFactory())
+
+    assert staff_client().get(edit_url(program)).status_code == 404
+    assert staff_client("manager").post(edit_url(program)).status_code == 404
+
+
+def test_buttons_lead_to_the_forms(account, staff_client):
+    program = ProgramFactory(account=account)
+    url = reverse("admin:tracking_program_change", args=[program.pk])
+
+    assert f'href="{edit_url(program)}"' in staff_client().get(url).content.decode()
+
+
+def test_operators_have_no_account_to_add_to(db, client):
+    client.force_login(User.objects.create_superuser("ops@example.org", "x" * 12))
+
+    assert client.get(ADD_URL).status_code == 403
