@@ -68,3 +68,52 @@ class BalanceChanged(Conflict):
 
     message = "The balance is now {balance} {currency}"
     code = "balance_changed"
+
+
+class CommissionTypeNotFound(NotFound):
+    """The account has no such commission type."""
+
+    message = "Commission type not found"
+
+
+class DuplicateCommissionType(InvalidInput):
+    """The identifiers of a program's commission types are unique."""
+
+    message = "The program has a commission type '{identifier}' already"
+    property_path = "identifier"
+
+
+class DefaultCommissionType(InvalidInput):
+    """A program always has one default commission type."""
+
+    message = "This is the program's default: make another commission type the default"
+
+
+class LevelNotFound(NotFound):
+    """The account has no such level."""
+
+    message = "Level not found"
+
+
+class InnerLevel(InvalidInput):
+    """Levels have no gaps: only the last one can be removed."""
+
+    message = "Remove the levels above this one first"
+
+
+class GroupRateNotFound(NotFound):
+    """The account has no such group rate."""
+
+    message = "Group rate not found"
+
+
+class BonusNotFound(NotFound):
+    """The account has no such bonus."""
+
+    message = "Bonus not found"
+
+
+class BonusGoalInUse(InvalidInput):
+    """The goal of a bonus that was granted decides what was granted already."""
+
+    message = "Affiliates were granted this bonus: end it and create another one"

@@ -58,6 +58,19 @@ class NoteNotFound(NotFound):
     message = "Note not found"
 
 
+class CustomFieldNotFound(NotFound):
+    """The account has no such custom field."""
+
+    message = "Custom field not found"
+
+
+class DuplicateCustomField(InvalidInput):
+    """The ids of an account's custom fields are unique."""
+
+    message = "There is a custom field '{slug}' already"
+    property_path = "slug"
+
+
 class TooManyMetaDataKeys(InvalidInput):
     """An object has more meta data keys than allowed."""
 

@@ -12,7 +12,13 @@ from accounts.models.audit_log import AuditLogEntry
 
 
 def log_event(
-    account: Account, kind: str, subject: models.Model, *, at: datetime, **details: Any
+    account: Account,
+    kind: str,
+    subject: models.Model,
+    /,
+    *,
+    at: datetime,
+    **details: Any,
 ) -> AuditLogEntry:
     """Log an event of this kind about the subject.
 
@@ -27,6 +33,7 @@ def log_events(
     account: Account,
     kind: str,
     subjects: Sequence[models.Model],
+    /,
     *,
     at: datetime,
     **details: Any,

@@ -24,7 +24,7 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
-from tracking.models.affiliates import Affiliate, AffiliateGroup, CustomField, Note
+from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.enrollments import Enrollment
 from tracking.models.prospects import Prospect
 from tracking.services.enrollments import set_approval
@@ -248,11 +248,3 @@ class NoteAdmin(ReadOnlyBackOfficeAdmin):
     search_fields = ("affiliate__slug__exact",)
     search_help_text = "Search by affiliate ID"
     ordering = ("-created_at", "-id")
-
-
-@admin.register(CustomField)
-class CustomFieldAdmin(ReadOnlyBackOfficeAdmin):
-    """Custom fields of the account's affiliates."""
-
-    list_display = ("title", "slug", "type", "required")
-    ordering = ("id",)

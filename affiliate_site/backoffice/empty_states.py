@@ -5,10 +5,7 @@ from django.conf import settings
 TRACKING_SCRIPT_TAG = f'<script src="{settings.PUBLIC_URL}/tap.js" async></script>'
 
 EMPTY_STATES = {
-    "tracking.Program": (
-        "No programs yet. An operator creates one with: manage.py create_program"
-        " ACCOUNT spring --title Spring --currency EUR"
-    ),
+    "tracking.Program": ("No programs yet. Create one: its rules say who earns what."),
     "tracking.Affiliate": (
         "No affiliates yet. Create one through the API: POST /1.6/affiliates/."
     ),
@@ -28,7 +25,7 @@ EMPTY_STATES = {
         " POST /1.6/affiliates/AFFILIATE/notes/."
     ),
     "tracking.CustomField": (
-        "No custom fields yet. Affiliates have the standard fields only."
+        "No custom fields yet. Create one to ask affiliates what you need to know."
     ),
     "tracking.Click": (
         "No clicks yet. Add the tracking script to your shop's pages, then call"

@@ -4,7 +4,7 @@ import hashlib
 from datetime import datetime
 from typing import Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.helpers import AdminForm
 from django.core.exceptions import PermissionDenied
@@ -197,19 +197,27 @@ class FormPagesMixin(ModelAdmin):
     def change_view(self, request, object_id, form_url="", extra_context=None):
         """Add the buttons that the user may press in the object's present state."""
         row = self.get_object(request, object_id)
-        context = {"page_buttons": self.list_buttons(request, row) if row else []}
+        context: dict[str, Any] = {
+            "page_buttons": self.list_buttons(request, row) if row else []
+        }
         return super().change_view(
             request, object_id, form_url, context | (extra_context or {})
         )
 
     def list_buttons(self, request, row) -> list[tuple[type[FormPage], str]]:
         """The pages that are offered for an object, with their URLs."""
-        prefix = f"admin:{self.opts.app_label}_{self.opts.model_name}"
-        return [
-            (page, reverse(f"{prefix}_{page.name}", args=[row.pk]))
-            for page in self.row_pages
-            if page.is_allowed(request.user) and page.is_offered(row)
-        ]
+        return list_page_links(request.user, row)
+
+
+def list_page_links(user, row) -> list[tuple[type[FormPage], str]]:
+    """The pages on which this user may change an object, with their URLs."""
+    prefix = f"admin:{row._meta.app_label}_{row._meta.model_name}"
+    model_admin = admin.site.get_model_admin(type(row))
+    return [
+        (page, reverse(f"{prefix}_{page.name}", args=[row.pk]))
+        for page in getattr(model_admin, "row_pages", ())
+        if page.is_allowed(user) and page.is_offered(row)
+    ]
 
 
 def calculate_version(values: dict[str, Any]) -> str:

@@ -7,7 +7,11 @@ from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.money import list_currencies
-from tracking.services.programs import update_program
+from tracking.services.programs import (
+    archive_program,
+    unarchive_program,
+    update_program,
+)
 
 RATE_CHOICES = (
     (RateKind.PERCENTAGE, "Percentage of the amount"),
@@ -146,4 +150,46 @@ class EditProgramPage(FormPage):
         return "The settings were saved."
 
 
-PROGRAM_PAGES = (EditProgramPage,)
+class ArchiveProgramPage(FormPage):
+    """Archive a program."""
+
+    name = "archive"
+    title = button = "Archive"
+    permission = "tracking.change_program"
+    explanation = (
+        "An archived program accepts no clicks, customers, sales and affiliates."
+        " Commissions that exist can be approved and paid. You can unarchive it."
+    )
+    is_dangerous = True
+
+    @classmethod
+    def is_offered(cls, program):
+        return program.archived_at is None
+
+    def save(self, form, at):
+        return archive_program(self.account, slug=self.row.slug, at=at)
+
+    def get_done_message(self, program):
+        return "The program is archived."
+
+
+class UnarchiveProgramPage(FormPage):
+    """Unarchive a program."""
+
+    name = "unarchive"
+    title = button = "Unarchive"
+    permission = "tracking.change_program"
+    explanation = "The program accepts clicks, customers, sales and affiliates again."
+
+    @classmethod
+    def is_offered(cls, program):
+        return program.archived_at is not None
+
+    def save(self, form, at):
+        return unarchive_program(self.account, slug=self.row.slug, at=at)
+
+    def get_done_message(self, program):
+        return "The program is active again."
+
+
+PROGRAM_PAGES = (EditProgramPage, ArchiveProgramPage, UnarchiveProgramPage)

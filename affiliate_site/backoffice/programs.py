@@ -1,92 +1,296 @@
-"""The pages of programs."""
+"""The pages of programs: rules, rates and bonuses."""
+
+from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import admin
+from django.db.models import Count, Q
+from django.urls import reverse
 
-from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice import program_pages, rate_pages
 from affiliate_site.backoffice.base import (
-    BackOfficeInline,
     ReadOnlyBackOfficeAdmin,
-    action,
     display,
 )
-from affiliate_site.backoffice.form_pages import FormPagesMixin
-from affiliate_site.backoffice.program_pages import PROGRAM_PAGES, AddProgramPage
-from payouts.models.commission_types import CommissionType
+from affiliate_site.backoffice.form_pages import FormPagesMixin, list_page_links
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.snippet import render_snippet
+from payouts.models.bonuses import Bonus, GoalType
+from payouts.models.commission_types import (
+    CommissionType,
+    GroupRate,
+    Level,
+    RateKind,
+)
 from tracking.models.programs import Program
-from tracking.services.programs import archive_program, unarchive_program
+
+PERIOD_TEXTS = {
+    "week": "in a week",
+    "month": "in a month",
+    "quarter": "in a quarter",
+    "year": "in a year",
+    "all_time": "in all",
+}
 
 
-class CommissionTypeInline(BackOfficeInline):
-    """The commission types of a program."""
+@dataclass(frozen=True)
+class RateTable:
+    """A table on a program's page: cells and links of each row, and a link to add."""
 
-    model = CommissionType
-    fields = ("identifier", "title", "kind", "value", "is_default", "mlm")
-    can_delete = False
-
-    def has_add_permission(self, request, obj=None):
-        return False
-
-    def has_change_permission(self, request, obj=None):
-        return False
+    title: str
+    headings: tuple[str, ...]
+    rows: list[tuple[tuple[Any, ...], Any]]
+    empty: str
+    add: tuple[Any, str] | None
 
 
 @admin.register(Program)
 class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
-    """Programs with their settings and commission types."""
+    """Programs with their rules, rates and bonuses."""
 
-    list_display = ("slug", "title", "currency", "rules_summary", "archived_at")
+    list_display = ("title", "slug", "currency", "rules_summary", "archived_at")
     list_filter = ("auto_approve_commissions", "auto_approve_affiliates", "recurring")
     search_fields = ("slug__exact", "title__exact")
     search_help_text = "Search by ID or title"
     ordering = ("-id",)
-    inlines = (CommissionTypeInline,)
-    add_page = AddProgramPage
-    row_pages = PROGRAM_PAGES
-    actions = ("archive_selected", "unarchive_selected")
+    change_form_template = "admin/programs/program.html"
+    add_page = program_pages.AddProgramPage
+    row_pages = (*program_pages.PROGRAM_PAGES, *rate_pages.PROGRAM_RATE_PAGES)
+
+    class Media:
+        js = ("backoffice/copy.js",)
 
     @display(description="Rules")
     def rules_summary(self, program):
-        return ", ".join(
+        return ", ".join(list_rules(program)[:3])
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).select_related("account__plan")
+
+    def change_view(self, request, object_id, form_url="", extra_context=None):
+        """Show the program in words and tables."""
+        program = self.get_object(request, object_id)
+        if program is None:
+            return super().change_view(request, object_id, form_url, extra_context)
+        buttons = self.list_buttons(request, program)
+        add_pages = {page: (page, url) for page, url in buttons}
+        context = {
+            "page_buttons": [
+                button
+                for button in buttons
+                if button[0] not in rate_pages.PROGRAM_RATE_PAGES
+            ],
+            "cards": list_cards(program),
+            "rules": list_rules(program),
+            "rate_tables": list(list_rate_tables(request.user, program, add_pages)),
+            "snippet": render_snippet(program.account),
+        }
+        return super().change_view(
+            request, object_id, form_url, context | (extra_context or {})
+        )
+
+
+class RateAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """A rate of a program; the program's page lists them."""
+
+    ordering = ("id",)
+
+    def has_module_permission(self, request):
+        return False
+
+
+@admin.register(CommissionType)
+class CommissionTypeAdmin(RateAdmin):
+    """Commission types."""
+
+    list_display = ("identifier", "title", "program", "kind", "value", "is_default")
+    list_select_related = ("program",)
+    row_pages = (
+        rate_pages.EditCommissionTypePage,
+        rate_pages.RemoveCommissionTypePage,
+    )
+
+
+@admin.register(GroupRate)
+class GroupRateAdmin(RateAdmin):
+    """Group rates."""
+
+    list_display = ("group", "commission_type", "kind", "value")
+    list_select_related = ("group", "commission_type")
+    row_pages = (rate_pages.EditGroupRatePage, rate_pages.RemoveGroupRatePage)
+
+
+@admin.register(Level)
+class LevelAdmin(RateAdmin):
+    """Levels."""
+
+    list_display = ("level", "title", "program", "kind", "value")
+    list_select_related = ("program",)
+    row_pages = (rate_pages.EditLevelPage, rate_pages.RemoveLevelPage)
+
+
+@admin.register(Bonus)
+class BonusAdmin(RateAdmin):
+    """Bonuses."""
+
+    list_display = ("title", "program", "goal_type", "goal", "period", "kind", "value")
+    list_select_related = ("program",)
+    row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)
+
+
+def list_cards(program: Program) -> list[dict[str, Any]]:
+    """How many affiliates the program has, with links to them."""
+    counts = program.account.enrollments.not_deleted().filter(program=program)
+    numbers = counts.aggregate(
+        active=Count("pk", filter=Q(approved=True)),
+        waiting=Count("pk", filter=Q(approved=None)),
+        declined=Count("pk", filter=Q(approved=False)),
+    )
+    url = reverse("admin:tracking_enrollment_changelist")
+    of_program = f"{url}?program__id__exact={program.pk}"
+    return [
+        {
+            "title": "Affiliates",
+            "value": numbers["active"],
+            "url": f"{of_program}&approved__exact=1",
+        },
+        {
+            "title": "Applications to review",
+            "value": numbers["waiting"],
+            "url": f"{of_program}&approved__isnull=True",
+        },
+        {
+            "title": "Declined",
+            "value": numbers["declined"],
+            "url": f"{of_program}&approved__exact=0",
+        },
+    ]
+
+
+def list_rules(program: Program) -> list[str]:
+    """The settings of a program as sentences."""
+    rules = [
+        f"A click earns for {program.cookie_time} days",
+        "Affiliates are approved automatically"
+        if program.auto_approve_affiliates
+        else "Affiliates need your approval",
+        "Commissions are approved automatically"
+        if program.auto_approve_commissions
+        else "Commissions need your approval",
+        describe_recurring(program),
+        "Sales that pages report are treated like others"
+        if program.auto_approve_browser_sales
+        else "Sales that pages report wait for your approval",
+    ]
+    if program.trust_browser_customers:
+        rules.append("Customers that pages name are trusted")
+    if program.landing_page:
+        rules.append(f"Links lead to {program.landing_page}")
+    if program.group_label:
+        rules.append(f"Category: {program.group_label}")
+    return rules
+
+
+def describe_recurring(program: Program) -> str:
+    """Which sales of a customer earn."""
+    if not program.recurring:
+        return "Only the first sale of a customer earns"
+    limits = []
+    if program.recurring_cap:
+        limits.append(f"up to {program.recurring_cap} sales")
+    if program.recurring_period_days:
+        limits.append(f"for {program.recurring_period_days} days")
+    return f"Later sales of a customer earn, too{': ' if limits else ''}" + " ".join(
+        limits
+    )
+
+
+def format_rate(row, currency: str) -> str:
+    """`7.5 %` or `12.00 EUR`."""
+    if row.kind == RateKind.FIXED:
+        return format_money(row.value, currency)
+    return f"{row.value.normalize():f} %"
+
+
+def list_rate_tables(user, program: Program, add_pages):
+    """The tables of a program's page; features that the plan lacks are left out."""
+    account, currency, plan = program.account, program.currency, program.account.plan
+    types = account.commission_types.filter(program=program).in_definition_order()
+
+    def with_links(row, *cells):
+        return (cells, list_page_links(user, row))
+
+    yield RateTable(
+        "Commission types",
+        ("Title", "ID", "Rate", "Parents earn"),
+        [
+            with_links(
+                row,
+                f"{row.title} (default)" if row.is_default else row.title,
+                row.identifier,
+                format_rate(row, currency),
+                "yes" if row.mlm else "no",
+            )
+            for row in types
+        ],
+        "",
+        add_pages.get(rate_pages.AddCommissionTypePage),
+    )
+    group_rates = account.group_rates.filter(commission_type__program=program)
+    yield RateTable(
+        "Group rates",
+        ("Group", "Commission type", "Rate"),
+        [
+            with_links(
+                row,
+                row.group.title,
+                row.commission_type.title,
+                format_rate(row, currency),
+            )
+            for row in group_rates.select_related("group", "commission_type").order_by(
+                "group__title", "id"
+            )
+        ],
+        "All groups earn the rates above.",
+        add_pages.get(rate_pages.AddGroupRatePage),
+    )
+    if plan.mlm:
+        levels = account.levels.filter(program=program).order_by("level")
+        yield RateTable(
+            "Levels",
+            ("Level", "Title", "Rate"),
             [
-                f"cookie lifetime {program.cookie_time} days",
-                "commissions approved automatically"
-                if program.auto_approve_commissions
-                else "commissions need approval",
-                "affiliates approved automatically"
-                if program.auto_approve_affiliates
-                else "affiliates need approval",
-                *(
-                    ["sales reported by pages approved like others"]
-                    if program.auto_approve_browser_sales
-                    else []
-                ),
-                *(
-                    ["customers named by pages trusted"]
-                    if program.trust_browser_customers
-                    else []
-                ),
-            ]
+                with_links(row, row.level, row.title, format_rate(row, currency))
+                for row in levels
+            ],
+            "Parents of affiliates earn nothing.",
+            add_pages.get(rate_pages.AddLevelPage),
+        )
+    if plan.bonuses:
+        bonuses = account.bonuses.not_ended().filter(program=program)
+        yield RateTable(
+            "Bonuses",
+            ("Title", "Goal", "Bonus"),
+            [
+                with_links(
+                    row,
+                    row.title,
+                    describe_goal(row, currency),
+                    format_rate(row, currency),
+                )
+                for row in bonuses.in_definition_order()
+            ],
+            "There are no bonuses.",
+            add_pages.get(rate_pages.AddBonusPage),
         )
 
-    def has_manage_permission(self, request):
-        return request.user.has_perm("tracking.change_program")
 
-    @action(description="Archive", permissions=["manage"])
-    def archive_selected(self, request, rows):
-        admin_action = AdminAction(
-            "Archive programs",
-            perform=lambda row, at: archive_program(row.account, slug=row.slug, at=at),
-            skip_reason=lambda row: "already archived" if row.archived_at else "",
-        )
-        return run_admin_action(self, request, rows, admin_action)
-
-    @action(description="Unarchive", permissions=["manage"])
-    def unarchive_selected(self, request, rows):
-        admin_action = AdminAction(
-            "Unarchive programs",
-            perform=lambda row, at: unarchive_program(
-                row.account, slug=row.slug, at=at
-            ),
-            skip_reason=lambda row: "" if row.archived_at else "not archived",
-        )
-        return run_admin_action(self, request, rows, admin_action)
+def describe_goal(bonus: Bonus, currency: str) -> str:
+    """`10 conversions in a month`."""
+    is_count = bonus.goal_type == GoalType.CONVERSIONS
+    goal = (
+        f"{bonus.goal.normalize():f} conversions"
+        if is_count
+        else f"sales of {format_money(bonus.goal, currency)}"
+    )
+    return f"{goal} {PERIOD_TEXTS[bonus.period]}"

@@ -105,6 +105,9 @@ def list_navigation(request) -> list[dict]:
                 ),
                 build_sidebar_item("Prospects", "person_add", "tracking_prospect"),
                 build_sidebar_item("Notes", "sticky_note_2", "tracking_note"),
+                build_sidebar_item(
+                    "Custom fields", "dynamic_form", "tracking_customfield"
+                ),
             ],
         },
         {

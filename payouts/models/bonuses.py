@@ -34,6 +34,9 @@ class BonusPeriod(models.TextChoices):
 class BonusQuerySet(TenantQuerySet["Bonus"]):
     """Bonuses of one account."""
 
+    def not_ended(self) -> Self:
+        return self.filter(ended_at=None)
+
     def in_definition_order(self) -> Self:
         return self.order_by("id")
 
@@ -52,6 +55,7 @@ class Bonus(TenantModel):
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
     created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True)
 
     objects = BonusQuerySet.as_manager()
 

@@ -180,11 +180,12 @@ def _list_earned_bonuses(
 def _find_highest_bonus(
     bonuses: Iterable[Bonus], progress: BonusProgress, period_range: PeriodRange
 ) -> Bonus | None:
-    """Find the highest goal that was reached, of bonuses created before the end."""
+    """Find the highest goal that was reached, of bonuses that existed at the end."""
     for bonus in bonuses:
-        end = period_range.end
-        existed = end is None or bonus.created_at < _get_midnight(end)
-        if existed and progress.has_reached(bonus):
+        end = _get_midnight(period_range.end) if period_range.end else None
+        was_created = end is None or bonus.created_at < end
+        had_ended = bonus.ended_at and (end is None or bonus.ended_at < end)
+        if was_created and not had_ended and progress.has_reached(bonus):
             return bonus
     return None
 

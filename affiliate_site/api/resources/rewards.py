@@ -38,5 +38,5 @@ class RewardViewSet(TenantViewSet):
     def list_bonuses(self, request, program_id):
         """List the bonuses of a program."""
         program = get_program(self.account, program_id)
-        rows = self.account.bonuses.filter(program=program)
+        rows = self.account.bonuses.not_ended().filter(program=program)
         return self.list_page(rows.in_definition_order())

@@ -160,13 +160,6 @@ def test_cancels_a_payment_once(staff_client, commissions, account):
     }
 
 
-def test_archives_and_unarchives_a_program(staff_client, scenario, account):
-    client = staff_client()
-    for action, archived in (("archive_selected", True), ("unarchive_selected", False)):
-        confirm_action(client, "tracking_program", action, [scenario.program])
-        assert bool(account.programs.get().archived_at) is archived
-
-
 def test_approves_and_disapproves_an_application(staff_client, scenario, account):
     client = staff_client()
     odette = scenario.create_enrolled_affiliate(
@@ -203,8 +196,6 @@ PERMITTED_ACTIONS = [
     ("payouts_commission", "disapprove_selected", {Role.MANAGER, Role.OWNER}),
     ("payouts_ledgeraccount", "pay_selected", {Role.OWNER}),
     ("payouts_payment", "cancel_selected", {Role.OWNER}),
-    ("tracking_program", "archive_selected", {Role.MANAGER, Role.OWNER}),
-    ("tracking_program", "unarchive_selected", {Role.MANAGER, Role.OWNER}),
     ("tracking_enrollment", "approve_selected", {Role.MANAGER, Role.OWNER}),
     ("tracking_enrollment", "disapprove_selected", {Role.MANAGER, Role.OWNER}),
     ("accounts_apikey", "revoke_selected", {Role.OWNER}),

@@ -1,0 +1,112 @@
+"""The pages of custom fields, the questions that affiliates answer."""
+
+from django import forms
+from django.contrib import admin
+
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.form_pages import FormPage, FormPagesMixin
+from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
+from tracking.models.affiliates import CustomField, FieldType
+from tracking.services.custom_fields import (
+    create_custom_field,
+    delete_custom_field,
+    update_custom_field,
+)
+
+TYPE_CHOICES = (
+    (FieldType.TEXT, "One line of text"),
+    (FieldType.TEXTAREA, "Several lines of text"),
+    (FieldType.SELECT, "One of several options"),
+    (FieldType.MULTISELECT, "Any of several options"),
+    (FieldType.CHECKBOX, "Checkbox"),
+    (FieldType.URL, "Web address"),
+)
+
+
+class CustomFieldForm(ServiceForm):
+    """What can change of a custom field."""
+
+    title = forms.CharField(help_text="The question, such as “Your website”.")
+    options = forms.CharField(
+        required=False, widget=MULTI_LINE(), help_text="For choices: one per line."
+    )
+    required = forms.BooleanField(
+        required=False,
+        help_text="Sign-up forms ask for it; the API accepts affiliates without it.",
+    )
+
+    def clean_options(self):
+        lines = (line.strip() for line in self.cleaned_data["options"].splitlines())
+        return [line for line in lines if line]
+
+
+class NewCustomFieldForm(CustomFieldForm):
+    """A new custom field."""
+
+    slug = forms.CharField(
+        label="ID",
+        max_length=64,
+        help_text="The key in the API, such as website. It cannot be changed.",
+    )
+    type = forms.ChoiceField(choices=TYPE_CHOICES)
+
+    field_order = ("slug", "title", "type", "options", "required")
+
+
+class AddCustomFieldPage(FormPage):
+    """Create a custom field."""
+
+    title = button = "Create custom field"
+    permission = "tracking.add_customfield"
+    form_class = NewCustomFieldForm
+
+    def save(self, form, at):
+        return create_custom_field(self.account, at=at, **form.cleaned_data)
+
+
+class EditCustomFieldPage(FormPage):
+    """Change a custom field."""
+
+    name = "edit"
+    title = "Edit"
+    permission = "tracking.change_customfield"
+    explanation = "Answers that affiliates have given already stay as they are."
+    form_class = CustomFieldForm
+
+    def get_unlocked_initial(self, field):
+        return {
+            "title": field.title,
+            "options": "\n".join(field.options or ()),
+            "required": field.required,
+        }
+
+    def save(self, form, at):
+        return update_custom_field(
+            self.account, pk=self.row.pk, changes=form.cleaned_data, at=at
+        )
+
+
+class RemoveCustomFieldPage(FormPage):
+    """Remove a custom field."""
+
+    name = "remove"
+    title = button = "Remove"
+    permission = "tracking.delete_customfield"
+    explanation = (
+        "The field is no longer asked for. Answers that affiliates have given are kept."
+    )
+    is_dangerous = True
+
+    def save(self, form, at):
+        delete_custom_field(self.account, pk=self.row.pk, at=at)
+        self.row = None
+
+
+@admin.register(CustomField)
+class CustomFieldAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """Custom fields of the account's affiliates."""
+
+    list_display = ("title", "slug", "type", "required")
+    ordering = ("id",)
+    add_page = AddCustomFieldPage
+    row_pages = (EditCustomFieldPage, RemoveCustomFieldPage)

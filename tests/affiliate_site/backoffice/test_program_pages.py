@@ -1,0 +1,214 @@
+"""The page of a program, and the forms of its rates and bonuses."""
+
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+
+from accounts.models.accounts import Plan
+from tests.affiliate_site.backoffice.test_form_pages import get_form
+
+
+def program_url(program, page="change"):
+    return reverse(f"admin:tracking_program_{page}", args=[program.pk])
+
+
+def save(client, url, **values):
+    """Submit a form with these values and return the messages or errors shown."""
+    response = client.post(url, values, follow=True)
+    assert response.status_code == 200
+    errors = response.context.get("errors")
+    assert not errors, errors
+    return [str(message) for message in response.context["messages"]]
+
+
+def read_page(client, program):
+    return client.get(program_url(program)).content.decode()
+
+
+def test_adds_edits_and_removes_a_commission_type(staff_client, scenario, account):
+    client, program = staff_client("manager"), scenario.program
+    save(
+        *(client, program_url(program, "add-commission-type")),
+        identifier="gold",
+        title="Gold",
+        kind="percentage",
+        value="20",
+        mlm="on",
+    )
+    gold = account.commission_types.get(identifier="gold")
+    page = read_page(client, program)
+    assert "20 %" in page
+    edit_url = reverse("admin:payouts_commissiontype_edit", args=[gold.pk])
+    assert edit_url in page
+
+    save(client, edit_url, **get_form(client, edit_url) | {"value": "22.5"})
+    assert account.commission_types.get(pk=gold.pk).value == Decimal("22.5")
+
+    save(client, reverse("admin:payouts_commissiontype_remove", args=[gold.pk]))
+    assert not account.commission_types.filter(pk=gold.pk).exists()
+
+
+def test_sets_the_rate_of_a_group(staff_client, scenario, account):
+    client, program = staff_client(), scenario.program
+    group = account.affiliate_groups.create(public_id="ag_1", title="Gold partners")
+    standard = account.commission_types.get(identifier="standard")
+    save(
+        *(client, program_url(program, "add-group-rate")),
+        group=group.pk,
+        commission_type=standard.pk,
+        kind="fixed",
+        value="12",
+    )
+
+    assert "12.00 EUR" in read_page(client, program)
+    rate = account.group_rates.get()
+    edit_url = reverse("admin:payouts_grouprate_edit", args=[rate.pk])
+    save(client, edit_url, **get_form(client, edit_url) | {"value": "13"})
+    assert account.group_rates.get().value == 13
+    save(client, reverse("admin:payouts_grouprate_remove", args=[rate.pk]))
+    assert not account.group_rates.exists()
+
+
+def test_adds_levels_and_bonuses_of_the_plan(staff_client, scenario, account):
+    Plan.objects.filter(pk=account.plan_id).update(mlm=True, bonuses=True)
+    client, program = staff_client(), scenario.program
+    rate = {"kind": "percentage", "value": "3"}
+    save(client, program_url(program, "add-level"), title="Parent", **rate)
+    save(
+        *(client, program_url(program, "add-bonus")),
+        title="Busy month",
+        goal_type="conversions",
+        goal="10",
+        period="month",
+        kind="fixed",
+        value="50",
+    )
+
+    page = read_page(client, program)
+    assert "Parent" in page
+    assert "10 conversions in a month" in page
+    bonus = account.bonuses.get()
+    edit_url = reverse("admin:payouts_bonus_edit", args=[bonus.pk])
+    save(client, edit_url, **get_form(client, edit_url) | {"goal": "12"})
+    save(client, reverse("admin:payouts_bonus_end", args=[bonus.pk]))
+    level = account.levels.get()
+    save(client, reverse("admin:payouts_level_remove", args=[level.pk]))
+    assert not account.bonuses.exists()
+    assert not account.levels.exists()
+
+
+def test_hides_what_the_plan_lacks(staff_client, scenario, account):
+    Plan.objects.filter(pk=account.plan_id).update(mlm=False, bonuses=False)
+    client = staff_client()
+
+    page = read_page(client, scenario.program)
+
+    assert "add-level" not in page
+    assert "add-bonus" not in page
+    refused = client.post(program_url(scenario.program, "add-level"), {"title": "x"})
+    assert refused.status_code == 302
+    assert not account.levels.exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "values", "field"),
+    [
+        ("add-commission-type", {"identifier": "A B"}, "identifier"),
+        ("add-commission-type", {"value": "-1"}, "value"),
+        ("add-commission-type", {"title": "x" * 256}, "title"),
+        ("add-group-rate", {"group": "999999"}, "group"),
+        ("add-bonus", {"goal": "0.5"}, "goal"),
+    ],
+)
+def test_shows_errors_beside_the_fields(
+    staff_client, scenario, account, page, values, field
+):
+    Plan.objects.filter(pk=account.plan_id).update(bonuses=True)
+    valid = {
+        "identifier": "gold",
+        "title": "Gold",
+        "kind": "percentage",
+        "value": "5",
+        "goal_type": "conversions",
+        "goal": "10",
+        "period": "month",
+    }
+
+    response = staff_client().post(program_url(scenario.program, page), valid | values)
+
+    assert field in response.context["form"].errors
+    assert account.commission_types.count() == 1
+    assert not account.bonuses.exists()
+
+
+def test_choices_of_other_accounts_are_invalid(
+    staff_client, scenario, account, other_account
+):
+    foreign = other_account.affiliate_groups.create(public_id="ag_1", title="Theirs")
+    standard = account.commission_types.get(identifier="standard")
+    values = {"group": foreign.pk, "commission_type": standard.pk}
+    values |= {"kind": "fixed", "value": "12"}
+    url = program_url(scenario.program, "add-group-rate")
+
+    response = staff_client().post(url, values)
+
+    assert "group" in response.context["form"].errors
+    assert not account.group_rates.exists()
+
+
+def test_archives_and_unarchives(staff_client, scenario, account):
+    client = staff_client("manager")
+
+    save(client, program_url(scenario.program, "archive"))
+    assert account.programs.get().archived_at is not None
+    assert program_url(scenario.program, "archive") not in read_page(
+        client, scenario.program
+    )
+
+    save(client, program_url(scenario.program, "unarchive"))
+    assert account.programs.get().archived_at is None
+
+
+def test_viewers_see_the_rules_but_no_links_to_forms(staff_client, scenario, account):
+    page = read_page(staff_client("viewer"), scenario.program)
+
+    assert "Commissions need your approval" in page
+    standard = account.commission_types.get(identifier="standard")
+    assert f"/admin/payouts/commissiontype/{standard.pk}/edit/" not in page
+    assert "add-commission-type" not in page
+
+
+def test_page_takes_few_statements(staff_client, scenario, capture_queries):
+    client = staff_client()
+    for number in range(10):
+        scenario.create_commission_type(f"type-{number}", number)
+
+    with capture_queries() as executed:
+        read_page(client, scenario.program)
+
+    assert len(executed) <= 15
+
+
+def test_shows_the_snippet_of_the_account(staff_client, scenario, account):
+    page = read_page(staff_client(), scenario.program)
+
+    assert f"tap(&quot;create&quot;, &quot;{account.slug}&quot;);" in page
+
+
+def test_creates_and_removes_a_custom_field(staff_client, account):
+    client = staff_client("manager")
+    url = "/admin/tracking/customfield/add/"
+    values = {"slug": "size", "title": "Size", "type": "select", "options": "S\n L \n"}
+    save(client, url, **values)
+    field = account.field_definitions.get()
+    assert field.options == ["S", "L"]
+
+    edit_url = reverse("admin:tracking_customfield_edit", args=[field.pk])
+    save(client, edit_url, **get_form(client, edit_url) | {"options": "S\nM\nL"})
+    assert account.field_definitions.get().options == ["S", "M", "L"]
+
+    refused = client.post(url, values | {"slug": "other", "options": ""})
+    assert "options" in refused.context["form"].errors
+    save(client, reverse("admin:tracking_customfield_remove", args=[field.pk]))
+    assert not account.field_definitions.exists()

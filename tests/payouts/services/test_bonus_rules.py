@@ -1,0 +1,124 @@
+"""Create, change and end bonuses."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from accounts.errors import InvalidSetting
+from payouts.errors import BonusGoalInUse, BonusNotFound
+from payouts.services.bonus_rules import (
+    BonusRule,
+    create_bonus,
+    end_bonus,
+    update_bonus,
+)
+from payouts.services.bonuses import grant_bonuses
+from tests.conftest import NOW
+
+MAY = datetime(2026, 5, 4, 12, tzinfo=UTC)
+JUNE = datetime(2026, 6, 1, 3, tzinfo=UTC)
+JULY = datetime(2026, 7, 1, 3, tzinfo=UTC)
+
+
+def make_rule(**values):
+    defaults = {
+        "title": "First sale of the month",
+        "goal_type": "conversions",
+        "goal": Decimal(1),
+        "period": "month",
+        "kind": "fixed",
+        "value": Decimal(25),
+    }
+    return BonusRule(**(defaults | values))
+
+
+def add_bonus(scenario, at=MAY, **values):
+    return create_bonus(
+        scenario.account, program=scenario.program, rule=make_rule(**values), at=at
+    )
+
+
+@pytest.fixture
+def approving_scenario(scenario):
+    scenario.program.update_row(auto_approve_commissions=True)
+    return scenario
+
+
+def test_a_bonus_is_granted_for_its_goal(approving_scenario):
+    account = approving_scenario.account
+    add_bonus(approving_scenario)
+    approving_scenario.create_conversion(at=MAY)
+
+    assert [row.amount for row in grant_bonuses(account, at=JUNE)] == [Decimal(25)]
+
+
+def test_an_ended_bonus_is_not_granted_for_the_present_period(approving_scenario):
+    account = approving_scenario.account
+    bonus = add_bonus(approving_scenario)
+    approving_scenario.create_conversion(at=MAY)
+    grant_bonuses(account, at=JUNE)
+    approving_scenario.create_conversion(at=JUNE)
+
+    end_bonus(account, pk=bonus.pk, at=JUNE)
+
+    assert grant_bonuses(account, at=JULY) == []
+    assert account.bonuses.get().ended_at == JUNE
+    assert not account.bonuses.not_ended().exists()
+    with pytest.raises(BonusNotFound):
+        end_bonus(account, pk=bonus.pk, at=JULY)
+
+
+def test_a_bonus_that_ended_later_is_granted_for_earlier_periods(approving_scenario):
+    account = approving_scenario.account
+    bonus = add_bonus(approving_scenario)
+    approving_scenario.create_conversion(at=MAY)
+    grant_bonuses(account, at=JUNE)
+    approving_scenario.create_conversion(at=JUNE)
+
+    end_bonus(account, pk=bonus.pk, at=JULY)
+
+    assert len(grant_bonuses(account, at=JULY)) == 1
+
+
+def test_a_bonus_never_granted_is_deleted(scenario, account):
+    bonus = add_bonus(scenario)
+
+    end_bonus(account, pk=bonus.pk, at=NOW)
+
+    assert not account.bonuses.exists()
+    assert account.audit_log.filter(kind="bonus.ended").exists()
+
+
+def test_the_goal_stays_once_granted(approving_scenario):
+    account = approving_scenario.account
+    bonus = add_bonus(approving_scenario)
+    update_bonus(account, pk=bonus.pk, changes={"goal": Decimal(2)}, at=MAY)
+    update_bonus(account, pk=bonus.pk, changes={"goal": Decimal(1)}, at=MAY)
+    approving_scenario.create_conversion(at=MAY)
+    grant_bonuses(account, at=JUNE)
+
+    with pytest.raises(BonusGoalInUse):
+        update_bonus(account, pk=bonus.pk, changes={"goal": Decimal(2)}, at=JUNE)
+    update_bonus(account, pk=bonus.pk, changes={"value": Decimal(30)}, at=JUNE)
+
+    assert account.bonuses.get().value == 30
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"title": ""},
+        {"goal": Decimal(0)},
+        {"goal": Decimal("1.5")},
+        {"goal_type": "conversion_amount", "goal": Decimal("0.001")},
+        {"goal": Decimal(10) ** 13},
+        {"value": Decimal(-1)},
+        {"kind": "percentage", "value": Decimal(101)},
+    ],
+)
+def test_refuses_an_invalid_rule(scenario, account, values):
+    with pytest.raises(InvalidSetting):
+        add_bonus(scenario, **values)
+
+    assert not account.bonuses.exists()
