@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import (
@@ -16,10 +17,11 @@ from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     cached_per_request,
     format_key_values,
+    format_labels,
     format_money,
 )
 from payouts.explanation import render_explanation, render_verification
-from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.explanation import explain_conversion
 from tracking.claims import (
@@ -60,12 +62,28 @@ WARNING_TEXTS = {
     "odd_vid": "The page sent an invalid tracking ID; it was ignored.",
 }
 
+# Short names of the warnings in lists; all others are about odd options of a page.
+WARNING_LABELS = {
+    CUSTOMER_IS_AFFILIATE: "Customer is the affiliate",
+    UNCONFIRMED_CUSTOMER: "Unconfirmed customer",
+    CONTESTED_CLAIM: "Contested claim",
+    CONTESTED_CUSTOMER: "Contested customer",
+}
+
 
 @admin.register(Customer)
 class CustomerAdmin(ReadOnlyBackOfficeAdmin):
     """Customers, their affiliates and a timeline of each."""
 
     list_display = (
+        "public_id",
+        "customer_id",
+        "status_label",
+        "affiliate",
+        "program",
+        "created_at",
+    )
+    export_columns = (
         "public_id",
         "customer_id",
         "status",
@@ -97,6 +115,10 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
     )
     readonly_fields = ("timeline", "risk_indicators", "formatted_meta_data")
 
+    @display(description="Status", ordering="status", label=STATUS_COLORS)
+    def status_label(self, customer):
+        return "removed" if customer.deleted_at else customer.status
+
     @display(description="Risk indicators")
     def risk_indicators(self, customer):
         return format_warnings(customer.warnings)
@@ -123,6 +145,16 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
     """Conversions, with an explanation of attribution and commissions."""
 
     list_display = (
+        "conversion_id",
+        "external_id",
+        "formatted_amount",
+        "review_hints",
+        "affiliate",
+        "program",
+        "shop_customer",
+        "created_at",
+    )
+    export_columns = (
         "conversion_id",
         "external_id",
         "formatted_amount",
@@ -163,6 +195,14 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "formatted_meta_data",
     )
 
+    @display(description="Customer")
+    def shop_customer(self, conversion):
+        return conversion.customer.customer_id if conversion.customer else EMPTY_VALUE
+
+    @display(description="To check")
+    def review_hints(self, conversion):
+        return format_review_hints(conversion)
+
     @display(description="Reported by")
     def reported_by(self, conversion):
         """A page's word, until a key, staff or a signature confirms it."""
@@ -202,6 +242,16 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     """Commissions, approved and disapproved by actions."""
 
     list_display = (
+        "commission_id",
+        "affiliate",
+        "formatted_amount",
+        "shown_status",
+        "review_hints",
+        "type",
+        "conversion_link",
+        "created_at",
+    )
+    export_columns = (
         "commission_id",
         "affiliate",
         "formatted_amount",
@@ -250,6 +300,25 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Status", ordering="status", label=STATUS_COLORS)
     def status_label(self, commission):
         return commission.status
+
+    @display(description="Status", ordering="status", label=STATUS_COLORS)
+    def shown_status(self, commission):
+        """The status in the list, which also names paid and removed commissions."""
+        if commission.deleted_at:
+            return "removed"
+        return "paid" if commission.payment_id else commission.status
+
+    @display(description="To check")
+    def review_hints(self, commission):
+        """What may be wrong with the conversion, for staff who approve many at once."""
+        conversion = commission.conversion
+        return format_review_hints(conversion) if conversion else EMPTY_VALUE
+
+    @display(description="Type", ordering="name")
+    def type(self, commission):
+        if commission.kind == CommissionKind.REGULAR:
+            return commission.name
+        return f"{commission.name} ({commission.get_kind_display().lower()})"
 
     @display(description="Conversion")
     def conversion_link(self, commission):
@@ -300,6 +369,19 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         )
         rows = rows.select_related("conversion")
         return run_admin_action(self, request, rows, admin_action)
+
+
+def format_review_hints(conversion) -> SafeString:
+    """Labels for what staff should check before they approve."""
+    labels = [
+        ("danger", WARNING_LABELS.get(warning, "Odd option"))
+        for warning in conversion.warnings or ()
+    ]
+    if conversion.claim_status == ClaimStatus.OPEN:
+        labels.insert(0, ("warning", "Reported by a page"))
+    if conversion.deleted_at:
+        labels.insert(0, ("danger", "Removed"))
+    return format_labels(dict.fromkeys(labels))
 
 
 def format_warnings(warnings) -> str:

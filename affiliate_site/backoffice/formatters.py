@@ -1,17 +1,32 @@
 """How values are shown on the screens of the back office."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import wraps
 
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
 from tracking.money import get_exponent
 
-EMPTY_VALUE = "-"
+EMPTY_VALUE = mark_safe('<span class="empty">-</span>')  # cards leave it out
 # Colours of the status labels, by the name of the status.
 STATUS_COLORS = {
     "pending": "warning",
     "approved": "success",
+    "paid": "info",
     "disapproved": "danger",
+    "removed": "danger",
+    "canceled": "danger",
     "failing": "danger",
+    "failed": "danger",
+    "delivered": "success",
+    "active": "success",
+    "archived": "",
+    "disabled": "",
+    "lead": "",
+    "trial": "info",
+    "paying": "success",
 }
 
 
@@ -22,6 +37,14 @@ def format_money(amount, currency: str) -> str:
     whole, _, decimals = f"{amount:,f}".partition(".")
     decimals = decimals.rstrip("0").ljust(get_exponent(currency), "0")
     return f"{whole}.{decimals} {currency}" if decimals else f"{whole} {currency}"
+
+
+def format_labels(labels: Iterable[tuple[str, str]]) -> SafeString:
+    """Coloured labels: pairs of a colour, as in `STATUS_COLORS`, and a text."""
+    return (
+        format_html_join(" ", '<span class="status-label {}">{}</span>', labels)
+        or EMPTY_VALUE
+    )
 
 
 def format_totals(totals_by_currency) -> str:

@@ -9,6 +9,7 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.formatters import STATUS_COLORS
 from payouts.models.commission_types import CommissionType
 from tracking.models.programs import Program
 from tracking.services.programs import archive_program, unarchive_program
@@ -32,13 +33,18 @@ class CommissionTypeInline(BackOfficeInline):
 class ProgramAdmin(ReadOnlyBackOfficeAdmin):
     """Programs with their settings and commission types."""
 
-    list_display = ("slug", "title", "currency", "rules_summary", "archived_at")
+    list_display = ("slug", "title", "status_label", "currency", "rules_summary")
+    export_columns = ("slug", "title", "currency", "rules_summary", "archived_at")
     list_filter = ("auto_approve_commissions", "auto_approve_affiliates", "recurring")
     search_fields = ("slug__exact", "title__exact")
     search_help_text = "Search by ID or title"
     ordering = ("-id",)
     inlines = (CommissionTypeInline,)
     actions = ("archive_selected", "unarchive_selected")
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, program):
+        return "archived" if program.archived_at else "active"
 
     @display(description="Rules")
     def rules_summary(self, program):

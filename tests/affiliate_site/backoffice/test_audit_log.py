@@ -9,6 +9,7 @@ from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.audit_log import log_event
 from accounts.services.staff import create_staff_user, reset_password
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
@@ -88,13 +89,13 @@ def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
     rows = read_list(client, q="affiliate:minakessler")
 
     assert [(subject, details) for subject, _, details in rows] == [
-        ("affiliate:minakessler", "-"),
+        ("affiliate:minakessler", EMPTY_VALUE),
         ("affiliate:minakessler", "parent: ingaberg"),
         (
             "affiliate:minakessler",
             "program: harbor-lamp-partners\napproved: True",
         ),
-        ("affiliate:minakessler", "-"),
+        ("affiliate:minakessler", EMPTY_VALUE),
     ]
     entries = account.audit_log.filter(subject=f"affiliate:{mina.affiliate.pk}")
     assert entries.count() == len(rows)
