@@ -295,9 +295,15 @@ class CreateOnlyBackOfficeAdmin(TenantAdmin, ThemedModelAdmin):
         return False
 
     def add_view(self, request, form_url="", extra_context=None):
-        """Show an error of the service as a message above the form."""
+        """Show an error of the service as a message above the form.
+
+        The only button is “Save”: what follows a form, such as a secret, is shown once.
+        """
+        buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
         try:
-            return super().add_view(request, form_url, extra_context)
+            return super().add_view(
+                request, form_url, {**buttons, **(extra_context or {})}
+            )
         except DomainError as error:
             self.message_user(request, error.text, level=messages.ERROR)
             return redirect(request.get_full_path())

@@ -20,10 +20,15 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_money,
 )
-from payouts.explanation import render_explanation, render_verification
+from payouts.explanation import (
+    WARNING_TEXTS,
+    render_explanation,
+    render_verification,
+)
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.explanation import explain_conversion
+from payouts.services.payables import find_negative_balances
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
@@ -38,28 +43,6 @@ CLAIM_STATUS_TEXTS = {
     None: "confirmed: an API key, a signature or staff",
     ClaimStatus.OPEN: "a page, not confirmed yet",
     ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
-}
-
-WARNING_TEXTS = {
-    CUSTOMER_IS_AFFILIATE: "The customer ID is the affiliate's e-mail address.",
-    UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
-    CONTESTED_CLAIM: "Two visitors claim this conversion.",
-    CONTESTED_CUSTOMER: "Pages have named this customer for different affiliates.",
-    "odd_comment": "The page sent a comment that is not text; it was dropped.",
-    "odd_commission_type": (
-        "The page sent an unknown commission type; the default one was used."
-    ),
-    "odd_commissions": (
-        "The page sent an empty list of commissions; the amount was used."
-    ),
-    "odd_coupons": "The page sent coupons that are not text; they were ignored.",
-    "odd_external_id": (
-        "The order ID contains characters that cannot be seen: compare it by search."
-    ),
-    "odd_customer_id": "The page sent an invalid customer ID; it was ignored.",
-    "odd_meta_data": "The page sent metadata that cannot be stored; it was dropped.",
-    "odd_program_group": "The page sent an unknown program group; it was ignored.",
-    "odd_vid": "The page sent an invalid tracking ID; it was ignored.",
 }
 
 # Short names of the warnings in lists; all others are about odd options of a page.
@@ -366,8 +349,9 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
             ),
             skip_reason=get_skip_reason,
             amount_field="amount",
+            list_consequences=lambda rows: [] if is_approval else list_debts(rows),
         )
-        rows = rows.select_related("conversion")
+        rows = rows.select_related("conversion", "affiliate")
         return run_admin_action(self, request, rows, admin_action)
 
 
@@ -382,6 +366,18 @@ def format_review_hints(conversion) -> SafeString:
     if conversion.deleted_at:
         labels.insert(0, ("danger", "Removed"))
     return format_labels(dict.fromkeys(labels))
+
+
+def list_debts(rows) -> list[str]:
+    """Say whose balance becomes negative if these commissions are disapproved."""
+    return [
+        f"{affiliate} was already paid: the balance becomes"
+        f" {format_money(balance, currency)}, which later commissions make up for."
+        for account in {row.account for row in rows}
+        for affiliate, currency, balance in find_negative_balances(
+            account, [row for row in rows if row.account == account]
+        )
+    ]
 
 
 def format_warnings(warnings) -> str:
