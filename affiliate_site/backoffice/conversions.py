@@ -150,7 +150,7 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_select_related = ("affiliate", "program", "customer")
     search_fields = ("external_id__exact", "customer__customer_id__exact")
-    search_help_text = "Search by external ID or customer ID"
+    search_help_text = "Search by order ID or customer ID"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     fields = (
@@ -248,7 +248,7 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     list_select_related = ("affiliate", "payment", "conversion")
     list_filter = ("status", "kind")
     search_fields = ("affiliate__slug__exact", "conversion__external_id__exact")
-    search_help_text = "Search by affiliate ID or external ID"
+    search_help_text = "Search by affiliate ID or order ID"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     exclude = ("calculation", "amount", "sub_amount", "status", "comment")
