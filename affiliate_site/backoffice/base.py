@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import authenticate
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.core.paginator import InvalidPage
@@ -17,6 +18,7 @@ from django.shortcuts import redirect
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_variables
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
@@ -30,6 +32,7 @@ from accounts.actor import set_actor
 from accounts.errors import DomainError
 from accounts.services.staff import log_password_change
 from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
+from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
@@ -245,6 +248,20 @@ class ThemedModelAdmin(ModelAdmin):
             path("export/xlsx/", xlsx_view, name=f"{name}_xlsx"),
             *super().get_urls(),
         ]
+
+    def history_view(self, request, object_id, extra_context=None):
+        """Lead to the entries of the audit log about this object."""
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        url = reverse("admin:accounts_auditlogentry_changelist")
+        query = urlencode({"q": f"{self.opts.model_name}:{row}"})
+        return redirect(f"{url}?{query}")
+
+    def render_change_form(self, request, context, *args, **kwargs):
+        """Offer the history of objects that the audit log names."""
+        context["show_history"] = self.opts.model_name in LOGGED_MODELS
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def changelist_view(self, request, extra_context=None):
         """Deny actions without permission; Django would ignore them."""
