@@ -184,6 +184,8 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
 
     @display(description="To check")
     def review_hints(self, conversion):
+        if conversion.deleted_at:
+            return format_labels([("danger", "Removed")])
         return format_review_hints(conversion)
 
     @display(description="Reported by")
@@ -363,8 +365,6 @@ def format_review_hints(conversion) -> SafeString:
     ]
     if conversion.claim_status == ClaimStatus.OPEN:
         labels.insert(0, ("warning", "Reported by a page"))
-    if conversion.deleted_at:
-        labels.insert(0, ("danger", "Removed"))
     return format_labels(dict.fromkeys(labels))
 
 

@@ -28,7 +28,8 @@ BULK_PAYOUTS_PATH = "bulk-payouts/"
 class BalanceAdmin(ReadOnlyBackOfficeAdmin):
     """The balance due to each affiliate, per currency; actions pay it."""
 
-    list_display = ("affiliate", "balance_due", "currency")
+    list_display = ("affiliate", "balance_due")
+    export_columns = ("affiliate", "balance_due", "currency")
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = "Search by affiliate ID"

@@ -257,7 +257,7 @@ def test_history_leads_to_the_entries_of_the_object(staff_client, account):
 
 
 def test_offers_no_history_where_there_is_none(staff_client, account):
-    click = ProgramScenario(account).create_click().click
+    click = ProgramScenario(account).create_click()
 
     form = staff_client().get(reverse("admin:tracking_click_change", args=[click.pk]))
 
@@ -265,13 +265,12 @@ def test_offers_no_history_where_there_is_none(staff_client, account):
 
 
 def test_describes_nothing_of_another_account(staff_client, account, other_account):
+    client = staff_client()
     foreign = ProgramScenario(other_account, prefix="zz-marker-")
     commission = foreign.get_commission(foreign.create_conversion("10"))
     log_event(account, "commission.created", commission, at=NOW)
 
-    assert read_sentences(staff_client())[0] == (
-        f"The system created commission {commission.pk}"
-    )
+    assert read_sentences(client)[0] == f"The system created commission {commission.pk}"
 
 
 @pytest.mark.parametrize(
@@ -284,7 +283,8 @@ def test_describes_nothing_of_another_account(staff_client, account, other_accou
     ],
 )
 def test_names_actors_in_words(staff_client, account, actor, text):
+    client = staff_client()
     with use_actor(actor):
         log_event(account, "account.locked", account, at=NOW)
 
-    assert read_sentences(staff_client())[0] == f"{text} locked the account"
+    assert read_sentences(client)[0] == f"{text} locked the account"
