@@ -23,9 +23,6 @@ class BackOfficeConfig(SimpleAdminConfig):
     def ready(self):
         super().ready()
         import affiliate_site.admin  # noqa: F401 - the import registers the pages
-        from affiliate_site.backoffice.labels import set_field_labels
-
-        set_field_labels()
 
 
 class TwoFactorBackOfficeConfig(BackOfficeConfig):
