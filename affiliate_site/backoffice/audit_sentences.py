@@ -5,6 +5,7 @@ A page looks up all objects of its entries with one query per model.
 
 import re
 from collections import defaultdict
+from typing import Any
 
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -21,7 +22,7 @@ from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
 # Models that entries name and whose rows are looked up, with the field of the name.
-SUBJECT_MODELS = {
+SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "affiliate": (Affiliate, "pk", ()),
     "commission": (Commission, "pk", ("affiliate",)),
     "conversion": (Conversion, "pk", ()),

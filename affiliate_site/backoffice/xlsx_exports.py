@@ -132,12 +132,11 @@ def split_amounts(values, amounts: list[int]) -> Iterator:
 def write_row(sheet, row_index: int, values, titles, formats=None) -> None:
     """Write the cells in order; in constant memory, rows cannot be changed later."""
     for column, value in enumerate(values):
-        if isinstance(value, Money) and is_exact_number(value.amount):
+        amount = value.amount if isinstance(value, Money) else None
+        if amount is not None and is_exact_number(amount):
             decimals = get_exponent(value.currency)
             number_format = f"#,##0.{'0' * decimals}".rstrip(".")
-            sheet.write_number(
-                row_index, column, float(value.amount), formats[number_format]
-            )
+            sheet.write_number(row_index, column, float(amount), formats[number_format])
             continue
         if is_exact_number(value):
             sheet.write_number(row_index, column, float(value))
