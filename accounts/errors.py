@@ -87,6 +87,12 @@ class InvalidSetting(InvalidInput):
     message = "{setting} must be {rule}"
 
 
+class AmbiguousSignIn(InvalidInput):
+    """An e-mail address signs in to several accounts and none was named."""
+
+    message = "{email} signs in to several accounts: name one with --account {accounts}"
+
+
 class InvalidSlug(InvalidInput):
     """The text is not a valid slug."""
 

@@ -1,4 +1,4 @@
-"""Imports the pages of the back office, which registers them."""
+"""Registers the pages of the back office by importing them, and labels their fields."""
 
 import affiliate_site.backoffice.access
 import affiliate_site.backoffice.affiliates
@@ -11,3 +11,6 @@ import affiliate_site.backoffice.failed_page_calls
 import affiliate_site.backoffice.payouts
 import affiliate_site.backoffice.programs
 import affiliate_site.backoffice.webhooks  # noqa: F401
+from affiliate_site.backoffice.labels import set_field_labels
+
+set_field_labels()

@@ -2,12 +2,14 @@
 
 The body is JSON. The API 1.6 specification names two exceptions, which are HTML pages
 unless `Accept` names JSON: a missing key and an unknown path
-(docs/api-contract.md, section 1.7).
+(docs/api-contract.md, section 1.7). Outside the API, browsers get a page for each
+error.
 """
 
 import re
 import sys
 
+from django.core.exceptions import BadRequest
 from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -16,6 +18,8 @@ from accounts.exact_json import serialize_exact_json
 from tracking.services.concurrency import ConcurrentUpdate
 
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
+
+API_PREFIXES = ("/1.6/", "/1.7/pb/", "/track/")
 
 MESSAGES = {
     400: "Bad Request",
@@ -27,6 +31,23 @@ MESSAGES = {
     500: "Internal Server Error",
     503: "Service Unavailable",
 }
+# What people read on the page of an error.
+EXPLANATIONS = {
+    400: "The address or the form holds a value that cannot be read. Go back, correct"
+    " it and try again.",
+    403: "You may not do this. If you need to, ask an owner of your account for another"
+    " role.",
+    404: "There is nothing at this address. It may have been removed or mistyped.",
+    405: "This address does not accept this kind of request.",
+    413: "The form is too large. Send less at once.",
+    500: "Something went wrong on our side. Try again; if it happens again, give"
+    " support the trace ID.",
+    503: "The service is busy or its database is away. Try again in a minute.",
+}
+EXPIRED_FORM = (
+    "The form is too old, or cookies are blocked. Open the page again and send the form"
+    " once more."
+)
 
 
 def build_error_body(request, status: int) -> dict:
@@ -37,8 +58,10 @@ def build_error_body(request, status: int) -> dict:
     return body
 
 
-def error_response(request, status: int):
-    """Return a request-level error as JSON."""
+def error_response(request, status: int, explanation: str = ""):
+    """Return a request-level error as JSON, or as a page outside the API."""
+    if accepts_page(request):
+        return render_error_page(request, status, explanation)
     return HttpResponse(
         serialize_exact_json(build_error_body(request, status)),
         status=status,
@@ -52,19 +75,40 @@ def wants_json(request) -> bool:
     return any(JSON_TYPE.match(part.strip()) for part in accepted)
 
 
-def render_error_page(request, status: int):
-    """Return the same error as an HTML page."""
-    return render(
-        request,
-        f"errors/{status}.html",
-        build_error_body(request, status),
-        status=status,
+def accepts_page(request) -> bool:
+    """Return whether a browser asks for a page: never below the paths of the API."""
+    return (
+        not request.path_info.startswith(API_PREFIXES)
+        and "text/html" in request.headers.get("Accept", "")
+        and not wants_json(request)
     )
 
 
+def render_error_page(request, status: int, explanation: str = ""):
+    """Return the same error as an HTML page."""
+    context = {
+        **build_error_body(request, status),
+        "explanation": explanation or EXPLANATIONS.get(status, ""),
+        "is_back_office": request.path_info.startswith("/admin/"),
+    }
+    template = "errors/401.html" if status == 401 else "errors/error.html"
+    return render(request, template, context, status=status)
+
+
 def bad_request(request, exception=None):
-    """handler400: Django rejected a suspicious request."""
-    return error_response(request, 400)
+    """handler400: a view or Django rejected the request."""
+    explanation = f"{exception}." if isinstance(exception, BadRequest) else ""
+    return error_response(request, 400, explanation)
+
+
+def forbidden(request, exception=None):
+    """handler403: the user may not do this."""
+    return error_response(request, 403)
+
+
+def csrf_failure(request, reason=""):
+    """The view of a form without a valid token."""
+    return error_response(request, 403, EXPIRED_FORM)
 
 
 def not_found(request, exception=None):

@@ -10,8 +10,8 @@ from django.core.exceptions import DisallowedHost
 from django.middleware import common, csrf, security
 
 from affiliate_site import health, http_errors
+from affiliate_site.http_errors import API_PREFIXES
 
-API_PREFIXES = ("/1.6/", "/1.7/pb/", "/track/")
 MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
 
 SECURITY_HEADERS = {

@@ -148,6 +148,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_NAME = "__Host-session" if env.BEHIND_TLS else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if env.BEHIND_TLS else "csrf"
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "affiliate_site.http_errors.csrf_failure"
 CSRF_TRUSTED_ORIGINS = env.CSRF_TRUSTED_ORIGINS
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
@@ -238,7 +239,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_PATCH": False,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "",
     "POSTPROCESSING_HOOKS": ["affiliate_site.api.schema.add_shared_responses"],
     "ENABLE_DJANGO_DEPLOY_CHECK": True,
 }

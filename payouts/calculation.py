@@ -196,7 +196,10 @@ def calculate_commissions(calculation_input: CalculationInput) -> list[Commissio
         for ancestor in calculation_input.ancestors
         if not ancestor.skip_reason
     ]
-    return [replace(draft, skipped=skipped) for draft in regular] + levels
+    return [
+        replace(draft, skipped=skipped) if draft.line_item.pays_parents else draft
+        for draft in regular
+    ] + levels
 
 
 def build_draft(

@@ -6,7 +6,13 @@ from typing import Any
 
 from accounts.exact_json import format_decimal
 from payouts.services.explanation import Explanation
-from tracking.claims import Trust
+from tracking.claims import (
+    CONTESTED_CLAIM,
+    CONTESTED_CUSTOMER,
+    UNCONFIRMED_CUSTOMER,
+    Trust,
+)
+from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
 # Stored reasons keep their texts, which are values of `explain --json`.
 REASON_TEXTS = {
@@ -22,6 +28,27 @@ REASON_TEXTS = {
     "points at nobody": "belongs to no affiliate",
 }
 WARNINGS_REASON = "waits for a look: "
+WARNING_TEXTS = {
+    CUSTOMER_IS_AFFILIATE: "The customer ID is the affiliate's e-mail address.",
+    UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
+    CONTESTED_CLAIM: "Two visitors claim this conversion.",
+    CONTESTED_CUSTOMER: "Pages have named this customer for different affiliates.",
+    "odd_comment": "The page sent a comment that is not text; it was dropped.",
+    "odd_commission_type": (
+        "The page sent an unknown commission type; the default one was used."
+    ),
+    "odd_commissions": (
+        "The page sent an empty list of commissions; the amount was used."
+    ),
+    "odd_coupons": "The page sent coupons that are not text; they were ignored.",
+    "odd_external_id": (
+        "The order ID contains characters that cannot be seen: compare it by search."
+    ),
+    "odd_customer_id": "The page sent an invalid customer ID; it was ignored.",
+    "odd_meta_data": "The page sent metadata that cannot be stored; it was dropped.",
+    "odd_program_group": "The page sent an unknown program group; it was ignored.",
+    "odd_vid": "The page sent an invalid tracking ID; it was ignored.",
+}
 
 
 def render_explanation(explanation: Explanation) -> list[str]:
@@ -34,13 +61,16 @@ def render_explanation(explanation: Explanation) -> list[str]:
         f"Conversion {conversion['id']}{label}: {amount} {conversion['currency']}"
         f" in {conversion['program']}, {_format_time(conversion['created_at'])}",
     ]
-    if conversion["removed_at"]:
-        lines.append(f"  deleted {_format_time(conversion['removed_at'])}")
-    if conversion["warnings"]:
-        lines.append(f"  warnings: {', '.join(conversion['warnings'])}")
+    removed_at = conversion["removed_at"]
+    if removed_at:
+        lines.append(f"  Removed {_format_time(removed_at)}")
+    lines += [
+        f"  Warning: {WARNING_TEXTS.get(warning, warning)}"
+        for warning in conversion["warnings"] or ()
+    ]
     lines += _render_attribution(explanation.attribution)
     for commission in explanation.commissions:
-        lines += _render_commission(commission)
+        lines += _render_commission(commission, is_removed=removed_at is not None)
     return lines
 
 
@@ -65,13 +95,20 @@ def _render_attribution(attribution: dict[str, Any]) -> list[str]:
     lines += [
         f"  {marks.get(loser['clue'], loser['clue'])} {loser['value']}"
         f" → {loser['affiliate'] or 'no affiliate'}:"
-        f" {_translate_reason(loser['reason'])}"
+        f" {_render_rejection(loser['reason'], attribution)}"
         for loser in attribution["losers"]
     ]
     return lines
 
 
-def _render_commission(commission: dict[str, Any]) -> list[str]:
+def _render_rejection(reason: str, attribution: dict[str, Any]) -> str:
+    """The reason why a candidate did not win; its age is none if it was ignored."""
+    if attribution["ignore_cookie_age"] and reason.startswith("expired by "):
+        return f"{attribution['winner']['clue']} comes first"
+    return _translate_reason(reason)
+
+
+def _render_commission(commission: dict[str, Any], *, is_removed: bool) -> list[str]:
     rate, currency = commission["rate"], commission["currency"]
     value = format_decimal(Decimal(rate["value"]))
     factor = f"{value} %" if rate["kind"] == "percentage" else "fixed"
@@ -100,12 +137,16 @@ def _render_commission(commission: dict[str, Any]) -> list[str]:
         for transfer in commission["transfers"]
     ]
     payment = f", paid by {commission['payment']}" if commission["payment"] else ""
+    if is_removed:
+        return [*lines, "  Status: removed with the conversion"]
     return [*lines, f"  Status: {commission['status']}{payment}"]
 
 
 def _translate_reason(reason: str) -> str:
     if reason.startswith(WARNINGS_REASON):
-        return f"it needs review: {reason.removeprefix(WARNINGS_REASON)}"
+        warnings = reason.removeprefix(WARNINGS_REASON).split(", ")
+        texts = [WARNING_TEXTS.get(each, each).rstrip(".") for each in warnings]
+        return f"it needs review: {'; '.join(texts)}"
     return REASON_TEXTS.get(reason, reason)
 
 

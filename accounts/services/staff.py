@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils.module_loading import import_string
 
 from accounts.errors import (
+    AmbiguousSignIn,
     DuplicateStaffUser,
     InvalidSetting,
     LastOwnerRequired,
@@ -89,6 +90,38 @@ def reset_password(
         log_event(account, "staff.password_reset", account, at=at, user_id=user.pk)
         remove_second_factor(user, at=at)
     return password
+
+
+def get_sign_in(email: str, *, account: str | None) -> User:
+    """Return the user with this address, of the account with this slug if one is given.
+
+    An empty slug means the operator. Raises `StaffUserNotFound`, or `AmbiguousSignIn`
+    without a slug if the address has users in several accounts.
+    """
+    if account is not None:
+        user = User.objects.find_for_sign_in(account=account, email=email)
+        users = [] if user is None else [user]
+    else:
+        users = list(
+            User.objects.filter(email=email.casefold())
+            .select_related("account")
+            .order_by("account__slug")
+        )
+    if not users:
+        raise StaffUserNotFound(email=email)
+    if len(users) > 1:
+        accounts = [f'"{user.account.slug if user.account else ""}"' for user in users]
+        raise AmbiguousSignIn(email=email, accounts=", ".join(accounts))
+    return users[0]
+
+
+def set_password(user: User, password: str, *, at: datetime) -> None:
+    """Set a password that nobody else knows; the user's sessions end."""
+    validate_password_strength(password, user)
+    user.set_password(password)
+    with transaction.atomic():
+        User.objects.filter(pk=user.pk).update(password=user.password)
+        log_password_change(user, at=at)
 
 
 def log_password_change(user: User, *, at: datetime) -> None:

@@ -28,13 +28,15 @@ class AdminAction:
     """What an action does with each selected row.
 
     `skip_reason` returns why a row is skipped, empty if it is not. `amount_field` names
-    the column that is shown, confirmed and summed per currency.
+    the column that is shown, confirmed and summed per currency. `list_consequences`
+    returns what staff must know before they confirm, as sentences.
     """
 
     title: str
     perform: Callable[[Any, datetime], object]
     skip_reason: Callable[[Any], str] = lambda row: ""
     amount_field: str = ""
+    list_consequences: Callable[[list[Any]], list[str]] = lambda rows: []
 
 
 def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
@@ -118,6 +120,7 @@ def render_confirmation(
         "rows": [(row, format_confirmed_amount(row, admin_action)) for row in included],
         "skipped": skipped,
         "totals": calculate_totals(included, admin_action.amount_field),
+        "consequences": admin_action.list_consequences(included),
         "action": request.POST.get("action"),
         "checkbox_name": ACTION_CHECKBOX_NAME,
     }

@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import path
 from django.utils import timezone
+from django.utils.html import format_html
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import (
@@ -19,6 +20,7 @@ from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     cached_per_request,
     format_key_values,
+    format_labels,
     format_totals,
 )
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
@@ -39,6 +41,17 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list."""
 
     list_display = (
+        "slug",
+        "person",
+        "group",
+        "status_labels",
+        "clicks",
+        "conversions",
+        "revenue",
+        "balance_due",
+        "joined_on",
+    )
+    export_columns = (
         "slug",
         "name",
         "email",
@@ -81,6 +94,33 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Name")
     def name(self, affiliate):
         return f"{affiliate.firstname} {affiliate.lastname}".strip()
+
+    @display(description="Name and e-mail")
+    def person(self, affiliate):
+        return format_html(
+            '{} <span class="subtext">{}</span>',
+            self.name(affiliate),
+            affiliate.email or "",
+        )
+
+    @display(description="Created", ordering="created_at")
+    def joined_on(self, affiliate):
+        return affiliate.created_at.date()
+
+    @display(description="Status")
+    def status_labels(self, affiliate):
+        """Labels of the approval statuses, with the number of programs if several."""
+        if affiliate.deleted_at:
+            return format_labels([("danger", "Removed")])
+        approvals = affiliate.performance.approvals if affiliate.performance else ()
+        return format_labels(
+            (
+                STATUS_COLORS[status],
+                f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
+            )
+            for approved, status in APPROVAL_STATUSES.items()
+            if (n := approvals.count(approved))
+        )
 
     def status(self, affiliate):
         """The number of programs per approval status."""

@@ -11,6 +11,11 @@ from django.contrib import admin
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
+from affiliate_site.backoffice.audit_sentences import (
+    ACTOR_PATTERN,
+    find_named_rows,
+    render_sentence,
+)
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     display,
@@ -18,7 +23,6 @@ from affiliate_site.backoffice.base import (
 from affiliate_site.backoffice.formatters import format_key_values
 from tracking.models.affiliates import Affiliate
 
-ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
 AFFILIATE_PATTERN = re.compile(r"affiliate:([0-9]+)")
 AFFILIATE_PREFIX = "affiliate:"
 
@@ -27,7 +31,8 @@ AFFILIATE_PREFIX = "affiliate:"
 class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     """One row per change."""
 
-    list_display = (
+    list_display = ("created_at", "sentence")
+    export_columns = (
         "created_at",
         "kind",
         "named_subject",
@@ -37,7 +42,7 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     search_fields = ("subject__exact",)
     search_help_text = "Search by exact subject, e.g. affiliate:adastone"
     ordering = ("-id",)
-    fields = readonly_fields = (*list_display, "trace_id")
+    fields = readonly_fields = ("sentence", *export_columns, "trace_id")
 
     def get_object(self, request, object_id, from_field=None):
         entry = super().get_object(request, object_id, from_field)
@@ -49,8 +54,9 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         """Look up the users and affiliates that the entries name."""
         emails = find_names(User, "email", request.user, list_user_ids(rows))
         slugs = find_names(Affiliate, "slug", request.user, list_affiliate_ids(rows))
+        named_rows = find_named_rows(request.user, rows)
         for entry in rows:
-            entry.emails, entry.slugs = emails, slugs
+            entry.emails, entry.slugs, entry.named_rows = emails, slugs, named_rows
 
     def get_search_results(self, request, queryset, search_term):
         """Find the entries of an affiliate by its ID."""
@@ -62,6 +68,10 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         return queryset.filter(
             subject__in=[f"{AFFILIATE_PREFIX}{pk}" for pk in pks]
         ), False
+
+    @display(description="What happened")
+    def sentence(self, entry):
+        return render_sentence(entry, entry.named_rows, entry.emails)
 
     @display(description="Subject")
     def named_subject(self, entry):

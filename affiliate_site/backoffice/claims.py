@@ -46,7 +46,7 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_select_related = ("conversion", "affiliate")
     search_fields = ("conversion__external_id__exact",)
-    search_help_text = "Search by external ID"
+    search_help_text = "Search by order ID"
     extra_lookups = ("decided_at__isnull", "conversion_id")
     ordering = ("-created_at", "-id")
     exclude = ("amount", "line_items", "attribution")

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import (
@@ -16,12 +17,18 @@ from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     cached_per_request,
     format_key_values,
+    format_labels,
     format_money,
 )
-from payouts.explanation import render_explanation, render_verification
-from payouts.models.commissions import Commission, CommissionStatus
+from payouts.explanation import (
+    WARNING_TEXTS,
+    render_explanation,
+    render_verification,
+)
+from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.explanation import explain_conversion
+from payouts.services.payables import find_negative_balances
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
@@ -38,26 +45,12 @@ CLAIM_STATUS_TEXTS = {
     ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
 }
 
-WARNING_TEXTS = {
-    CUSTOMER_IS_AFFILIATE: "The customer ID is the affiliate's e-mail address.",
-    UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
-    CONTESTED_CLAIM: "Two visitors claim this conversion.",
-    CONTESTED_CUSTOMER: "Pages have named this customer for different affiliates.",
-    "odd_comment": "The page sent a comment that is not text; it was dropped.",
-    "odd_commission_type": (
-        "The page sent an unknown commission type; the default one was used."
-    ),
-    "odd_commissions": (
-        "The page sent an empty list of commissions; the amount was used."
-    ),
-    "odd_coupons": "The page sent coupons that are not text; they were ignored.",
-    "odd_external_id": (
-        "The order ID contains characters that cannot be seen: compare it by search."
-    ),
-    "odd_customer_id": "The page sent an invalid customer ID; it was ignored.",
-    "odd_meta_data": "The page sent metadata that cannot be stored; it was dropped.",
-    "odd_program_group": "The page sent an unknown program group; it was ignored.",
-    "odd_vid": "The page sent an invalid tracking ID; it was ignored.",
+# Short names of the warnings in lists; all others are about odd options of a page.
+WARNING_LABELS = {
+    CUSTOMER_IS_AFFILIATE: "Customer is the affiliate",
+    UNCONFIRMED_CUSTOMER: "Unconfirmed customer",
+    CONTESTED_CLAIM: "Contested claim",
+    CONTESTED_CUSTOMER: "Contested customer",
 }
 
 
@@ -66,6 +59,14 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
     """Customers, their affiliates and a timeline of each."""
 
     list_display = (
+        "public_id",
+        "customer_id",
+        "status_label",
+        "affiliate",
+        "program",
+        "created_at",
+    )
+    export_columns = (
         "public_id",
         "customer_id",
         "status",
@@ -97,6 +98,10 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
     )
     readonly_fields = ("timeline", "risk_indicators", "formatted_meta_data")
 
+    @display(description="Status", ordering="status", label=STATUS_COLORS)
+    def status_label(self, customer):
+        return "removed" if customer.deleted_at else customer.status
+
     @display(description="Risk indicators")
     def risk_indicators(self, customer):
         return format_warnings(customer.warnings)
@@ -126,6 +131,16 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "conversion_id",
         "external_id",
         "formatted_amount",
+        "review_hints",
+        "affiliate",
+        "program",
+        "shop_customer",
+        "created_at",
+    )
+    export_columns = (
+        "conversion_id",
+        "external_id",
+        "formatted_amount",
         "affiliate",
         "program",
         "customer",
@@ -135,7 +150,7 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_select_related = ("affiliate", "program", "customer")
     search_fields = ("external_id__exact", "customer__customer_id__exact")
-    search_help_text = "Search by external ID or customer ID"
+    search_help_text = "Search by order ID or customer ID"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     fields = (
@@ -162,6 +177,16 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "risk_indicators",
         "formatted_meta_data",
     )
+
+    @display(description="Customer")
+    def shop_customer(self, conversion):
+        return conversion.customer.customer_id if conversion.customer else EMPTY_VALUE
+
+    @display(description="To check")
+    def review_hints(self, conversion):
+        if conversion.deleted_at:
+            return format_labels([("danger", "Removed")])
+        return format_review_hints(conversion)
 
     @display(description="Reported by")
     def reported_by(self, conversion):
@@ -205,6 +230,16 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         "commission_id",
         "affiliate",
         "formatted_amount",
+        "shown_status",
+        "review_hints",
+        "type",
+        "conversion_link",
+        "created_at",
+    )
+    export_columns = (
+        "commission_id",
+        "affiliate",
+        "formatted_amount",
         "status_label",
         "kind",
         "name",
@@ -215,7 +250,7 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     list_select_related = ("affiliate", "payment", "conversion")
     list_filter = ("status", "kind")
     search_fields = ("affiliate__slug__exact", "conversion__external_id__exact")
-    search_help_text = "Search by affiliate ID or external ID"
+    search_help_text = "Search by affiliate ID or order ID"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     exclude = ("calculation", "amount", "sub_amount", "status", "comment")
@@ -250,6 +285,25 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Status", ordering="status", label=STATUS_COLORS)
     def status_label(self, commission):
         return commission.status
+
+    @display(description="Status", ordering="status", label=STATUS_COLORS)
+    def shown_status(self, commission):
+        """The status in the list, which also names paid and removed commissions."""
+        if commission.deleted_at:
+            return "removed"
+        return "paid" if commission.payment_id else commission.status
+
+    @display(description="To check")
+    def review_hints(self, commission):
+        """What may be wrong with the conversion, for staff who approve many at once."""
+        conversion = commission.conversion
+        return format_review_hints(conversion) if conversion else EMPTY_VALUE
+
+    @display(description="Type", ordering="name")
+    def type(self, commission):
+        if commission.kind == CommissionKind.REGULAR:
+            return commission.name
+        return f"{commission.name} ({commission.get_kind_display().lower()})"
 
     @display(description="Conversion")
     def conversion_link(self, commission):
@@ -297,9 +351,33 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
             ),
             skip_reason=get_skip_reason,
             amount_field="amount",
+            list_consequences=lambda rows: [] if is_approval else list_debts(rows),
         )
-        rows = rows.select_related("conversion")
+        rows = rows.select_related("conversion", "affiliate")
         return run_admin_action(self, request, rows, admin_action)
+
+
+def format_review_hints(conversion) -> SafeString:
+    """Labels for what staff should check before they approve."""
+    labels = [
+        ("danger", WARNING_LABELS.get(warning, "Odd option"))
+        for warning in conversion.warnings or ()
+    ]
+    if conversion.claim_status == ClaimStatus.OPEN:
+        labels.insert(0, ("warning", "Reported by a page"))
+    return format_labels(dict.fromkeys(labels))
+
+
+def list_debts(rows) -> list[str]:
+    """Say whose balance becomes negative if these commissions are disapproved."""
+    return [
+        f"{affiliate} was already paid: the balance becomes"
+        f" {format_money(balance, currency)}, which later commissions make up for."
+        for account in {row.account for row in rows}
+        for affiliate, currency, balance in find_negative_balances(
+            account, [row for row in rows if row.account == account]
+        )
+    ]
 
 
 def format_warnings(warnings) -> str:

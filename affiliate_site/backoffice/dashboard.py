@@ -19,6 +19,7 @@ from payouts.models.commissions import CommissionStatus
 from payouts.services.statistics import (
     count_to_review,
     get_balance_due,
+    get_overpaid,
     get_slugs,
     load_statistics,
 )
@@ -176,9 +177,11 @@ def build_count_card(
 
 def build_balance_due_card(account) -> DashboardCard:
     """The balance due now, independent of the period."""
+    overpaid = get_overpaid(account)
     return DashboardCard(
         "Balance due",
         format_totals(get_balance_due(account)),
+        note=f"Overpaid: {format_totals(overpaid)}" if overpaid else "",
         url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),
     )
 

@@ -64,7 +64,7 @@ EMPTY_STATES = {
     ),
     "tracking.ConversionClaim": (
         "No contested claims. One appears here when two visitors report the same"
-        " external ID."
+        " order ID."
     ),
     "accounts.SigningSecret": (
         "No signing secrets yet. An owner creates one to sign what the shop's pages"

@@ -84,7 +84,7 @@ def export_csv(model_admin, request) -> StreamingHttpResponse:
 def get_columns_and_rows(model_admin, request):
     """The columns of a list, and the rows of all its pages with its filters."""
     changelist = model_admin.get_changelist_instance(request)
-    columns = [name for name in changelist.list_display if name != "action_checkbox"]
+    columns = model_admin.get_export_columns(request)
     return columns, changelist.get_queryset(request)
 
 

@@ -1,36 +1,75 @@
 """How values are shown on the screens of the back office."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from decimal import Decimal
 from functools import wraps
 
-from tracking.money import get_exponent
+from django.utils.html import conditional_escape, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
-EMPTY_VALUE = "-"
+from tracking.money import ZERO, get_exponent
+
+EMPTY_VALUE = mark_safe('<span class="empty">-</span>')  # cards leave it out
 # Colours of the status labels, by the name of the status.
 STATUS_COLORS = {
     "pending": "warning",
     "approved": "success",
+    "paid": "info",
     "disapproved": "danger",
+    "removed": "danger",
+    "canceled": "danger",
     "failing": "danger",
+    "failed": "danger",
+    "delivered": "success",
+    "active": "success",
+    "archived": "",
+    "disabled": "",
+    "lead": "",
+    "trial": "info",
+    "paying": "success",
 }
 
 
-def format_money(amount, currency: str) -> str:
+class Money(SafeString):
+    """An amount as text, with its number for spreadsheets; None if there is none."""
+
+    amount: Decimal | None
+    currency: str
+
+    def __new__(cls, text: str, amount: Decimal | None = None, currency: str = ""):
+        money = super().__new__(cls, text)
+        money.amount, money.currency = amount, currency
+        return money
+
+
+def format_money(amount, currency: str) -> Money:
     """`4,263.74 EUR`; more decimals than the currency has are kept."""
     if amount is None:
-        return EMPTY_VALUE
+        return Money(EMPTY_VALUE)
     whole, _, decimals = f"{amount:,f}".partition(".")
     decimals = decimals.rstrip("0").ljust(get_exponent(currency), "0")
-    return f"{whole}.{decimals} {currency}" if decimals else f"{whole} {currency}"
+    number = f"{whole}.{decimals}" if decimals else whole
+    return Money(f"{number} {conditional_escape(currency)}", amount, currency)
 
 
-def format_totals(totals_by_currency) -> str:
+def format_labels(labels: Iterable[tuple[str, str]]) -> SafeString:
+    """Coloured labels: pairs of a colour, as in `STATUS_COLORS`, and a text."""
+    return (
+        format_html_join(" ", '<span class="status-label {}">{}</span>', labels)
+        or EMPTY_VALUE
+    )
+
+
+def format_totals(totals_by_currency) -> Money:
     """`249.90 EUR, 20.00 USD`; `0` without any."""
     totals = [
         format_money(total, currency)
         for currency, total in sorted(totals_by_currency.items())
     ]
-    return ", ".join(totals) or "0"
+    if len(totals) == 1:
+        return totals[0]
+    return Money(", ".join(totals)) if totals else Money("0", ZERO)
 
 
 def format_datetime(at: datetime) -> str:

@@ -11,7 +11,11 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    STATUS_COLORS,
+    format_money,
+)
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -24,7 +28,8 @@ BULK_PAYOUTS_PATH = "bulk-payouts/"
 class BalanceAdmin(ReadOnlyBackOfficeAdmin):
     """The balance due to each affiliate, per currency; actions pay it."""
 
-    list_display = ("affiliate", "balance_due", "currency")
+    list_display = ("affiliate", "balance_due")
+    export_columns = ("affiliate", "balance_due", "currency")
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = "Search by affiliate ID"
@@ -102,6 +107,14 @@ class PaymentAdmin(ReadOnlyBackOfficeAdmin):
         "public_id",
         "affiliate",
         "formatted_amount",
+        "status_label",
+        "created_at",
+        "canceled_at",
+    )
+    export_columns = (
+        "public_id",
+        "affiliate",
+        "formatted_amount",
         "created_at",
         "canceled_at",
     )
@@ -117,6 +130,10 @@ class PaymentAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Amount")
     def formatted_amount(self, payment):
         return format_money(payment.amount, payment.currency)
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, payment):
+        return "canceled" if payment.canceled_at else "paid"
 
     def has_cancel_permission(self, request):
         return request.user.has_perm("payouts.delete_payment")

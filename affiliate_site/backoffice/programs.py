@@ -13,7 +13,7 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.form_pages import FormPagesMixin, list_page_links
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import STATUS_COLORS, format_money
 from affiliate_site.backoffice.snippet import render_snippet
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.models.commission_types import (
@@ -48,7 +48,8 @@ class RateTable:
 class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Programs with their rules, rates and bonuses."""
 
-    list_display = ("title", "slug", "currency", "rules_summary", "archived_at")
+    list_display = ("title", "slug", "status_label", "currency", "rules_summary")
+    export_columns = ("slug", "title", "currency", "rules_summary", "archived_at")
     list_filter = ("auto_approve_commissions", "auto_approve_affiliates", "recurring")
     search_fields = ("slug__exact", "title__exact")
     search_help_text = "Search by ID or title"
@@ -59,6 +60,10 @@ class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
 
     class Media:
         js = ("backoffice/copy.js",)
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, program):
+        return "archived" if program.archived_at else "active"
 
     @display(description="Rules")
     def rules_summary(self, program):

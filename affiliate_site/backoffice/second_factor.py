@@ -42,8 +42,8 @@ WRONG_PROOF_MESSAGE = "Enter your password or an unused code."
 class SecondFactorSignInForm(SignInForm):
     """The sign-in form with a field for the code.
 
-    A wrong code gives the same error as a wrong password, so that it does not reveal
-    that the password is correct.
+    A wrong or missing code gives the same error as a wrong password, so that it does
+    not reveal that the password is correct; the error therefore names the code too.
     """
 
     code = forms.CharField(
@@ -57,6 +57,12 @@ class SecondFactorSignInForm(SignInForm):
         css_class = self.fields["username"].widget.attrs["class"]
         self.fields["code"].widget.attrs["class"] = css_class
         self.fields["code"].template_name = "unfold/helpers/field.html"
+
+    error_messages = SignInForm.error_messages | {
+        "invalid_login": f"{SignInForm.error_messages['invalid_login']}"
+        " If you have enabled two-factor authentication, enter a new code of your"
+        " device too."
+    }
 
     def confirm_login_allowed(self, user):
         """Check the code of users who have a device, after the password."""

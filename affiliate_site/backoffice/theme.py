@@ -6,6 +6,8 @@ from urllib.parse import parse_qsl
 from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
 
+NOT_REMOVED = "deleted_at__isnull=True"
+
 
 def reverse_changelist(model_name: str) -> str:
     """The URL of a list: `reverse_changelist("payouts_commission")`."""
@@ -48,7 +50,11 @@ def build_active_check(column: str, query: str):
             for key, value in request.GET.items()
             if key.startswith(f"{column}__")
         }
-        return filters == dict(parse_qsl(query))
+        return filters == {
+            key: value
+            for key, value in parse_qsl(query)
+            if key.startswith(f"{column}__")
+        }
 
     return is_active
 
@@ -62,9 +68,9 @@ def list_tabs(request) -> list[dict]:
             "status",
             {
                 "All": "",
-                "Pending": "status__exact=pending",
-                "Approved": "status__exact=approved",
-                "Disapproved": "status__exact=disapproved",
+                "Pending": f"status__exact=pending&{NOT_REMOVED}",
+                "Approved": f"status__exact=approved&{NOT_REMOVED}",
+                "Disapproved": f"status__exact=disapproved&{NOT_REMOVED}",
             },
         ),
         build_tabs(

@@ -30,7 +30,7 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
-from affiliate_site.backoffice.formatters import EMPTY_VALUE
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, STATUS_COLORS
 
 
 class WebhookForm(forms.ModelForm):
@@ -89,6 +89,9 @@ class MaskedUrlMixin:
         columns = super().get_list_display(request)  # type: ignore[misc]
         return mask_url_name(request, columns)
 
+    def get_export_columns(self, request):
+        return mask_url_name(request, super().get_export_columns(request))  # type: ignore[misc]
+
     def get_fields(self, request, obj=None):
         fields = super().get_fields(request, obj)  # type: ignore[misc]
         return mask_url_name(request, fields)
@@ -109,6 +112,15 @@ class WebhookEndpointAdmin(MaskedUrlMixin, CreateOnlyBackOfficeAdmin):
     list_display = (
         "public_id",
         "url",
+        "status_label",
+        "subscribed_events",
+        "affiliate",
+        "failing_since",
+        "disabled_because",
+    )
+    export_columns = (
+        "public_id",
+        "url",
         "subscribed_events",
         "affiliate",
         "failing_since",
@@ -120,6 +132,12 @@ class WebhookEndpointAdmin(MaskedUrlMixin, CreateOnlyBackOfficeAdmin):
     search_help_text = "Search by ID or affiliate ID"
     ordering = ("-id",)
     actions = ("rotate_selected", "disable_selected", "enable_selected")
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, webhook):
+        if webhook.disabled_at:
+            return "disabled"
+        return "failing" if webhook.failing_since else "active"
 
     @display(description="Events")
     def subscribed_events(self, webhook):
@@ -186,6 +204,16 @@ class DeliveryAdmin(MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
         "message_id",
         "event",
         "endpoint",
+        "status_label",
+        "attempts",
+        "attempted_at",
+        "error",
+        "due_at",
+    )
+    export_columns = (
+        "message_id",
+        "event",
+        "endpoint",
         "attempts",
         "attempted_at",
         "status",
@@ -200,6 +228,12 @@ class DeliveryAdmin(MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     exclude = ("body",)
     readonly_fields = ("formatted_body",)
     actions = ("resend_selected",)
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, delivery):
+        if delivery.delivered_at:
+            return "delivered"
+        return "pending" if delivery.due_at else "failed"
 
     @display(description="Body")
     def formatted_body(self, delivery):

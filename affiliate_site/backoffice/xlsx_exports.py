@@ -1,18 +1,22 @@
 """XLSX exports: the rows of the CSV export, written in constant memory.
 
-Texts are written as texts, never as formulas or links; numbers are written as numbers
-if a spreadsheet keeps all their digits. A list that does not fit is not exported.
+Texts are written as texts, never as formulas or links. Times are real dates in UTC;
+numbers are numbers if a spreadsheet keeps all their digits, and so are amounts, with
+their currency in a column of its own. A list that does not fit is not exported.
 """
 
+from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import date, datetime
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from tempfile import TemporaryFile
 
 from django.contrib import messages
 from django.http import FileResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from xlsxwriter import Workbook
 
 from affiliate_site.backoffice.exports import (
@@ -23,6 +27,8 @@ from affiliate_site.backoffice.exports import (
     get_export_name,
     iterate_prepared_rows,
 )
+from affiliate_site.backoffice.formatters import Money
+from tracking.money import get_exponent
 
 XLSX_CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MAX_ROWS = 20_000  # a file is complete before its first byte is sent
@@ -34,7 +40,11 @@ WORKBOOK_OPTIONS = {  # texts are not converted
     "strings_to_formulas": False,
     "strings_to_numbers": False,
     "strings_to_urls": False,
+    "default_date_format": 'yyyy-mm-dd hh:mm:ss "UTC"',
+    "remove_timezone": True,
 }
+DATE_FORMAT = "yyyy-mm-dd"
+FIRST_YEAR = 1900  # of dates in a spreadsheet
 # Not allowed in XML; the writer escapes the other control characters.
 INVALID_XML_CHARACTERS = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
 
@@ -84,19 +94,58 @@ def write_workbook(file, model_admin, columns: list[str], rows) -> None:
     with Workbook(file, WORKBOOK_OPTIONS) as book:
         sheet = book.add_worksheet(get_export_name(model_admin)[:MAX_SHEET_NAME_LENGTH])
         sheet.freeze_panes(1, 0)
+        formats = NumberFormats(book)
         titles = get_column_titles(model_admin, columns)
+        cells = (get_cell_values(model_admin, columns, row) for row in rows)
+        first = next(cells, [])
+        amounts = [n for n, value in enumerate(first) if isinstance(value, Money)]
+        for index in reversed(amounts):
+            titles.insert(index + 1, f"{titles[index]}: currency")
         write_row(sheet, 0, titles, titles)
-        for row_index, row in enumerate(rows, start=1):
-            write_row(
-                sheet, row_index, get_cell_values(model_admin, columns, row), titles
-            )
+        for row_index, values in enumerate(chain([first], cells), start=1):
+            write_row(sheet, row_index, split_amounts(values, amounts), titles, formats)
 
 
-def write_row(sheet, row_index: int, values, titles) -> None:
+class NumberFormats(dict):
+    """The number formats of a workbook, each created once: `formats["0.00"]`."""
+
+    def __init__(self, book) -> None:
+        super().__init__()
+        self.book = book
+
+    def __missing__(self, number_format: str):
+        self[number_format] = self.book.add_format({"num_format": number_format})
+        return self[number_format]
+
+
+def split_amounts(values, amounts: list[int]) -> Iterator:
+    """The values of a row, with the currency after each of these columns of amounts."""
+    for index, value in enumerate(values):
+        is_money = isinstance(value, Money)
+        if index not in amounts:
+            yield SafeString(value) if is_money else value
+            continue
+        yield value
+        yield value.currency if is_money else ""
+
+
+def write_row(sheet, row_index: int, values, titles, formats=None) -> None:
     """Write the cells in order; in constant memory, rows cannot be changed later."""
     for column, value in enumerate(values):
+        amount = value.amount if isinstance(value, Money) else None
+        if amount is not None and is_exact_number(amount):
+            decimals = get_exponent(value.currency)
+            number_format = f"#,##0.{'0' * decimals}".rstrip(".")
+            sheet.write_number(row_index, column, float(amount), formats[number_format])
+            continue
         if is_exact_number(value):
             sheet.write_number(row_index, column, float(value))
+            continue
+        if isinstance(value, datetime) and value.year >= FIRST_YEAR:
+            sheet.write_datetime(row_index, column, value)
+            continue
+        if isinstance(value, date) and value.year >= FIRST_YEAR:
+            sheet.write_datetime(row_index, column, value, formats[DATE_FORMAT])
             continue
         if sheet.write_string(row_index, column, format_xlsx_text(value)):
             raise ExportTooLarge(

@@ -141,17 +141,29 @@ def set_status(
 ) -> None:
     """Approve, disapprove or reopen a commission whose balances are locked.
 
+    Raises as `change_status`.
+    """
+    record_update(
+        commission, change_status(commission, status, ledger=ledger, at=at), at=at
+    )
+
+
+def change_status(
+    commission: Commission, status: str, *, ledger: LedgerSession, at: datetime
+) -> dict[str, Any]:
+    """Set a status as `set_status` does; return what the caller has to record.
+
     Raises `CommissionApproved` or `CommissionUnfunded` (docs/api-contract.md, section
     2.3.3).
     """
     ensure_not_final(commission)
     if commission.status == status:
-        return
+        return {}
     if is_final(status, commission.account) and not ledger.has_funds(
         commission.balance_key, commission.amount, reserved=()
     ):
         raise CommissionUnfunded
-    apply_changes(commission, ledger=ledger, at=at, status=status)
+    return update_and_post(commission, ledger=ledger, at=at, status=status)
 
 
 def ensure_not_final(commission: Commission) -> None:
@@ -163,9 +175,30 @@ def ensure_not_final(commission: Commission) -> None:
 def apply_changes(
     commission: Commission, *, ledger: LedgerSession, at: datetime, **values: Any
 ) -> None:
-    """Update the columns that change, write the audit log and post to the ledger.
+    """Update the columns that change, post to the ledger and write the audit log.
 
     The caller has locked the balances. Without any change nothing is written.
+    """
+    details = update_and_post(commission, ledger=ledger, at=at, **values)
+    record_update(commission, details, at=at)
+
+
+def record_update(
+    commission: Commission, details: dict[str, Any], *, at: datetime
+) -> None:
+    """Record what `update_and_post` has changed, if anything."""
+    if details:
+        record_change(
+            commission.account, "commission.updated", commission, at=at, **details
+        )
+
+
+def update_and_post(
+    commission: Commission, *, ledger: LedgerSession, at: datetime, **values: Any
+) -> dict[str, Any]:
+    """Update the columns that change and post to the ledger.
+
+    Returns the details for the audit log, empty without any change.
     """
     changed = {
         name: value
@@ -173,7 +206,7 @@ def apply_changes(
         if getattr(commission, name) != value
     }
     if not changed:
-        return
+        return {}
     old_status, old_amount = commission.status, commission.amount
     old_amounts = {name: getattr(commission, name) for name in AMOUNTS_LOGGED}
     status = changed.get("status", old_status)
@@ -191,12 +224,10 @@ def apply_changes(
     for name, old in old_amounts.items():
         if name in changed:
             details[name] = [format_decimal(old), format_decimal(changed[name])]
-    record_change(
-        commission.account, "commission.updated", commission, at=at, **details
-    )
     ledger.post_commission_changed(
         commission, previous_status=old_status, previous_amount=old_amount
     )
+    return details
 
 
 def get_recalculated_fields(

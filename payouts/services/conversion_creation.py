@@ -15,7 +15,7 @@ from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
 from accounts.services.changes import record_all_changes
 from payouts.calculation import LineItem, calculate_commissions
-from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.commissions import CommissionStatus
 from payouts.services.calculation_input import (
     LineItemData,
     build_calculation_input,
@@ -29,11 +29,12 @@ from payouts.services.claims import (
     review_claim,
 )
 from payouts.services.commissions import (
+    change_status,
     create_commissions,
     delete_claimed_commissions,
     list_balance_keys,
     list_claimed_commissions,
-    set_status,
+    record_update,
 )
 from payouts.services.ledger import open_ledger_session
 from tracking.attribution import (
@@ -81,9 +82,9 @@ def create_conversion(
 ) -> Conversion:
     """Create a conversion with its commissions, or confirm a claim, in one transaction.
 
-    With a `status` the commissions that have another one are set to it; all of them
-    are logged with it. Returns the conversion; that of another claim if this is a claim
-    too.
+    With a `status` the commissions that have another one are set to it; they are
+    published as created with it, then as updated. Returns the conversion; that of
+    another claim if this is a claim too.
     """
     with transaction.atomic():
         claim = find_conversion(account, data.external_id)
@@ -179,26 +180,21 @@ def write_commissions(
             delete_claimed_commissions(conversion, ledger=ledger, at=at)
         commissions = create_commissions(conversion, drafts, ledger=ledger, at=at)
         event = "conversion.updated" if replaces_claim else "conversion.created"
+        created = [("commission.created", commission) for commission in commissions]
         if status is None:
-            _log_created(event, conversion, commissions, at=at)
+            record_all_changes(account, [(event, conversion), *created], at=at)
         for commission in commissions:
             ledger.post_commission_created(commission)
         if status is not None:
-            for commission in commissions:
-                if commission.status != status:
-                    set_status(commission, status, ledger=ledger, at=at)
-            _log_created(event, conversion, commissions, at=at)
-
-
-def _log_created(
-    event: str,
-    conversion: Conversion,
-    commissions: Sequence[Commission],
-    *,
-    at: datetime,
-) -> None:
-    created = [("commission.created", commission) for commission in commissions]
-    record_all_changes(conversion.account, [(event, conversion), *created], at=at)
+            updates = [
+                (commission, change_status(commission, status, ledger=ledger, at=at))
+                for commission in commissions
+                if commission.status != status
+            ]
+            # Bodies of webhooks show the final status, so the rows have it already.
+            record_all_changes(account, [(event, conversion), *created], at=at)
+            for commission, details in updates:
+                record_update(commission, details, at=at)
 
 
 def round_line_items(

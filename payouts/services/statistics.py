@@ -27,6 +27,7 @@ from accounts.services.row_counts import CountedList
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.services.payables import (
+    get_overpaid_totals,
     get_payable_balances,
     get_payable_totals,
     get_pending_totals,
@@ -376,6 +377,11 @@ def calculate_performance(
 def get_balance_due(account: Account) -> Sums:
     """Return the sum of positive payable balances by currency."""
     return dict(sorted(get_payable_totals(account)))
+
+
+def get_overpaid(account: Account) -> Sums:
+    """Return what affiliates owe the account by currency: their negative balances."""
+    return dict(sorted(get_overpaid_totals(account)))
 
 
 def count_to_review(account: Account, *, at: datetime) -> ToReview:

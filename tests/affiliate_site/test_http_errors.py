@@ -4,10 +4,12 @@ Rules: docs/api-contract.md, sections 1.5 and 1.7.
 """
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 
+from affiliate_site import http_errors
 from tests.conftest import ApiClient
 from tests.dummy_endpoints import FAILURES
+from tests.factories.accounts import AccountFactory
 
 pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
@@ -340,3 +342,73 @@ def test_counts_requests_before_plan_and_role_check(account, make_key, set_plan)
     statuses = [viewer.get("/dummies/").status_code for _ in range(4)]
 
     assert statuses == [403, 403, 403, 429]
+
+
+# Pages of browsers, outside the API
+
+BROWSER_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.urls("affiliate_site.urls")
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/nothing/", 404, "There is nothing at this address"),
+        ("/admin/nothing/", 302, ""),  # asks to sign in
+        ("/admin/login/?account=%00", 400, "cannot be read"),
+    ],
+)
+def test_browsers_get_a_page(client, db, path, status, text):
+    response = client.get(path, headers={"Accept": BROWSER_ACCEPT})
+
+    assert response.status_code == status
+    assert response["Content-Type"] == "text/html; charset=utf-8"
+    assert text in response.text
+    if status != 302:
+        assert response["X-Trace-Id"] in response.text
+
+
+@pytest.mark.urls("affiliate_site.urls")
+def test_pages_of_the_back_office_lead_to_the_dashboard(client, db):
+    owner = AccountFactory().staff.create(email="owner@example.org")
+    viewer = AccountFactory().staff.create(email="v@example.org", role="viewer")
+    browser = {"Accept": BROWSER_ACCEPT}
+
+    client.force_login(owner)
+    unknown = client.get("/admin/nothing/", headers=browser)
+    client.force_login(viewer)
+    denied = client.get("/admin/accounts/apikey/add/", headers=browser)
+    expired = Client(enforce_csrf_checks=True).post("/admin/login/", headers=browser)
+
+    assert [unknown.status_code, denied.status_code, expired.status_code] == [
+        *(404, 403, 403)
+    ]
+    assert "ask an owner of your account" in denied.text
+    assert "Open the page again" in expired.text
+    for response in (unknown, denied, expired):
+        assert 'href="/admin/">To the dashboard' in response.text
+
+
+def test_failures_are_pages_for_browsers_only(client):
+    request = RequestFactory().get("/admin/", headers={"Accept": BROWSER_ACCEPT})
+    request.trace_id = "0" * 32
+
+    page = http_errors.server_error(request)
+    request.META["HTTP_ACCEPT"] = "application/json"
+    del request.headers  # cached
+    body = http_errors.server_error(request)
+
+    assert (page.status_code, body.status_code) == (500, 500)
+    assert "Something went wrong on our side" in page.text
+    assert body["Content-Type"] == "application/json"
+
+
+@pytest.mark.urls("affiliate_site.urls")
+def test_root_leads_browsers_to_the_back_office(client, db):
+    browser = client.get("/", headers={"Accept": BROWSER_ACCEPT})
+    other = client.get("/", headers={"Accept": "application/json"})
+
+    assert (browser.status_code, browser["Location"]) == (302, "/admin/")
+    assert other.status_code == 404
+    assert other.json()["message"] == "Not Found"
+    assert client.get("/favicon.ico")["Location"].endswith("favicon.svg")

@@ -32,6 +32,7 @@ DOCUMENTED = {
     "list_deliveries": "ACCOUNT WEBHOOK [--failed]",
     "resend_delivery": "ACCOUNT DELIVERY",
     "create_staff": "EMAIL --account ACCOUNT [--role ROLE] [--password-stdin]",
+    "changepassword": "EMAIL [--account ACCOUNT] [--password-stdin]",
     # Programs and money
     "create_program": (
         "ACCOUNT PROGRAM --title T --currency EUR [--cookie-time DAYS]"

@@ -1,5 +1,7 @@
 """Actions of staff call the same services as the API (docs/architecture.md)."""
 
+from decimal import Decimal
+
 import pytest
 from django.conf import settings
 from django.db import OperationalError
@@ -13,6 +15,7 @@ from affiliate_site.backoffice import actions, conversions
 from affiliate_site.backoffice.actions import MAX_ROWS
 from payouts.services.commissions import approve_commission
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payments import PaymentOrder, create_payments
 from tests.conftest import NOW
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -354,3 +357,32 @@ def test_skips_rows_on_a_database_timeout(
     assert messages == [
         f"Failed: {commissions[0]}: the database did not respond in time; try again"
     ]
+
+
+def test_says_whose_balance_becomes_negative(staff_client, scenario, account):
+    """Disapproving what was paid takes it back from later commissions."""
+    commission = scenario.get_commission(scenario.create_conversion("100"))
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+    order = PaymentOrder(scenario.mina.slug, Decimal(10), "EUR")
+    create_payments(account, orders=[order], at=NOW)
+    client, url = staff_client(), reverse("admin:payouts_commission_changelist")
+    selection = {"_selected_action": [commission.pk]}
+
+    page = client.post(url, {"action": "disapprove_selected", **selection})
+
+    warning = "minakessler was already paid: the balance becomes -10.00 EUR"
+    assert warning in page.content.decode()
+    confirmed = {"confirmed": "yes", "confirmed_amounts": f"{commission.pk}:10"}
+    client.post(url, {"action": "disapprove_selected", **selection, **confirmed})
+    assert "Overpaid: 10.00 EUR" in client.get("/admin/").content.decode()
+
+
+@pytest.mark.parametrize(
+    "page", ["accounts_apikey", "accounts_signingsecret", "accounts_webhookendpoint"]
+)
+def test_forms_that_show_a_secret_have_one_button(staff_client, page):
+    form = staff_client().get(reverse(f"admin:{page}_add")).content.decode()
+
+    assert 'name="_save"' in form
+    assert 'name="_addanother"' not in form
+    assert 'name="_continue"' not in form

@@ -1,14 +1,23 @@
 """The audit log: entries name people by IDs, the page by addresses."""
 
+import re
+from decimal import Decimal
+from html import unescape
+
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from accounts.actor import use_actor
 from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.audit_log import log_event
 from accounts.services.staff import create_staff_user, reset_password
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
+from payouts.services.commissions import approve_commission
+from payouts.services.conversion_updates import update_commission
+from payouts.services.payments import PaymentOrder, create_payments
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
@@ -88,13 +97,13 @@ def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
     rows = read_list(client, q="affiliate:minakessler")
 
     assert [(subject, details) for subject, _, details in rows] == [
-        ("affiliate:minakessler", "-"),
+        ("affiliate:minakessler", EMPTY_VALUE),
         ("affiliate:minakessler", "parent: ingaberg"),
         (
             "affiliate:minakessler",
             "program: harbor-lamp-partners\napproved: True",
         ),
-        ("affiliate:minakessler", "-"),
+        ("affiliate:minakessler", EMPTY_VALUE),
     ]
     entries = account.audit_log.filter(subject=f"affiliate:{mina.affiliate.pk}")
     assert entries.count() == len(rows)
@@ -179,3 +188,103 @@ def make_owner(account, number):
         password=None,
         at=NOW,
     )[0]
+
+
+# Sentences
+
+
+def read_sentences(client, **query):
+    """The text of what happened in each row of the list."""
+    response = client.get(reverse(LIST), query)
+    cells = re.findall(
+        r'<td class="field-sentence cell"[^>]*>(.*?)</td>',
+        response.content.decode(),
+        re.DOTALL,
+    )
+    return [unescape(strip_tags(cell.replace("<span", " <span"))) for cell in cells]
+
+
+def test_says_who_did_what_to_whom(staff_client, account):
+    scenario = ProgramScenario(account)
+    client = staff_client()
+    commission = scenario.get_commission(
+        scenario.create_conversion("374.80", external_id="order-7")
+    )
+    with use_actor(account.staff.get().actor_name):
+        approve_commission(account, commission_id=commission.pk, at=NOW)
+        update_commission(
+            account,
+            commission_id=commission.pk,
+            changes={"amount": Decimal(30)},
+            at=NOW,
+        )
+        order = PaymentOrder(scenario.mina.slug, Decimal(30), "EUR")
+        (payment,) = create_payments(account, orders=[order], at=NOW)
+
+    sentences = read_sentences(client)
+
+    name = f"commission {commission.pk} of minakessler: 30.00 EUR"
+    assert sentences[:4] == [
+        f"Owner@harbor.example.org changed the payment status of {name}",
+        f"Owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
+        " 30.00 EUR",
+        f"Owner@harbor.example.org changed {name} amount: 37.48 → 30",
+        f"Owner@harbor.example.org approved {name}",
+    ]
+    assert "The system created conversion order-7: 374.80 EUR" in sentences
+    assert (
+        "The system added affiliate minakessler to program harbor-lamp-partners"
+        in sentences
+    )
+
+
+def test_history_leads_to_the_entries_of_the_object(staff_client, account):
+    scenario = ProgramScenario(account)
+    conversion = scenario.create_conversion("10", external_id="order-7")
+    client = staff_client()
+
+    for page, row, last in (
+        ("tracking_conversion", conversion, "created conversion order-7: 10.00 EUR"),
+        ("tracking_affiliate", scenario.mina.affiliate, "created affiliate"),
+        ("tracking_program", scenario.program, "created program"),
+    ):
+        url = reverse(f"admin:{page}_history", args=[row.pk])
+        form = client.get(reverse(f"admin:{page}_change", args=[row.pk]))
+        assert url in form.content.decode()
+        response = client.get(url, follow=True)
+        assert response.redirect_chain[0][1] == 302
+        assert last in read_sentences(client, q=response.context["cl"].query)[-1]
+
+
+def test_offers_no_history_where_there_is_none(staff_client, account):
+    click = ProgramScenario(account).create_click()
+
+    form = staff_client().get(reverse("admin:tracking_click_change", args=[click.pk]))
+
+    assert "history/" not in form.content.decode()
+
+
+def test_describes_nothing_of_another_account(staff_client, account, other_account):
+    client = staff_client()
+    foreign = ProgramScenario(other_account, prefix="zz-marker-")
+    commission = foreign.get_commission(foreign.create_conversion("10"))
+    log_event(account, "commission.created", commission, at=NOW)
+
+    assert read_sentences(client)[0] == f"The system created commission {commission.pk}"
+
+
+@pytest.mark.parametrize(
+    ("actor", "text"),
+    [
+        ("key aff_live_8Oo", "API key aff_live_8Oo…"),
+        ("command set_plan", "The command set_plan"),
+        ("unknown", "A page or form"),
+        ("operator 4711", "An operator"),
+    ],
+)
+def test_names_actors_in_words(staff_client, account, actor, text):
+    client = staff_client()
+    with use_actor(actor):
+        log_event(account, "account.locked", account, at=NOW)
+
+    assert read_sentences(client)[0] == f"{text} locked the account"

@@ -1,17 +1,20 @@
 """Tabs above lists: one per status, with the active one marked."""
 
 import re
+from html import unescape
 
 import pytest
 from django.urls import reverse
 
+from payouts.services.conversion_updates import delete_conversion
+from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 
 COMMISSIONS = {
     "All": "",
-    "Pending": "status__exact=pending",
-    "Approved": "status__exact=approved",
-    "Disapproved": "status__exact=disapproved",
+    "Pending": "status__exact=pending&deleted_at__isnull=True",
+    "Approved": "status__exact=approved&deleted_at__isnull=True",
+    "Disapproved": "status__exact=disapproved&deleted_at__isnull=True",
 }
 ENROLLMENTS = {
     "All": "",
@@ -55,8 +58,9 @@ def test_filters_by_status(staff_client, rows, name, title):
     assert list(tabs) == list(LISTS[name])
 
     url, _ = tabs[title]
-    assert url == f"{reverse(f'admin:{name}_changelist')}?{LISTS[name][title]}"
-    response = client.get(url)
+    address = unescape(url)
+    assert address == f"{reverse(f'admin:{name}_changelist')}?{LISTS[name][title]}"
+    response = client.get(address)
 
     active_tabs = {
         tab
@@ -75,6 +79,18 @@ def test_stays_active_with_other_filters(staff_client, rows):
 
     assert parse_tabs(response)["Pending"][1] == "active"
     assert parse_tabs(response)["All"][1] == ""
+
+
+def test_leaves_out_commissions_of_removed_conversions(staff_client, account):
+    shop = ProgramScenario(account)
+    conversion = shop.create_conversion("10")
+    delete_conversion(account, conversion_id=conversion.pk, at=NOW)
+    client = staff_client()
+
+    tabs = parse_tabs(get_changelist(client, "payouts_commission", ""))
+    pending = client.get(unescape(tabs["Pending"][0])).context["cl"]
+
+    assert list(pending.result_list) == []
 
 
 def test_other_lists_have_no_tabs(staff_client):

@@ -5,7 +5,7 @@ See docs/reliability.md, section 9.
 
 import io
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from xml.etree import ElementTree
 from zipfile import ZipFile
@@ -18,10 +18,12 @@ from django.utils.html import format_html
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice import xlsx_exports
 from affiliate_site.backoffice.exports import format_cell
+from affiliate_site.backoffice.formatters import format_money, format_totals
 from tests.affiliate_site.backoffice.test_exports import export_csv
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 NAMESPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+SERIAL_EPOCH = datetime(1899, 12, 30, tzinfo=UTC)  # day 0 of a spreadsheet
 ESCAPE_PATTERN = re.compile("_x([0-9A-F]{4})_")
 
 
@@ -70,7 +72,9 @@ def write_sheet(*values):
     with xlsx_exports.Workbook(text, xlsx_exports.WORKBOOK_OPTIONS) as book:
         sheet = book.add_worksheet()
         for line, value in enumerate(values):
-            xlsx_exports.write_row(sheet, line, [value], ["Value"])
+            xlsx_exports.write_row(
+                sheet, line, [value], ["Value"], xlsx_exports.NumberFormats(book)
+            )
     return [line[0] for line in parse_sheet(text.getvalue())]
 
 
@@ -100,7 +104,6 @@ def write_sheet(*values):
         "caf\u00e9 \U0001f4a1",
         None,
         True,
-        datetime(2026, 3, 4, 9, 15, tzinfo=UTC),
         format_html("<a href='/x'>{}</a>", "a<b"),
     ],
     ids=repr,
@@ -130,6 +133,38 @@ def test_writes_numbers_as_text_that_would_lose_digits(value):
     assert write_sheet(value) == [("inlineStr", format_cell(value))]
 
 
+@pytest.mark.parametrize(
+    ("value", "serial"),
+    [
+        (datetime(2026, 3, 4, 12, 0, tzinfo=UTC), "46085.5"),
+        (date(2026, 3, 4), "46085"),
+    ],
+)
+def test_writes_real_dates(value, serial):
+    assert write_sheet(value) == [("n", serial)]
+
+
+def test_writes_amounts_as_numbers_with_a_column_of_currencies(staff_client, scenario):
+    scenario.create_conversion("1249.90", currency="EUR")
+    scenario.create_conversion("77", currency="JPY")
+
+    titles, yen, euro = download_sheet(staff_client(), "tracking_conversion")
+
+    index = [text for _, text in titles].index("Amount")
+    assert titles[index + 1] == ("inlineStr", "Amount: currency")
+    assert yen[index : index + 2] == [("n", "77"), ("inlineStr", "JPY")]
+    assert euro[index : index + 2] == [("n", "1249.9"), ("inlineStr", "EUR")]
+
+
+def test_writes_sums_of_several_currencies_as_text():
+    values = [format_totals({"EUR": 5, "JPY": 7}), format_money(5, "EUR")]
+
+    assert list(xlsx_exports.split_amounts(values, [0])) == [
+        *("5.00 EUR, 7 JPY", ""),
+        "5.00 EUR",
+    ]
+
+
 @pytest.mark.parametrize("value", ["<r>x</r>", "<r></c></row></r>", "<r>"])
 def test_escapes_markup_of_the_writer(value):
     assert write_sheet(value, "after") == [
@@ -150,7 +185,27 @@ def test_contains_the_same_cells_as_the_csv(staff_client, scenario):
     client = staff_client()
 
     for page in ("tracking_conversion", "payouts_commission", "tracking_customer"):
-        assert get_cell_texts(download_sheet(client, page)) == export_csv(client, page)
+        sheet = download_sheet(client, page)
+        titles = [text for _, text in sheet[0]]
+        assert [
+            [
+                to_csv_text(title, *cells)
+                for title, *cells in zip(titles, row, [*row[1:], None], strict=True)
+                if not title.endswith(": currency")
+            ]
+            for row in sheet
+        ] == export_csv(client, page)
+
+
+def to_csv_text(title, cell, next_cell):
+    """The text of a cell in the CSV file: times and amounts are numbers here."""
+    kind, text = cell
+    if kind == "n" and title == "Created at":
+        at = SERIAL_EPOCH + timedelta(days=float(text))
+        return f"{at + timedelta(milliseconds=5):%Y-%m-%dT%H:%M:%SZ}"
+    if kind == "n" and title == "Amount":
+        return format_money(Decimal(text), next_cell[1])
+    return text
 
 
 def test_applies_filters(staff_client, scenario):

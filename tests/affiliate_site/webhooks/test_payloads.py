@@ -266,6 +266,21 @@ def test_payload_shows_the_final_state(account, sample_account, path):
     assert response.json()["commissions"][0]["approved"] is True
 
 
+def test_sends_the_creation_before_the_update(account, sample_account):
+    """A conversion created with a status."""
+    data = {"external_id": "o-2", "amount": 50, "status": "approved"}
+    click = {"click_id": sample_account.click_id}
+    before = len(list_events(account))
+
+    assert_success(sample_account.api.post("/pb/con/c/", data | click))
+
+    assert [kind for kind, _ in list_events(account)[before:]] == [
+        "conversion.created",
+        "commission.created",
+        "commission.updated",
+    ]
+
+
 def test_rejected_conversion_sends_no_event(account, sample_account):
     sample_account.conversion_id  # noqa: B018 - creates it
     before = list_events(account)

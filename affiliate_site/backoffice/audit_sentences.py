@@ -1,0 +1,194 @@
+"""Audit log entries as sentences: who did what to which object, with a link to it.
+
+A page looks up all objects of its entries with one query per model.
+"""
+
+import re
+from collections import defaultdict
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+
+from accounts.tenant_admin import filter_for_user
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.labels import FIELD_LABELS
+from payouts.models.commissions import Commission
+from payouts.models.payments import Payment
+from tracking.models.affiliates import Affiliate
+from tracking.models.conversions import Conversion
+from tracking.models.customers import Customer
+
+# Models that entries name and whose rows are looked up, with the field of the name.
+SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
+    "affiliate": (Affiliate, "pk", ()),
+    "commission": (Commission, "pk", ("affiliate",)),
+    "conversion": (Conversion, "pk", ()),
+    "customer": (Customer, "public_id", ()),
+    "payment": (Payment, "public_id", ("affiliate",)),
+}
+# The lists that find other subjects by their name, and what staff call them.
+SUBJECT_LISTS = {
+    "affiliategroup": ("tracking_affiliategroup", "affiliate group"),
+    "apikey": ("accounts_apikey", "API key"),
+    "program": ("tracking_program", "program"),
+    "prospect": ("tracking_prospect", "prospect"),
+    "signingsecret": ("accounts_signingsecret", "signing secret"),
+    "webhookendpoint": ("accounts_webhookendpoint", "webhook"),
+}
+LOGGED_MODELS = {*SUBJECT_MODELS, *SUBJECT_LISTS}
+
+# What was done; `{}` is the subject, other names are details of the entry.
+PREDICATES = {
+    "account.created": "created the account",
+    "account.locked": "locked the account",
+    "account.page_tracking_changed": "changed what pages may report",
+    "account.plan_changed": "changed the plan of the account",
+    "account.unlocked": "unlocked the account",
+    "affiliate.added_to_group": "put {} into a group",
+    "affiliate.added_to_program": "added {} to program {program}",
+    "affiliate.approved": "approved {} for program {program}",
+    "affiliate.disapproved": "disapproved {} for program {program}",
+    "affiliate_prospect.promoted": "made {} an affiliate",
+    "conversion.contested": "reported {} too, which is now contested",
+    "enrollment.reset_to_pending": "set {} back to pending in program {program}",
+    "payment.created": "paid {}",
+    "payout_balance.topped_up": "topped up the payout balance by {amount} {currency}",
+    "payout_method.set": "set the payout method {method} of {}",
+    "staff.activated": "reactivated staff user {user_id}",
+    "staff.created": "created staff user {user_id}",
+    "staff.deactivated": "deactivated staff user {user_id}",
+    "staff.password_changed": "changed the own password of {user_id}",
+    "staff.password_reset": "reset the password of {user_id}",
+    "staff.role_changed": "changed the role of {user_id}",
+    "staff.second_factor_added": "enabled two-factor authentication of {user_id}",
+    "staff.second_factor_removed": "disabled two-factor authentication of {user_id}",
+    "webhook.secret_rotated": "rotated the secret of {}",
+}
+VERBS = {"updated": "changed", "deleted": "removed"}
+STATUS_PREDICATES = {
+    "approved": "approved {}",
+    "disapproved": "disapproved {}",
+    "pending": "set {} back to pending",
+}
+FIELD_NAMES = FIELD_LABELS | {"payout": "payment status"}
+ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
+PLACEHOLDER_PATTERN = re.compile(r"\{(\w+)\}")
+
+
+def find_named_rows(user, entries) -> dict[tuple[str, str], object]:
+    """Map subjects, as (model name, name), to the rows that the user may see."""
+    names = defaultdict(set)
+    for entry in entries:
+        model_name, _, name = entry.subject.partition(":")
+        is_id = SUBJECT_MODELS.get(model_name, (None, ""))[1] == "pk"
+        if model_name in SUBJECT_MODELS and (name.isdecimal() or not is_id):
+            names[model_name].add(name)
+    rows = {}
+    for model_name, model_names in names.items():
+        model, field, relations = SUBJECT_MODELS[model_name]
+        found = model.objects.filter(**{f"{field}__in": model_names})
+        for row in filter_for_user(found, user).select_related(*relations):
+            rows[model_name, str(getattr(row, field))] = row
+    return rows
+
+
+def describe_row(row) -> str:
+    """An object in words: `commission 84 of adastone: 37.48 EUR`."""
+    text = f"{row._meta.verbose_name} {row}"
+    if isinstance(row, Conversion):
+        text = f"conversion {row.external_id or row.pk}"
+    elif isinstance(row, Commission):
+        text += f" of {row.affiliate}"
+    elif isinstance(row, Payment):
+        text += f" to {row.affiliate}"
+    if isinstance(row, Conversion | Commission | Payment):
+        text += f": {format_money(row.amount, row.currency)}"
+    return text
+
+
+def link_subject(entry, rows) -> SafeString | str:
+    """The subject of an entry in words, with a link to its page."""
+    model_name, _, name = entry.subject.partition(":")
+    row = rows.get((model_name, name))
+    if row is not None:
+        url_name = f"admin:{row._meta.app_label}_{model_name}_change"
+        url = reverse(url_name, args=[row.pk])
+        return format_html('<a href="{}">{}</a>', url, describe_row(row))
+    if model_name in SUBJECT_LISTS:
+        list_name, title = SUBJECT_LISTS[model_name]
+        url, term = reverse(f"admin:{list_name}_changelist"), name.rstrip("…")
+        return format_html('<a href="{}?q={}">{} {}</a>', url, term, title, name)
+    return f"{model_name} {name}"
+
+
+def describe_actor(entry, emails: dict[int, str]) -> str:
+    """Who made the change."""
+    found = ACTOR_PATTERN.fullmatch(entry.actor)
+    if found:
+        return emails.get(int(found[1])) or (
+            "An operator" if entry.actor.startswith("operator") else entry.actor
+        )
+    kind, _, name = entry.actor.partition(" ")
+    if kind == "key":
+        return f"API key {name}…"
+    if kind == "command":
+        return f"The command {name}"
+    return {"unknown": "A page or form", "system": "The system"}.get(kind, entry.actor)
+
+
+def render_sentence(entry, rows, emails: dict[int, str]) -> SafeString:
+    """`anna@example.org approved commission 84 of adastone: 37.48 EUR`."""
+    details = dict(entry.details)
+    if "user_id" in details:
+        details["user_id"] = emails.get(details["user_id"], details["user_id"])
+    text = get_predicate(entry, details)
+    for name in PLACEHOLDER_PATTERN.findall(text):
+        text = text.replace(f"{{{name}}}", str(details.pop(name, "")))
+    details.pop("approved", None)
+    before, placeholder, after = text.partition("{}")
+    return format_html(
+        "{} {}{}{}{}",
+        capfirst(describe_actor(entry, emails)),
+        before,
+        link_subject(entry, rows) if placeholder else "",
+        after,
+        render_details(details),
+    )
+
+
+def get_predicate(entry, details) -> str:
+    """What was done, as in `PREDICATES`; details that it says are removed."""
+    if entry.kind in PREDICATES:
+        return PREDICATES[entry.kind]
+    if entry.kind == "commission.updated" and "status" in details:
+        return STATUS_PREDICATES.get(details.pop("status")[-1], "changed {}")
+    fields = details.pop("fields", None)
+    if fields:
+        names = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
+        return f"changed the {', '.join(names)} of {{}}"
+    verb = entry.kind.rpartition(".")[2]
+    return f"{VERBS.get(verb, verb.replace('_', ' '))} {{}}"
+
+
+def render_details(details) -> SafeString:
+    """What the sentence does not say: `amount: 10 → 7`, one per line."""
+    return format_html_join(
+        "",
+        '<span class="subtext">{}: {}</span>',
+        (
+            (FIELD_NAMES.get(name, name.replace("_", " ")), format_value(value))
+            for name, value in details.items()
+        ),
+    )
+
+
+def format_value(value) -> str:
+    """A value, or the old and the new one."""
+    if isinstance(value, list) and len(value) == 2:
+        return " → ".join("none" if each is None else str(each) for each in value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "all"
+    return "none" if value is None else str(value)

@@ -1,0 +1,46 @@
+"""Labels of fields are the words of staff, not names of columns."""
+
+import pytest
+from django.contrib import admin
+from django.urls import reverse
+
+from affiliate_site.backoffice.exports import get_column_titles
+from affiliate_site.backoffice.labels import FIELD_LABELS
+
+COLUMN_WORDS = {"Id", "id", "Ip", "Url", "Mlm", "Firstname", "Lastname"}
+
+
+@pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: str(model))
+def test_columns_and_exports_have_plain_titles(model):
+    model_admin = admin.site._registry[model]
+    columns = [*model_admin.list_display, *model_admin.export_columns]
+
+    words = " ".join(get_column_titles(model_admin, columns)).split()
+
+    assert not COLUMN_WORDS & set(words)
+    assert not model._meta.verbose_name_plural.endswith(("rys", "tys"))
+
+
+def test_names_the_fields_of_a_page(staff_client, scenario):
+    conversion = scenario.create_conversion("10", external_id="order-1", ip="192.0.2.7")
+
+    url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
+    page = staff_client().get(url).content.decode()
+
+    for label in ("Order ID", "IP address", "Attributed by"):
+        assert label in page
+
+
+def test_labels_name_fields_that_exist():
+    names = {
+        field.name
+        for model in admin.site._registry
+        for field in [*model._meta.fields, *list_inline_fields(model)]
+    }
+
+    assert set(FIELD_LABELS) <= names
+
+
+def list_inline_fields(model):
+    inlines = admin.site._registry[model].inlines
+    return [field for inline in inlines for field in inline.model._meta.fields]

@@ -1,0 +1,95 @@
+"""Lists: small pages, coloured labels, removed rows, what staff should check."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from payouts.services.conversion_updates import delete_conversion
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from tests.conftest import NOW
+from tracking.claims import Trust
+
+MAX_PAGE_BYTES = 120_000
+ROW_PATTERN = re.compile(r'<tr class="(data-row[^"]*)">(.*?)</tr>', re.DOTALL)
+
+
+def get_page(client, name, **query):
+    response = client.get(reverse(f"admin:{name}_changelist"), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def list_rows(page):
+    """The CSS classes and the cells of each row."""
+    return ROW_PATTERN.findall(page)
+
+
+@pytest.mark.engine_independent
+def test_sends_at_most_120_kb_for_50_rows(staff_client, scenario):
+    for number in range(50):
+        scenario.create_conversion(
+            "1249.90",
+            external_id=f"order-{number:010}",
+            customer_id=f"customer-{number:020}",
+        )
+    client = staff_client()
+
+    sizes = {
+        name: len(get_page(client, name))
+        for name in (
+            "payouts_commission",
+            "tracking_conversion",
+            "tracking_customer",
+            "payouts_transfer",
+            "accounts_auditlogentry",
+        )
+    }
+
+    assert all(size <= MAX_PAGE_BYTES for size in sizes.values()), sizes
+
+
+def test_marks_removed_and_canceled_rows(staff_client, account, scenario):
+    removed, kept = scenario.create_conversion("10"), scenario.create_conversion("20")
+    delete_conversion(account, conversion_id=removed.pk, at=NOW)
+    order = PaymentOrder(scenario.mina.slug, 5, "EUR")
+    (payment,) = create_payments(account, orders=[order], at=NOW)
+    cancel_payment(account, payment_id=payment.public_id, at=NOW)
+    client = staff_client()
+
+    for name in ("tracking_conversion", "payouts_commission"):
+        rows = list_rows(get_page(client, name))
+        assert sorted(css_class for css_class, _ in rows) == [
+            "data-row",
+            "data-row removed",
+        ]
+        (cells,) = [cells for css_class, cells in rows if "removed" in css_class]
+        assert '<span class="status-label danger">Removed</span>' in cells
+    ((css_class, cells),) = list_rows(get_page(client, "payouts_payment"))
+    assert css_class == "data-row removed"
+    assert '<span class="status-label danger">Canceled</span>' in cells
+    assert kept.deleted_at is None
+
+
+def test_shows_what_a_page_has_reported(staff_client, scenario):
+    """Staff who approve many commissions at once see what they should look at."""
+    scenario.create_conversion("10")
+    scenario.create_conversion(
+        "20", trust=Trust.CLAIM, extra_warnings=("odd_coupons",), is_browser_sale=True
+    )
+    client = staff_client()
+
+    for name in ("tracking_conversion", "payouts_commission"):
+        claimed, fact = (cells for _, cells in list_rows(get_page(client, name)))
+        assert "Reported by a page" in claimed
+        assert "Odd option" in claimed
+        assert "Reported by a page" not in fact
+
+
+def test_exports_the_columns_that_a_list_leaves_out(staff_client, scenario):
+    scenario.create_conversion("10", external_id="order-1")
+
+    response = staff_client().get(reverse("admin:payouts_commission_export"))
+
+    titles = response.getvalue().decode().splitlines()[0]
+    assert '"Kind","Name","Conversion","Payment","Created at"' in titles

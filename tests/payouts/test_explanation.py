@@ -1,0 +1,83 @@
+"""Explanations in words, as staff and the command `explain` show them."""
+
+from datetime import timedelta
+
+import pytest
+
+from payouts.explanation import render_explanation
+from payouts.services.conversion_updates import delete_conversion
+from payouts.services.explanation import explain_conversion
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
+from tracking.attribution import TrackingParameters
+from tracking.services.hierarchy import set_parent
+
+LATER = CONVERSION_CREATED_AT + timedelta(days=1)
+
+
+@pytest.fixture
+def scenario(account):
+    scenario = ProgramScenario(account)
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    return scenario
+
+
+def render(conversion):
+    found = explain_conversion(conversion.account, conversion_id=conversion.pk)
+    assert found.differences == []
+    return "\n".join(render_explanation(found))
+
+
+def test_says_that_a_commission_was_removed_with_its_conversion(scenario, account):
+    conversion = scenario.create_conversion("200")
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    text = render(conversion)
+
+    assert "  Removed 2026-03-05 09:15:27 UTC" in text
+    assert text.endswith("  Status: removed with the conversion")
+
+
+def test_says_warnings_in_words(scenario):
+    conversion = scenario.create_conversion(
+        "200", customer_id="mina+x@notes.example.org"
+    )
+
+    text = render(conversion)
+
+    assert "  Warning: The customer ID is the affiliate's e-mail address." in text
+    assert (
+        "  Pending because it needs review: The customer ID is the affiliate's e-mail"
+        " address\n" in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("ignore_cookie_age", "reason"),
+    [(False, "expired by 15 d 0 h"), (True, "coupon comes first")],
+)
+def test_names_the_age_of_a_click_only_if_it_counts(
+    scenario, ignore_cookie_age, reason
+):
+    clicked_at = CONVERSION_CREATED_AT - timedelta(days=60)
+    click = scenario.create_click(scenario.odette, at=clicked_at)
+    parameters = TrackingParameters(
+        coupon=scenario.mina.coupon, click_id=str(click.public_id)
+    )
+
+    conversion = scenario.create_conversion(
+        "200", parameters=parameters, ignore_cookie_age=ignore_cookie_age
+    )
+
+    assert f"→ odettevarga: {reason}\n" in render(conversion)
+
+
+def test_names_no_parents_where_the_commission_type_pays_none(scenario, account):
+    parent = {"affiliate_id": "minakessler", "parent_id": "odettevarga"}
+    set_parent(account, **parent, at=CONVERSION_CREATED_AT)
+    scenario.create_level(2, "3")
+    mark_deleted(scenario.odette.affiliate)
+    own_type = scenario.create_commission_type("own", "5")
+    own_type.update_row(mlm=False)
+
+    assert "skipped" not in render(scenario.create_conversion(("200", "own")))
+    assert "Level 2 skipped odettevarga" in render(scenario.create_conversion("200"))
