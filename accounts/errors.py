@@ -87,6 +87,13 @@ class InvalidSetting(InvalidInput):
     message = "{setting} must be {rule}"
 
 
+class UnknownTimeZone(InvalidInput):
+    """No time zone has this name."""
+
+    message = "'{time_zone}' is not a time zone; enter a name like Europe/Berlin"
+    property_path = "time_zone"
+
+
 class InvalidSlug(InvalidInput):
     """The text is not a valid slug."""
 
