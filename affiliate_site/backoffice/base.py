@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import wraps
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.conf import settings
@@ -14,6 +15,7 @@ from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.template.response import SimpleTemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -125,17 +127,27 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         return response
 
     def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
-        """Set the signed-in user as the actor, and answer 400 to invalid filters."""
+        """Set the signed-in user as the actor, and the time zone of the account; answer
+        400 to invalid filters."""
 
         @wraps(view)
         def view_with_actor(request, *args, **kwargs):
             set_actor(request.user.actor_name)
-            try:
-                return view(request, *args, **kwargs)
-            except (DataError, OverflowError, InvalidPage):
-                raise BadRequest("Invalid filter or page") from None
+            with timezone.override(get_time_zone(request.user)):
+                try:
+                    response = view(request, *args, **kwargs)
+                except (DataError, OverflowError, InvalidPage):
+                    raise BadRequest("Invalid filter or page") from None
+                if isinstance(response, SimpleTemplateResponse):
+                    response.render()  # while the time zone is set
+            return response
 
         return super().admin_view(view_with_actor, cacheable)
+
+
+def get_time_zone(user) -> ZoneInfo:
+    """The time zone of the user's account; operators see all accounts, in UTC."""
+    return ZoneInfo(user.account.time_zone if user.account else "UTC")
 
 
 def remember_account(request, response) -> None:

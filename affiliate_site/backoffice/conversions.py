@@ -15,6 +15,7 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
     cached_per_request,
+    format_datetime,
     format_key_values,
     format_money,
 )
@@ -113,7 +114,9 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
     def timeline(self, customer):
         """The click, status changes, conversions and commissions, oldest first."""
         return render_lines(
-            format_html("{} {}", f"{entry.at:%Y-%m-%d %H:%M:%S} UTC", entry.html)
+            format_html(
+                "{} {}", format_datetime(entry.at, timespec="seconds"), entry.html
+            )
             for entry in list_timeline_entries(customer)
         )
 

@@ -3,6 +3,8 @@
 from datetime import datetime
 from functools import wraps
 
+from django.utils import timezone
+
 from tracking.money import get_exponent
 
 EMPTY_VALUE = "-"
@@ -33,9 +35,11 @@ def format_totals(totals_by_currency) -> str:
     return ", ".join(totals) or "0"
 
 
-def format_datetime(at: datetime) -> str:
-    """`2026-11-20 23:54 UTC`."""
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:
+    """`2026-11-21 00:54 CET`, in the time zone of the account; also with seconds."""
+    local = timezone.localtime(at)
+    text = local.replace(tzinfo=None).isoformat(" ", timespec)
+    return f"{text} {local.tzname()}"
 
 
 def format_key_values(data) -> str:
