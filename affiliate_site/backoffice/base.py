@@ -33,6 +33,7 @@ from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.onboarding import dismiss_view
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -101,6 +102,14 @@ class BackOfficeAdminSite(UnfoldAdminSite):
 
     index_title = "Dashboard"
     login_form = SignInForm
+
+    def get_urls(self):
+        """Add the address that hides the onboarding checklist."""
+        view = self.admin_view(dismiss_view)
+        return [
+            path("onboarding/dismiss/", view, name="dismiss_onboarding"),
+            *super().get_urls(),
+        ]
 
     def login(self, request, extra_context=None):
         """Sign in, unless there were too many attempts."""

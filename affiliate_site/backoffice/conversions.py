@@ -139,7 +139,12 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
     list_select_related = ("affiliate", "program", "customer")
     search_fields = ("external_id__exact", "customer__customer_id__exact")
     search_help_text = "Search by external ID or customer ID"
-    extra_lookups = ("deleted_at__isnull",)
+    extra_lookups = (
+        "affiliate_id",
+        "deleted_at__isnull",
+        "deleted_at__gte",
+        "deleted_at__lt",
+    )
     ordering = ("-created_at", "-id")
     fields = (
         "formatted_amount",
