@@ -56,8 +56,8 @@ from tracking.services.prospects import ProspectData, create_prospect
 from tracking.services.visitors import record_visit
 
 HISTORY_DAYS = 120  # the last one is today
-SALES_PER_DAY = 3.0  # of a scale of 1, on an average day
-VISITS_PER_SALE = 4  # those without a sale
+SALES_PER_DAY = 2.4  # of a scale of 1, on an average day
+VISITS_PER_SALE = 7  # those without a sale
 WEEKDAY_FACTORS = (1.2, 1.15, 1.1, 1.0, 0.95, 0.75, 0.85)  # Monday first
 GROWTH = (0.5, 1.5)  # on the first and on the last day
 US_PROGRAM_DAY = 30  # the second program starts later
@@ -152,7 +152,6 @@ class DemoHistory:
     """The account while its history is made."""
 
     account: Account
-    rng: random.Random
     scale: int
     first_day: date
     timeline: Timeline = field(default_factory=Timeline)
@@ -160,6 +159,10 @@ class DemoHistory:
     customers: list[tuple[str, Program]] = field(default_factory=list)
     order_numbers: Iterable[int] = field(default_factory=lambda: count(1001))
     customer_numbers: Iterable[int] = field(default_factory=lambda: count(1))
+    rng: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.scale)  # noqa: S311 - sample data, not a secret
 
     def get_moment(self, day: int, hour: float = 0) -> datetime:
         """A time of the day with this number."""
@@ -184,12 +187,7 @@ def create_history(
     account: Account, *, scale: int, at: datetime, progress: ProgressWrapper
 ) -> None:
     """Fill a new account with everything from its first day until `at`."""
-    history = DemoHistory(
-        account,
-        random.Random(scale),  # noqa: S311 - sample data, not a secret
-        scale,
-        get_first_moment(at).date(),
-    )
+    history = DemoHistory(account, scale, first_day=get_first_moment(at).date())
     set_up_account(history)
     plan_routine(history)
     plan_stories(history)
@@ -232,9 +230,9 @@ def set_up_account(history: DemoHistory) -> None:
     account.bonuses.create(
         program=program,
         public_id=generate_public_id("bo"),
-        title="15 sales in a month",
+        title="10 sales in a month",
         goal_type=GoalType.CONVERSIONS,
-        goal=Decimal(15),
+        goal=Decimal(10),
         period=BonusPeriod.MONTH,
         kind=RateKind.FIXED,
         value=Decimal(50),
@@ -412,6 +410,10 @@ def apply(
     affiliate_id, _ = create_person(account, person, 0, at=at)
     data = EnrollmentData(affiliate_id=affiliate_id)
     create_enrollment(account, program=program, data=data, at=at)
+    changes = {"referral_code": person[0].lower()}
+    update_enrollment(
+        account, program=program, affiliate_id=affiliate_id, changes=changes, at=at
+    )
     if is_disapproved:
         set_approval(
             account, program=program, affiliate_id=affiliate_id, approved=False, at=at
@@ -425,8 +427,8 @@ def plan_day(history: DemoHistory, day: int) -> None:
     low, high = GROWTH
     growth = low + (high - low) * day / (HISTORY_DAYS - 1)
     expected = SALES_PER_DAY * history.scale * WEEKDAY_FACTORS[weekday] * growth
-    sale_count = int(expected * rng.uniform(0.7, 1.3) + rng.random())
-    visit_count = int(expected * VISITS_PER_SALE * rng.uniform(0.8, 1.2) + rng.random())
+    sale_count = int(expected + rng.random())
+    visit_count = int(expected * VISITS_PER_SALE * rng.uniform(0.9, 1.1))
     # The first partners have the most readers.
     ranks = range(1, len(history.partners) + 1)
     weights = list(accumulate(1 / rank**0.6 for rank in ranks))
@@ -499,9 +501,9 @@ def sell(
         at=at,
     )
     fate = rng.random()
-    if fate < 0.05:
+    if fate < 0.07:
         plan_refund(history, conversion, at=at + timedelta(days=rng.uniform(1, 10)))
-    elif fate < 0.09:
+    elif fate < 0.11:
         later = at + timedelta(days=rng.uniform(1, 10))
         plan_partial_refund(history, conversion, at=later)
 
