@@ -6,12 +6,14 @@ and the day alone.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from heapq import heappop, heappush
 from itertools import accumulate, count
+from typing import Any
 
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
@@ -114,7 +116,7 @@ USER_AGENTS = (
 )
 
 ProgressWrapper = Callable[[Iterable[int]], Iterable[int]]
-Action = Callable[[datetime], object]
+Action = Callable[..., object]  # called with its time as `at`
 
 
 class Timeline:
@@ -124,15 +126,16 @@ class Timeline:
         self._actions: list[tuple[datetime, int, Action]] = []
         self._numbers = count()  # keeps the order of actions at the same time
 
-    def add(self, at: datetime, action: Action) -> None:
-        """Plan an action, which is called with its time."""
-        heappush(self._actions, (at, next(self._numbers), action))
+    def add(self, at: datetime, action: Action, *args: Any, **kwargs: Any) -> None:
+        """Plan an action, which is called with these arguments and its time."""
+        planned: Action = partial(action, *args, **kwargs)
+        heappush(self._actions, (at, next(self._numbers), planned))
 
     def run(self, *, before: datetime) -> None:
         """Run all actions before a time."""
         while self._actions and self._actions[0][0] < before:
             at, _, action = heappop(self._actions)
-            action(at)
+            action(at=at)
 
 
 @dataclass
@@ -157,8 +160,8 @@ class DemoHistory:
     timeline: Timeline = field(default_factory=Timeline)
     partners: list[Partner] = field(default_factory=list)
     customers: list[tuple[str, Program]] = field(default_factory=list)
-    order_numbers: Iterable[int] = field(default_factory=lambda: count(1001))
-    customer_numbers: Iterable[int] = field(default_factory=lambda: count(1))
+    order_numbers: Iterator[int] = field(default_factory=lambda: count(1001))
+    customer_numbers: Iterator[int] = field(default_factory=lambda: count(1))
     rng: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
@@ -253,12 +256,7 @@ def set_up_account(history: DemoHistory) -> None:
         if day == 0:
             join(history, program, index, person, at=joined_at)
         else:
-            history.timeline.add(
-                joined_at,
-                lambda at, index=index, person=person: join(
-                    history, program, index, person, at=at
-                ),
-            )
+            history.timeline.add(joined_at, join, history, program, index, person)
 
 
 def join(
@@ -338,37 +336,27 @@ def create_person(
 def plan_routine(history: DemoHistory) -> None:
     """The second program, reviews, payments, bonuses, and who applies at the end."""
     add, get_moment = history.timeline.add, history.get_moment
-    add(get_moment(US_PROGRAM_DAY), lambda at: open_us_program(history, at=at))
+    add(get_moment(US_PROGRAM_DAY), open_us_program, history)
     for day in range(HISTORY_DAYS):
         moment = get_moment(day)
         if moment.weekday() == MONDAY:
-            add(
-                get_moment(day, REVIEW_HOUR),
-                lambda at: review_commissions(history, at=at),
-            )
+            add(get_moment(day, REVIEW_HOUR), review_commissions, history)
         if moment.day == 1:
-            add(get_moment(day, 2), lambda at: grant_bonuses(history.account, at=at))
+            add(get_moment(day, 2), grant_bonuses, history.account)
     for day in PAYMENT_DAYS:
-        add(get_moment(day, PAYMENT_HOUR), lambda at: pay_affiliates(history, at=at))
+        add(get_moment(day, PAYMENT_HOUR), pay_affiliates, history)
     last = HISTORY_DAYS - 1
     for index, person in enumerate(APPLICANTS):
         day = last - len(APPLICANTS) + index
-        add(
-            get_moment(day, 9 + index),
-            lambda at, person=person: apply(history, person, at=at),
-        )
-    add(
-        get_moment(last - 8, 11),
-        lambda at: apply(history, DISAPPROVED_APPLICANT, is_disapproved=True, at=at),
-    )
+        add(get_moment(day, 9 + index), apply, history, person)
+    moment = get_moment(last - 8, 11)
+    add(moment, apply, history, DISAPPROVED_APPLICANT, is_disapproved=True)
     for index, (firstname, lastname) in enumerate(PROSPECTS):
         data = ProspectData(
             PersonData(firstname, lastname, f"{firstname.lower()}@notes.example.org")
         )
-        add(
-            get_moment(last - 20 + index, 12),
-            lambda at, data=data: create_prospect(history.account, data=data, at=at),
-        )
+        moment = get_moment(last - 20 + index, 12)
+        add(moment, create_prospect, history.account, data=data)
 
 
 def open_us_program(history: DemoHistory, *, at: datetime) -> None:
@@ -435,17 +423,9 @@ def plan_day(history: DemoHistory, day: int) -> None:
     for number in range(sale_count + visit_count):
         (partner,) = rng.choices(history.partners, cum_weights=weights)
         at = history.get_moment(day, rng.triangular(6, 23, 19))
-        seed = rng.random()
-        plan = visit if number >= sale_count else sell
-        history.timeline.add(
-            at,
-            lambda at, plan=plan, partner=partner, seed=seed: plan(
-                history,
-                partner,
-                random.Random(seed),  # noqa: S311 - sample data
-                at=at,
-            ),
-        )
+        own_rng = random.Random(rng.random())  # noqa: S311 - sample data
+        action = visit if number >= sale_count else sell
+        history.timeline.add(at, action, history, partner, own_rng)
 
 
 def visit(history: DemoHistory, partner: Partner, rng: random.Random, *, at: datetime):
@@ -532,27 +512,22 @@ def record_sale(
 
 def plan_refund(history: DemoHistory, conversion: Conversion, *, at: datetime) -> None:
     """The customer sends everything back: the conversion is removed."""
-    history.timeline.add(
-        at,
-        lambda at: delete_conversion(
-            history.account, conversion_id=conversion.pk, at=at
-        ),
-    )
+    account = history.account
+    history.timeline.add(at, delete_conversion, account, conversion_id=conversion.pk)
 
 
 def plan_partial_refund(
     history: DemoHistory, conversion: Conversion, *, at: datetime
 ) -> None:
     """The customer sends a part back: amount and commissions become lower."""
+    amount = (conversion.amount * Decimal("0.6")).quantize(1)
     history.timeline.add(
         at,
-        lambda at: update_conversion(
-            history.account,
-            conversion_id=conversion.pk,
-            changes={"amount": (conversion.amount * Decimal("0.6")).quantize(1)},
-            should_recalculate=True,
-            at=at,
-        ),
+        update_conversion,
+        history.account,
+        conversion_id=conversion.pk,
+        changes={"amount": amount},
+        should_recalculate=True,
     )
 
 
@@ -587,10 +562,8 @@ def pay_affiliates(history: DemoHistory, *, at: datetime) -> None:
         batch = orders[start : start + PAYMENT_BATCH_SIZE]
         payments += create_payments(account, orders=batch, at=at)
     if at == history.get_moment(CANCELED_PAYMENT_DAY, PAYMENT_HOUR):
-        history.timeline.add(
-            at + timedelta(days=2),
-            lambda at: return_payment(history, payments[0], at=at),
-        )
+        later = at + timedelta(days=2)
+        history.timeline.add(later, return_payment, history, payments[0])
 
 
 def return_payment(history: DemoHistory, payment, *, at: datetime) -> None:
@@ -617,7 +590,7 @@ def plan_stories(history: DemoHistory) -> None:
         (last - 2, 10, tell_contested_claim),
         (last - 1, 16, tell_failed_page_calls),
     ):
-        add(get_moment(day, hour), lambda at, story=story: story(history, at))
+        add(get_moment(day, hour), story, history)
 
 
 def lamp(amount: str) -> list[LineItemData]:
@@ -625,7 +598,7 @@ def lamp(amount: str) -> list[LineItemData]:
     return [LineItemData(Decimal(amount))]
 
 
-def tell_customer_before_cookie(history: DemoHistory, at: datetime) -> None:
+def tell_customer_before_cookie(history: DemoHistory, *, at: datetime) -> None:
     """Ada wins a customer; months later the customer follows a link of Dmitri and buys.
 
     The cookie of Ada's link expired long ago, but the customer is hers for good.
@@ -634,19 +607,19 @@ def tell_customer_before_cookie(history: DemoHistory, at: datetime) -> None:
     known = TrackingParameters(customer_id="loyal-customer", referral_code=ada.code)
     record_sale(history, known, lamp("39"), external_id="order-first-lamp", at=at)
 
-    def buy_again(later: datetime) -> None:
+    def buy_again(*, at: datetime) -> None:
         rng = random.Random(1)  # noqa: S311 - sample data
-        click = visit(history, dmitri, rng, at=later - timedelta(minutes=9))
+        click = visit(history, dmitri, rng, at=at - timedelta(minutes=9))
         again = TrackingParameters(
             customer_id="loyal-customer", click_id=str(click.public_id)
         )
         external_id = "order-known-customer-before-click"
-        record_sale(history, again, lamp("189"), external_id=external_id, at=later)
+        record_sale(history, again, lamp("189"), external_id=external_id, at=at)
 
     history.timeline.add(history.get_moment(HISTORY_DAYS - 7, 14), buy_again)
 
 
-def tell_cap_reached(history: DemoHistory, at: datetime) -> None:
+def tell_cap_reached(history: DemoHistory, *, at: datetime) -> None:
     """A customer of the second program buys four times; the program rewards three."""
     ada = history.get_partner("Ada", "USD")
     parameters = TrackingParameters(
@@ -656,13 +629,15 @@ def tell_cap_reached(history: DemoHistory, at: datetime) -> None:
         external_id = f"order-cap-{number}" if number < 4 else "order-cap-reached"
         history.timeline.add(
             at + timedelta(days=7 * (number - 1)),
-            lambda at, external_id=external_id: record_sale(
-                history, parameters, lamp("59"), external_id=external_id, at=at
-            ),
+            record_sale,
+            history,
+            parameters,
+            lamp("59"),
+            external_id=external_id,
         )
 
 
-def tell_coupon_beats_click(history: DemoHistory, at: datetime) -> None:
+def tell_coupon_beats_click(history: DemoHistory, *, at: datetime) -> None:
     """A visitor comes through Elif's link and pays with Carla's coupon: Carla earns."""
     elif_, carla = history.get_partner("Elif"), history.get_partner("Carla")
     rng = random.Random(2)  # noqa: S311 - sample data
@@ -676,7 +651,7 @@ def tell_coupon_beats_click(history: DemoHistory, at: datetime) -> None:
     record_sale(history, parameters, lamp("129"), external_id=external_id, at=at)
 
 
-def tell_own_purchase(history: DemoHistory, at: datetime) -> None:
+def tell_own_purchase(history: DemoHistory, *, at: datetime) -> None:
     """Farid buys through his own link: the commission waits with a warning."""
     farid = history.get_partner("Farid")
     parameters = TrackingParameters(customer_id=farid.email, referral_code=farid.code)
@@ -684,7 +659,7 @@ def tell_own_purchase(history: DemoHistory, at: datetime) -> None:
     record_sale(history, parameters, lamp("219"), external_id=external_id, at=at)
 
 
-def tell_contested_claim(history: DemoHistory, at: datetime) -> None:
+def tell_contested_claim(history: DemoHistory, *, at: datetime) -> None:
     """The pages of two visitors report the same order: staff have to decide."""
     for minutes, name in ((0, "Greta"), (4, "Hana")):
         partner = history.get_partner(name)
@@ -711,7 +686,7 @@ def tell_contested_claim(history: DemoHistory, at: datetime) -> None:
         )
 
 
-def tell_failed_page_calls(history: DemoHistory, at: datetime) -> None:
+def tell_failed_page_calls(history: DemoHistory, *, at: datetime) -> None:
     """A page of the shop prints an amount that is no number."""
     for minutes in range(3):
         record_failed_page_call(

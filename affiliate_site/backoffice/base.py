@@ -34,6 +34,7 @@ from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.onboarding import dismiss_view
+from affiliate_site.backoffice.time_zones import time_zone_view
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -104,10 +105,16 @@ class BackOfficeAdminSite(UnfoldAdminSite):
     login_form = SignInForm
 
     def get_urls(self):
-        """Add the address that hides the onboarding checklist."""
-        view = self.admin_view(dismiss_view)
+        """Add the page of the time zone, and what hides the onboarding checklist."""
+        views = {
+            "time_zone": ("time-zone/", time_zone_view),
+            "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
+        }
         return [
-            path("onboarding/dismiss/", view, name="dismiss_onboarding"),
+            *(
+                path(route, self.admin_view(view), name=name)
+                for name, (route, view) in views.items()
+            ),
             *super().get_urls(),
         ]
 

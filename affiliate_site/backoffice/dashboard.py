@@ -21,6 +21,7 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
 )
 from affiliate_site.backoffice.onboarding import get_onboarding
+from affiliate_site.backoffice.time_zones import can_change_time_zone
 from payouts.models.commissions import CommissionStatus
 from payouts.services.statistics import (
     count_removed_conversions,
@@ -62,8 +63,7 @@ class DashboardCard:
 
     @property
     def lines(self) -> list[str]:
-        """The value, one line for each currency."""
-        return self.value.split(", ")
+        return split_totals(self.value)
 
 
 def add_dashboard_context(request, context):
@@ -78,6 +78,7 @@ def add_dashboard_context(request, context):
         "onboarding": onboarding,
         "attention_cards": build_attention_cards(account, at=at),
         "ledger_note": format_ledger_note(account),
+        "can_change_time_zone": can_change_time_zone(request.user),
     }
     if not onboarding.has_activity:
         return context
@@ -92,7 +93,7 @@ def add_dashboard_context(request, context):
         count_active(affiliate_totals),
         count_active(statistics.affiliate_totals(previous.days)),
     )
-    removed_counts = count_removed_conversions(account, [period, previous])
+    removed, removed_before = count_removed_conversions(account, [period, previous])
     currencies = sorted({*current_totals.revenue, *current_totals.commissions})
     return context | {
         "period": period,
@@ -103,7 +104,7 @@ def add_dashboard_context(request, context):
         "period_choices": PERIOD_CHOICES_DAYS,
         "cards": [
             *build_cards(current_totals, previous_totals, period),
-            build_refunds_card(*removed_counts, period),
+            build_refunds_card(removed, removed_before, period),
             build_active_affiliates_card(*active_counts),
             build_balance_due_card(account),
         ],
@@ -154,7 +155,7 @@ def build_cards(
         )
         for status in CommissionStatus
     }
-    rates = [totals.conversion_rate for totals in (current, previous)]
+    rate, previous_rate = current.conversion_rate, previous.conversion_rate
     return [
         *(
             build_count_card(
@@ -167,9 +168,10 @@ def build_cards(
         ),
         DashboardCard(
             "Conversion rate",
-            *map(format_rate, rates),
-            url=urls["conversions"],
-            changes=compare(*(rate or 0 for rate in rates)),
+            format_rate(rate),
+            format_rate(previous_rate),
+            urls["conversions"],
+            changes=compare(rate or 0, previous_rate or 0),
         ),
         build_money_card(
             "Revenue", current.revenue, previous.revenue, urls["conversions"], GOOD
@@ -342,6 +344,10 @@ class TopAffiliate:
     url: str
     conversions_url: str
 
+    @property
+    def revenue_lines(self) -> list[str]:
+        return split_totals(self.revenue)
+
 
 def list_top_affiliates(account, totals, period: Period) -> list[TopAffiliate]:
     """The affiliates with most conversions."""
@@ -367,6 +373,11 @@ def list_top_affiliates(account, totals, period: Period) -> list[TopAffiliate]:
         )
         for affiliate_id, count in ranked
     ]
+
+
+def split_totals(text: str) -> list[str]:
+    """The amounts of several currencies, for a line each."""
+    return text.split(", ")
 
 
 def count_active(totals) -> int:

@@ -101,7 +101,7 @@ def build_dataset(
     values = [line.get_value(totals[day]) for day in period.days]
     return {
         "label": label,
-        "data": [format_decimal(value) for value in values],
+        "data": [format_decimal(Decimal(value)) for value in values],
         "borderColor": line.color,
         "backgroundColor": line.color,
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
@@ -150,11 +151,13 @@ def get_onboarding(request) -> Onboarding:
         | Q(Exists(account.commissions.all()))
         | Q(Exists(account.payments.all()))
     )
-    values = {f"has_{name}": condition for name, condition in done.items()}
+    values: dict[str, Any] = {
+        f"has_{name}": condition for name, condition in done.items()
+    }
     programs = account.programs.order_by("id").values("pk")
-    found = Account.objects.values(**values, program_pk=Subquery(programs[:1])).get(
-        pk=account.pk
-    )
+    values["program_pk"] = Subquery(programs[:1])
+    rows: QuerySet[Any, Any] = Account.objects.values(**values)
+    found = rows.get(pk=account.pk)
     urls = {name: get_page_url(request, step.model) for name, step in STEPS.items()}
     if found["program_pk"]:
         args = [found["program_pk"]]

@@ -7,11 +7,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.accounts import set_time_zone
 from affiliate_site.backoffice.formatters import format_datetime
 from tests.program_scenario import ProgramScenario
 
+URL = "/admin/time-zone/"
 AT = datetime(2026, 6, 30, 22, 30, 5, tzinfo=UTC)
 
 
@@ -64,3 +66,40 @@ def test_operators_see_moments_in_utc(conversion):
 
     assert "2026-06-30 22:30 UTC" in page
     assert "Times in UTC" in page
+
+
+def test_owners_choose_the_zone(staff_client, account, other_account):
+    client = staff_client()
+    assert URL in client.get("/admin/").content.decode()
+
+    assert 'value="UTC"' in client.get(URL).content.decode()
+    response = client.post(URL, {"time_zone": "Asia/Tokyo"}, follow=True)
+
+    page = response.content.decode()
+    assert "Times are now shown in Asia/Tokyo." in page
+    account.refresh_from_db()
+    other_account.refresh_from_db()
+    assert (account.time_zone, other_account.time_zone) == ("Asia/Tokyo", "UTC")
+    entry = account.audit_log.get(kind="account.time_zone_changed")
+    assert entry.actor == User.objects.get(account=account).actor_name
+
+
+@pytest.mark.parametrize("name", ["Mars/Olympus", "a\x00b", "<b>", "x" * 65, ""])
+def test_shows_an_error_beside_an_unknown_zone(staff_client, account, name):
+    response = staff_client().post(URL, {"time_zone": name})
+
+    assert response.status_code == 200
+    assert 'role="alert"' in response.content.decode()
+    account.refresh_from_db()
+    assert account.time_zone == "UTC"
+
+
+@pytest.mark.parametrize("role", [Role.MANAGER, Role.VIEWER])
+def test_only_owners_change_the_zone(staff_client, account, role):
+    client = staff_client(role=role)
+
+    assert URL not in client.get("/admin/").content.decode()
+    for response in (client.get(URL), client.post(URL, {"time_zone": "Asia/Tokyo"})):
+        assert response.status_code == 403
+    account.refresh_from_db()
+    assert account.time_zone == "UTC"
