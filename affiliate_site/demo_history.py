@@ -468,8 +468,7 @@ def sell(
             parameters = TrackingParameters(
                 customer_id=customer_id, click_id=str(click.public_id)
             )
-    lamp = LineItemData(Decimal(rng.randint(1900, 24900)) / 100)
-    line_items = [lamp]
+    line_items = [LineItemData(Decimal(rng.randint(1900, 24900)) / 100)]
     if partner.program.currency == "EUR" and rng.random() < 0.4:
         amount = Decimal(rng.randint(500, 4900)) / 100
         line_items.append(LineItemData(amount, "accessories"))
@@ -639,9 +638,9 @@ def tell_cap_reached(history: DemoHistory, *, at: datetime) -> None:
 
 def tell_coupon_beats_click(history: DemoHistory, *, at: datetime) -> None:
     """A visitor comes through Elif's link and pays with Carla's coupon: Carla earns."""
-    elif_, carla = history.get_partner("Elif"), history.get_partner("Carla")
+    sender, carla = history.get_partner("Elif"), history.get_partner("Carla")
     rng = random.Random(2)  # noqa: S311 - sample data
-    click = visit(history, elif_, rng, at=at - timedelta(minutes=12))
+    click = visit(history, sender, rng, at=at - timedelta(minutes=12))
     parameters = TrackingParameters(
         customer_id="coupon-customer",
         click_id=str(click.public_id),
