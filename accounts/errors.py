@@ -93,6 +93,13 @@ class AmbiguousSignIn(InvalidInput):
     message = "{email} signs in to several accounts: name one with --account {accounts}"
 
 
+class UnknownTimeZone(InvalidInput):
+    """No time zone has this name."""
+
+    message = "'{time_zone}' is not a time zone; enter a name like Europe/Berlin"
+    property_path = "time_zone"
+
+
 class InvalidSlug(InvalidInput):
     """The text is not a valid slug."""
 

@@ -113,7 +113,8 @@ else:
     }
 
 
-# Time and language: always UTC and English, as the API 1.6 specification words it.
+# Time and language: always UTC and English, as the API 1.6 specification words it. The
+# back office shows moments in the time zone of the account.
 
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -4,6 +4,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.utils import timezone
+
 from accounts.exact_json import format_decimal
 from payouts.services.explanation import Explanation
 from tracking.claims import (
@@ -151,4 +153,5 @@ def _translate_reason(reason: str) -> str:
 
 
 def _format_time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    """In the current time zone: that of the account in the back office, else UTC."""
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}"

@@ -45,6 +45,9 @@ class Account(models.Model):
         default=100_000, db_default=100_000
     )
     locked_at = models.DateTimeField(null=True)
+    # Where staff see moments, an IANA name; all times are stored in UTC.
+    time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")
+    onboarding_dismissed_at = models.DateTimeField(null=True)
     # Time and result of the last ledger reconciliation.
     reconciled_at = models.DateTimeField(null=True)
     discrepancy_count = models.PositiveIntegerField(null=True)

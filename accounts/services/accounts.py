@@ -1,6 +1,7 @@
 """Create, find, lock and unlock accounts, and change their plan."""
 
 from datetime import datetime
+from zoneinfo import available_timezones
 
 from django.db import IntegrityError, transaction
 
@@ -11,6 +12,7 @@ from accounts.errors import (
     InvalidSetting,
     InvalidSlug,
     PlanNotFound,
+    UnknownTimeZone,
 )
 from accounts.ids import SLUG_PATTERN
 from accounts.lookups import get_or_raise
@@ -86,6 +88,30 @@ def set_plan(account: Account, *, plan: str, at: datetime) -> Account:
             log_event(
                 account, "account.plan_changed", account, at=at, plan=[old.name, plan]
             )
+    return account
+
+
+def set_time_zone(account: Account, *, time_zone: str, at: datetime) -> Account:
+    """Set the time zone in which staff see moments, an IANA name: `Europe/Berlin`."""
+    if time_zone not in available_timezones():
+        raise UnknownTimeZone(time_zone=time_zone)
+    old = account.time_zone
+    if time_zone != old:
+        with transaction.atomic():
+            Account.objects.filter(pk=account.pk).update(time_zone=time_zone)
+            account.time_zone = time_zone
+            kind, change = "account.time_zone_changed", [old, time_zone]
+            log_event(account, kind, account, at=at, time_zone=change)
+    return account
+
+
+def dismiss_onboarding(account: Account, *, at: datetime) -> Account:
+    """Hide the onboarding checklist from all staff of the account; idempotent."""
+    with transaction.atomic():
+        rows = Account.objects.filter(pk=account.pk, onboarding_dismissed_at=None)
+        if rows.update(onboarding_dismissed_at=at):
+            account.onboarding_dismissed_at = at
+            log_event(account, "account.onboarding_dismissed", account, at=at)
     return account
 
 

@@ -19,6 +19,7 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
     cached_per_request,
+    format_datetime,
     format_key_values,
     format_labels,
     format_totals,
@@ -125,7 +126,7 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
     def status(self, affiliate):
         """The number of programs per approval status."""
         if affiliate.deleted_at:
-            return f"Deleted {affiliate.deleted_at:%Y-%m-%d}"
+            return f"Deleted {format_datetime(affiliate.deleted_at)}"
         approvals = affiliate.performance.approvals if affiliate.performance else ()
         counts = [
             f"{approvals.count(approved)} {status}"

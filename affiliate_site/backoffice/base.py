@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import wraps
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.conf import settings
@@ -15,6 +16,7 @@ from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.template.response import SimpleTemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -36,6 +38,8 @@ from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.onboarding import dismiss_view
+from affiliate_site.backoffice.time_zones import time_zone_view
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -111,6 +115,20 @@ class BackOfficeAdminSite(UnfoldAdminSite):
     index_title = "Dashboard"
     login_form = SignInForm
 
+    def get_urls(self):
+        """Add the page of the time zone, and what hides the onboarding checklist."""
+        views = {
+            "time_zone": ("time-zone/", time_zone_view),
+            "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
+        }
+        return [
+            *(
+                path(route, self.admin_view(view), name=name)
+                for name, (route, view) in views.items()
+            ),
+            *super().get_urls(),
+        ]
+
     def login(self, request, extra_context=None):
         """Sign in, unless there were too many attempts."""
         if request.method != "POST":
@@ -136,17 +154,27 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         return response
 
     def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
-        """Set the signed-in user as the actor, and answer 400 to invalid filters."""
+        """Set the signed-in user as the actor, and the time zone of the account; answer
+        400 to invalid filters."""
 
         @wraps(view)
         def view_with_actor(request, *args, **kwargs):
             set_actor(request.user.actor_name)
-            try:
-                return view(request, *args, **kwargs)
-            except (DataError, OverflowError, InvalidPage):
-                raise BadRequest("Invalid filter or page") from None
+            with timezone.override(get_time_zone(request.user)):
+                try:
+                    response = view(request, *args, **kwargs)
+                except (DataError, OverflowError, InvalidPage):
+                    raise BadRequest("Invalid filter or page") from None
+                if isinstance(response, SimpleTemplateResponse):
+                    response.render()  # while the time zone is set
+            return response
 
         return super().admin_view(view_with_actor, cacheable)
+
+
+def get_time_zone(user) -> ZoneInfo:
+    """The time zone of the user's account; operators see all accounts, in UTC."""
+    return ZoneInfo(user.account.time_zone if user.account else "UTC")
 
 
 def remember_account(request, response) -> None:

@@ -26,6 +26,7 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
     list_select_related = ("affiliate", "program")
     search_fields = ("public_id__exact",)
     search_help_text = "Search by click ID"
+    extra_lookups = ("affiliate_id",)
     ordering = ("-created_at", "-id")
     exclude = ("dedup_key", "meta_data")
     readonly_fields = ("browser", "formatted_meta_data")

@@ -16,6 +16,7 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
     cached_per_request,
+    format_datetime,
     format_key_values,
     format_labels,
     format_money,
@@ -118,7 +119,9 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
     def timeline(self, customer):
         """The click, status changes, conversions and commissions, oldest first."""
         return render_lines(
-            format_html("{} {}", f"{entry.at:%Y-%m-%d %H:%M:%S} UTC", entry.html)
+            format_html(
+                "{} {}", format_datetime(entry.at, timespec="seconds"), entry.html
+            )
             for entry in list_timeline_entries(customer)
         )
 
@@ -151,7 +154,12 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
     list_select_related = ("affiliate", "program", "customer")
     search_fields = ("external_id__exact", "customer__customer_id__exact")
     search_help_text = "Search by order ID or customer ID"
-    extra_lookups = ("deleted_at__isnull",)
+    extra_lookups = (
+        "affiliate_id",
+        "deleted_at__isnull",
+        "deleted_at__gte",
+        "deleted_at__lt",
+    )
     ordering = ("-created_at", "-id")
     fields = (
         "formatted_amount",

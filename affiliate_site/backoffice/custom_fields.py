@@ -56,7 +56,7 @@ class NewCustomFieldForm(CustomFieldForm):
 class AddCustomFieldPage(FormPage):
     """Create a custom field."""
 
-    title = button = "Create custom field"
+    title = button = "Add custom field"
     permission = "tracking.add_customfield"
     form_class = NewCustomFieldForm
 

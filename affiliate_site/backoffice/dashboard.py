@@ -1,8 +1,12 @@
-"""The dashboard: statistics of a period, and what staff have to review."""
+"""The dashboard: what needs attention, and the statistics of a period.
 
-import json
+Statistics count whole UTC days, as they are stored (`DailyStats`); the page says so.
+Moments are shown in the time zone of the account.
+"""
+
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -10,27 +14,41 @@ from django.utils import timezone
 
 from accounts.days import A_DAY
 from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.dashboard_charts import build_charts
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_datetime,
     format_totals,
 )
+from affiliate_site.backoffice.onboarding import get_onboarding
+from affiliate_site.backoffice.time_zones import can_change_time_zone
 from payouts.models.commissions import CommissionStatus
 from payouts.services.statistics import (
+    count_removed_conversions,
     count_to_review,
     get_balance_due,
     get_overpaid,
     get_slugs,
     load_statistics,
 )
-from payouts.statistics import Period, Totals, add_totals, rank_by_count
-from tracking.services.failed_page_calls import count_unexpected_failures
+from payouts.statistics import Period, Sums, Totals, add_totals, rank_by_count
+from tracking.services.failed_page_calls import count_page_problems
 
 PERIOD_CHOICES_DAYS = (7, 30, 90)
 DEFAULT_PERIOD_DAYS = 30
 MAX_PERIOD_DAYS = 366
 TOP_LIST_SIZE = 10  # rows of a top list
-CHART_COLORS = ("#16a34a", "#6366f1", "#d97706", "#db2777")  # for both themes
+# What it means that a number grows: good news, bad news, or neither.
+GOOD, BAD, NEUTRAL = 1, -1, 0
+TONES = {GOOD: "better", BAD: "worse", NEUTRAL: ""}
+
+
+@dataclass(frozen=True)
+class Change:
+    """The relative change since the previous period, and whether that is good."""
+
+    text: str
+    tone: str  # better, worse or empty
 
 
 @dataclass(frozen=True)
@@ -42,7 +60,11 @@ class DashboardCard:
     previous_value: str = ""
     url: str = ""
     note: str = ""
-    change: str = ""  # relative to the previous period
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        return split_totals(self.value)
 
 
 def add_dashboard_context(request, context):
@@ -51,35 +73,45 @@ def add_dashboard_context(request, context):
     if account is None:
         return context
     at = timezone.now()
+    onboarding = get_onboarding(request)
+    context |= {
+        "account": account,
+        "onboarding": onboarding,
+        "attention_cards": build_attention_cards(account, at=at),
+        "ledger_note": format_ledger_note(account),
+        "can_change_time_zone": can_change_time_zone(request.user),
+    }
+    if not onboarding.has_activity:
+        return context
     period, error = parse_period(request, today=at.date())
     previous = period.previous
     statistics = load_statistics(account, previous.days + period.days, at=at)
     totals = statistics.totals_by_day(previous.days + period.days)
-    by_day = [(day, totals[day]) for day in period.days]
-    current_totals = add_totals(day_totals for _, day_totals in by_day)
+    current_totals = add_totals(totals[day] for day in period.days)
     previous_totals = add_totals(totals[day] for day in previous.days)
     affiliate_totals = statistics.affiliate_totals(period.days)
     active_counts = (
         count_active(affiliate_totals),
         count_active(statistics.affiliate_totals(previous.days)),
     )
+    removed, removed_before = count_removed_conversions(account, [period, previous])
+    currencies = sorted({*current_totals.revenue, *current_totals.commissions})
     return context | {
         "period": period,
         "length_days": len(period.days),
         "is_current": period.last == at.date(),
+        "now": format_datetime(at),
         "error": error,
         "period_choices": PERIOD_CHOICES_DAYS,
         "cards": [
-            *build_cards(current_totals, previous_totals, active_counts, period),
+            *build_cards(current_totals, previous_totals, period),
+            build_refunds_card(removed, removed_before, period),
+            build_active_affiliates_card(*active_counts),
             build_balance_due_card(account),
         ],
-        "activity_chart": build_chart(by_day, get_daily_counts),
-        "commission_chart": build_chart(by_day, get_commission_totals)
-        if current_totals.commissions
-        else "",
-        "daily_rows": [build_daily_row(day, day_totals) for day, day_totals in by_day],
-        "review_cards": build_review_cards(account),
-        "top_affiliates": list_top_affiliates(account, affiliate_totals),
+        "charts": build_charts(totals, period, currencies),
+        "daily_rows": [build_daily_row(day, totals[day]) for day in period.days],
+        "top_affiliates": list_top_affiliates(account, affiliate_totals, period),
         "top_landing_pages": statistics.top_pages(period.days, TOP_LIST_SIZE),
     }
 
@@ -111,152 +143,217 @@ def parse_period(request, *, today: date) -> tuple[Period, str]:
 
 
 def build_cards(
-    current: Totals, previous: Totals, active_counts: tuple[int, int], period: Period
+    current: Totals, previous: Totals, period: Period
 ) -> list[DashboardCard]:
     """The cards that compare a period with the previous one."""
-    clicks_url = build_changelist_url("tracking_click", period)
-    conversions_url = build_changelist_url(
-        "tracking_conversion", period, deleted_at__isnull=True
-    )
-    customers_url = build_changelist_url(
-        "tracking_customer", period, deleted_at__isnull=True
-    )
-    payments_url = build_changelist_url(
-        "payouts_payment", period, canceled_at__isnull=True
-    )
+    urls = build_urls(period)
+    status_urls = {
+        status: build_changelist_url(
+            "payouts_commission",
+            period,
+            deleted_at__isnull=True,
+            status__exact=status,
+        )
+        for status in CommissionStatus
+    }
+    rate, previous_rate = current.conversion_rate, previous.conversion_rate
     return [
-        build_count_card("Clicks", current.clicks, previous.clicks, clicks_url),
-        build_count_card(
-            "Customers", current.customers, previous.customers, customers_url
-        ),
-        build_count_card(
-            "Conversions", current.conversions, previous.conversions, conversions_url
+        *(
+            build_count_card(
+                name.capitalize(),
+                getattr(current, name),
+                getattr(previous, name),
+                urls[name],
+            )
+            for name in ("clicks", "customers", "conversions")
         ),
         DashboardCard(
             "Conversion rate",
-            format_conversion_rate(current),
-            format_conversion_rate(previous),
+            format_rate(rate),
+            format_rate(previous_rate),
+            urls["conversions"],
+            changes=compare(rate or 0, previous_rate or 0),
         ),
-        DashboardCard(
-            "Revenue",
-            format_totals(current.revenue),
-            format_totals(previous.revenue),
-            conversions_url,
+        build_money_card(
+            "Revenue", current.revenue, previous.revenue, urls["conversions"], GOOD
         ),
-        build_count_card("Active affiliates", *active_counts),
         *(
-            DashboardCard(
+            build_money_card(
                 f"{status.label} commissions",
-                format_totals(getattr(current, status)),
-                format_totals(getattr(previous, status)),
-                build_changelist_url(
-                    "payouts_commission",
-                    period,
-                    deleted_at__isnull=True,
-                    status__exact=status,
-                ),
+                getattr(current, status),
+                getattr(previous, status),
+                status_urls[status],
             )
             for status in (CommissionStatus.PENDING, CommissionStatus.APPROVED)
         ),
-        DashboardCard(
-            "Paid out",
-            format_totals(current.paid),
-            format_totals(previous.paid),
-            payments_url,
-        ),
+        build_money_card("Paid out", current.paid, previous.paid, urls["payments"]),
     ]
 
 
+def build_urls(period: Period) -> dict[str, str]:
+    """The lists of what was created in a period."""
+    return {
+        "clicks": build_changelist_url("tracking_click", period),
+        "customers": build_changelist_url(
+            "tracking_customer", period, deleted_at__isnull=True
+        ),
+        "conversions": build_changelist_url(
+            "tracking_conversion", period, deleted_at__isnull=True
+        ),
+        "commissions": build_changelist_url(
+            "payouts_commission", period, deleted_at__isnull=True
+        ),
+        "payments": build_changelist_url(
+            "payouts_payment", period, canceled_at__isnull=True
+        ),
+    }
+
+
 def build_count_card(
-    title: str, current: int, previous: int, url: str = ""
+    title: str, current: int, previous: int, url: str, meaning: int = GOOD
 ) -> DashboardCard:
-    """A card with a count and its relative change."""
-    change = f"{(current - previous) * 100 / previous:+.0f} %" if previous else ""
-    return DashboardCard(title, f"{current:,}", f"{previous:,}", url, change=change)
+    """A card with a count; `meaning` says whether growth is good."""
+    changes = compare(current, previous, meaning)
+    return DashboardCard(title, f"{current:,}", f"{previous:,}", url, changes=changes)
+
+
+def build_money_card(
+    title: str, current: Sums, previous: Sums, url: str, meaning: int = NEUTRAL
+) -> DashboardCard:
+    """A card with amounts, whose changes are those of each currency."""
+    currencies = sorted({*current, *previous})
+    changes = tuple(
+        Change(f"{change.text} {currency}", change.tone)
+        if len(currencies) > 1
+        else change
+        for currency in currencies
+        for change in compare(
+            current.get(currency, 0), previous.get(currency, 0), meaning
+        )
+    )
+    return DashboardCard(
+        title, format_totals(current), format_totals(previous), url, changes=changes
+    )
+
+
+def build_refunds_card(current: int, previous: int, period: Period) -> DashboardCard:
+    """The conversions removed in the period, whenever they were created."""
+    first, end = format_bounds(period)
+    url = build_changelist_url(
+        "tracking_conversion", deleted_at__gte=first, deleted_at__lt=end
+    )
+    return build_count_card("Removed conversions", current, previous, url, BAD)
+
+
+def build_active_affiliates_card(current: int, previous: int) -> DashboardCard:
+    """The affiliates with a click or a conversion; the top ones are on the page."""
+    return build_count_card("Active affiliates", current, previous, "#top-affiliates")
+
+
+def compare(
+    current: int | Decimal, previous: int | Decimal, meaning: int = GOOD
+) -> tuple[Change, ...]:
+    """The relative change of a number; nothing if it was zero."""
+    if not previous:
+        return ()
+    percentage = round((current - previous) * 100 / previous)
+    direction = (percentage > 0) - (percentage < 0)
+    return (Change(f"{percentage:+d} %", TONES[direction * meaning]),)
 
 
 def build_balance_due_card(account) -> DashboardCard:
     """The balance due now, independent of the period."""
     overpaid = get_overpaid(account)
     return DashboardCard(
-        "Balance due",
+        "Balance due now",
         format_totals(get_balance_due(account)),
         note=f"Overpaid: {format_totals(overpaid)}" if overpaid else "",
         url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),
     )
 
 
-def build_review_cards(account) -> list[DashboardCard]:
-    """What staff have to review, with links to the lists."""
-    to_review = count_to_review(account, at=timezone.now())
-    oldest = f"Oldest: {to_review.oldest:%Y-%m-%d}" if to_review.oldest else ""
-    commissions = f"{to_review.commissions:,}"
-    if to_review.commissions:
-        commissions += f" ({format_totals(to_review.sums)})"
-    return [
-        DashboardCard(
-            "Affiliate applications",
-            f"{to_review.applications:,}",
-            url=build_changelist_url("tracking_enrollment", approved__isnull=True),
+def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
+    """What staff have to do, with links to the lists; nothing that is zero."""
+    to_review = count_to_review(account, at=at)
+    pending_note = format_totals(to_review.sums)
+    if to_review.oldest:
+        pending_note += f"; the oldest since {format_datetime(to_review.oldest)}"
+    since = at.date() - timedelta(days=6)
+    failures, contested = count_page_problems(account, since=since)
+    counted = [
+        (
+            account.discrepancy_count or 0,
+            "Ledger discrepancies",
+            "Do not pay anyone; contact an operator",
+            build_changelist_url("payouts_transfer"),
         ),
-        DashboardCard(
+        (
+            to_review.applications,
+            "Affiliate applications",
+            "Approve or disapprove them",
+            build_changelist_url("tracking_enrollment", approved__isnull=True),
+        ),
+        (
+            to_review.commissions,
             "Pending commissions",
-            commissions,
-            url=build_changelist_url(
+            pending_note,
+            build_changelist_url(
                 "payouts_commission", status__exact="pending", deleted_at__isnull=True
             ),
-            note=oldest,
         ),
-        DashboardCard(
+        (
+            contested,
+            "Contested conversions",
+            "Confirm one claim of each",
+            build_changelist_url("tracking_conversionclaim", decided_at__isnull="True"),
+        ),
+        (
+            to_review.webhooks,
             "Failing webhooks",
-            f"{to_review.webhooks:,}",
-            url=build_changelist_url("accounts_webhookendpoint", status="failing"),
+            "Mend the receiver, or disable the webhook",
+            build_changelist_url("accounts_webhookendpoint", status="failing"),
         ),
-        *build_contested_claims_cards(account),
-        *build_failed_page_calls_cards(account, today=timezone.now().date()),
-        build_ledger_card(account),
+        (
+            failures,
+            "Failed page calls",
+            "Last 7 days, in UTC",
+            build_changelist_url("tracking_failedpagecall", day__gte=since),
+        ),
+    ]
+    return [
+        DashboardCard(title, f"{count:,}", url=url, note=note)
+        for count, title, note, url in counted
+        if count
     ]
 
 
-def build_contested_claims_cards(account) -> list[DashboardCard]:
-    """The conversions that two visitors claim, if there are any."""
-    waiting = account.conversion_claims.filter(is_original=True, decided_at=None)
-    count = waiting.count()
-    url = build_changelist_url("tracking_conversionclaim", decided_at__isnull="True")
-    card = DashboardCard(
-        "Contested conversions", f"{count:,}", url=url, note="Confirm one claim of each"
-    )
-    return [card] if count else []
-
-
-def build_failed_page_calls_cards(account, *, today: date) -> list[DashboardCard]:
-    """The calls of pages that failed in the last seven days, if there are any."""
-    since = today - timedelta(days=6)
-    count = count_unexpected_failures(account, since=since)
-    url = build_changelist_url("tracking_failedpagecall", day__gte=since)
-    card = DashboardCard("Failed page calls", f"{count:,}", url=url, note="Last 7 days")
-    return [card] if count else []
-
-
-def build_ledger_card(account) -> DashboardCard:
-    """The result of the last `check_ledger --note`."""
+def format_ledger_note(account) -> str:
+    """The result of the last `check_ledger --note`, which operators run nightly."""
     if account.reconciled_at is None:
-        result = "Not checked yet"
-        note = "Ask an operator to run check_ledger --note"
-    else:
-        result = "Ledger balanced"
-        note = f"Last checked {format_datetime(account.reconciled_at)}"
+        return "The ledger has not been checked yet."
+    at = format_datetime(account.reconciled_at)
     if account.discrepancy_count:
-        result = (
-            f"{account.discrepancy_count} discrepancies: do not pay anyone, contact an"
-            " operator"
-        )
-    url = build_changelist_url("payouts_transfer")
-    return DashboardCard("Ledger check", result, url=url, note=note)
+        return f"Ledger checked {at}: {account.discrepancy_count} discrepancies."
+    return f"Ledger balanced, last checked {at}."
 
 
-def list_top_affiliates(account, totals) -> list[tuple[str, int, str]]:
-    """ID, number of conversions and revenue of the affiliates with most conversions."""
+@dataclass(frozen=True)
+class TopAffiliate:
+    """An affiliate with its conversions and revenue in the period."""
+
+    slug: str
+    conversions: int
+    revenue: str
+    url: str
+    conversions_url: str
+
+    @property
+    def revenue_lines(self) -> list[str]:
+        return split_totals(self.revenue)
+
+
+def list_top_affiliates(account, totals, period: Period) -> list[TopAffiliate]:
+    """The affiliates with most conversions."""
     conversion_counts = {
         affiliate_id: affiliate_totals.conversions
         for affiliate_id, affiliate_totals in totals.items()
@@ -265,9 +362,25 @@ def list_top_affiliates(account, totals) -> list[tuple[str, int, str]]:
     ranked = rank_by_count(conversion_counts)[:TOP_LIST_SIZE]
     slugs = get_slugs(account, [affiliate_id for affiliate_id, _ in ranked])
     return [
-        (slugs[affiliate_id], count, format_totals(totals[affiliate_id].revenue))
+        TopAffiliate(
+            slugs[affiliate_id],
+            count,
+            format_totals(totals[affiliate_id].revenue),
+            url=reverse("admin:tracking_affiliate_change", args=[affiliate_id]),
+            conversions_url=build_changelist_url(
+                "tracking_conversion",
+                period,
+                affiliate_id=affiliate_id,
+                deleted_at__isnull=True,
+            ),
+        )
         for affiliate_id, count in ranked
     ]
+
+
+def split_totals(text: str) -> list[str]:
+    """The amounts of several currencies, for a line each."""
+    return text.split(", ")
 
 
 def count_active(totals) -> int:
@@ -279,40 +392,26 @@ def count_active(totals) -> int:
     )
 
 
-def build_chart(daily_statistics, get_series) -> str:
-    """The JSON of a line chart; `get_series` returns the values of a day by series."""
-    daily_values = [get_series(totals) for _, totals in daily_statistics]
-    names = list(dict.fromkeys(name for values in daily_values for name in values))
-    return json.dumps(
-        {
-            "labels": [f"{day:%m-%d}" for day, _ in daily_statistics],
-            "datasets": [
-                {
-                    "label": name,
-                    "data": [
-                        format_decimal(values.get(name, 0)) for values in daily_values
-                    ],
-                    "borderColor": CHART_COLORS[index % len(CHART_COLORS)],
-                }
-                for index, name in enumerate(names)
-            ],
-        }
+@dataclass(frozen=True)
+class DailyRow:
+    """A row of the table that repeats the charts, with links to the lists."""
+
+    day: date
+    totals: Totals
+    revenue: str
+    commissions: str
+    urls: dict[str, str]
+
+
+def build_daily_row(day: date, totals: Totals) -> DailyRow:
+    """The statistics of one UTC day."""
+    return DailyRow(
+        day,
+        totals,
+        format_totals(totals.revenue),
+        format_totals(totals.commissions),
+        build_urls(Period(day, day)),
     )
-
-
-def get_daily_counts(totals: Totals) -> dict[str, int]:
-    """The clicks and conversions of a day."""
-    return {"Clicks": totals.clicks, "Conversions": totals.conversions}
-
-
-def get_commission_totals(totals: Totals) -> dict:
-    """The pending and approved commissions of a day, per currency."""
-    return dict(totals.commissions)
-
-
-def build_daily_row(day: date, totals: Totals) -> tuple[date, int, int, str]:
-    """A row of the table that repeats the charts."""
-    return day, totals.clicks, totals.conversions, format_totals(totals.commissions)
 
 
 def build_changelist_url(
@@ -320,13 +419,16 @@ def build_changelist_url(
 ) -> str:
     """The URL of a list with these filters, limited to the period."""
     if period is not None:
-        filters["created_at__gte"] = f"{period.first}T00:00:00Z"
-        filters["created_at__lt"] = f"{period.last + A_DAY}T00:00:00Z"
+        filters["created_at__gte"], filters["created_at__lt"] = format_bounds(period)
     query = f"?{urlencode(filters)}" if filters else ""
     return reverse(f"admin:{model_name}_changelist") + query
 
 
-def format_conversion_rate(totals: Totals) -> str:
+def format_bounds(period: Period) -> tuple[str, str]:
+    """The first moment of a period, and the first one after it."""
+    return f"{period.first}T00:00:00Z", f"{period.last + A_DAY}T00:00:00Z"
+
+
+def format_rate(rate: Decimal | None) -> str:
     """`3.2 %`; a dash without clicks."""
-    rate = totals.conversion_rate
     return EMPTY_VALUE if rate is None else f"{format_decimal(rate)} %"

@@ -1,47 +1,58 @@
-"""Texts of lists that have no rows: how the first row is created."""
+"""Texts of lists that have no rows: what the list shows, and how the first row comes.
+
+The page adds the button of the list, if the user may use it.
+"""
 
 from django.conf import settings
 
 TRACKING_SCRIPT_TAG = f'<script src="{settings.PUBLIC_URL}/tap.js" async></script>'
 
 EMPTY_STATES = {
-    "tracking.Program": ("No programs yet. Create one: its rules say who earns what."),
+    "tracking.Program": (
+        "No programs yet. A program holds the rules by which affiliates earn. Choose"
+        " “Add program” to create the first one."
+    ),
     "tracking.Affiliate": (
-        "No affiliates yet. Create one through the API: POST /1.6/affiliates/."
+        "No affiliates yet. Choose “Add affiliate” to create one, then add it to a"
+        " program."
     ),
     "tracking.Enrollment": (
-        "No program affiliates yet. Add an affiliate to a program through the API:"
-        " POST /1.6/programs/PROGRAM/affiliates/."
+        "No program affiliates yet. Choose “Add program affiliate” to add an affiliate"
+        " to a program: it gets a link and can have a coupon."
     ),
     "tracking.AffiliateGroup": (
-        "No affiliate groups yet. Create one through the API:"
-        " POST /1.6/affiliate-groups/."
+        "No affiliate groups yet. Choose “Add affiliate group” to give some affiliates"
+        " rates of their own."
     ),
     "tracking.Prospect": (
-        "No prospects yet. Create one through the API: POST /1.6/affiliate-prospects/."
+        "No prospects yet. Choose “Add prospect” for a person who may become an"
+        " affiliate: the first sale through their link makes them one."
     ),
     "tracking.Note": (
-        "No notes yet. Add a note about an affiliate through the API:"
-        " POST /1.6/affiliates/AFFILIATE/notes/."
+        "No notes yet. Choose “Add note” to write down what your team should know about"
+        " an affiliate."
     ),
     "tracking.CustomField": (
-        "No custom fields yet. Create one to ask affiliates what you need to know."
+        "No custom fields yet. Choose “Add custom field” to ask affiliates a question"
+        " of your own."
     ),
     "tracking.Click": (
         "No clicks yet. Add the tracking script to your shop's pages, then call"
-        f' tap("create", "ACCOUNT") and tap("detect"): {TRACKING_SCRIPT_TAG}'
+        f' tap("create", "ACCOUNT") and tap("detect"): {TRACKING_SCRIPT_TAG} The'
+        " dashboard has the code to copy."
     ),
     "tracking.FailedPageCall": (
         "No failed page calls. Calls of the tracking script that cannot be stored are"
         " listed here for 90 days."
     ),
     "tracking.Customer": (
-        'No customers yet. Your shop registers one with tap("customer", "ID")'
-        " or POST /1.6/customers/."
+        'No customers yet. Your shop registers one with tap("customer", "ID") or'
+        " through the API, and a sale with a customer ID does so, too."
     ),
     "tracking.Conversion": (
         'No conversions yet. Your shop records one with tap("conversion", "ORDER",'
-        " 49.90) on the order confirmation page, or POST /1.6/conversions/."
+        " 49.90) on the page after a purchase, or through the API. Choose “Add"
+        " conversion” for a sale that was missed."
     ),
     "payouts.Commission": (
         "No commissions yet. They are created with the first conversion of an"
@@ -56,8 +67,8 @@ EMPTY_STATES = {
         " in full”."
     ),
     "payouts.PayoutMethod": (
-        "No payout methods yet. Set one through the API:"
-        " PUT /1.6/affiliates/AFFILIATE/payout-methods/paypal/."
+        "No payout methods yet. Choose “Add payout method” to record how an affiliate"
+        " is paid."
     ),
     "payouts.Transfer": (
         "No ledger entries yet. The first commission creates the first entry."
@@ -67,17 +78,19 @@ EMPTY_STATES = {
         " order ID."
     ),
     "accounts.SigningSecret": (
-        "No signing secrets yet. An owner creates one to sign what the shop's pages"
-        " report; it is shown only once."
+        "No signing secrets yet. An owner chooses “Add signing secret” to sign what"
+        " the shop's pages report; it is shown only once."
     ),
-    "accounts.ApiKey": "No API keys yet. An owner creates one; it is shown only once.",
+    "accounts.ApiKey": (
+        "No API keys yet. An owner chooses “Add API key”; it is shown only once."
+    ),
     "accounts.WebhookEndpoint": (
-        "No webhooks yet. An owner adds one to receive events."
+        "No webhooks yet. An owner chooses “Add webhook” to receive events."
     ),
     "accounts.Delivery": "No deliveries yet. Add a webhook to receive events.",
     "accounts.AuditLogEntry": "No audit log entries yet. Each change adds one.",
     "accounts.User": (
-        "No staff users yet. An operator creates one with:"
-        " manage.py create_staff owner@example.org --account ACCOUNT"
+        "No staff users yet. An owner chooses “Add staff user” for each person of the"
+        " team."
     ),
 }

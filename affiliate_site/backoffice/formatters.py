@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import wraps
 
+from django.utils import timezone
 from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
@@ -72,9 +73,11 @@ def format_totals(totals_by_currency) -> Money:
     return Money(", ".join(totals)) if totals else Money("0", ZERO)
 
 
-def format_datetime(at: datetime) -> str:
-    """`2026-11-20 23:54 UTC`."""
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:
+    """`2026-11-21 00:54 CET`, in the time zone of the account; also with seconds."""
+    local = timezone.localtime(at)
+    text = local.replace(tzinfo=None).isoformat(" ", timespec)
+    return f"{text} {local.tzname()}"
 
 
 def format_key_values(data) -> str:

@@ -110,8 +110,8 @@ class NewProgramForm(ProgramForm):
 class AddProgramPage(FormPage):
     """Create a program."""
 
-    title = "Create program"
-    button = "Create program"
+    title = "Add program"
+    button = "Add program"
     permission = "tracking.add_program"
     form_class = NewProgramForm
 

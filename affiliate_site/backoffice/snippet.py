@@ -5,8 +5,10 @@ from django.conf import settings
 SNIPPET = """\
 <script src="{url}/tap.js" async></script>
 <script>
-  (function (w, n) {{ w.TapfiliateObject = n; w[n] = w[n] || function () \
-{{ (w[n].q = w[n].q || []).push(arguments); }}; }})(window, "tap");
+  (function (w, n) {{
+    w.TapfiliateObject = n;
+    w[n] = w[n] || function () {{ (w[n].q = w[n].q || []).push(arguments); }};
+  }})(window, "tap");
   tap("create", "{account}");
   tap("detect");
 </script>"""

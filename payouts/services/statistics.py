@@ -374,6 +374,23 @@ def calculate_performance(
     }
 
 
+def count_removed_conversions(account: Account, periods: Sequence[Period]) -> list[int]:
+    """Count the conversions that were removed in each of these periods: refunds."""
+    counts = {
+        f"removed_{number}": Count(
+            "pk",
+            filter=models.Q(
+                deleted_at__gte=start_of_day(period.first),
+                deleted_at__lt=start_of_day(period.last + A_DAY),
+            ),
+        )
+        for number, period in enumerate(periods)
+    }
+    since = start_of_day(min(period.first for period in periods))
+    removed = account.conversions.filter(deleted_at__gte=since)
+    return list(removed.aggregate(**counts).values())
+
+
 def get_balance_due(account: Account) -> Sums:
     """Return the sum of positive payable balances by currency."""
     return dict(sorted(get_payable_totals(account)))

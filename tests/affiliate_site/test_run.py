@@ -64,7 +64,10 @@ def test_printed_examples_work_in_their_order(demo):
 
     programs, click, conversion, conversions = (run_curl_line(line) for line in lines)
 
-    assert [row["id"] for row in programs.json()] == ["harbor-lamp-partners"]
+    assert [row["id"] for row in programs.json()] == [
+        "harbor-lamps-us",
+        "harbor-lamp-partners",
+    ]
     assert list(click.json()) == ["id"]
     assert re.fullmatch(r"try-[0-9]{10}", conversion.json()["external_id"])
     assert b'"amount":49.9,' in conversion.content

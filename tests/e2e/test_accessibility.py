@@ -63,12 +63,14 @@ class PageVisits:
             "adding a key": "accounts/apikey/add/",
             "adding a webhook": "accounts/webhookendpoint/add/",
             "two-factor authentication": "second-factor/",
+            "choosing the time zone": "time-zone/",
         }
 
     def visit_all(self):
         """Open one page or dialog after the other; yields its name."""
         yield from self.visit_pages("on a desktop", self.paths)
         for open_state in (
+            self.open_daily_table,
             self.select_rows,
             self.open_filters,
             self.open_palette,
@@ -87,6 +89,10 @@ class PageVisits:
         for name in names:
             self.back_office.open(self.paths[name])
             yield f"{name} {device}"
+
+    def open_daily_table(self):
+        self.back_office.open(self.paths["the dashboard"])
+        self.page.click("text=Show the charts as a table")
 
     def select_rows(self):
         self.back_office.open(self.paths["a list"])

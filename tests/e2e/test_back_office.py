@@ -105,10 +105,46 @@ def test_shows_the_dashboard_and_lists(back_office, scenario):
     back_office.open("")
 
     page = back_office.page.inner_text("body")
-    assert "Pending commissions" in page
-    assert "1 (20.00 EUR)" in page
-    back_office.click("text=Pending commissions")
+    assert page.index("Needs attention") < page.index("Conversion rate")
+    assert "20.00 EUR; the oldest since" in page
+    back_office.click(".dashboard-attention >> text=Pending commissions")
     assert "minakessler" in back_office.page.inner_text("#changelist")
+
+
+def test_charts_name_the_day_and_the_money_under_the_pointer(back_office, scenario):
+    scenario.create_conversion("1234.5", at=timezone.now())
+    back_office.open("")
+
+    chart = back_office.page.locator("canvas.chart").nth(2)
+    today = chart.evaluate("canvas => Chart.getChart(canvas).chartArea.right - 1")
+    chart.hover(position={"x": today, "y": 60})
+
+    tooltip = chart.evaluate(
+        """canvas => {
+          const tooltip = Chart.getChart(canvas).tooltip;
+          return [tooltip.title[0], ...tooltip.body.flatMap(item => item.lines)];
+        }"""
+    )
+    assert tooltip == [
+        f"{timezone.now():%a %d %b}",
+        "Revenue: 1,234.50",
+        "Revenue, previous period: 0.00",
+        "Commissions: 123.45",
+    ]
+
+
+def test_copies_the_code_and_hides_the_checklist(back_office, scenario):
+    back_office.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    back_office.open("")
+
+    back_office.page.click("text=Copy")
+    back_office.page.get_by_role("button", name="Copied").wait_for()
+
+    copied = back_office.page.evaluate("navigator.clipboard.readText()")
+    assert f'tap("create", "{scenario.account.slug}");' in copied
+    assert copied.endswith("</script>")
+    page = back_office.confirm_by("Hide this checklist")
+    assert "Set up your affiliate program" not in page
 
 
 def test_explains_a_conversion(back_office, scenario):

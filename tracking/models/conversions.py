@@ -106,6 +106,11 @@ class Conversion(DailyCountedRow):
                 condition=Q(deleted_at__isnull=False),
                 name="deleted_conversions_by_id",
             ),
+            models.Index(
+                fields=["account", "deleted_at"],
+                condition=Q(deleted_at__isnull=False),
+                name="conversions_by_removal",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from urllib.parse import urlsplit
 
 from django.db import connection
-from django.db.models import Sum
+from django.db.models import Count, Subquery, Sum
 
 from accounts.errors import DomainError, ErrorList
 from accounts.models.accounts import Account
@@ -89,8 +89,14 @@ def get_failure_reason(error: DomainError) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
 
 
-def count_unexpected_failures(account: Account, *, since: date) -> int:
-    """Return the number of failed calls that a correct snippet would not make."""
-    rows = account.failed_page_calls.filter(day__gte=since)
-    rows = rows.exclude(reason__in=EXPECTED_REASONS)
-    return rows.aggregate(total=Sum("count"))["total"] or 0
+def count_page_problems(account: Account, *, since: date) -> tuple[int, int]:
+    """Count the failed calls that a correct snippet would not make, and the conversions
+    that two visitors claim, in one statement."""
+    failures = account.failed_page_calls.filter(day__gte=since)
+    failures = failures.exclude(reason__in=EXPECTED_REASONS).order_by()
+    contested = account.conversion_claims.filter(is_original=True, decided_at=None)
+    counts = Account.objects.values_list(
+        Subquery(failures.values("account").values_list(Sum("count"))),
+        Subquery(contested.order_by().values("account").values_list(Count("pk"))),
+    ).get(pk=account.pk)
+    return counts[0] or 0, counts[1] or 0

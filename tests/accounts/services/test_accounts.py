@@ -10,14 +10,17 @@ from accounts.errors import (
     DuplicateAccount,
     InvalidSlug,
     PlanNotFound,
+    UnknownTimeZone,
 )
 from accounts.models.accounts import Account, Plan
 from accounts.services.accounts import (
     create_account,
+    dismiss_onboarding,
     ensure_not_locked,
     get_account,
     get_plan,
     lock_account,
+    set_time_zone,
     unlock_account,
 )
 from tests.conftest import NOW
@@ -160,3 +163,37 @@ def test_rejects_a_locked_account_with_the_specified_message(account):
 
 def test_accepts_an_unlocked_account(account):
     ensure_not_locked(unlock_account(lock_account(account, at=NOW), at=LATER))
+
+
+def test_sets_the_time_zone_and_logs_the_change_once(account, other_account):
+    for _ in range(2):
+        set_time_zone(account, time_zone="Europe/Berlin", at=NOW)
+
+    zones = Account.objects.values_list("slug", "time_zone")
+    assert dict(zones) == {
+        account.slug: "Europe/Berlin",
+        other_account.slug: "UTC",
+    }
+    entry = account.audit_log.get(kind="account.time_zone_changed")
+    assert entry.details == {"time_zone": ["UTC", "Europe/Berlin"]}
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Europe", "Mars/Olympus", "europe/berlin", "../etc/passwd", "+02:00"]
+)
+def test_rejects_an_unknown_time_zone(account, name):
+    with pytest.raises(UnknownTimeZone) as error:
+        set_time_zone(account, time_zone=name, at=NOW)
+
+    assert error.value.text.endswith("enter a name like Europe/Berlin")
+    assert Account.objects.get(pk=account.pk).time_zone == "UTC"
+    assert not account.audit_log.exists()
+
+
+def test_dismisses_the_onboarding_once(account):
+    dismiss_onboarding(account, at=NOW)
+    dismiss_onboarding(account, at=LATER)
+
+    assert Account.objects.get(pk=account.pk).onboarding_dismissed_at == NOW
+    entry = account.audit_log.get(kind="account.onboarding_dismissed")
+    assert entry.created_at == NOW

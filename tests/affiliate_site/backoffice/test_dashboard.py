@@ -1,7 +1,10 @@
 """The dashboard: statistics, and links to the rows behind them."""
 
+import json
 import re
+from collections import Counter
 from datetime import date, timedelta
+from decimal import Decimal
 
 import pytest
 from django.test import Client, RequestFactory
@@ -9,10 +12,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.users import User
-from affiliate_site.backoffice.dashboard import parse_period
+from accounts.services.accounts import set_time_zone
+from affiliate_site.backoffice.dashboard import GOOD, build_money_card, parse_period
+from payouts.services.commissions import approve_commission
+from payouts.services.conversion_updates import delete_conversion
 from payouts.statistics import Period
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario
+from tracking.services.enrollments import set_approval
 from tracking.services.failed_page_calls import record_failed_page_call
 
 
@@ -38,27 +45,30 @@ def test_compares_a_period_with_the_previous_one(staff_client, scenario):
         for title, card in get_cards_by_title(response).items()
     }
     changes = {
-        card.title: card.change
+        card.title: [(change.text, change.tone) for change in card.changes]
         for card in get_cards_by_title(response).values()
-        if card.change
+        if card.changes
     }
     assert changes == {
-        "Clicks": "+100 %",
-        "Conversions": "+100 %",
-        "Active affiliates": "+0 %",
+        "Clicks": [("+100 %", "better")],
+        "Conversions": [("+100 %", "better")],
+        "Conversion rate": [("+0 %", "")],
+        "Revenue": [("+100 %", "better")],
+        "Pending commissions": [("+100 %", "")],
+        "Active affiliates": [("+0 %", "")],
     }
-    assert "1 in previous period (+100 %)" in response.content.decode()
     assert values == {
         "Clicks": ("2", "1"),
         "Customers": ("0", "0"),
         "Conversions": ("2", "1"),
         "Conversion rate": ("100 %", "100 %"),
         "Revenue": ("200.00 EUR", "100.00 EUR"),
-        "Active affiliates": ("1", "1"),
         "Pending commissions": ("20.00 EUR", "10.00 EUR"),
         "Approved commissions": ("0", "0"),
         "Paid out": ("0", "0"),
-        "Balance due": ("0", ""),
+        "Removed conversions": ("0", "0"),
+        "Active affiliates": ("1", "1"),
+        "Balance due now": ("0", ""),
     }
 
 
@@ -146,15 +156,104 @@ def test_links_to_rows_that_add_up(staff_client, scenario):
         card = get_cards_by_title(response)[title]
         rows = client.get(card.url).context["cl"].result_list
         assert str(len(rows)) == card.value
-    for card in response.context["review_cards"]:
-        assert client.get(card.url).status_code == 200
-    assert (
-        client.get(get_cards_by_title(response)["Balance due"].url).status_code == 200
-    )
+    for card in [*response.context["attention_cards"], *response.context["cards"]]:
+        path, _, fragment = card.url.partition("#")
+        page = client.get(path or "/admin/")
+        assert page.status_code == 200
+        assert f'id="{fragment}"' in page.content.decode() or not fragment
+    [top] = response.context["top_affiliates"]
+    rows = client.get(top.conversions_url).context["cl"].result_list
+    assert len(rows) == top.conversions == 2
+    assert client.get(top.url).status_code == 200
+    yesterday = response.context["daily_rows"][-2]
+    for name, count in (("clicks", 1), ("conversions", 1), ("commissions", 1)):
+        rows = client.get(yesterday.urls[name]).context["cl"].result_list
+        assert len(rows) == count
 
 
-def test_shows_texts_without_data(staff_client):
+def test_counts_removed_conversions_and_calls_more_of_them_worse(
+    staff_client, scenario, account
+):
+    now = timezone.now()
+    removed_at = [now, now, now - timedelta(days=35), now - timedelta(days=70)]
+    for at in removed_at:
+        # Created long before: a refund counts when it happens.
+        conversion = scenario.create_conversion("9", at=now - timedelta(days=80))
+        delete_conversion(account, conversion_id=conversion.pk, at=at)
+
+    client = staff_client()
+    card = get_cards_by_title(client.get("/admin/"))["Removed conversions"]
+
+    assert (card.value, card.previous_value) == ("2", "1")
+    assert [(change.text, change.tone) for change in card.changes] == [
+        ("+100 %", "worse")
+    ]
+    assert len(client.get(card.url).context["cl"].result_list) == 2
+
+
+@pytest.mark.parametrize(
+    ("current", "previous", "expected"),
+    [
+        ({}, {}, []),
+        ({"EUR": 5}, {}, []),
+        ({}, {"EUR": 5}, [("-100 %", "worse")]),
+        ({"EUR": 15}, {"EUR": 10}, [("+50 %", "better")]),
+        (
+            {"EUR": 15, "USD": 8},
+            {"EUR": 10, "USD": 16},
+            [("+50 % EUR", "better"), ("-50 % USD", "worse")],
+        ),
+    ],
+)
+def test_compares_amounts_of_the_same_currency(current, previous, expected):
+    sums = [
+        {currency: Decimal(amount) for currency, amount in amounts.items()}
+        for amounts in (current, previous)
+    ]
+
+    card = build_money_card("Revenue", *sums, "", GOOD)
+
+    assert [(change.text, change.tone) for change in card.changes] == expected
+
+
+def test_draws_the_previous_period_dashed_and_amounts_as_money(staff_client, scenario):
+    charts = staff_client().get("/admin/").context["charts"]
+
+    assert [chart.title for chart in charts] == [
+        "Clicks",
+        "Conversions",
+        "Revenue and commissions, EUR",
+    ]
+    for chart in charts:
+        data, options = json.loads(chart.data), json.loads(chart.options)
+        lines = {dataset["label"]: dataset for dataset in data["datasets"]}
+        for label, line in lines.items():
+            assert len(line["data"]) == len(data["labels"]) == 30
+            assert ("borderDash" in line) is label.endswith("previous period")
+        assert options["scales"]["x"]["title"]["text"] == "Day (UTC)"
+    assert list(lines) == ["Revenue", "Revenue, previous period", "Commissions"]
+    assert Counter(lines["Revenue"]["data"]) == {"0": 28, "100": 2}
+    assert Counter(lines["Revenue, previous period"]["data"]) == {"0": 29, "100": 1}
+    axis = options["scales"]["y"]
+    assert axis["title"]["text"] == "EUR"
+    assert axis["ticks"]["format"]["minimumFractionDigits"] == 2
+
+
+def test_says_that_days_are_in_utc_and_shows_moments_in_the_zone(
+    staff_client, scenario, account
+):
+    set_time_zone(account, time_zone="Asia/Tokyo", at=timezone.now())
+
     page = staff_client().get("/admin/").content.decode()
+
+    assert "Counted by days in UTC; today is counted up to" in page
+    assert re.search(r"the oldest since \d{4}-\d\d-\d\d \d\d:\d\d JST", page)
+
+
+def test_shows_texts_without_data_in_the_period(staff_client, scenario):
+    period = {"from": "2025-01-01", "to": "2025-01-02"}
+
+    page = staff_client().get("/admin/", period).content.decode()
 
     assert "No conversions in this period." in page
     assert "No clicks in this period." in page
@@ -163,10 +262,16 @@ def test_shows_texts_without_data(staff_client):
 def test_shows_the_chart_as_a_table(staff_client, scenario):
     page = staff_client().get("/admin/").content.decode()
 
-    rows = re.findall(
-        r"<tr><td>[0-9-]{10}</td><td>1</td><td>1</td><td>10\.00 EUR</td>", page
-    )
-    assert len(rows) == 2
+    table = page[page.index("<details") : page.index("</details>")]
+    cells = [re.sub("<[^>]+>", " ", row).split() for row in table.split("<tr>")]
+    rows = [
+        cell[1:] for cell in cells if cell and re.match(r"\d{4}-\d\d-\d\d$", cell[0])
+    ]
+    assert len(rows) == 30
+    assert Counter(map(" ".join, rows)) == {
+        "0 0 0 0": 28,
+        "1 1 100.00 EUR 10.00 EUR": 2,
+    }
 
 
 def test_ranks_affiliates_by_their_conversions(staff_client, scenario):
@@ -180,7 +285,8 @@ def test_ranks_affiliates_by_their_conversions(staff_client, scenario):
     ):
         scenario.create_conversion(amount, at=at, affiliate=affiliate)
 
-    assert staff_client().get("/admin/").context["top_affiliates"] == [
+    ranked = staff_client().get("/admin/").context["top_affiliates"]
+    assert [(each.slug, each.conversions, each.revenue) for each in ranked] == [
         ("minakessler", 3, "207.00 EUR"),
         ("odettevarga", 3, "13.00 EUR"),
     ]
@@ -205,30 +311,53 @@ def test_query_count_does_not_depend_on_the_number_of_rows(
 
 
 def test_shows_the_last_ledger_check(staff_client, scenario, account, other_account):
-    def ledger():
-        account.refresh_from_db()
-        client = Client()
-        client.force_login(account.staff.get())
-        review_cards = client.get("/admin/").context["review_cards"]
-        return next(
-            (card.value, card.note)
-            for card in review_cards
-            if card.title == "Ledger check"
-        )
+    client = staff_client()
 
-    staff_client()
-    assert ledger() == ("Not checked yet", "Ask an operator to run check_ledger --note")
+    def get_ledger_state():
+        context = client.get("/admin/").context
+        titles = [card.title for card in context["attention_cards"]]
+        return context["ledger_note"], "Ledger discrepancies" in titles
+
+    assert get_ledger_state() == ("The ledger has not been checked yet.", False)
     run_command("check_ledger", "--note")
-    value, note = ledger()
-    assert value == "Ledger balanced"
-    assert re.fullmatch(r"Last checked \d{4}-\d\d-\d\d \d\d:\d\d UTC", note)
+    note, needs_attention = get_ledger_state()
+    assert re.fullmatch(
+        r"Ledger balanced, last checked \d{4}-\d\d-\d\d \d\d:\d\d UTC\.", note
+    )
+    assert not needs_attention
 
     account.ledger_accounts.filter(kind="pending").update(balance=1)
     with pytest.raises(SystemExit):
         run_command("check_ledger", "--note", "--account", account.slug)
-    assert ledger()[0] == "3 discrepancies: do not pay anyone, contact an operator"
+    note, needs_attention = get_ledger_state()
+    assert note.endswith(": 3 discrepancies.")
+    assert needs_attention
     other_account.refresh_from_db()
     assert other_account.discrepancy_count == 0
+
+
+def test_shows_only_what_needs_attention(staff_client, scenario, account):
+    client = staff_client()
+
+    def get_titles():
+        cards = client.get("/admin/").context["attention_cards"]
+        return [card.title for card in cards]
+
+    assert get_titles() == ["Pending commissions"]
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
+    assert get_titles() == ["Affiliate applications", "Pending commissions"]
+    set_approval(
+        account,
+        program=scenario.program,
+        affiliate_id=odette.slug,
+        approved=True,
+        at=timezone.now(),
+    )
+    for commission in account.commissions.all():
+        approve_commission(account, commission_id=commission.pk, at=timezone.now())
+
+    assert get_titles() == []
+    assert "Nothing waits for you." in client.get("/admin/").content.decode()
 
 
 def test_operators_see_the_lists_of_all_accounts(account, other_account, scenario):
@@ -261,10 +390,12 @@ def test_counts_failed_page_calls_to_review(
         record_failed_page_call(owner, reason=reason, page="", at=at)
 
     client = staff_client()
-    cards = {card.title: card for card in client.get("/admin/").context["review_cards"]}
+    attention_cards = client.get("/admin/").context["attention_cards"]
+    cards = {card.title: card for card in attention_cards}
 
     assert ("Failed page calls" in cards) is bool(value)
     if value:
         card = cards["Failed page calls"]
         [row] = client.get(card.url).context["cl"].result_list
-        assert (card.value, card.note, str(row.count)) == (value, "Last 7 days", value)
+        assert (card.value, str(row.count)) == (value, value)
+        assert card.note == "Last 7 days, in UTC"

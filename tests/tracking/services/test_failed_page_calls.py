@@ -8,7 +8,7 @@ from accounts.errors import ErrorList
 from tracking.errors import CookieExpired, InvalidAssetOrSource, UnknownCurrency
 from tracking.services import failed_page_calls
 from tracking.services.failed_page_calls import (
-    count_unexpected_failures,
+    count_page_problems,
     get_failure_reason,
     normalize_page,
     record_failed_page_call,
@@ -115,12 +115,12 @@ def test_counts_failures_that_a_correct_snippet_would_not_cause(account, other_a
         record(account, reason=reason)
     record(other_account)
     record(account, at=NOON - timedelta(days=7))
-    assert count_unexpected_failures(account, since=date(2026, 2, 26)) == 0
+    assert count_page_problems(account, since=date(2026, 2, 26)) == (0, 0)
 
     for _ in range(3):
         record(account, at=NOON - timedelta(days=6))
 
-    assert count_unexpected_failures(account, since=date(2026, 2, 26)) == 3
+    assert count_page_problems(account, since=date(2026, 2, 26)) == (3, 0)
 
 
 def test_deletes_rows_older_than_90_days(account, other_account):

@@ -1,0 +1,141 @@
+"""The charts of the dashboard, as the JSON that the theme gives to Chart.js.
+
+Everything is data: numbers are formatted by `Intl` options, so no script is needed.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from accounts.exact_json import format_decimal
+from payouts.statistics import Period, Totals
+from tracking.money import get_exponent
+
+COLORS = ("#16a34a", "#6366f1")  # with enough contrast in both themes
+PREVIOUS_DASHES = (6, 4)  # pixels drawn and left out
+MAX_DAY_LABELS = 8
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line of a chart: the value of each day."""
+
+    label: str
+    get_value: Callable[[Totals], int | Decimal]
+    color: str
+    is_compared: bool = True  # with the previous period
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of daily values: its title, and the JSON for the theme's component."""
+
+    title: str
+    data: str
+    options: str
+
+
+def build_charts(
+    totals: dict[date, Totals], period: Period, currencies: Sequence[str]
+) -> list[Chart]:
+    """Clicks, conversions, and for each currency revenue and commissions."""
+    charts = [
+        build_chart("Clicks", totals, period, [count_series("clicks")]),
+        build_chart("Conversions", totals, period, [count_series("conversions")]),
+    ]
+    for currency in currencies:
+        title = f"Revenue and commissions, {currency}"
+        series = build_money_series(currency)
+        charts.append(build_chart(title, totals, period, series, unit=currency))
+    return charts
+
+
+def count_series(name: str) -> Series:
+    """The daily counts of this field of `Totals`."""
+    return Series(name.capitalize(), lambda day: getattr(day, name), COLORS[0])
+
+
+def build_money_series(currency: str) -> list[Series]:
+    """The daily revenue and commissions in a currency; the revenue is compared."""
+    return [
+        Series("Revenue", lambda day: day.revenue.get(currency, Decimal(0)), COLORS[0]),
+        Series(
+            "Commissions",
+            lambda day: day.commissions.get(currency, Decimal(0)),
+            COLORS[1],
+            is_compared=False,
+        ),
+    ]
+
+
+def build_chart(
+    title: str,
+    totals: dict[date, Totals],
+    period: Period,
+    series: Sequence[Series],
+    *,
+    unit: str = "",
+) -> Chart:
+    """A line for each series, and a dashed one for its previous period.
+
+    `unit` is the currency of the values; without one they are counts.
+    """
+    datasets = []
+    for line in series:
+        datasets.append(build_dataset(line, line.label, totals, period))
+        if line.is_compared:
+            label = f"{line.label}, previous period"
+            previous = build_dataset(line, label, totals, period.previous)
+            datasets.append(previous | {"borderDash": PREVIOUS_DASHES})
+    data = {"labels": [f"{day:%a %d %b}" for day in period.days], "datasets": datasets}
+    return Chart(title, json.dumps(data), json.dumps(build_options(title, unit)))
+
+
+def build_dataset(
+    line: Series, label: str, totals: dict[date, Totals], period: Period
+) -> dict[str, Any]:
+    """The values of a line in a period."""
+    values = [line.get_value(totals[day]) for day in period.days]
+    return {
+        "label": label,
+        "data": [format_decimal(Decimal(value)) for value in values],
+        "borderColor": line.color,
+        "backgroundColor": line.color,
+    }
+
+
+def build_options(title: str, unit: str) -> dict[str, Any]:
+    """Axes with titles, a legend, and one tooltip for all lines of a day."""
+    digits = get_exponent(unit) if unit else 0
+    return {
+        "animation": False,
+        "locale": "en",
+        "maintainAspectRatio": False,
+        "interaction": {"mode": "index", "intersect": False},
+        "elements": {"line": {"borderWidth": 2}, "point": {"radius": 0}},
+        "plugins": {
+            "legend": {"position": "bottom", "labels": {"boxHeight": 1, "boxWidth": 24}}
+        },
+        "scales": {
+            "x": {
+                "title": {"display": True, "text": "Day (UTC)"},
+                "ticks": {"maxTicksLimit": MAX_DAY_LABELS, "maxRotation": 0},
+                "grid": {"display": False},
+            },
+            "y": {
+                "title": {"display": True, "text": unit or title},
+                "beginAtZero": True,
+                "ticks": {
+                    "precision": digits,
+                    "format": {
+                        "minimumFractionDigits": digits,
+                        "maximumFractionDigits": digits,
+                    },
+                },
+                "grid": {},
+            },
+        },
+    }
