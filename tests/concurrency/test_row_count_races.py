@@ -3,6 +3,8 @@
 Commits are real: each test creates its own account and does not delete it.
 """
 
+from itertools import chain
+
 import pytest
 
 from accounts.days import A_DAY
@@ -10,6 +12,7 @@ from tests.concurrency.test_payment_races import build_task
 from tests.concurrency.worker import PROCESSES
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.row_count_checks import assert_row_counts_exact
+from tracking.services.hierarchy import set_parent
 
 pytestmark = pytest.mark.integration
 
@@ -43,3 +46,41 @@ def test_counts_are_exact_in_every_snapshot(workers, scenario, conversions):
 
     assert results == ["done"] * PROCESSES
     assert_row_counts_exact(scenario.account, at=LATER)
+
+
+@pytest.mark.parametrize(
+    "conversions",
+    [
+        pytest.param(24, id="quick"),
+        pytest.param(600, id="whole", marks=pytest.mark.slow),
+    ],
+)
+def test_counts_a_conversion_whose_commissions_are_approved_at_once(
+    workers, scenario, conversions
+):
+    account = scenario.account
+    parent = scenario.create_enrolled_affiliate("Odette", "Varga")
+    set_parent(
+        account,
+        affiliate_id=scenario.mina.slug,
+        parent_id=parent.slug,
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.create_level(2, "3")
+    for n in range(conversions):
+        scenario.create_conversion("100", at=DAYS[n % len(DAYS)])
+    assert_row_counts_exact(account, at=LATER)
+    by_kind = [
+        list(account.commissions.filter(kind=kind).values_list("pk", flat=True))
+        for kind in ("regular", "level")
+    ]
+    tasks = [
+        build_task(scenario, "approve_commissions", commissions=pks[n::2])
+        for pks in by_kind
+        for n in range(2)
+    ]
+
+    results = workers.run(*tasks)
+
+    assert set(chain(*results)) == {"done"}
+    assert_row_counts_exact(account, at=LATER)
