@@ -194,6 +194,8 @@ class ThemedModelAdmin(ModelAdmin):
     list_before_template = "admin/export_links.html"
     warn_unsaved_form = True
     compressed_fields = True
+    # Where an export finds its columns without instances: see `exports.py`.
+    export_columns: dict[str, str | tuple] | None = None
 
     def get_changelist(self, request, **kwargs):
         return PreparedChangeList
