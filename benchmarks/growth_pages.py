@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -231,10 +230,12 @@ def print_export(site: Site, max_rows: int) -> None:
     if response.status_code != OK:
         raise RuntimeError(f"the export returned {response.status_code}")
     first: float | None = None
-    for count, _ in enumerate(islice(response.streaming_content, max_rows), 1):
+    for chunk in response.streaming_content:
         first = first or perf_counter() - started
-        if count % 1000 == 0:
-            peak = max(peak, get_memory_mb())
+        count += chunk.count(b"\n")
+        peak = max(peak, get_memory_mb())
+        if count >= max_rows:
+            break
     seconds = perf_counter() - started
     response.close()
     print(

@@ -33,6 +33,7 @@ MAX_DISCARDED_BYTES = 10 * MIB
 # requests of less than RECEIVE_BYTES are accepted.
 MAX_REQUESTS_BYTES = 64 * MIB
 CLOSING_SECONDS = 2
+ACCEPT_DELAY, MAX_ACCEPT_DELAY = 0.000_05, 0.002  # seconds; per connection, and of all
 
 # gunicorn refuses a head with a line feed alone, so it need not be received further.
 END_OF_HEAD = re.compile(rb"\r\n\r\n|(?<!\r)\n")
@@ -188,6 +189,12 @@ class ReceivingWorker(ThreadWorker):
         self.handed_over_bytes = 0
 
     def accept(self, listener):
+        """Accept a connection; the more there are already, the later.
+
+        All workers wake up for it. Without the wait, the first one that is awake takes
+        most connections, and proxies keep them open for long.
+        """
+        time.sleep(min(self.nr_conns * ACCEPT_DELAY, MAX_ACCEPT_DELAY))
         with suppress(BlockingIOError, ConnectionAbortedError):
             sock, address = listener.accept()
             self.nr_conns += 1

@@ -24,8 +24,15 @@ def list_row_querysets(account, days=()):
         rows = row_counts.select_rows(model, account, "", 0)
         filters = [{}]
         for field in model.counted_by:
+            if field.endswith("__isnull"):
+                filters += [{field: True}, {field: False}]
+                continue
             values = model.objects.of(account).exclude(**{field: None})
             filters += values.values(field).distinct().order_by()
+        if model is Conversion:
+            pending = Commission.objects.of(account).not_deleted()
+            pending = pending.filter(status="pending").values("conversion")
+            filters.append({"pk__in": pending})
         for condition in filters:
             selected = rows.filter(**condition)
             yield selected

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, ClassVar
 
@@ -22,7 +23,10 @@ class CountedRow(TenantModel):
     remove one from its list, or to change what lists are filtered by.
     """
 
-    counted_by: ClassVar[tuple[str, ...]]  # fields that lists are filtered by
+    counted_by: ClassVar[tuple[str, ...]]  # look-ups that lists are filtered by
+    # Look-ups in related rows: a row is in the list if one of them matches. Services of
+    # the related rows record the changes.
+    counted_through: ClassVar[tuple[str, ...]] = ()
     removed_by: ClassVar[str | None] = None  # column that is set on removal
 
     created_at: models.DateTimeField[datetime, datetime]
@@ -42,19 +46,19 @@ class CountedRow(TenantModel):
         With the time of the change, days that are not over by then are left out: nobody
         has counted them yet.
         """
-        if values.keys().isdisjoint((*self.counted_by, self.removed_by, "created_at")):
+        if values.keys().isdisjoint(self.list_counted_columns()):
             return super().update_row(expected=expected, **values)
-        before = Counter(self.list_count_keys())
-        with transaction.atomic(savepoint=False):
-            if not super().update_row(expected=expected, **values):
-                return False
-            changes = Counter(self.list_count_keys())
-            changes.subtract(before)
-            for key in list(changes):
-                if at is not None and at < key[1]:
-                    del changes[key]
-            record_count_changes(self.account_id, changes)
-        return True
+        with transaction.atomic(savepoint=False), keep_counts([self], at=at):
+            return super().update_row(expected=expected, **values)
+
+    @classmethod
+    def list_counted_columns(cls) -> Iterator[str]:
+        """Yield the columns that decide in which lists a row is, and on which day."""
+        yield "created_at"
+        if cls.removed_by:
+            yield cls.removed_by
+        for lookup in cls.counted_by:
+            yield lookup.partition("__")[0]
 
     def list_count_keys(self) -> Iterator[CountKey]:
         """Yield the keys of the counts that include the row."""
@@ -62,10 +66,14 @@ class CountedRow(TenantModel):
             return
         day_end = get_day_end(self.created_at)
         yield get_list_key(type(self)), day_end
-        for name in self.counted_by:
+        for lookup in self.counted_by:
+            name, _, kind = lookup.partition("__")
             field: Any = self._meta.get_field(name)
-            if value := getattr(self, field.attname):
-                yield get_list_key(type(self), name, value), day_end
+            value = getattr(self, field.attname)
+            if kind == "isnull":
+                yield get_list_key(type(self), lookup, value is None), day_end
+            elif value:
+                yield get_list_key(type(self), lookup, value), day_end
 
 
 class DailyRowCount(TenantModel):
@@ -103,16 +111,35 @@ class DailyRowCount(TenantModel):
         return f"{self.list} {self.day_end} {self.n}"
 
 
-def get_list_key(model: type[CountedRow], field: str = "", value: int | str = 0) -> str:
-    """Return the key of a model's list, or of its rows with one value of a field."""
+def get_list_key(
+    model: type[CountedRow], lookup: str = "", value: int | str = 0
+) -> str:
+    """Return the key of a model's list, or of its rows with one value of a look-up."""
     name = str(model._meta.model_name)
-    return f"{name}:{field}={value}" if field else name
+    return f"{name}:{lookup}={value}" if lookup else name
 
 
 def get_day_end(at: datetime) -> datetime:
     """Return the midnight after a time, in UTC."""
     next_day = at.astimezone(UTC).date() + timedelta(days=1)
     return datetime.combine(next_day, time(), UTC)
+
+
+@contextmanager
+def keep_counts(
+    rows: Sequence[CountedRow], *, at: datetime | None = None
+) -> Iterator[None]:
+    """Record how the block, in a transaction, changes counts: it updates these rows of
+    one account in the database and in memory. `at` is that of `update_row`."""
+    before = Counter(key for row in rows for key in row.list_count_keys())
+    yield
+    changes = Counter(key for row in rows for key in row.list_count_keys())
+    changes.subtract(before)
+    for key in list(changes):
+        if at is not None and at < key[1]:
+            del changes[key]
+    if rows:
+        record_count_changes(rows[0].account_id, changes)
 
 
 def record_count_changes(account_id: int, changes: Counter[CountKey]) -> None:

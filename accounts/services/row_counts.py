@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
+from django.apps import apps
 from django.db import transaction
 from django.db.models import Count, QuerySet, Subquery, Sum, Value
 from django.db.models.expressions import Col
 from django.db.models.functions import Coalesce, TruncDay
 from django.db.models.lookups import Lookup
+from django.db.models.sql import Query
 from django.db.models.sql.where import AND
 
 from accounts.compiled_queries import CompiledQuery
@@ -51,14 +53,14 @@ class RowCount(NamedTuple):
 
 @dataclass(frozen=True)
 class CountedList:
-    """The rows of an account, or those with one value of a field, of a period.
+    """The rows of an account, or those with one value of a look-up, of a period.
 
     The period begins and ends at midnight.
     """
 
     account: Account
     model: type[CountedRow]
-    field: str = ""
+    lookup: str = ""
     value: int | str = 0
     since: datetime = EARLIEST
     until: datetime = LATEST
@@ -66,11 +68,13 @@ class CountedList:
     @property
     def key(self) -> str:
         """The key under which its days are stored."""
-        return get_list_key(self.model, self.field, self.value)
+        return get_list_key(self.model, self.lookup, self.value)
 
     def count(self, at: datetime) -> RowCount:
         """Count the rows; store the days that are over if this reads many rows."""
-        query = get_count_query(self.model, self.field)
+        # A constant is part of the SQL.
+        constant = self.value if isinstance(self.value, bool) else None
+        query = get_count_query(self.model, self.lookup, constant)
         ((stored_until, stored, later),) = query.all(
             account=self.account,
             key=self.key,
@@ -107,7 +111,7 @@ class CountedList:
 
     def _find_start(self) -> datetime:
         """Return the start of the first day that has rows or changes."""
-        rows = select_rows(self.model, self.account, self.field, self.value)
+        rows = select_rows(self.model, self.account, self.lookup, self.value)
         first_row = rows.order_by("created_at").values_list("created_at", flat=True)
         changes = self.account.daily_row_counts.filter(list=self.key)
         first_change = changes.order_by("day_end").values_list("day_end", flat=True)
@@ -115,7 +119,7 @@ class CountedList:
         return min(ends, default=LATEST) - A_DAY
 
     def _store_days(self, start: datetime, end: datetime) -> None:
-        rows = select_rows(self.model, self.account, self.field, self.value)
+        rows = select_rows(self.model, self.account, self.lookup, self.value)
         rows = rows.filter(created_at__gte=start, created_at__lt=end)
         changes = self.account.daily_row_counts.filter(
             list=self.key, day_end__gt=start, day_end__lte=end, is_change=True
@@ -142,6 +146,35 @@ class CountedList:
         )
 
 
+def store_row_counts(accounts: Iterable[Account], *, at: datetime) -> None:
+    """Store the counts of long lists, so that no request has to count their days."""
+    models = [model for model in apps.get_models() if issubclass(model, CountedRow)]
+    for account in accounts:
+        for model in models:
+            counted_list = CountedList(account, model)
+            count = counted_list.count(at)
+            if count.stored + count.later <= MAX_UNSTORED_ROWS:
+                continue
+            for lookup in (*model.counted_by, *model.counted_through):
+                for value in list_values(account, model, lookup):
+                    CountedList(account, model, lookup, value).count(at)
+
+
+def list_values(
+    account: Account, model: type[CountedRow], lookup: str
+) -> Iterable[int | str]:
+    """Return the values of a look-up that rows of the account can have."""
+    name, _, kind = lookup.partition("__")
+    field: Any = model._meta.get_field(name)
+    if lookup in model.counted_through:
+        return list_values(account, field.related_model, kind)
+    if kind == "isnull":
+        return (False, True)
+    if field.is_relation:
+        return field.related_model.objects.of(account).values_list("pk", flat=True)
+    return [value for value, _ in field.choices]
+
+
 def merge_count_changes(accounts: Iterable[Account]) -> None:
     """Merge the changes of each day into one row, so that few are added up."""
     for account in accounts:
@@ -165,10 +198,16 @@ def _merge_day(account: Account, key: str, day_end: datetime) -> None:
 def find_counted_list(account: Account, queryset: QuerySet[Any]) -> CountedList | None:
     """Return the list that a queryset selects; None if its days cannot be stored.
 
-    Its conditions may be the account, that the row is not removed, one of the fields of
-    `counted_by`, and a period that begins and ends at midnight.
+    Its conditions may be the account, that the row is not removed, one of the look-ups
+    of `counted_by` or `counted_through`, and a period that begins and ends at midnight.
     """
-    model, conditions = queryset.model, read_conditions(queryset)
+    return find_list_of_query(account, queryset.query)
+
+
+def find_list_of_query(account: Account, query: Query) -> CountedList | None:
+    """Return the list that a query selects; None if its days cannot be stored."""
+    model: Any = query.model
+    conditions = read_conditions(query)
     if not issubclass(model, CountedRow):
         return None
     required = {("account", "exact"): account.pk}
@@ -183,17 +222,35 @@ def find_counted_list(account: Account, queryset: QuerySet[Any]) -> CountedList 
     if not conditions:
         return CountedList(account, model, since=since, until=until)
     ((field, kind), value), *others = conditions.items()
-    if others or field not in model.counted_by or kind != "exact":
+    lookup = field if kind == "exact" else f"{field}__{kind}"
+    if kind == "in" and isinstance(value, Query):
+        lookup, value = find_lookup_through(account, model, value)
+    if others or lookup not in (*model.counted_by, *model.counted_through):
         return None
-    return CountedList(account, model, field, value, since, until)
+    return CountedList(account, model, lookup, value, since, until)
 
 
-def read_conditions(queryset: QuerySet[Any]) -> dict[tuple[str, str], Any]:
-    """Return the values of a queryset's conditions by column and kind of look-up.
+def find_lookup_through(
+    account: Account, model: type[CountedRow], query: Query
+) -> tuple[str, int | str]:
+    """Return the look-up, and its value, of rows that a query of related rows names."""
+    related = find_list_of_query(account, query)
+    for lookup in model.counted_through:
+        name, _, related_lookup = lookup.partition("__")
+        relation: Any = model._meta.get_field(name)
+        whole = CountedList(account, relation.related_model, related_lookup)
+        if related is None or related != replace(whole, value=related.value):
+            continue
+        if [*(query.selected or ())] == [relation.field.name]:
+            return lookup, related.value
+    return "", 0
+
+
+def read_conditions(query: Query) -> dict[tuple[str, str], Any]:
+    """Return the values of a query's conditions by column and kind of look-up.
 
     Returns none if there are conditions of another form.
     """
-    query = queryset.query
     conditions: dict[tuple[str, str], Any] = {
         (lookup.lhs.target.name, lookup.lookup_name or ""): lookup.rhs
         for lookup in query.where.children
@@ -211,17 +268,27 @@ def is_midnight(at: datetime) -> bool:
 
 
 def select_rows(
-    model: type[CountedRow], account: Account, field: str, value: int | str
+    model: type[CountedRow], account: Account, lookup: str, value: int | str
 ) -> QuerySet[Any]:
     """Return the rows of a list."""
     rows: QuerySet[Any] = TenantQuerySet(model).of(account)
     if model.removed_by:
         rows = rows.filter(**{model.removed_by: None})
-    return rows.filter(**{field: value}) if field else rows
+    if lookup in model.counted_through:
+        name, _, related_lookup = lookup.partition("__")
+        relation: Any = model._meta.get_field(name)
+        related = relation.related_model
+        matching = select_rows(related, account, related_lookup, value)
+        return rows.filter(pk__in=matching.values(relation.field.name))
+    return rows.filter(**{lookup: value}) if lookup else rows
 
 
 @cache
-def get_count_query(model: type[CountedRow], field: str) -> CompiledQuery[Any]:
+def get_count_query(
+    model: type[CountedRow],
+    lookup: str,
+    constant: bool | None,  # noqa: FBT001 - the value of `isnull`
+) -> CompiledQuery[Any]:
     """Return the compiled query of `CountedList.count`.
 
     Its row: the time until which days are stored, the number of rows in stored days,
@@ -235,7 +302,9 @@ def get_count_query(model: type[CountedRow], field: str) -> CompiledQuery[Any]:
         of_stored_days = summands.filter(day_end__gt=since, day_end__lte=until).filter(
             day_end__lte=stored_until
         )
-        rows = select_rows(model, account, field, value)
+        rows = select_rows(
+            model, account, lookup, value if constant is None else constant
+        )
         later = rows.filter(created_at__gte=since, created_at__lt=until).filter(
             created_at__gte=Coalesce(stored_until, Value(EARLIEST))
         )

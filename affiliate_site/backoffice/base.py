@@ -235,6 +235,8 @@ class ThemedModelAdmin(ModelAdmin):
     compressed_fields = True
     empty_value_display = EMPTY_VALUE
     export_columns: tuple[str, ...] = ()  # empty: those of the list
+    # Where an export finds its columns without instances: see `exports.py`.
+    export_sources: dict[str, str | tuple] | None = None
 
     def get_changelist(self, request, **kwargs):
         return PreparedChangeList

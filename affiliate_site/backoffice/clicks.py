@@ -11,6 +11,11 @@ from affiliate_site.user_agents import parse_user_agent
 from tracking.models.clicks import Click
 
 
+def get_browser(user_agent: str | None) -> str:
+    """The name of the browser."""
+    return parse_user_agent(user_agent or "")["browser"] or EMPTY_VALUE
+
+
 @admin.register(Click)
 class ClickAdmin(ReadOnlyBackOfficeAdmin):
     """Clicks on affiliate links, with referrer, landing page and browser."""
@@ -24,6 +29,11 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
         "browser",
     )
     list_select_related = ("affiliate", "program")
+    export_sources = {
+        "affiliate": "affiliate__slug",
+        "program": "program__slug",
+        "browser": (get_browser, "user_agent"),
+    }
     search_fields = ("public_id__exact",)
     search_help_text = "Search by click ID"
     extra_lookups = ("affiliate_id",)
@@ -32,7 +42,7 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
     readonly_fields = ("browser", "formatted_meta_data")
 
     def browser(self, click):
-        return parse_user_agent(click.user_agent or "")["browser"] or EMPTY_VALUE
+        return get_browser(click.user_agent)
 
     @display(description="Metadata")
     def formatted_meta_data(self, click):

@@ -55,6 +55,11 @@ WARNING_LABELS = {
 }
 
 
+def get_conversion_text(external_id: str | None, pk: int | None) -> str:
+    """What names a conversion: its external id, else its id."""
+    return str(external_id or pk or EMPTY_VALUE)
+
+
 @admin.register(Customer)
 class CustomerAdmin(ReadOnlyBackOfficeAdmin):
     """Customers, their affiliates and a timeline of each."""
@@ -77,6 +82,7 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
         "deleted_at",
     )
     list_filter = ("status",)
+    export_sources = {"affiliate": "affiliate__slug", "program": "program__slug"}
     search_fields = ("public_id__exact", "customer_id__exact")
     search_help_text = "Search by ID (cu_…) or customer ID"
     extra_lookups = ("deleted_at__isnull",)
@@ -152,6 +158,13 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "deleted_at",
     )
     list_select_related = ("affiliate", "program", "customer")
+    export_sources = {
+        "conversion_id": "pk",
+        "formatted_amount": (format_money, "amount", "currency"),
+        "affiliate": "affiliate__slug",
+        "program": "program__slug",
+        "customer": "customer__public_id",
+    }
     search_fields = ("external_id__exact", "customer__customer_id__exact")
     search_help_text = "Search by order ID or customer ID"
     extra_lookups = (
@@ -256,6 +269,18 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         "created_at",
     )
     list_select_related = ("affiliate", "payment", "conversion")
+    export_sources = {
+        "commission_id": "pk",
+        "affiliate": "affiliate__slug",
+        "formatted_amount": (format_money, "amount", "currency"),
+        "status_label": "status",
+        "conversion_link": (
+            get_conversion_text,
+            "conversion__external_id",
+            "conversion_id",
+        ),
+        "payment": "payment__public_id",
+    }
     list_filter = ("status", "kind")
     search_fields = ("affiliate__slug__exact", "conversion__external_id__exact")
     search_help_text = "Search by affiliate ID or order ID"
@@ -319,7 +344,7 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         if conversion is None:
             return EMPTY_VALUE
         url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
-        text = conversion.external_id or conversion.pk
+        text = get_conversion_text(conversion.external_id, conversion.pk)
         return format_html('<a href="{}">{}</a>', url, text)
 
     def has_review_permission(self, request):

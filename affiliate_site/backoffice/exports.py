@@ -21,6 +21,7 @@ from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
 
 CHUNK_SIZE = 1000  # rows
+TIME_LENGTH = len("2026-11-20T23:54:00")
 # Formulas may begin with white space or control characters, and in full width.
 INVISIBLE_CHARACTERS = r"\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff"
 FORMULA_PATTERN = re.compile(
@@ -31,6 +32,8 @@ FORMULA_PATTERN = re.compile(
 SEPARATOR_PATTERN = re.compile(
     rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*)([=+\-@\uff1d\uff0b\uff0d\uff20]?)"
 )
+# Most texts: neither a formula nor a separator, and nothing to escape.
+PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
@@ -53,6 +56,12 @@ def format_csv_cell(value) -> str:
 
     A text holds no formula after a semicolon, vertical bar, tab or line break either.
     """
+    if value is None:
+        return ""
+    if type(value) is str and PLAIN_PATTERN.fullmatch(value):
+        return f'"{value}"'
+    if isinstance(value, datetime):
+        return f'"{value.isoformat()[:TIME_LENGTH]}Z"'
     text = format_cell(value)
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return text
@@ -68,10 +77,13 @@ def _escape_separated_formula(match: re.Match[str]) -> str:
 def export_csv(model_admin, request) -> StreamingHttpResponse:
     """The filtered list, all its pages, as a CSV file."""
     columns, rows = get_columns_and_rows(model_admin, request)
+    if model_admin.export_sources is None:
+        prepared = iterate_prepared_rows(model_admin, request, rows)
+        lines = iterate_csv_lines(model_admin, columns, prepared)
+    else:
+        lines = iterate_csv_chunks(model_admin, columns, rows)
     return StreamingHttpResponse(
-        iterate_csv_lines(
-            model_admin, columns, iterate_prepared_rows(model_admin, request, rows)
-        ),
+        lines,
         content_type="text/csv; charset=utf-8",
         headers={
             "Content-Disposition": (
@@ -113,13 +125,49 @@ def iterate_prepared_rows(model_admin, request, rows) -> Iterator:
     store all rows with their relations before the first one. The query of a large
     export may exceed the statement timeout of other requests.
     """
+    for chunk_ids in iterate_chunks_of_ids(rows):
+        by_id = rows.order_by().in_bulk(chunk_ids)
+        chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
+        model_admin.prepare_rows(request, chunk)
+        yield from chunk
+
+
+def iterate_chunks_of_ids(rows) -> Iterator[list[int]]:
+    """The ids of the rows in their order."""
     with without_statement_timeout():
         ids = rows.values_list("pk", flat=True).iterator(chunk_size=CHUNK_SIZE)
         while chunk_ids := list(islice(ids, CHUNK_SIZE)):
-            by_id = rows.order_by().in_bulk(chunk_ids)
-            chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
-            model_admin.prepare_rows(request, chunk)
-            yield from chunk
+            yield chunk_ids
+
+
+def iterate_csv_chunks(model_admin, columns: list[str], rows) -> Iterator[str]:
+    """The lines of `iterate_csv_lines` in chunks, read as columns: much faster.
+
+    `model_admin.export_sources` has, for each column that is no field, a look-up, or a
+    function and the look-ups of its arguments.
+    """
+    yield format_csv_line(get_column_titles(model_admin, columns))
+    sources = [model_admin.export_sources.get(name, name) for name in columns]
+    calls = [
+        (None, source) if isinstance(source, str) else source for source in sources
+    ]
+    lookups = list(dict.fromkeys(lookup for _, *used in calls for lookup in used))
+    for chunk_ids in iterate_chunks_of_ids(rows):
+        found = rows.order_by().filter(pk__in=chunk_ids)
+        by_id = {row[0]: row for row in found.values_list("pk", *lookups)}
+        chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
+        _, *values = zip(*chunk, strict=True) if chunk else ((), *((),) * len(lookups))
+        by_lookup = dict(zip(lookups, values, strict=True))
+        cells = [
+            map(
+                format_csv_cell,
+                map(function, *map(by_lookup.get, used))
+                if function
+                else by_lookup[used[0]],
+            )
+            for function, *used in calls
+        ]
+        yield "".join([f"{','.join(line)}\r\n" for line in zip(*cells, strict=True)])
 
 
 def iterate_csv_lines(model_admin, columns: list[str], rows: Iterable) -> Iterator[str]:

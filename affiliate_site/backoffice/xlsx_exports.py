@@ -31,7 +31,7 @@ from affiliate_site.backoffice.formatters import Money
 from tracking.money import get_exponent
 
 XLSX_CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-MAX_ROWS = 20_000  # a file is complete before its first byte is sent
+MAX_ROWS = 10_000  # a file is complete before its first byte is sent
 MAX_CELL_LENGTH = 32_767  # UTF-16 code units
 MAX_SHEET_NAME_LENGTH = 31  # characters
 MAX_EXACT_DIGITS = 15  # significant digits that a spreadsheet keeps

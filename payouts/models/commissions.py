@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Self
 
@@ -11,6 +13,7 @@ from django.utils import timezone
 
 from accounts.models.accounts import Account, TenantQuerySet
 from accounts.models.daily_stats import DailyCountedRow
+from accounts.models.row_counts import get_day_end, get_list_key, record_count_changes
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import RateKind
 from payouts.models.payments import Payment
@@ -59,7 +62,7 @@ class Commission(DailyCountedRow):
     `payment` on paid ones. A bonus has no conversion, but the start of its period.
     """
 
-    counted_by = ("affiliate", "status")
+    counted_by = ("affiliate", "status", "payment__isnull")
     removed_by = "deleted_at"
 
     conversion = models.ForeignKey(
@@ -163,10 +166,41 @@ class Commission(DailyCountedRow):
         """The affiliate and the currency of the balance that the amount belongs to."""
         return self.affiliate_id, self.currency
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether it waits for a decision."""
+        return self.status == CommissionStatus.PENDING and self.deleted_at is None
+
     def update_locked(self, *, at: datetime, **values: Any) -> None:
-        """Update columns. The caller has locked the balances of the commission."""
+        """Update columns. The caller has locked the balances of the commission, and its
+        conversion if the status changes."""
         expected = {"status": self.status, "deleted_at": None}
+        was_pending = self.is_pending
         if not self.update_row(expected=expected, at=at, **values):
             raise RuntimeError(
                 f"commission {self.pk} changed while its balances were locked"
             )
+        if self.conversion is not None and self.is_pending != was_pending:
+            count_pending_conversion(
+                self.conversion, -1 if was_pending else 1, [self], at
+            )
+
+
+def count_pending_conversion(
+    conversion: Conversion, change: int, commissions: Sequence[Commission], at: datetime
+) -> None:
+    """Count a conversion whose commissions became pending, or are so no longer.
+
+    Its other commissions decide whether the number of pending conversions changes. The
+    caller has locked the conversion.
+    """
+    day_end = get_day_end(conversion.created_at)
+    if at < day_end:
+        return  # nobody has counted the day yet
+    others = Commission.objects.of(conversion.account).not_deleted()
+    others = others.filter(conversion=conversion, status=CommissionStatus.PENDING)
+    if not others.exclude(
+        pk__in=[commission.pk for commission in commissions]
+    ).exists():
+        key = get_list_key(Conversion, "commissions__status", CommissionStatus.PENDING)
+        record_count_changes(conversion.account_id, Counter({(key, day_end): change}))

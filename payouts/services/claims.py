@@ -120,7 +120,12 @@ def review_claim(
     if conversion_id is None or status in (None, CommissionStatus.PENDING):
         return
     conversion = account.conversions.select_related("customer").get(pk=conversion_id)
-    customer = conversion.customer
+    review_claim_of(conversion, status=status, at=at)
+
+
+def review_claim_of(conversion: Conversion, *, status: str, at: datetime) -> None:
+    """Do what `review_claim` does; the conversion was read with its customer."""
+    account, customer = conversion.account, conversion.customer
     if status == CommissionStatus.APPROVED:
         if conversion.is_contested:
             raise ContestedClaim

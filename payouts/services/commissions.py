@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 
+from accounts.compiled_queries import compiled
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
@@ -19,9 +20,10 @@ from payouts.models.commissions import (
     BalanceKey,
     Commission,
     CommissionStatus,
+    count_pending_conversion,
     is_final,
 )
-from payouts.services.claims import review_claim
+from payouts.services.claims import review_claim_of
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.errors import DuplicateConversion
 from tracking.models.conversions import Conversion
@@ -29,6 +31,13 @@ from tracking.money import round_amount
 
 # In the audit log with their old and new value, which the reconciliation compares.
 AMOUNTS_LOGGED = ("amount", "sub_amount")
+
+
+@compiled
+def locked_conversion(account: Account, pk: int) -> QuerySet[Any, int]:
+    """Lock a conversion until the transaction ends."""
+    rows = Conversion.objects.of(account).filter(pk=pk)
+    return rows.select_for_update(no_key=True).values_list("pk", flat=True)
 
 
 def list_balance_keys(
@@ -66,7 +75,10 @@ def create_commissions(
         if draft.base_index is not None
     ]
     account.commissions.bulk_create(levels)
-    return regular + levels
+    commissions = regular + levels
+    if any(commission.is_pending for commission in commissions):
+        count_pending_conversion(conversion, 1, commissions, at)
+    return commissions
 
 
 def hold_unfunded_drafts(
@@ -266,12 +278,18 @@ def _set_commission_status(
     account: Account, commission_id: int, status: CommissionStatus, at: datetime
 ) -> Commission:
     with transaction.atomic():
-        commission = get_commission(account, commission_id)
-        review_claim(account, commission.conversion_id, status=status, at=at)
+        rows = account.commissions.not_deleted().select_related("conversion__customer")
+        commission = get_or_raise(rows, CommissionNotFound, pk=commission_id)
+        conversion = commission.conversion
+        if conversion is not None:
+            conversion.account = account
+            review_claim_of(conversion, status=status, at=at)
+            locked_conversion.all(account=account, pk=conversion.pk)
         balance_key = commission.balance_key
         with open_ledger_session(account, [balance_key], at=at) as ledger:
             ledger.lock_balances()
             commission = get_commission(account, commission_id)
+            commission.conversion = conversion
             set_status(commission, status, ledger=ledger, at=at)
     return commission
 

@@ -199,7 +199,10 @@ def lock_commissions(
         account, {row.balance_key for row in commissions}, at=at
     ) as ledger:
         ledger.lock_balances()
-        yield ledger, list(commissions.order_by("id"))
+        locked = list(commissions.order_by("id"))
+        for commission in locked:
+            commission.conversion = conversion
+        yield ledger, locked
 
 
 def _recalculate_commissions(

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from itertools import groupby
+from operator import attrgetter
 
 from django.db import models, transaction
 
@@ -13,6 +15,7 @@ from accounts.exact_json import format_decimal
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
+from accounts.models.row_counts import keep_counts
 from accounts.services.changes import record_change, record_changes
 from payouts.errors import (
     AmountDueChanged,
@@ -89,7 +92,7 @@ def create_payments(
                     orders, balance_keys, strict=True
                 )
             )
-            paid = allocate_payments(account, payments)
+            paid = allocate_payments(account, payments, at=at)
             record_changes(account, "payment.created", payments, at=at)
             record_changes(
                 account, "commission.updated", paid, at=at, fields=["payout"]
@@ -133,7 +136,10 @@ def cancel_payment(account: Account, *, payment_id: str, at: datetime) -> None:
                 raise PaymentNotFound
             rows = account.commissions.filter(payment=payment)
             unpaid = list(rows.order_by("id"))
-            rows.update(payment=None)
+            with keep_counts(unpaid, at=at):
+                rows.update(payment=None)
+                for commission in unpaid:
+                    commission.payment = None
             record_change(account, "payment.canceled", payment, at=at)
             record_changes(
                 account, "commission.updated", unpaid, at=at, fields=["payout"]
@@ -148,7 +154,7 @@ def get_payment(account: Account, payment_id: str) -> Payment:
 
 
 def allocate_payments(
-    account: Account, payments: Sequence[Payment]
+    account: Account, payments: Sequence[Payment], *, at: datetime
 ) -> list[Commission]:
     """Allocate new payments to approved commissions, the oldest first; return these.
 
@@ -170,13 +176,18 @@ def allocate_payments(
             commission = queue.popleft()
             unallocated[balance_key] -= commission.amount
             allocated.append(commission)
-        for ids in _split_into_batches([commission.pk for commission in allocated]):
-            account.commissions.filter(pk__in=ids).update(payment=payment)
         paid += allocated
         allocations += [
             PaymentAllocation(account=account, payment=payment, commission=commission)
             for commission in allocated
         ]
+    with keep_counts(paid, at=at):
+        for payment, group in groupby(allocations, key=attrgetter("payment")):
+            commissions = [allocation.commission for allocation in group]
+            for ids in _split_into_batches([row.pk for row in commissions]):
+                account.commissions.filter(pk__in=ids).update(payment=payment)
+            for commission in commissions:
+                commission.payment = payment
     account.payment_allocations.bulk_create(allocations)
     return paid
 

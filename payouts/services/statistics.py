@@ -16,8 +16,10 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce, Concat, Left, StrIndex
+from django.db.models.functions import Coalesce
+from django.db.models.sql.compiler import SQLCompiler
 
 from accounts.days import A_DAY
 from accounts.db_compat import BATCH_SIZE
@@ -48,6 +50,14 @@ from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
 BATCH_DAYS = 5  # days that are stored in one transaction
 MAX_AMOUNT = Decimal(MAX_SCALED_AMOUNT).scaleb(-SCALE)  # of a column
 
+COUNTED_KINDS = (
+    "landing_pages",
+    "clicks",
+    "customers",
+    "conversions",
+    "commissions",
+    "payments",
+)
 COUNTS = ("clicks", "customers", "conversions")
 COMMISSIONS = {status: f"commissions_{status}" for status in CommissionStatus.values}
 AMOUNTS = ("revenue", *COMMISSIONS.values(), "paid")
@@ -178,10 +188,15 @@ class ToReview:
 
 
 def load_statistics(
-    account: Account, days: Sequence[date], *, at: datetime
+    account: Account,
+    days: Sequence[date],
+    *,
+    at: datetime,
+    kinds: Collection[str] = COUNTED_KINDS,
 ) -> Statistics:
     """Statistics of these days: counts and stores those that are closed and were not
-    counted yet, or changed since; counts those that are still open.
+    counted yet, or changed since; counts those that are still open, of these kinds only
+    and their commissions for no program: joining the conversions is slow.
 
     Deleted conversions are left out, and commissions counted by their status now.
     """
@@ -195,7 +210,9 @@ def load_statistics(
     for start in range(0, len(missing), BATCH_DAYS):
         counted += _store(account, missing[start : start + BATCH_DAYS])
     open_days = sorted(day for day in set(days) - set(closed) if day <= at.date())
-    counted += [count_day(account, day) for day in open_days]
+    counted += [
+        count_day(account, day, kinds=kinds, by_program=False) for day in open_days
+    ]
     return Statistics(account, counted)
 
 
@@ -231,15 +248,17 @@ def find_first_day(account: Account) -> date | None:
     return min((at.date() for at in moments if at is not None), default=None)
 
 
-def count_day(account: Account, day: date) -> CountedDay:
+def count_day(
+    account: Account,
+    day: date,
+    *,
+    kinds: Collection[str] = COUNTED_KINDS,
+    by_program: bool = True,
+) -> CountedDay:
     """The statistics of a day, counted from its rows; nothing is stored."""
-    counter = _Counter(account, day)
-    counter.count_landing_pages()
-    counter.count_clicks()
-    counter.count_customers()
-    counter.count_conversions()
-    counter.count_commissions()
-    counter.count_payments()
+    counter = _Counter(account, day, by_program=by_program)
+    for kind in kinds:
+        getattr(counter, f"count_{kind}")()
     return CountedDay(
         day, list(counter.rows.values()), counter.list_landing_page_clicks()
     )
@@ -249,9 +268,10 @@ class _Counter:
     """Counts the rows that an account created on a day, by one statement for each kind
     of row; of landing pages, the database returns at most `MAX_PAGES`."""
 
-    def __init__(self, account: Account, day: date) -> None:
+    def __init__(self, account: Account, day: date, *, by_program: bool) -> None:
         self.account = account
         self.day = day
+        self.by_program = by_program  # of commissions
         self.pages: dict[str, int] = {}
         self.clicks_with_page = 0
         self.rows: dict[tuple[int | None, int | None, str], DailyStats] = {}
@@ -287,7 +307,7 @@ class _Counter:
 
     def count_landing_pages(self) -> None:
         """Count the clicks of the pages with the most, without query and fragment."""
-        page = cut_before(cut_before(F("landing_page"), "?"), "#")
+        page = TextBefore(TextBefore(F("landing_page"), Value("?")), Value("#"))
         clicks = self.account.clicks.filter(landing_page__isnull=False)
         rows = self._created(clicks).annotate(page=page).values_list("page")
         counted = rows.annotate(number=Count("pk")).order_by("-number", "page")
@@ -319,7 +339,20 @@ class _Counter:
 
     def count_commissions(self) -> None:
         """Add up commissions by their status now; a bonus is its program's."""
-        program = Coalesce("conversion__program", "bonus__program")
+        program: Any = Value(None, models.BigIntegerField())
+        if self.by_program:
+            # Found one by one: for a join PostgreSQL may read all conversions.
+            program = Coalesce(
+                *(
+                    models.Subquery(
+                        rows.filter(pk=OuterRef(name)).values("program")[:1]
+                    )
+                    for name, rows in (
+                        ("conversion", self.account.conversions.all()),
+                        ("bonus", self.account.bonuses.all()),
+                    )
+                )
+            )
         rows = self._created(
             self.account.commissions.not_deleted(),
             program,
@@ -345,17 +378,29 @@ class _Counter:
         return rows.order_by().values_list(*by)
 
 
-def cut_before(text: models.F | models.Func, separator: str) -> models.Func:
+class TextBefore(models.Func):
     """The part of a text before the first separator, or all of it."""
-    terminated = Concat(text, Value(separator))
-    return Left(text, StrIndex(terminated, Value(separator)) - 1)
+
+    function = "SPLIT_PART"
+    template = "%(function)s(%(expressions)s, 1)"
+    output_field = models.TextField()
+
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        (text, values), (separator, mark) = map(
+            compiler.compile, self.source_expressions
+        )
+        sql = f"SUBSTR({text}, 1, INSTR({text} || {separator}, {separator}) - 1)"
+        return sql, [*values, *values, *mark, *mark]
 
 
 def calculate_performance(
     account: Account, affiliates: Sequence[int], period: Period, *, at: datetime
 ) -> dict[int, AffiliatePerformance]:
     """Calculate the performance of these affiliates in a period."""
-    statistics = load_statistics(account, period.days, at=at)
+    kinds = ("clicks", "conversions")
+    statistics = load_statistics(account, period.days, at=at, kinds=kinds)
     totals = statistics.affiliate_totals(period.days, affiliates)
     approvals: dict[int, list[bool | None]] = defaultdict(list)
     rows = account.enrollments.filter(affiliate__in=affiliates)

@@ -80,7 +80,7 @@ def count_rows_task(account, *, day, times):
                 rows = select_rows(
                     counted_list.model,
                     account,
-                    counted_list.field,
+                    counted_list.lookup,
                     counted_list.value,
                 ).count()
             if (count.stored, count.later) != (rows, 0):

@@ -1,10 +1,13 @@
 """When a request has been received completely (deploy/receiving_worker.py)."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.receiving_worker import MIB, IncomingRequest
+from deploy import receiving_worker
+from deploy.receiving_worker import MIB, IncomingRequest, ReceivingWorker
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -129,3 +132,25 @@ def test_client_waits_to_send_its_body(first_line, field, expected):
 
     assert request.expects_continue == expected
     assert not request.is_complete
+
+
+def test_worker_with_more_connections_accepts_later(monkeypatch):
+    """So that of two idle workers the one with fewer takes a new connection."""
+    waits, accepted = [], []
+    monkeypatch.setattr(receiving_worker.time, "sleep", waits.append)
+    worker = object.__new__(ReceivingWorker)
+    listener = SimpleNamespace(
+        accept=lambda: accepted.append(1) or raise_no_connection()
+    )
+
+    for worker.nr_conns in (0, 1, 8, 900):
+        worker.accept(listener)
+
+    assert waits[0] == 0
+    assert waits == sorted(set(waits))
+    assert waits[-1] == receiving_worker.MAX_ACCEPT_DELAY
+    assert len(accepted) == len(waits)
+
+
+def raise_no_connection():
+    raise BlockingIOError

@@ -30,6 +30,7 @@ class Conversion(DailyCountedRow):
     """A sale. `currency` may differ from the program's."""
 
     counted_by = ("program", "affiliate")
+    counted_through = ("commissions__status",)
     removed_by = "deleted_at"
 
     external_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - none sent

@@ -56,7 +56,7 @@ def count_rows(rows: TenantQuerySet[Any]) -> int:
 
 def read_comparisons(rows: TenantQuerySet[Any]) -> dict[str, Any]:
     """Return the values of the conditions by look-up; none if there are others."""
-    conditions = read_conditions(rows)
+    conditions = read_conditions(rows.query)
     if any(kind not in COMPARISONS for _, kind in conditions):
         return {}
     return {f"{name}__{kind}": value for (name, kind), value in conditions.items()}

@@ -88,7 +88,7 @@ class ConversionFilterSet(BaseFilterSet):
         if not value:
             return rows
         pending = self.account.commissions.not_deleted().filter(
-            status=CommissionStatus.PENDING, conversion__isnull=False
+            status=CommissionStatus.PENDING
         )
         return rows.filter(pk__in=pending.values("conversion"))
 

@@ -6,7 +6,7 @@ from accounts.services.retention import (
     delete_expired_rate_windows,
     delete_expired_sessions,
 )
-from accounts.services.row_counts import merge_count_changes
+from accounts.services.row_counts import merge_count_changes, store_row_counts
 from payouts.services.statistics import refresh_stale_days
 from tracking.services.retention import (
     anonymize_visitor_data,
@@ -17,7 +17,10 @@ from tracking.services.retention import (
 
 
 class Command(JsonCommand):
-    help = "Delete expired records in batches and anonymize old IP addresses."
+    help = (
+        "Delete expired records in batches, anonymize old IP addresses, and store the"
+        " row counts of long lists ahead."
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
@@ -41,5 +44,6 @@ class Command(JsonCommand):
         }
         if not dry_run:
             merge_count_changes(accounts)
+            store_row_counts(accounts, at=at)
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
         self.write_result("\n".join(lines), **counts)

@@ -3,6 +3,7 @@
 import random
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 
 import pytest
 from django.db.models import Q
@@ -12,9 +13,13 @@ from accounts.services.row_counts import (
     CountedList,
     find_counted_list,
     merge_count_changes,
+    store_row_counts,
 )
-from payouts.models.commissions import CommissionStatus
+from payouts.models.commissions import Commission, CommissionStatus
+from payouts.services.calculation_input import LineItemData
+from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
+    add_commissions,
     delete_conversion,
     set_commission_statuses,
 )
@@ -120,6 +125,7 @@ def test_stays_exact_through_random_changes(scenario, account, seed):
     for number in range(40):
         at += timedelta(hours=rng.randint(1, 20))
         apply_random_change(scenario, rng, rng.choice(affiliates), number, at)
+        apply_random_commission_change(account, rng, at)
         if number % 4 == 0:
             days = [MIDNIGHT - rng.randint(0, 12) * A_DAY for _ in range(2)]
             assert_row_counts_exact(account, at=at, days=days)
@@ -151,6 +157,22 @@ def apply_random_change(scenario, rng, affiliate, number, at):
         scenario.create_conversion(
             affiliate=affiliate, customer_id=f"customer-{rng.randrange(9)}", at=at
         )
+
+
+def apply_random_commission_change(account, rng, at):
+    """Approve, disapprove or add a commission, so that some of a sale are pending."""
+    row = pick(rng, account.commissions.not_deleted())
+    if row is None:
+        return
+    add = partial(add_commissions, line_items=[LineItemData(Decimal(20))])
+    service, key, pk = rng.choice(
+        [
+            (approve_commission, "commission_id", row.pk),
+            (disapprove_commission, "commission_id", row.pk),
+            (add, "conversion_id", row.conversion_id),
+        ]
+    )
+    service(account, **{key: pk}, at=at)
 
 
 def pick(rng, rows):
@@ -218,6 +240,28 @@ def test_merges_the_changes_of_a_day(scenario, account):
     assert_row_counts_exact(account, at=NOW)
 
 
+def test_stores_the_counts_of_all_long_lists_ahead(scenario, account, monkeypatch):
+    for _ in range(3):
+        scenario.create_conversion(at=NOW - A_DAY)
+    scenario.create_click(scenario.mina, at=NOW - A_DAY)
+    affiliate = account.affiliates.get(slug=scenario.mina.slug).pk
+    monkeypatch.setattr(row_counts, "MAX_UNSTORED_ROWS", 2)
+
+    store_row_counts([account], at=NOW)
+
+    lists = set(account.daily_row_counts.values_list("list", flat=True))
+    assert lists == {
+        "conversion",
+        f"conversion:program={scenario.program.pk}",
+        f"conversion:affiliate={affiliate}",
+        "conversion:commissions__status=pending",
+        "commission",
+        f"commission:affiliate={affiliate}",
+        "commission:status=pending",
+        "commission:payment__isnull=True",
+    }
+
+
 @pytest.mark.parametrize(
     "narrow",
     [
@@ -230,6 +274,7 @@ def test_merges_the_changes_of_a_day(scenario, account):
         lambda rows: rows.filter(created_at__gte=NOW),
         lambda rows: rows.filter(created_at__gt=MIDNIGHT),
         lambda rows: rows.filter(pk__in=rows.values("pk")),
+        lambda rows: rows.filter(pk__in=Commission.objects.values("conversion")),
     ],
 )
 def test_does_not_recognize_other_conditions(account, narrow):
