@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.contrib import admin
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import path
@@ -22,11 +23,13 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
 )
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
+from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSearchMixin
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, CustomField, Note
 from tracking.models.enrollments import Enrollment
 from tracking.models.prospects import Prospect
+from tracking.services.affiliate_search import list_hidden_matches
 from tracking.services.enrollments import set_approval
 
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
@@ -35,7 +38,7 @@ PERSON_FIELDS = ("firstname", "lastname", "email")
 
 
 @admin.register(Affiliate)
-class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
+class AffiliateAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list."""
 
     list_display = (
@@ -52,7 +55,8 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_select_related = ("group",)
     search_fields = ("slug__exact", "email_folded__exact")
-    search_help_text = "Search by ID or e-mail"
+    search_help_text = AFFILIATE_SEARCH_HELP
+    affiliate_column = "pk"
     ordering = ("-created_at", "-id")
     exclude = ("password", "email_folded", "meta_data", "custom_fields")
     readonly_fields = ("links", "formatted_meta_data", "custom_field_values")
@@ -66,8 +70,17 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
         enrollments = affiliate.account.enrollments.filter(affiliate=affiliate)
         return render_links(enrollments.newest_first().for_links())
 
+    def get_list_display(self, request):
+        """Add what a search found an affiliate by."""
+        columns = super().get_list_display(request)
+        return [*columns, "found_by"] if request.GET.get(SEARCH_VAR) else columns
+
     def prepare_rows(self, request, rows):
         """Add the statistics; operators see them if all rows are of one account."""
+        term, account = request.GET.get(SEARCH_VAR), request.user.account
+        found_by = list_hidden_matches(account, rows, term) if term and account else {}
+        for row in rows:
+            row.found_by = found_by.get(row.pk, ())
         at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
         performance = {}
         if len(accounts) == 1:
@@ -81,6 +94,10 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Name")
     def name(self, affiliate):
         return f"{affiliate.firstname} {affiliate.lastname}".strip()
+
+    @display(description="Found by")
+    def found_by(self, affiliate):
+        return ", ".join(affiliate.found_by) or EMPTY_VALUE
 
     def status(self, affiliate):
         """The number of programs per approval status."""
@@ -130,14 +147,14 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Enrollment)
-class EnrollmentAdmin(ReadOnlyBackOfficeAdmin):
+class EnrollmentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
 
     list_display = ("affiliate", "program", "status", "applied_at")
     list_select_related = ("affiliate", "program")
     list_filter = ("approved",)
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
-    search_help_text = "Search by affiliate ID or e-mail"
+    search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-applied_at", "-id")
     exclude = ("approved",)
     readonly_fields = ("status", "links", "coupon")
@@ -240,13 +257,13 @@ class ProspectAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Note)
-class NoteAdmin(ReadOnlyBackOfficeAdmin):
+class NoteAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Notes about affiliates."""
 
     list_display = ("affiliate", "note", "created_at")
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
-    search_help_text = "Search by affiliate ID"
+    search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-created_at", "-id")
 
 

@@ -45,8 +45,8 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
         "created_at",
     )
     list_select_related = ("conversion", "affiliate")
-    search_fields = ("conversion__external_id__exact",)
-    search_help_text = "Search by external ID"
+    search_fields = ("conversion__external_id__begins_with",)
+    search_help_text = "Search by order ID"
     extra_lookups = ("decided_at__isnull", "conversion_id")
     ordering = ("-created_at", "-id")
     exclude = ("amount", "line_items", "attribution")

@@ -18,6 +18,7 @@ from affiliate_site.backoffice.formatters import (
     format_key_values,
     format_money,
 )
+from affiliate_site.backoffice.search import AffiliateSearchMixin
 from payouts.explanation import render_explanation, render_verification
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commissions import approve_commission, disapprove_commission
@@ -62,7 +63,7 @@ WARNING_TEXTS = {
 
 
 @admin.register(Customer)
-class CustomerAdmin(ReadOnlyBackOfficeAdmin):
+class CustomerAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Customers, their affiliates and a timeline of each."""
 
     list_display = (
@@ -119,7 +120,7 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Conversion)
-class ConversionAdmin(ReadOnlyBackOfficeAdmin):
+class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Conversions, with an explanation of attribution and commissions."""
 
     list_display = (
@@ -134,8 +135,8 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "deleted_at",
     )
     list_select_related = ("affiliate", "program", "customer")
-    search_fields = ("external_id__exact", "customer__customer_id__exact")
-    search_help_text = "Search by external ID or customer ID"
+    search_fields = ("external_id__begins_with", "customer__customer_id__exact")
+    search_help_text = "Search by order ID, customer or affiliate"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     fields = (
@@ -198,7 +199,7 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Commission)
-class CommissionAdmin(ReadOnlyBackOfficeAdmin):
+class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Commissions, approved and disapproved by actions."""
 
     list_display = (
@@ -214,8 +215,8 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_select_related = ("affiliate", "payment", "conversion")
     list_filter = ("status", "kind")
-    search_fields = ("affiliate__slug__exact", "conversion__external_id__exact")
-    search_help_text = "Search by affiliate ID or external ID"
+    search_fields = ("affiliate__slug__exact", "conversion__external_id__begins_with")
+    search_help_text = "Search by affiliate or order ID"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     exclude = ("calculation", "amount", "sub_amount", "status", "comment")

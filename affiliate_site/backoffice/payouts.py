@@ -12,6 +12,7 @@ from affiliate_site.backoffice.base import (
 )
 from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
+from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSearchMixin
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -21,13 +22,13 @@ BULK_PAYOUTS_PATH = "bulk-payouts/"
 
 
 @admin.register(LedgerAccount)
-class BalanceAdmin(ReadOnlyBackOfficeAdmin):
+class BalanceAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """The balance due to each affiliate, per currency; actions pay it."""
 
     list_display = ("affiliate", "balance_due", "currency")
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
-    search_help_text = "Search by affiliate ID"
+    search_help_text = AFFILIATE_SEARCH_HELP
     extra_lookups = ("balance__gt",)
     ordering = ("-balance", "id")
     exclude = ("balance",)
@@ -95,7 +96,7 @@ class BalanceAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Payment)
-class PaymentAdmin(ReadOnlyBackOfficeAdmin):
+class PaymentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Payments; canceling one makes its amount due again."""
 
     list_display = (
@@ -107,7 +108,7 @@ class PaymentAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
-    search_help_text = "Search by ID or affiliate ID"
+    search_help_text = "Search by payment ID or affiliate"
     extra_lookups = ("canceled_at__isnull",)
     ordering = ("-created_at", "-id")
     exclude = ("amount",)
@@ -135,14 +136,14 @@ class PaymentAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(PayoutMethod)
-class PayoutMethodAdmin(ReadOnlyBackOfficeAdmin):
+class PayoutMethodAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Payout methods of affiliates."""
 
     list_display = ("affiliate", "kind", "is_primary")
     list_select_related = ("affiliate",)
     list_filter = ("kind",)
     search_fields = ("affiliate__slug__exact",)
-    search_help_text = "Search by affiliate ID"
+    search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-id",)
 
 

@@ -9,7 +9,7 @@ later one, which has deleted its mark: docs/reliability.md, section 7.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -177,10 +177,14 @@ class ToReview:
 
 
 def load_statistics(
-    account: Account, days: Sequence[date], *, at: datetime
+    account: Account,
+    days: Sequence[date],
+    *,
+    at: datetime,
+    count_open_day: Callable[[Account, date], CountedDay] | None = None,
 ) -> Statistics:
     """Statistics of these days: counts and stores those that are closed and were not
-    counted yet, or changed since; counts those that are still open.
+    counted yet, or changed since; counts those that are still open, by default all.
 
     Deleted conversions are left out, and commissions counted by their status now.
     """
@@ -194,7 +198,7 @@ def load_statistics(
     for start in range(0, len(missing), BATCH_DAYS):
         counted += _store(account, missing[start : start + BATCH_DAYS])
     open_days = sorted(day for day in set(days) - set(closed) if day <= at.date())
-    counted += [count_day(account, day) for day in open_days]
+    counted += [(count_open_day or count_day)(account, day) for day in open_days]
     return Statistics(account, counted)
 
 
@@ -242,6 +246,14 @@ def count_day(account: Account, day: date) -> CountedDay:
     return CountedDay(
         day, list(counter.rows.values()), counter.list_landing_page_clicks()
     )
+
+
+def count_clicks_and_conversions(account: Account, day: date) -> CountedDay:
+    """The clicks, conversions and revenue of a day, counted from its rows."""
+    counter = _Counter(account, day)
+    counter.count_clicks()
+    counter.count_conversions()
+    return CountedDay(day, list(counter.rows.values()), [])
 
 
 class _Counter:
@@ -354,7 +366,9 @@ def calculate_performance(
     account: Account, affiliates: Sequence[int], period: Period, *, at: datetime
 ) -> dict[int, AffiliatePerformance]:
     """Calculate the performance of these affiliates in a period."""
-    statistics = load_statistics(account, period.days, at=at)
+    statistics = load_statistics(
+        account, period.days, at=at, count_open_day=count_clicks_and_conversions
+    )
     totals = statistics.affiliate_totals(period.days, affiliates)
     approvals: dict[int, list[bool | None]] = defaultdict(list)
     rows = account.enrollments.filter(affiliate__in=affiliates)
