@@ -76,8 +76,8 @@ class CustomerAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
         "deleted_at",
     )
     list_filter = ("status",)
-    search_fields = ("public_id__exact", "customer_id__exact")
-    search_help_text = "Search by ID (cu_…) or customer ID"
+    search_fields = ("public_id__exact", "customer_id__exact", "email_folded__exact")
+    search_help_text = "Search by customer ID, e-mail or affiliate"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     fields = (
@@ -135,7 +135,11 @@ class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
         "deleted_at",
     )
     list_select_related = ("affiliate", "program", "customer")
-    search_fields = ("external_id__begins_with", "customer__customer_id__exact")
+    search_fields = (
+        "external_id__begins_with",
+        "customer__customer_id__exact",
+        "customer__email_folded__exact",
+    )
     search_help_text = "Search by order ID, customer or affiliate"
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
