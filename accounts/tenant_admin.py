@@ -121,7 +121,10 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
         filters: list[Any] = list(self.list_filter)
         fields = [each for each in filters if isinstance(each, str)]
         parameters = [
-            each.parameter_name for each in filters if not isinstance(each, str)
+            name
+            for each in filters
+            if not isinstance(each, str)
+            for name in (each.parameter_name, *getattr(each, "parameters", ()))
         ]
         return lookup in (
             *parameters,

@@ -15,6 +15,16 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.filters import (
+    AffiliateFilter,
+    ApplicationDateFilter,
+    DateFilter,
+    DeletedFilter,
+    EnrolledProgramFilter,
+    GroupFilter,
+    ProgramFilter,
+    PromotedFilter,
+)
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -57,6 +67,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     search_fields = ("slug__exact", "email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     affiliate_column = "pk"
+    list_filter = (GroupFilter, EnrolledProgramFilter, DeletedFilter, DateFilter)
     ordering = ("-created_at", "-id")
     exclude = ("password", "email_folded", "meta_data", "custom_fields")
     readonly_fields = ("links", "formatted_meta_data", "custom_field_values")
@@ -152,7 +163,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
 
     list_display = ("affiliate", "program", "status", "applied_at")
     list_select_related = ("affiliate", "program")
-    list_filter = ("approved",)
+    list_filter = ("approved", ProgramFilter, AffiliateFilter, ApplicationDateFilter)
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-applied_at", "-id")
@@ -249,7 +260,14 @@ class ProspectAdmin(ReadOnlyBackOfficeAdmin):
         "promoted_at",
     )
     list_select_related = ("program",)
-    list_filter = ("signup_source",)
+    list_filter = (
+        "signup_source",
+        ProgramFilter,
+        GroupFilter,
+        PromotedFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     search_fields = ("public_id__exact", "email_folded__exact")
     search_help_text = "Search by ID or e-mail"
     ordering = ("-created_at", "-id")
@@ -261,6 +279,7 @@ class NoteAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Notes about affiliates."""
 
     list_display = ("affiliate", "note", "created_at")
+    list_filter = (AffiliateFilter, DateFilter)
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP

@@ -14,8 +14,11 @@ from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.functional import cached_property
+from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_variables
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
@@ -30,6 +33,7 @@ from accounts.services.staff import log_password_change
 from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
+from affiliate_site.backoffice.filters import list_chips
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
@@ -185,8 +189,14 @@ class PreparedChangeList(ChangeList):
     """A list whose page prepares its rows before they are rendered."""
 
     def get_results(self, request):
+        self.request = request
         super().get_results(request)
         self.model_admin.prepare_rows(request, list(self.result_list))
+
+    @cached_property
+    def chips(self):
+        """The filters that are set, each with a link that removes it."""
+        return list_chips(self, self.request)
 
 
 class ThemedModelAdmin(ModelAdmin):
@@ -227,7 +237,23 @@ class ThemedModelAdmin(ModelAdmin):
         requested = set(request.POST.getlist("action")) - {""}
         if requested - set(self.get_actions(request)):
             raise PermissionDenied
-        return super().changelist_view(request, extra_context)
+        if request.method == "GET" and "" in request.GET.values():
+            return redirect(f"{request.path}?{remove_empty_values(request.GET)}")
+        try:
+            return super().changelist_view(request, extra_context)
+        except BadRequest as error:
+            return self._render_invalid_filter(request, error)
+
+    def _render_invalid_filter(self, request, error):
+        """The page that says what is wrong with the value of a filter."""
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Invalid filter",
+            "error": error,
+        }
+        template = "admin/invalid_filter.html"
+        return TemplateResponse(request, template, context, status=400)
 
     def response_action(self, request, queryset):
         """Answer 400 to a selected row whose id is none."""
@@ -253,6 +279,11 @@ class ThemedModelAdmin(ModelAdmin):
             return export(self, request)
         except IncorrectLookupParameters:
             raise BadRequest("Unknown filter") from None
+
+
+def remove_empty_values(query) -> str:
+    """A query without the fields of a filter form that were left empty."""
+    return urlencode([(name, value) for name, value in query.items() if value])
 
 
 class CreateOnlyBackOfficeAdmin(TenantAdmin, ThemedModelAdmin):

@@ -11,6 +11,14 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.customer_timeline import list_timeline_entries
+from affiliate_site.backoffice.filters import (
+    AffiliateFilter,
+    CommissionProgramFilter,
+    CurrencyFilter,
+    DateFilter,
+    DeletedFilter,
+    ProgramFilter,
+)
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -75,10 +83,9 @@ class CustomerAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
         "created_at",
         "deleted_at",
     )
-    list_filter = ("status",)
+    list_filter = ("status", ProgramFilter, AffiliateFilter, DeletedFilter, DateFilter)
     search_fields = ("public_id__exact", "customer_id__exact", "email_folded__exact")
     search_help_text = "Search by customer ID, e-mail or affiliate"
-    extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     fields = (
         "public_id",
@@ -135,13 +142,19 @@ class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
         "deleted_at",
     )
     list_select_related = ("affiliate", "program", "customer")
+    list_filter = (
+        ProgramFilter,
+        AffiliateFilter,
+        CurrencyFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     search_fields = (
         "external_id__begins_with",
         "customer__customer_id__exact",
         "customer__email_folded__exact",
     )
     search_help_text = "Search by order ID, customer or affiliate"
-    extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     fields = (
         "formatted_amount",
@@ -218,10 +231,17 @@ class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
         "created_at",
     )
     list_select_related = ("affiliate", "payment", "conversion")
-    list_filter = ("status", "kind")
+    list_filter = (
+        "status",
+        "kind",
+        CommissionProgramFilter,
+        AffiliateFilter,
+        CurrencyFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     search_fields = ("affiliate__slug__exact", "conversion__external_id__begins_with")
     search_help_text = "Search by affiliate or order ID"
-    extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     exclude = ("calculation", "amount", "sub_amount", "status", "comment")
     readonly_fields = (

@@ -11,6 +11,13 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
+from affiliate_site.backoffice.filters import (
+    AffiliateFilter,
+    BalanceFilter,
+    CanceledFilter,
+    CurrencyFilter,
+    DateFilter,
+)
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
 from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSearchMixin
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
@@ -29,7 +36,7 @@ class BalanceAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
-    extra_lookups = ("balance__gt",)
+    list_filter = (AffiliateFilter, CurrencyFilter, BalanceFilter)
     ordering = ("-balance", "id")
     exclude = ("balance",)
     readonly_fields = ("balance_due",)
@@ -109,7 +116,7 @@ class PaymentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
     search_help_text = "Search by payment ID or affiliate"
-    extra_lookups = ("canceled_at__isnull",)
+    list_filter = (AffiliateFilter, CurrencyFilter, CanceledFilter, DateFilter)
     ordering = ("-created_at", "-id")
     exclude = ("amount",)
     readonly_fields = ("formatted_amount",)
@@ -141,7 +148,7 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
 
     list_display = ("affiliate", "kind", "is_primary")
     list_select_related = ("affiliate",)
-    list_filter = ("kind",)
+    list_filter = ("kind", AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-id",)

@@ -9,6 +9,7 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.filters import ArchivedFilter, CurrencyFilter
 from payouts.models.commission_types import CommissionType
 from tracking.models.programs import Program
 from tracking.services.programs import archive_program, unarchive_program
@@ -33,7 +34,13 @@ class ProgramAdmin(ReadOnlyBackOfficeAdmin):
     """Programs with their settings and commission types."""
 
     list_display = ("slug", "title", "currency", "rules_summary", "archived_at")
-    list_filter = ("auto_approve_commissions", "auto_approve_affiliates", "recurring")
+    list_filter = (
+        "auto_approve_commissions",
+        "auto_approve_affiliates",
+        "recurring",
+        CurrencyFilter,
+        ArchivedFilter,
+    )
     search_fields = ("slug__exact", "title__exact")
     search_help_text = "Search by ID or title"
     ordering = ("-id",)
