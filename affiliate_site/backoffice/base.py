@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import PAGE_VAR
 from django.contrib.auth import authenticate
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.core.paginator import InvalidPage
@@ -35,6 +36,13 @@ from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.filters import list_chips
 from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.list_totals import (
+    MAX_COUNTED_ROWS,
+    RowNumber,
+    count_rows,
+    list_page_numbers,
+    sum_amounts,
+)
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -185,6 +193,12 @@ def throttle_sign_in(request, email: str) -> HttpResponse | None:
     )
 
 
+class NumberedPaginator(InfinitePaginator):
+    """Pages of a list that is not counted, with the numbers of its first ones."""
+
+    template_name = "admin/page_numbers.html"
+
+
 class PreparedChangeList(ChangeList):
     """A list whose page prepares its rows before they are rendered."""
 
@@ -198,11 +212,62 @@ class PreparedChangeList(ChangeList):
         """The filters that are set, each with a link that removes it."""
         return list_chips(self, self.request)
 
+    @cached_property
+    def row_number(self) -> RowNumber:
+        """The number of rows of all pages."""
+        number = len(self.result_list)
+        if self.page_num == 1 and number < self.list_per_page:
+            return RowNumber(number)
+        return count_rows(self.queryset, self.request.user.account)
+
+    @property
+    def sums(self) -> str:
+        """The sums of the amounts of all pages, if there are not too many rows."""
+        column, rows = self.model_admin.amount_column, self.queryset
+        number = self.row_number
+        if (
+            not column
+            or not number.is_exact
+            or not 0 < number.number <= MAX_COUNTED_ROWS
+        ):
+            return ""
+        if self.excludes_removed:
+            rows = rows.filter(**{self.model.removed_by: None})
+        return sum_amounts(rows, column)
+
+    @property
+    def excludes_removed(self) -> bool:
+        """Whether the sums are without rows that were deleted or canceled."""
+        removed_by = getattr(self.model, "removed_by", None)
+        return bool(removed_by) and f"{removed_by}__isnull" not in self.request.GET
+
+    @property
+    def page_links(self) -> list[tuple[str, str]]:
+        """The numbers and queries of pages; `…` has no query."""
+        numbers = list_page_numbers(self.row_number, self.page_num, self.list_per_page)
+        return [
+            (str(n), self.build_page_query(n) if isinstance(n, int) else "")
+            for n in numbers
+        ]
+
+    @property
+    def previous_query(self) -> str:
+        return self.build_page_query(self.page_num - 1)
+
+    @property
+    def next_query(self) -> str:
+        return self.build_page_query(self.page_num + 1)
+
+    def build_page_query(self, number: int) -> str:
+        """The query of a page."""
+        return self.get_query_string({PAGE_VAR: number})
+
 
 class ThemedModelAdmin(ModelAdmin):
     """Defaults of all pages: lists with exports, and without counting all rows."""
 
-    paginator = InfinitePaginator
+    paginator = NumberedPaginator
+    amount_column = ""  # whose sums the list shows
     list_filter_submit = True
     list_fullwidth = True
     list_before_template = "admin/export_links.html"

@@ -154,6 +154,7 @@ class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
         "customer__customer_id__exact",
         "customer__email_folded__exact",
     )
+    amount_column = "amount"
     search_help_text = "Search by order ID, customer or affiliate"
     ordering = ("-created_at", "-id")
     fields = (
@@ -200,7 +201,7 @@ class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     def conversion_id(self, conversion):
         return conversion.pk
 
-    @display(description="Amount")
+    @display(description="Amount", ordering="amount")
     def formatted_amount(self, conversion):
         return format_money(conversion.amount, conversion.currency)
 
@@ -242,6 +243,7 @@ class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     )
     search_fields = ("affiliate__slug__exact", "conversion__external_id__begins_with")
     search_help_text = "Search by affiliate or order ID"
+    amount_column = "amount"
     ordering = ("-created_at", "-id")
     exclude = ("calculation", "amount", "sub_amount", "status", "comment")
     readonly_fields = (
@@ -256,7 +258,7 @@ class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     def commission_id(self, commission):
         return commission.pk
 
-    @display(description="Amount")
+    @display(description="Amount", ordering="amount")
     def formatted_amount(self, commission):
         return format_money(commission.amount, commission.currency)
 

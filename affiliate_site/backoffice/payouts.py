@@ -37,6 +37,7 @@ class BalanceAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     list_filter = (AffiliateFilter, CurrencyFilter, BalanceFilter)
+    amount_column = "balance"
     ordering = ("-balance", "id")
     exclude = ("balance",)
     readonly_fields = ("balance_due",)
@@ -117,12 +118,13 @@ class PaymentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     search_fields = ("public_id__exact", "affiliate__slug__exact")
     search_help_text = "Search by payment ID or affiliate"
     list_filter = (AffiliateFilter, CurrencyFilter, CanceledFilter, DateFilter)
+    amount_column = "amount"
     ordering = ("-created_at", "-id")
     exclude = ("amount",)
     readonly_fields = ("formatted_amount",)
     actions = ("cancel_selected",)
 
-    @display(description="Amount")
+    @display(description="Amount", ordering="amount")
     def formatted_amount(self, payment):
         return format_money(payment.amount, payment.currency)
 
