@@ -43,6 +43,7 @@ from affiliate_site.backoffice.list_totals import (
     list_page_numbers,
     sum_amounts,
 )
+from affiliate_site.backoffice.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -263,7 +264,7 @@ class PreparedChangeList(ChangeList):
         return self.get_query_string({PAGE_VAR: number})
 
 
-class ThemedModelAdmin(ModelAdmin):
+class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     """Defaults of all pages: lists with exports, and without counting all rows."""
 
     paginator = NumberedPaginator

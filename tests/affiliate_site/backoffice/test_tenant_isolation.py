@@ -40,6 +40,7 @@ MODELS_WITHOUT_ADMIN = {
     "accounts.IdempotencyKey": "stored responses are private",
     "accounts.Plan": "a price list",
     "accounts.RateWindow": "internal counters",
+    "accounts.SavedView": "shown above its list",
     "payouts.Bonus": "not shown yet",
     "payouts.CommissionType": "shown with its program",
     "payouts.DailyLandingPageClicks": "summed on the dashboard",
