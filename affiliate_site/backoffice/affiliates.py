@@ -83,8 +83,10 @@ class AffiliateAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
 
     def get_list_display(self, request):
         """Add what a search found an affiliate by."""
-        columns = super().get_list_display(request)
-        return [*columns, "found_by"] if request.GET.get(SEARCH_VAR) else columns
+        columns = list(super().get_list_display(request))
+        if request.GET.get(SEARCH_VAR):
+            columns.insert(columns.index("email") + 1, "found_by")
+        return columns
 
     def prepare_rows(self, request, rows):
         """Add the statistics; operators see them if all rows are of one account."""

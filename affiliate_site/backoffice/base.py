@@ -194,12 +194,6 @@ def throttle_sign_in(request, email: str) -> HttpResponse | None:
     )
 
 
-class NumberedPaginator(InfinitePaginator):
-    """Pages of a list that is not counted, with the numbers of its first ones."""
-
-    template_name = "admin/page_numbers.html"
-
-
 class PreparedChangeList(ChangeList):
     """A list whose page prepares its rows before they are rendered."""
 
@@ -267,7 +261,7 @@ class PreparedChangeList(ChangeList):
 class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     """Defaults of all pages: lists with exports, and without counting all rows."""
 
-    paginator = NumberedPaginator
+    paginator = InfinitePaginator
     amount_column = ""  # whose sums the list shows
     list_filter_submit = True
     list_fullwidth = True

@@ -10,7 +10,7 @@ from tracking.search import fold_text, list_search_words, list_suffixes
 
 SEARCHED_FIELDS = frozenset({"slug", "firstname", "lastname", "email", "company_name"})
 MAX_FOUND_AFFILIATES = 1000
-MAX_READ_SUFFIXES = 2000  # an affiliate may be found by several
+MAX_READ_SUFFIXES = 20_000  # of each word, if there are several words
 
 
 @dataclass(frozen=True)
@@ -24,27 +24,36 @@ class FoundAffiliates:
 def find_affiliates(account: Account, term: str) -> FoundAffiliates:
     """Find the affiliates, deleted ones too, that have each word of a search term.
 
-    Words that begin like the search term are found first.
+    Some may be missing if more than `MAX_READ_SUFFIXES` have one of several words.
     """
-    words = sorted(list_search_words(term), key=len, reverse=True)
+    words = sorted(set(list_search_words(term)), key=lambda word: (-len(word), word))
     if not words:
         return FoundAffiliates([])
-    first, *others = words
-    rows = account.search_suffixes.filter(suffix__begins_with=first)
+    first, *others = words  # the longest one is the rarest, as a rule
+    limit = MAX_READ_SUFFIXES if others else 2 * MAX_FOUND_AFFILIATES
+    pks, has_more = _list_with_word(account, first, limit)
     for word in others:
-        rows = rows.filter(
-            affiliate__in=account.search_suffixes.filter(
-                suffix__begins_with=word
-            ).values("affiliate")
-        )
-    read = list(
-        rows.order_by("suffix").values_list("affiliate", flat=True)[:MAX_READ_SUFFIXES]
-    )
-    pks = list(dict.fromkeys(read))
+        if len(pks) <= MAX_FOUND_AFFILIATES:
+            rows = account.search_suffixes.filter(affiliate__in=pks)
+            rows = rows.filter(suffix__begins_with=word)
+            with_word = set(rows.values_list("affiliate", flat=True))
+        else:
+            found, is_cut = _list_with_word(account, word, MAX_READ_SUFFIXES)
+            with_word, has_more = set(found), has_more or is_cut
+        pks = [pk for pk in pks if pk in with_word]
     return FoundAffiliates(
-        pks[:MAX_FOUND_AFFILIATES],
-        has_more=len(read) == MAX_READ_SUFFIXES or len(pks) > MAX_FOUND_AFFILIATES,
+        pks[:MAX_FOUND_AFFILIATES], has_more or len(pks) > MAX_FOUND_AFFILIATES
     )
+
+
+def _list_with_word(account: Account, word: str, limit: int) -> tuple[list[int], bool]:
+    """The affiliates with a word, and whether there are more.
+
+    They are read in the order of the index: PostgreSQL would sort all of them.
+    """
+    rows = account.search_suffixes.filter(suffix__begins_with=word)
+    pks = list(rows.values_list("affiliate", flat=True)[: limit + 1])
+    return list(dict.fromkeys(pks[:limit])), len(pks) > limit
 
 
 def update_suffixes(account: Account, *, affiliate_id: int) -> None:
