@@ -213,6 +213,24 @@ class TooManySigningSecrets(Conflict):
     message = "Two signing secrets are valid: revoke the old one, {prefix}…, first"
 
 
+class SavedViewNotFound(NotFound):
+    """The user has no view with this ID."""
+
+    message = "This saved view does not exist any more"
+
+
+class DuplicateSavedView(InvalidInput):
+    """The user has a view of this list with the same name."""
+
+    message = "You already have a view “{name}” of this list; enter another name"
+
+
+class TooManySavedViews(Conflict):
+    """The user has as many views of the list as fit above it."""
+
+    message = "A list has at most {limit} saved views: remove one first"
+
+
 class ErrorList(InvalidInput):
     """Several errors of one request."""
 

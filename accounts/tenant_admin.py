@@ -4,6 +4,7 @@ The rows of other accounts are inaccessible everywhere in the admin: lists, form
 forged IDs, choices, autocompletes, actions, delete pages and history.
 """
 
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any, TypeVar
@@ -16,9 +17,27 @@ from django.http import HttpRequest
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.users import User
 
-MAX_SEARCH_MATCHES = 1000  # related objects that one search considers
+MAX_SEARCH_MATCHES = 1000  # objects that a search by a relation or a part considers
 DATE_LOOKUPS = ("created_at__gte", "created_at__lt")
 Row = TypeVar("Row", bound=models.Model)
+
+
+@dataclass(frozen=True)
+class SearchMatch:
+    """The rows that one search field finds; not all of them if `is_limited`."""
+
+    condition: models.Q
+    is_limited: bool = False
+
+    @classmethod
+    def of_rows(
+        cls, column: str, pks: list[int], *, is_limited: bool = False
+    ) -> "SearchMatch":
+        """Find rows by a column with one of these keys."""
+        return cls(
+            models.Q(**{f"{column}__in": pks[:MAX_SEARCH_MATCHES]}),
+            is_limited or len(pks) > MAX_SEARCH_MATCHES,
+        )
 
 
 def filter_for_user(rows: models.QuerySet[Row], user: User) -> models.QuerySet[Row]:
@@ -102,7 +121,10 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
         filters: list[Any] = list(self.list_filter)
         fields = [each for each in filters if isinstance(each, str)]
         parameters = [
-            each.parameter_name for each in filters if not isinstance(each, str)
+            name
+            for each in filters
+            if not isinstance(each, str)
+            for name in (each.parameter_name, *getattr(each, "parameters", ()))
         ]
         return lookup in (
             *parameters,
@@ -143,21 +165,28 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
         """Return the rows of which one of the search fields equals the term.
 
         Each field is first looked up by its own index, because no index supports a
-        search in several columns.
+        search in several columns. `request.is_search_limited` is set if not all rows
+        that match are among them.
         """
         term = search_term.strip()
         if not term:
             return queryset, False
-        conditions = [
-            condition
-            for name in self.get_search_fields(request)
-            if (
-                condition := find_exact_match(self.model, name, term, get_user(request))
-            )
-        ]
-        if not conditions:
+        matches = self.list_search_matches(request, term)
+        if not matches:
             return queryset.none(), False
-        return queryset.filter(reduce(or_, conditions)), False
+        request.is_search_limited = any(match.is_limited for match in matches)  # type: ignore[attr-defined]
+        return queryset.filter(
+            reduce(or_, (match.condition for match in matches))
+        ), False
+
+    def list_search_matches(self, request: HttpRequest, term: str) -> list[SearchMatch]:
+        """Return what each search field finds; a page may add more."""
+        user = get_user(request)
+        matches = [
+            find_match(self.model, name, term, user)
+            for name in self.get_search_fields(request)
+        ]
+        return [match for match in matches if match]
 
 
 class ReadOnlyTenantAdmin(TenantAdmin):
@@ -179,25 +208,34 @@ class TenantInline(TenantScopeMixin, admin.TabularInline):  # type: ignore[type-
     extra = 0
 
 
-def find_exact_match(model: Any, name: str, term: str, user: User) -> models.Q | None:
-    """Find the rows where a search field equals the term; None if there are none.
+def find_match(model: Any, name: str, term: str, user: User) -> SearchMatch | None:
+    """Find the rows where a search field has the term; None if there are none.
 
     `name` is a search field like `slug__exact` or `affiliate__slug__exact`.
     """
-    relation, _, column = name.removesuffix("__exact").rpartition("__")
+    path, _, lookup = name.rpartition("__")
+    relation, _, column = path.rpartition("__")
     target = model._meta.get_field(relation).related_model if relation else model
     value = term.casefold() if column.endswith("_folded") else term
-    condition = get_index_condition(target, column) & models.Q(**{column: value})
+    if user.is_superuser:
+        lookup = "exact"  # indexes begin with the account, which an operator lacks
+    is_exact = lookup == "exact"
+    condition = models.Q(**{f"{column}__{lookup}": value})
+    if is_exact:
+        condition &= get_index_condition(target, column)
     try:
         rows = filter_for_user(target._base_manager.filter(condition), user)
-        matches = list(
-            rows.values_list("pk", flat=True)[: MAX_SEARCH_MATCHES if relation else 1]
-        )
+        limit = MAX_SEARCH_MATCHES + 1 if relation or not is_exact else 1
+        if not is_exact:
+            rows = rows.order_by(column)
+        pks = list(rows.values_list("pk", flat=True)[:limit])
     except (ValueError, ValidationError):
         return None  # the term is not a value of this column's type
-    if not matches:
+    if not pks:
         return None
-    return models.Q(**{f"{relation}__in": matches}) if relation else condition
+    if is_exact and not relation:
+        return SearchMatch(condition)
+    return SearchMatch.of_rows(relation or "pk", pks)
 
 
 def get_index_condition(model: Any, column: str) -> models.Q:

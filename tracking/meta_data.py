@@ -1,5 +1,6 @@
 """Validation of meta data: docs/api-contract.md, section 1.10."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from tracking.errors import AmountTooLarge
@@ -121,3 +122,9 @@ def convert_to_text(key: str, value: object) -> str:
             key, "This value should be of type {{ type }}.", type="string"
         )
     return value
+
+
+def find_email(data: dict[str, str], keys: Iterable[str]) -> str | None:
+    """Return the case-folded value of the first of these keys that has one."""
+    values = (data.get(key, "").strip().casefold() for key in keys)
+    return next(filter(None, values), None)

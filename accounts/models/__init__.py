@@ -5,6 +5,7 @@ from accounts.models.api_keys import ApiKey, IdempotencyKey, RateWindow
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.daily_stats import StaleDay
 from accounts.models.row_counts import DailyRowCount
+from accounts.models.saved_views import SavedView
 from accounts.models.signing_secrets import SigningSecret
 from accounts.models.users import User
 from accounts.models.webhooks import Delivery, WebhookEndpoint
@@ -18,6 +19,7 @@ __all__ = [
     "IdempotencyKey",
     "Plan",
     "RateWindow",
+    "SavedView",
     "SigningSecret",
     "StaleDay",
     "User",

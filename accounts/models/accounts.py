@@ -44,6 +44,11 @@ class Account(models.Model):
     max_browser_amount = models.PositiveIntegerField(  # units of any currency
         default=100_000, db_default=100_000
     )
+    # Keys of a customer's meta data with its e-mail address: the first one that is set
+    # is searched (`tracking/services/customer_search.py`).
+    customer_email_keys = models.JSONField(
+        default=list, db_default=models.Value([], models.JSONField())
+    )
     locked_at = models.DateTimeField(null=True)
     # Where staff see moments, an IANA name; all times are stored in UTC.
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")

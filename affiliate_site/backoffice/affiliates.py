@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.contrib import admin
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import path
@@ -15,6 +16,16 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.filters import (
+    AffiliateFilter,
+    ApplicationDateFilter,
+    DateFilter,
+    DeletedFilter,
+    EnrolledProgramFilter,
+    GroupFilter,
+    ProgramFilter,
+    PromotedFilter,
+)
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -25,11 +36,13 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
 )
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
+from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSearchMixin
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.enrollments import Enrollment
 from tracking.models.prospects import Prospect
+from tracking.services.affiliate_search import list_hidden_matches
 from tracking.services.enrollments import set_approval
 
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
@@ -38,7 +51,7 @@ PERSON_FIELDS = ("firstname", "lastname", "email")
 
 
 @admin.register(Affiliate)
-class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
+class AffiliateAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list."""
 
     list_display = (
@@ -66,7 +79,9 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_select_related = ("group",)
     search_fields = ("slug__exact", "email_folded__exact")
-    search_help_text = "Search by ID or e-mail"
+    search_help_text = AFFILIATE_SEARCH_HELP
+    affiliate_column = "pk"
+    list_filter = (GroupFilter, EnrolledProgramFilter, DeletedFilter, DateFilter)
     ordering = ("-created_at", "-id")
     exclude = ("password", "email_folded", "meta_data", "custom_fields")
     readonly_fields = ("links", "formatted_meta_data", "custom_field_values")
@@ -80,8 +95,19 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
         enrollments = affiliate.account.enrollments.filter(affiliate=affiliate)
         return render_links(enrollments.newest_first().for_links())
 
+    def get_list_display(self, request):
+        """Add what a search found an affiliate by."""
+        columns = list(super().get_list_display(request))
+        if request.GET.get(SEARCH_VAR):
+            columns.insert(columns.index("email") + 1, "found_by")
+        return columns
+
     def prepare_rows(self, request, rows):
         """Add the statistics; operators see them if all rows are of one account."""
+        term, account = request.GET.get(SEARCH_VAR), request.user.account
+        found_by = list_hidden_matches(account, rows, term) if term and account else {}
+        for row in rows:
+            row.found_by = found_by.get(row.pk, ())
         at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
         performance = {}
         if len(accounts) == 1:
@@ -122,6 +148,10 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
             for approved, status in APPROVAL_STATUSES.items()
             if (n := approvals.count(approved))
         )
+
+    @display(description="Found by")
+    def found_by(self, affiliate):
+        return ", ".join(affiliate.found_by) or EMPTY_VALUE
 
     def status(self, affiliate):
         """The number of programs per approval status."""
@@ -171,14 +201,14 @@ class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Enrollment)
-class EnrollmentAdmin(ReadOnlyBackOfficeAdmin):
+class EnrollmentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
 
     list_display = ("affiliate", "program", "status", "applied_at")
     list_select_related = ("affiliate", "program")
-    list_filter = ("approved",)
+    list_filter = ("approved", ProgramFilter, AffiliateFilter, ApplicationDateFilter)
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
-    search_help_text = "Search by affiliate ID or e-mail"
+    search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-applied_at", "-id")
     exclude = ("approved",)
     readonly_fields = ("status", "links", "coupon")
@@ -273,7 +303,14 @@ class ProspectAdmin(ReadOnlyBackOfficeAdmin):
         "promoted_at",
     )
     list_select_related = ("program",)
-    list_filter = ("signup_source",)
+    list_filter = (
+        "signup_source",
+        ProgramFilter,
+        GroupFilter,
+        PromotedFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     search_fields = ("public_id__exact", "email_folded__exact")
     search_help_text = "Search by ID or e-mail"
     ordering = ("-created_at", "-id")
@@ -281,11 +318,12 @@ class ProspectAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Note)
-class NoteAdmin(ReadOnlyBackOfficeAdmin):
+class NoteAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Notes about affiliates."""
 
     list_display = ("affiliate", "note", "created_at")
+    list_filter = (AffiliateFilter, DateFilter)
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
-    search_help_text = "Search by affiliate ID"
+    search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-created_at", "-id")

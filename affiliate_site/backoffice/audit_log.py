@@ -20,6 +20,7 @@ from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     display,
 )
+from affiliate_site.backoffice.filters import DateFilter
 from affiliate_site.backoffice.formatters import format_key_values
 from tracking.models.affiliates import Affiliate
 
@@ -39,6 +40,7 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         "named_actor",
         "formatted_details",
     )
+    list_filter = (DateFilter,)
     search_fields = ("subject__exact",)
     search_help_text = "Search by exact subject, e.g. affiliate:adastone"
     ordering = ("-id",)

@@ -10,15 +10,17 @@ from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import PAGE_VAR
 from django.contrib.auth import authenticate
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.template.response import SimpleTemplateResponse
+from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_variables
@@ -37,8 +39,17 @@ from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
+from affiliate_site.backoffice.filters import list_chips
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.list_totals import (
+    MAX_COUNTED_ROWS,
+    RowNumber,
+    count_rows,
+    list_page_numbers,
+    sum_amounts,
+)
 from affiliate_site.backoffice.onboarding import dismiss_view
+from affiliate_site.backoffice.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.time_zones import time_zone_view
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
@@ -128,6 +139,10 @@ class BackOfficeAdminSite(UnfoldAdminSite):
             ),
             *super().get_urls(),
         ]
+
+    def _search_apps(self, app_list, search_term):
+        """Leave the pages to the command palette, which knows their titles."""
+        return []
 
     def login(self, request, extra_context=None):
         """Sign in, unless there were too many attempts."""
@@ -220,14 +235,71 @@ class PreparedChangeList(ChangeList):
     """A list whose page prepares its rows before they are rendered."""
 
     def get_results(self, request):
+        self.request = request
         super().get_results(request)
         self.model_admin.prepare_rows(request, list(self.result_list))
 
+    @cached_property
+    def chips(self):
+        """The filters that are set, each with a link that removes it."""
+        return list_chips(self, self.request)
 
-class ThemedModelAdmin(ModelAdmin):
+    @cached_property
+    def row_number(self) -> RowNumber:
+        """The number of rows of all pages."""
+        number = len(self.result_list)
+        if self.page_num == 1 and number < self.list_per_page:
+            return RowNumber(number)
+        return count_rows(self.queryset, self.request.user.account)
+
+    @property
+    def sums(self) -> str:
+        """The sums of the amounts of all pages, if there are not too many rows."""
+        column, rows = self.model_admin.amount_column, self.queryset
+        number = self.row_number
+        if (
+            not column
+            or not number.is_exact
+            or not 0 < number.number <= MAX_COUNTED_ROWS
+        ):
+            return ""
+        if self.excludes_removed:
+            rows = rows.filter(**{self.model.removed_by: None})
+        return sum_amounts(rows, column)
+
+    @property
+    def excludes_removed(self) -> bool:
+        """Whether the sums are without rows that were deleted or canceled."""
+        removed_by = getattr(self.model, "removed_by", None)
+        return bool(removed_by) and f"{removed_by}__isnull" not in self.request.GET
+
+    @property
+    def page_links(self) -> list[tuple[str, str]]:
+        """The numbers and queries of pages; `…` has no query."""
+        numbers = list_page_numbers(self.row_number, self.page_num, self.list_per_page)
+        return [
+            (str(n), self.build_page_query(n) if isinstance(n, int) else "")
+            for n in numbers
+        ]
+
+    @property
+    def previous_query(self) -> str:
+        return self.build_page_query(self.page_num - 1)
+
+    @property
+    def next_query(self) -> str:
+        return self.build_page_query(self.page_num + 1)
+
+    def build_page_query(self, number: int) -> str:
+        """The query of a page."""
+        return self.get_query_string({PAGE_VAR: number})
+
+
+class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     """Defaults of all pages: lists with exports, and without counting all rows."""
 
     paginator = InfinitePaginator
+    amount_column = ""  # whose sums the list shows
     list_filter_submit = True
     list_fullwidth = True
     list_before_template = "admin/export_links.html"
@@ -298,7 +370,23 @@ class ThemedModelAdmin(ModelAdmin):
         requested = set(request.POST.getlist("action")) - {""}
         if requested - set(self.get_actions(request)):
             raise PermissionDenied
-        return super().changelist_view(request, extra_context)
+        if request.method == "GET" and "" in request.GET.values():
+            return redirect(f"{request.path}?{remove_empty_values(request.GET)}")
+        try:
+            return super().changelist_view(request, extra_context)
+        except BadRequest as error:
+            return self._render_invalid_filter(request, error)
+
+    def _render_invalid_filter(self, request, error):
+        """The page that says what is wrong with the value of a filter."""
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Invalid filter",
+            "error": error,
+        }
+        template = "admin/invalid_filter.html"
+        return TemplateResponse(request, template, context, status=400)
 
     def response_action(self, request, queryset):
         """Answer 400 to a selected row whose id is none."""
@@ -324,6 +412,11 @@ class ThemedModelAdmin(ModelAdmin):
             return export(self, request)
         except IncorrectLookupParameters:
             raise BadRequest("Unknown filter") from None
+
+
+def remove_empty_values(query) -> str:
+    """A query without the fields of a filter form that were left empty."""
+    return urlencode([(name, value) for name, value in query.items() if value])
 
 
 class CreateOnlyBackOfficeAdmin(TenantAdmin, ThemedModelAdmin):

@@ -21,6 +21,12 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.filters import (
+    AffiliateFilter,
+    CurrencyFilter,
+    DateFilter,
+    DecidedFilter,
+)
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
@@ -45,9 +51,10 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
         "created_at",
     )
     list_select_related = ("conversion", "affiliate")
-    search_fields = ("conversion__external_id__exact",)
+    search_fields = ("conversion__external_id__begins_with",)
     search_help_text = "Search by order ID"
-    extra_lookups = ("decided_at__isnull", "conversion_id")
+    list_filter = (AffiliateFilter, CurrencyFilter, DecidedFilter, DateFilter)
+    extra_lookups = ("conversion_id",)
     ordering = ("-created_at", "-id")
     exclude = ("amount", "line_items", "attribution")
     readonly_fields = ("formatted_amount", "outcome")

@@ -6,6 +6,11 @@ from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     display,
 )
+from affiliate_site.backoffice.filters import (
+    AffiliateFilter,
+    DateFilter,
+    ProgramFilter,
+)
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_key_values
 from affiliate_site.user_agents import parse_user_agent
 from tracking.models.clicks import Click
@@ -29,6 +34,7 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
         "browser",
     )
     list_select_related = ("affiliate", "program")
+    list_filter = (ProgramFilter, AffiliateFilter, DateFilter)
     export_sources = {
         "affiliate": "affiliate__slug",
         "program": "program__slug",

@@ -1,32 +1,36 @@
-"""The command palette (Ctrl + K): finds rows of the account by their exact ID.
+"""The command palette (Ctrl + K): finds pages, actions and rows of the account.
 
-Each searched column is one exact look-up in an index that begins with the account.
-Operators have no account: the palette finds only pages for them.
+Affiliates are found by any part of their texts, conversions by the beginning of an
+order ID, all others by an exact ID. Each is one look-up in an index that begins with
+the account. Operators have no account: the palette finds only pages for them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.text import capfirst
 
+from affiliate_site.backoffice.theme import list_navigation, reverse_changelist
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.models.programs import Program
+from tracking.search import fold_text, list_search_words
+from tracking.services.affiliate_search import find_affiliates, list_hidden_matches
 
-MAX_RESULTS = 10
+MAX_ROWS = 8  # affiliates, or conversions, of one search
 MAX_TERM_LENGTH = 255  # characters; no ID and no e-mail address is longer
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """A row that was found, as the theme's template reads it."""
+    """A page or row that was found, as the theme's template reads it."""
 
     title: str
     description: str
@@ -46,41 +50,106 @@ class SearchField:
 
 
 SEARCH_FIELDS = (
-    SearchField(Affiliate, "slug", "group"),
-    SearchField(
-        Affiliate,
-        "email_folded",
-        "group",
-        excludes_deleted=True,
-        normalize=str.casefold,
-    ),
     SearchField(Customer, "customer_id", "person", excludes_deleted=True),
     SearchField(Customer, "public_id", "person"),
-    SearchField(Conversion, "external_id", "shopping_cart", excludes_deleted=True),
+    SearchField(Customer, "email_folded", "person", normalize=str.casefold),
     SearchField(Payment, "public_id", "payments"),
     SearchField(Program, "slug", "campaign"),
 )
 
 
+@dataclass(frozen=True)
+class ListAction:
+    """What staff do on a list: its name, the list with its filter, the permission."""
+
+    title: str
+    model_name: str
+    query: str
+    permission: str
+
+
+LIST_ACTIONS = (
+    ListAction(
+        "Approve commissions",
+        "payouts_commission",
+        "?status__exact=pending&deleted_at__isnull=True",
+        "payouts.change_commission",
+    ),
+    ListAction(
+        "Approve affiliates",
+        "tracking_enrollment",
+        "?approved__isnull=True",
+        "tracking.change_enrollment",
+    ),
+    ListAction(
+        "Pay affiliates",
+        "payouts_ledgeraccount",
+        "?balance__gt=0",
+        "payouts.add_payment",
+    ),
+    ListAction(
+        "Decide contested claims",
+        "tracking_conversionclaim",
+        "?decided_at__isnull=True",
+        "tracking.change_conversionclaim",
+    ),
+)
+
+
 def search(request, term: str) -> list[SearchResult]:
-    """Rows of the user's account with exactly this ID, if the user may view them.
+    """Pages, actions and rows of the user's account, if the user may see them.
 
     The theme passes the term in lower case; IDs are case-sensitive.
     """
     exact_term = request.GET.get("s", term).strip()
-    if request.user.account is None or not is_possible_id(exact_term):
+    if not is_possible_id(exact_term):
         return []
-    results = chain.from_iterable(
-        list_results(request, search_field, exact_term)
-        for search_field in SEARCH_FIELDS
-    )
-    unique_results = dict.fromkeys(results)  # two columns may find the same row
-    return list(islice(unique_results, MAX_RESULTS))
+    results = list(list_pages(request, exact_term))
+    if request.user.account is not None:
+        for search_field in SEARCH_FIELDS:
+            results += list_results(request, search_field, exact_term)
+        results += list_affiliates(request, exact_term)
+        results += list_conversions(request, exact_term)
+    return list(dict.fromkeys(results))  # two columns may find the same row
 
 
 def is_possible_id(term: str) -> bool:
     """Whether an ID can look like this: short, and without control characters."""
     return 0 < len(term) <= MAX_TERM_LENGTH and term.isprintable()
+
+
+def list_pages(request, term: str) -> Iterator[SearchResult]:
+    """The pages and actions whose title has each word of the term."""
+    words = list_search_words(term)
+    for page in (*iterate_actions(request), *iterate_pages(request)):
+        if words and all(word in fold_text(page.title) for word in words):
+            yield page
+
+
+def iterate_actions(request) -> Iterator[SearchResult]:
+    """What the user may do."""
+    user = request.user
+    for list_action in LIST_ACTIONS:
+        if user.has_perm(list_action.permission):
+            url = reverse_changelist(list_action.model_name) + list_action.query
+            yield SearchResult(list_action.title, "Action", url, "bolt")
+    if user.account is not None and user.has_perm("payouts.add_payment"):
+        url = reverse("admin:bulk_payouts")
+        yield SearchResult("Bulk payout", "Action", url, "bolt")
+    for model, model_admin in admin.site._registry.items():  # noqa: SLF001 - no other way
+        opts = model._meta
+        if model_admin.has_add_permission(request):
+            url = reverse(f"admin:{opts.app_label}_{opts.model_name}_add")
+            yield SearchResult(f"Create {opts.verbose_name}", "Action", url, "add")
+
+
+def iterate_pages(request) -> Iterator[SearchResult]:
+    """The pages of the sidebar that the user may see."""
+    for group in list_navigation(request):
+        for item in group["items"]:
+            if item.get("permission", lambda request: True)(request):
+                title, url, icon = item["title"], item["link"], item["icon"]
+                yield SearchResult(title, "Page", url, icon)
 
 
 def list_results(request, search_field: SearchField, term: str) -> list[SearchResult]:
@@ -91,20 +160,63 @@ def list_results(request, search_field: SearchField, term: str) -> list[SearchRe
     lookup: dict[str, Any] = {search_field.column: search_field.normalize(term)}
     if search_field.excludes_deleted:
         lookup["deleted_at"] = None
-    return [
-        build_result(row, search_field, term)
-        for row in model_admin.get_queryset(request).filter(**lookup)
-    ]
+    rows = model_admin.get_queryset(request).filter(**lookup)[:MAX_ROWS]
+    return [build_result(row, search_field, term) for row in rows]
 
 
 def build_result(row, search_field: SearchField, term: str) -> SearchResult:
     """The result for one row, with the URL of its page."""
-    opts = row._meta
-    name = f"admin:{opts.app_label}_{opts.model_name}_change"
     title = str(row)
     return SearchResult(
         title=title if title == term else f"{term} ({title})",
-        description=capfirst(opts.verbose_name),
-        link=reverse(name, args=[row.pk]),
+        description=capfirst(row._meta.verbose_name),
+        link=get_page_url(row),
         icon=search_field.icon,
     )
+
+
+def list_affiliates(request, term: str) -> Iterator[SearchResult]:
+    """The affiliates with these words, with what a code or company was found by."""
+    if not admin.site.get_model_admin(Affiliate).has_view_permission(request):
+        return
+    account = request.user.account
+    pks = find_affiliates(account, term).pks
+    rows = account.affiliates.in_bulk(pks[:MAX_ROWS])
+    found_by = list_hidden_matches(account, rows.values(), term) if rows else {}
+    for row in filter(None, map(rows.get, pks)):
+        details = [row.email or "", *found_by.get(row.pk, ())]
+        details += ["deleted"] if row.deleted_at else []
+        yield SearchResult(
+            title=f"{row.firstname} {row.lastname} ({row.slug})",
+            description=", ".join(["Affiliate", *filter(None, details)]),
+            link=get_page_url(row),
+            icon="group",
+        )
+    if len(pks) > MAX_ROWS:
+        yield SearchResult(
+            title=f"All affiliates with “{term}”",
+            description="Page",
+            link=f"{reverse_changelist('tracking_affiliate')}?{urlencode({'q': term})}",
+            icon="manage_search",
+        )
+
+
+def list_conversions(request, term: str) -> Iterator[SearchResult]:
+    """The conversions whose order ID begins like this."""
+    model_admin = admin.site.get_model_admin(Conversion)
+    if not model_admin.has_view_permission(request):
+        return
+    rows = model_admin.get_queryset(request).filter(external_id__begins_with=term)
+    for row in rows.order_by("external_id", "-id")[:MAX_ROWS]:
+        yield SearchResult(
+            title=f"{row.external_id} ({row.pk})",
+            description="Conversion, deleted" if row.deleted_at else "Conversion",
+            link=get_page_url(row),
+            icon="shopping_cart",
+        )
+
+
+def get_page_url(row) -> str:
+    """The URL of the page of a row."""
+    opts = row._meta
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])

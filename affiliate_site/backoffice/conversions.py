@@ -12,6 +12,14 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.customer_timeline import list_timeline_entries
+from affiliate_site.backoffice.filters import (
+    AffiliateFilter,
+    CommissionProgramFilter,
+    CurrencyFilter,
+    DateFilter,
+    DeletedFilter,
+    ProgramFilter,
+)
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -21,6 +29,7 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_money,
 )
+from affiliate_site.backoffice.search import AffiliateSearchMixin
 from payouts.explanation import (
     WARNING_TEXTS,
     render_explanation,
@@ -61,7 +70,7 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
 
 
 @admin.register(Customer)
-class CustomerAdmin(ReadOnlyBackOfficeAdmin):
+class CustomerAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Customers, their affiliates and a timeline of each."""
 
     list_display = (
@@ -81,11 +90,10 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
         "created_at",
         "deleted_at",
     )
-    list_filter = ("status",)
+    list_filter = ("status", ProgramFilter, AffiliateFilter, DeletedFilter, DateFilter)
     export_sources = {"affiliate": "affiliate__slug", "program": "program__slug"}
-    search_fields = ("public_id__exact", "customer_id__exact")
-    search_help_text = "Search by ID (cu_…) or customer ID"
-    extra_lookups = ("deleted_at__isnull",)
+    search_fields = ("public_id__exact", "customer_id__exact", "email_folded__exact")
+    search_help_text = "Search by customer ID, e-mail or affiliate"
     ordering = ("-created_at", "-id")
     fields = (
         "public_id",
@@ -133,7 +141,7 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Conversion)
-class ConversionAdmin(ReadOnlyBackOfficeAdmin):
+class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Conversions, with an explanation of attribution and commissions."""
 
     list_display = (
@@ -158,6 +166,13 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "deleted_at",
     )
     list_select_related = ("affiliate", "program", "customer")
+    list_filter = (
+        ProgramFilter,
+        AffiliateFilter,
+        CurrencyFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     export_sources = {
         "conversion_id": "pk",
         "formatted_amount": (format_money, "amount", "currency"),
@@ -165,14 +180,14 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "program": "program__slug",
         "customer": "customer__public_id",
     }
-    search_fields = ("external_id__exact", "customer__customer_id__exact")
-    search_help_text = "Search by order ID or customer ID"
-    extra_lookups = (
-        "affiliate_id",
-        "deleted_at__isnull",
-        "deleted_at__gte",
-        "deleted_at__lt",
+    search_fields = (
+        "external_id__begins_with",
+        "customer__customer_id__exact",
+        "customer__email_folded__exact",
     )
+    amount_column = "amount"
+    search_help_text = "Search by order ID, customer or affiliate"
+    extra_lookups = ("affiliate_id", "deleted_at__gte", "deleted_at__lt")
     ordering = ("-created_at", "-id")
     fields = (
         "formatted_amount",
@@ -228,7 +243,7 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
     def conversion_id(self, conversion):
         return conversion.pk
 
-    @display(description="Amount")
+    @display(description="Amount", ordering="amount")
     def formatted_amount(self, conversion):
         return format_money(conversion.amount, conversion.currency)
 
@@ -244,7 +259,7 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Commission)
-class CommissionAdmin(ReadOnlyBackOfficeAdmin):
+class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Commissions, approved and disapproved by actions."""
 
     list_display = (
@@ -269,6 +284,15 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         "created_at",
     )
     list_select_related = ("affiliate", "payment", "conversion")
+    list_filter = (
+        "status",
+        "kind",
+        CommissionProgramFilter,
+        AffiliateFilter,
+        CurrencyFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     export_sources = {
         "commission_id": "pk",
         "affiliate": "affiliate__slug",
@@ -281,10 +305,9 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         ),
         "payment": "payment__public_id",
     }
-    list_filter = ("status", "kind")
-    search_fields = ("affiliate__slug__exact", "conversion__external_id__exact")
-    search_help_text = "Search by affiliate ID or order ID"
-    extra_lookups = ("deleted_at__isnull",)
+    search_fields = ("affiliate__slug__exact", "conversion__external_id__begins_with")
+    search_help_text = "Search by affiliate or order ID"
+    amount_column = "amount"
     ordering = ("-created_at", "-id")
     exclude = ("calculation", "amount", "sub_amount", "status", "comment")
     readonly_fields = (
@@ -299,7 +322,7 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
     def commission_id(self, commission):
         return commission.pk
 
-    @display(description="Amount")
+    @display(description="Amount", ordering="amount")
     def formatted_amount(self, commission):
         return format_money(commission.amount, commission.currency)
 

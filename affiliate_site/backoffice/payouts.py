@@ -11,11 +11,19 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
+from affiliate_site.backoffice.filters import (
+    AffiliateFilter,
+    BalanceFilter,
+    CanceledFilter,
+    CurrencyFilter,
+    DateFilter,
+)
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
     format_money,
 )
+from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSearchMixin
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -25,15 +33,16 @@ BULK_PAYOUTS_PATH = "bulk-payouts/"
 
 
 @admin.register(LedgerAccount)
-class BalanceAdmin(ReadOnlyBackOfficeAdmin):
+class BalanceAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """The balance due to each affiliate, per currency; actions pay it."""
 
     list_display = ("affiliate", "balance_due")
     export_columns = ("affiliate", "balance_due", "currency")
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
-    search_help_text = "Search by affiliate ID"
-    extra_lookups = ("balance__gt",)
+    search_help_text = AFFILIATE_SEARCH_HELP
+    list_filter = (AffiliateFilter, CurrencyFilter, BalanceFilter)
+    amount_column = "balance"
     ordering = ("-balance", "id")
     exclude = ("balance",)
     readonly_fields = ("balance_due",)
@@ -100,7 +109,7 @@ class BalanceAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Payment)
-class PaymentAdmin(ReadOnlyBackOfficeAdmin):
+class PaymentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Payments; canceling one makes its amount due again."""
 
     list_display = (
@@ -120,14 +129,15 @@ class PaymentAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
-    search_help_text = "Search by ID or affiliate ID"
-    extra_lookups = ("canceled_at__isnull",)
+    search_help_text = "Search by payment ID or affiliate"
+    list_filter = (AffiliateFilter, CurrencyFilter, CanceledFilter, DateFilter)
+    amount_column = "amount"
     ordering = ("-created_at", "-id")
     exclude = ("amount",)
     readonly_fields = ("formatted_amount",)
     actions = ("cancel_selected",)
 
-    @display(description="Amount")
+    @display(description="Amount", ordering="amount")
     def formatted_amount(self, payment):
         return format_money(payment.amount, payment.currency)
 
@@ -152,14 +162,14 @@ class PaymentAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(PayoutMethod)
-class PayoutMethodAdmin(ReadOnlyBackOfficeAdmin):
+class PayoutMethodAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Payout methods of affiliates."""
 
     list_display = ("affiliate", "kind", "is_primary")
     list_select_related = ("affiliate",)
-    list_filter = ("kind",)
+    list_filter = ("kind", AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
-    search_help_text = "Search by affiliate ID"
+    search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-id",)
 
 

@@ -12,6 +12,7 @@ from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     display,
 )
+from affiliate_site.backoffice.filters import ArchivedFilter, CurrencyFilter
 from affiliate_site.backoffice.form_pages import FormPagesMixin, list_page_links
 from affiliate_site.backoffice.formatters import STATUS_COLORS, format_money
 from affiliate_site.backoffice.snippet import render_snippet
@@ -50,7 +51,13 @@ class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
 
     list_display = ("title", "slug", "status_label", "currency", "rules_summary")
     export_columns = ("slug", "title", "currency", "rules_summary", "archived_at")
-    list_filter = ("auto_approve_commissions", "auto_approve_affiliates", "recurring")
+    list_filter = (
+        "auto_approve_commissions",
+        "auto_approve_affiliates",
+        "recurring",
+        CurrencyFilter,
+        ArchivedFilter,
+    )
     search_fields = ("slug__exact", "title__exact")
     search_help_text = "Search by ID or title"
     ordering = ("-id",)
@@ -152,7 +159,7 @@ def list_cards(program: Program) -> list[dict[str, Any]]:
         declined=Count("pk", filter=Q(approved=False)),
     )
     url = reverse("admin:tracking_enrollment_changelist")
-    of_program = f"{url}?program__id__exact={program.pk}"
+    of_program = f"{url}?program={program.slug}"
     return [
         {
             "title": "Affiliates",

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models.accounts import TenantModel, TenantQuerySet, join_within_account
 from tracking.models.people import Person, PersonQuerySet
+from tracking.search import MAX_SUFFIX_LENGTH
 
 
 class AffiliateGroupQuerySet(TenantQuerySet["AffiliateGroup"]):
@@ -101,6 +102,31 @@ class Affiliate(Person):
     def log_id(self) -> int:
         """The ID in the audit log: the slug is made of the affiliate's name."""
         return self.pk
+
+
+class SearchSuffix(TenantModel):
+    """The end of a word that an affiliate is found by: see `tracking/search.py`."""
+
+    suffix = models.CharField(max_length=MAX_SUFFIX_LENGTH)
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "search_suffixes"
+        indexes = [
+            models.Index(
+                fields=["account", "suffix", "affiliate"],
+                opclasses=["int8_ops", "varchar_pattern_ops", "int8_ops"],
+                name="affiliates_by_suffix",
+            ),
+            models.Index(fields=["account", "affiliate"], name="suffixes_of_affiliate"),
+        ]
+
+    def __str__(self) -> str:
+        return self.suffix
 
 
 class FieldType(models.TextChoices):

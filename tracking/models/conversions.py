@@ -104,8 +104,8 @@ class Conversion(DailyCountedRow):
             ),
             models.Index(
                 fields=["account", "external_id"],
-                condition=Q(deleted_at__isnull=False),
-                name="deleted_conversions_by_id",
+                opclasses=["int8_ops", "varchar_pattern_ops"],
+                name="conversions_by_external_id",
             ),
             models.Index(
                 fields=["account", "deleted_at"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from datetime import datetime
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Q
@@ -11,6 +12,7 @@ from django.utils import timezone
 from accounts.models.accounts import TenantQuerySet
 from accounts.models.daily_stats import DailyCountedRow
 from tracking.claims import CONTESTED_CUSTOMER
+from tracking.meta_data import find_email
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click
 from tracking.models.programs import Program
@@ -67,6 +69,8 @@ class Customer(DailyCountedRow):
     # False: only a page has named it so far (docs/tracking-trust.md).
     is_confirmed = models.BooleanField(default=True, db_default=True)
     meta_data = models.JSONField(default=dict)
+    # The address in the meta data, case-folded (`Account.customer_email_keys`).
+    email_folded = models.CharField(max_length=765, null=True)  # noqa: DJ001
     warnings = models.JSONField(null=True)
     user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - unknown
     ip = models.GenericIPAddressField(null=True)
@@ -100,6 +104,11 @@ class Customer(DailyCountedRow):
                 name="customers_of_affiliate",
             ),
             models.Index(
+                fields=["account", "email_folded"],
+                condition=Q(email_folded__isnull=False),
+                name="customers_by_email",
+            ),
+            models.Index(
                 fields=["account", "affiliate"],
                 condition=Q(is_confirmed=False),
                 name="unconfirmed_customers",
@@ -108,6 +117,19 @@ class Customer(DailyCountedRow):
 
     def __str__(self) -> str:
         return self.public_id
+
+    def update_row(
+        self,
+        *,
+        expected: dict[str, Any] | None = None,
+        at: datetime | None = None,
+        **values: Any,
+    ) -> bool:
+        """Update the row, and with the meta data the address that it is found by."""
+        if "meta_data" in values:
+            keys = self.account.customer_email_keys
+            values["email_folded"] = find_email(values["meta_data"], keys)
+        return super().update_row(expected=expected, at=at, **values)
 
     @property
     def is_contested(self) -> bool:

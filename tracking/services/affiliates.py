@@ -1,7 +1,6 @@
 """Affiliates: create, look up, update and delete."""
 
 import re
-import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,15 +17,13 @@ from accounts.services.changes import record_change, record_changes
 from accounts.services.webhooks import disable_postbacks
 from tracking.errors import AffiliateNotFound, DuplicateEmail, MultipleValuesNotAllowed
 from tracking.models.affiliates import Affiliate, FieldType
+from tracking.search import fold_text
+from tracking.services.affiliate_search import SEARCHED_FIELDS, update_suffixes
 
 MAX_SLUG_BASE_LENGTH = 32
 MAX_NUMBERED_ATTEMPTS = 5
 SLUG_SUFFIX_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 GENERATED_PASSWORD_LENGTH = 16
-# Letters without a Unicode decomposition; casefold() already turns ß into ss.
-TRANSLITERATIONS = str.maketrans(
-    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001 - intended letter
-)
 
 CustomFieldValues = Mapping[str, str | Sequence[str] | None]  # by id or title
 
@@ -100,6 +97,8 @@ def update_affiliate(
             }
             if values:
                 affiliate.update_row(**values)
+                if not SEARCHED_FIELDS.isdisjoint(values):
+                    update_suffixes(account, affiliate_id=affiliate.pk)
                 fields = sorted(values)
                 record_change(
                     account, "affiliate.updated", affiliate, at=at, fields=fields
@@ -183,6 +182,7 @@ def insert_affiliate(
         **values,
     )
     _insert_with_slug(account, affiliate)
+    update_suffixes(account, affiliate_id=affiliate.pk)
     record_change(account, "affiliate.created", affiliate, at=at)
     return affiliate
 
@@ -224,9 +224,7 @@ def drop_blank_values(custom_fields: CustomFieldValues) -> dict[str, Any]:
 
 def create_slug_base(firstname: str, lastname: str) -> str:
     """The letters and digits of the name in lower-case ASCII, at most 32."""
-    plain = (firstname + lastname).casefold().translate(TRANSLITERATIONS)
-    decomposed = unicodedata.normalize("NFKD", plain)
-    base = re.sub(r"[^a-z0-9]", "", decomposed.encode("ascii", "ignore").decode())
+    base = re.sub(r"[^a-z0-9]", "", fold_text(firstname + lastname))
     return base[:MAX_SLUG_BASE_LENGTH] or "affiliate"
 
 

@@ -31,6 +31,7 @@ from tracking.errors import (
     InvalidInitialCustomerStatus,
     TooManyOpenClaims,
 )
+from tracking.meta_data import find_email
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion, ConversionClaim
 from tracking.models.customers import (
@@ -381,11 +382,15 @@ def _build_customer(
     account: Account,
     attribution: Attribution,
     *,
+    meta_data: dict[str, str] | None = None,
     extra_warnings: Sequence[str] = (),
     **values: object,
 ) -> Customer:
+    meta_data = meta_data or {}
     return Customer(
         account=account,
+        meta_data=meta_data,
+        email_folded=find_email(meta_data, account.customer_email_keys),
         public_id=generate_public_id("cu"),
         program=attribution.program,
         affiliate=attribution.affiliate,

@@ -24,6 +24,7 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
+from tracking.services.affiliate_search import update_suffixes
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.programs import ensure_not_archived
 
@@ -65,6 +66,7 @@ def create_enrollment(
             create_referral_code(account, enrollment=enrollment)
             if data.coupon is not None:
                 account.coupons.create(enrollment=enrollment, code=data.coupon)
+            update_suffixes(account, affiliate_id=affiliate.pk)
             record_change(
                 account,
                 "affiliate.added_to_program",
@@ -125,6 +127,7 @@ def update_enrollment(
                 )
             fields = sorted({"coupon", "referral_code"} & set(changes))
             if fields:
+                update_suffixes(account, affiliate_id=enrollment.affiliate_id)
                 log_event(
                     account, "enrollment.updated", enrollment, at=at, fields=fields
                 )

@@ -19,6 +19,7 @@ from tracking.models.enrollments import Enrollment
 from tracking.models.people import ADDRESS_COLUMNS
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect, SignupSource
+from tracking.services.affiliate_search import update_suffixes
 from tracking.services.affiliates import (
     PersonData,
     drop_blank_values,
@@ -128,6 +129,7 @@ def promote_prospect(
         applied_at=at,
     )
     account.referral_codes.filter(prospect=prospect).update(enrollment=enrollment)
+    update_suffixes(account, affiliate_id=affiliate.pk)
     account.sources.filter(prospect=prospect).update(affiliate=affiliate)
     clicks = account.clicks.filter(prospect=prospect)
     times = clicks.values_list("created_at", flat=True)

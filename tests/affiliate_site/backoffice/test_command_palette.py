@@ -1,8 +1,9 @@
-"""The command palette finds rows of the user's account by their exact ID."""
+"""The command palette finds pages, actions and rows of the user's account."""
 
 import pytest
 from django.conf import settings
 from django.core.cache import cache
+from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -11,16 +12,23 @@ from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.tenant_admin import TenantAdmin
 from affiliate_site.backoffice.command_palette import (
-    MAX_RESULTS,
+    MAX_ROWS,
     SEARCH_FIELDS,
     is_possible_id,
 )
 from tests.program_scenario import ProgramScenario
 from tests.sample_account import SampleAccount
+from tracking.services.customer_search import update_customer_email_keys
 
-COLUMNS = [
+EXACT_COLUMNS = [
     f"{search_field.model.__name__}.{search_field.column}"
     for search_field in SEARCH_FIELDS
+]
+COLUMNS = [
+    *EXACT_COLUMNS,
+    "Affiliate.slug",
+    "Affiliate.email_folded",
+    "Conversion.external_id",
 ]
 
 
@@ -48,9 +56,14 @@ def make_searchable_rows(account, api, marker):
     payment = account.payments.get(public_id=sample.payment_id)
     conversion = account.conversions.get(external_id=sample.external_id)
     customer, affiliate = conversion.customer, conversion.affiliate
+    update_customer_email_keys(account, keys=["mail"], at=timezone.now())
+    email = f"buyer@{marker}.example.org"
+    customer.account.customer_email_keys = ["mail"]
+    customer.update_row(meta_data={"mail": email})
     return {
         "Affiliate.slug": (affiliate.slug, affiliate),
         "Affiliate.email_folded": (affiliate.email.upper(), affiliate),
+        "Customer.email_folded": (email.upper(), customer),
         "Customer.customer_id": (customer.customer_id, customer),
         "Customer.public_id": (customer.public_id, customer),
         "Conversion.external_id": (conversion.external_id, conversion),
@@ -79,7 +92,8 @@ def test_finds_a_row_by_its_exact_id(staff_client, rows, subtests):
             assert list_result_urls(search_palette(client, f" {term} ")) == [
                 get_page_url(row)
             ]
-            assert list_result_urls(search_palette(client, term[:-1])) == []
+            if column in EXACT_COLUMNS:
+                assert list_result_urls(search_palette(client, term[:-1])) == []
 
 
 def test_finds_nothing_of_another_account(staff_client, rows, foreign_rows, subtests):
@@ -139,31 +153,84 @@ def test_operators_find_pages_only(rows, foreign_rows):
         assert list_result_urls(search_palette(client, term)) == []
 
 
-def test_excludes_deleted_rows(staff_client, scenario):
-    conversion = scenario.create_conversion("20", external_id="order-1")
-    conversion.account.conversions.filter(pk=conversion.pk).update(
-        deleted_at=timezone.now()
-    )
+def test_excludes_deleted_customers(staff_client, rows):
+    term, customer = rows["Customer.customer_id"]
+    customer.update_row(deleted_at=timezone.now())
 
-    assert list_result_urls(search_palette(staff_client(), "order-1")) == []
+    assert list_result_urls(search_palette(staff_client(), term)) == []
 
 
-@pytest.mark.parametrize("search_field", SEARCH_FIELDS, ids=COLUMNS)
-def test_searches_only_unique_columns(search_field):
-    """A unique constraint keeps the result short and provides an index."""
-    constraints = [
-        constraint
-        for constraint in search_field.model._meta.constraints
-        if hasattr(constraint, "fields")
+def test_finds_affiliates_by_any_part(staff_client, scenario):
+    odette = scenario.create_enrolled_affiliate("Odétte", "Varga", email="o@v.example")
+    client, url = staff_client(), get_page_url(odette.affiliate)
+
+    for term in ("dett", "VARGA ode", "o@v", odette.code):
+        assert list_result_urls(search_palette(client, term)) == [url]
+
+
+def test_says_what_found_a_row(staff_client, scenario):
+    results = search_palette(staff_client(), scenario.mina.coupon).context["results"]
+
+    assert [(result.title, result.description) for result in results] == [
+        (
+            "Mina Kessler (minakessler)",
+            f"Affiliate, mina@notes.example.org, coupon {scenario.mina.coupon}",
+        )
     ]
+
+
+def test_links_to_the_list_of_more_affiliates(staff_client, scenario):
+    for number in range(MAX_ROWS):
+        scenario.create_enrolled_affiliate("Odette", f"Kessler{number}")
+
+    results = search_palette(staff_client(), "kessler").context["results"]
+
+    assert len(results) == MAX_ROWS + 1
+    assert results[-1].link == "/admin/tracking/affiliate/?q=kessler"
+
+
+def test_finds_conversions_by_the_beginning_of_their_order_id(staff_client, scenario):
+    url = get_page_url(scenario.create_conversion("20", external_id="R-42"))
+    client = staff_client()
+
+    for term in ("R-42", "R-4"):
+        assert list_result_urls(search_palette(client, term)) == [url]
+    for term in ("-42", "R-43"):
+        assert list_result_urls(search_palette(client, term)) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "term", "titles"),
+    [
+        (Role.OWNER, "approve", ["Approve commissions", "Approve affiliates"]),
+        (Role.VIEWER, "approve", []),
+        (Role.OWNER, "bulk pay", ["Bulk payout"]),
+        (Role.MANAGER, "bulk pay", []),
+        (Role.OWNER, "create api", ["Create API key"]),
+        (Role.VIEWER, "create", []),
+        (Role.VIEWER, "balances", ["Balances"]),
+    ],
+)
+def test_finds_pages_and_actions(staff_client, role, term, titles):
+    client = staff_client(role=role)
+
+    results = search_palette(client, term).context["results"]
+
+    assert [result.title for result in results] == titles
+    for result in results:
+        assert client.get(result.link).status_code == 200
+
+
+@pytest.mark.parametrize("search_field", SEARCH_FIELDS, ids=EXACT_COLUMNS)
+def test_searches_only_indexed_columns(search_field):
+    options = search_field.model._meta
     (key,) = (
-        constraint
-        for constraint in constraints
-        if constraint.fields == ("account", search_field.column)
+        rule
+        for rule in (*options.constraints, *options.indexes)
+        if list(getattr(rule, "fields", ())) == ["account", search_field.column]
     )
 
-    assert search_field.excludes_deleted is (key.condition is not None)
-    assert len(SEARCH_FIELDS) <= MAX_RESULTS
+    assert search_field.excludes_deleted is (key.condition == Q(deleted_at=None))
 
 
 INVALID_TERMS = {

@@ -1,12 +1,14 @@
-"""Search of lists: exact values in indexed columns of the user's account."""
+"""Search of lists: by affiliates, order IDs and exact values of the user's account."""
 
 from datetime import timedelta
 
 import pytest
+from django.contrib import admin
 from django.urls import reverse
 
 from payouts.services.conversion_updates import delete_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tracking.services import affiliate_search
 
 LIST = "tracking_conversion"
 
@@ -44,8 +46,8 @@ def test_searches_all_columns(owner_client, scenario):
     assert search_ids(owner_client, LIST, "c-1") == [first.pk]
 
 
-@pytest.mark.parametrize("term", ["4", "%", "_", "42%", "', 1", "\u0663", "x" * 9000])
-def test_finds_nothing_by_partial_or_invalid_terms(owner_client, scenario, term):
+@pytest.mark.parametrize("term", ["2", "%", "_", "42%", "', 1", "\u0663", "x" * 9000])
+def test_finds_nothing_by_other_or_invalid_terms(owner_client, scenario, term):
     scenario.create_conversion("10", external_id="42", customer_id="c-1")
 
     for page in (LIST, "tracking_click", "payouts_payment", "accounts_auditlogentry"):
@@ -72,7 +74,24 @@ def test_finds_the_rows_of_an_affiliate(owner_client, scenario):
     ]
 
 
-def test_finds_no_deleted_conversion_by_its_external_id(owner_client, scenario):
+def test_finds_conversions_by_the_beginning_of_their_order_id(owner_client, scenario):
+    conversions = [
+        scenario.create_conversion(
+            "10",
+            external_id=external_id,
+            at=CONVERSION_CREATED_AT + timedelta(minutes=minute),
+        )
+        for minute, external_id in enumerate(["R-42", "R-43", "r-42", "XR-42"])
+    ]
+    pks = [conversion.pk for conversion in conversions]
+    commission = scenario.get_commission(conversions[0])
+
+    assert search_ids(owner_client, LIST, "R-4") == pks[:2]
+    assert search_ids(owner_client, LIST, "R-42") == pks[:1]
+    assert search_ids(owner_client, "payouts_commission", "R-42") == [commission.pk]
+
+
+def test_finds_deleted_conversions_too(owner_client, scenario):
     deleted = scenario.create_conversion("10", external_id="42")
     delete_conversion(
         scenario.account, conversion_id=deleted.pk, at=CONVERSION_CREATED_AT
@@ -81,13 +100,63 @@ def test_finds_no_deleted_conversion_by_its_external_id(owner_client, scenario):
         "10", external_id="42", at=CONVERSION_CREATED_AT + timedelta(minutes=1)
     )
 
-    assert search_ids(owner_client, LIST, "42") == [created.pk]
+    assert search_ids(owner_client, LIST, "42") == [deleted.pk, created.pk]
+
+
+def test_finds_affiliates_and_their_rows_by_a_part_of_a_name(owner_client, scenario):
+    odette = scenario.create_enrolled_affiliate("Odétte", "Varga")
+    scenario.create_conversion("10")
+    conversion = scenario.create_conversion("10", affiliate=odette)
+
+    for term in ("dett", "DETTE", "varga odé", odette.coupon[3:]):
+        assert search_ids(owner_client, "tracking_affiliate", term) == [
+            odette.affiliate.pk
+        ]
+        assert search_ids(owner_client, "tracking_enrollment", term) == [
+            odette.enrollment.pk
+        ]
+        assert search_ids(owner_client, LIST, term) == [conversion.pk]
+
+
+def test_says_what_found_an_affiliate(owner_client, scenario):
+    url = reverse("admin:tracking_affiliate_changelist")
+
+    page = owner_client.get(url, {"q": scenario.mina.coupon}).content.decode()
+
+    assert f"coupon {scenario.mina.coupon}" in page
+    assert "Found by" not in owner_client.get(url).content.decode()
+
+
+def test_says_that_more_rows_match(owner_client, scenario, monkeypatch):
+    monkeypatch.setattr(affiliate_search, "MAX_FOUND_AFFILIATES", 1)
+    scenario.create_enrolled_affiliate("Odette", "Kessler")
+    url = reverse("admin:tracking_affiliate_changelist")
+
+    page = owner_client.get(url, {"q": "kessler"}).content.decode()
+
+    assert "More than 1,000 match" in page
+
+
+def test_a_search_takes_at_most_15_statements(
+    owner_client, scenario, capture_queries, subtests
+):
+    scenario.create_conversion("10", external_id="mina-1")
+    owner_client.get("/admin/")  # stores the statistics of past days
+
+    for model, page in admin.site._registry.items():
+        if page.search_fields:
+            with subtests.test(model=model._meta.label), capture_queries() as executed:
+                search_ids(owner_client, str(model._meta).replace(".", "_"), "mina")
+            assert len(executed) <= 15
 
 
 def test_finds_nothing_of_another_account(owner_client, scenario, other_account):
     foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
     foreign.create_conversion("10", external_id="42", customer_id="c-9")
 
-    for term in ("42", "c-9"):
+    for term in ("42", "c-9", "4", "zz-marker", "mina", foreign.mina.coupon):
         assert search_ids(owner_client, LIST, term) == []
-    assert search_ids(owner_client, "tracking_affiliate", foreign.mina.slug) == []
+    for term in (foreign.mina.slug, "mina", foreign.mina.code, foreign.mina.coupon):
+        assert search_ids(owner_client, "tracking_affiliate", term) == [
+            row.pk for row in scenario.account.affiliates.filter(slug__contains=term)
+        ]

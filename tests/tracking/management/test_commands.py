@@ -164,3 +164,19 @@ def test_runs_as_a_process():
     assert (archived.exit_code, archived.stdout, archived.stderr) == (0, "", "")
     assert (unknown.exit_code, unknown.stdout) == (1, "")
     assert len(unknown.stderr.splitlines()) == 1
+
+
+def test_sets_the_keys_of_customer_emails(account):
+    result = run_json_command(
+        "set_customer_email_keys", account.slug, "--key", "mail", "--key", "email"
+    )
+
+    assert result == {
+        "account": account.slug,
+        "customer_email_keys": ["mail", "email"],
+    }
+    account.refresh_from_db()
+    assert account.customer_email_keys == ["mail", "email"]
+    assert "keys of meta data" in run_failing_command(
+        "set_customer_email_keys", account.slug, "--key", "a/b"
+    )

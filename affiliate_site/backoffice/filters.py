@@ -1,0 +1,409 @@
+"""Filters of lists, all in the URL: by program, affiliate, group, currency, day, state.
+
+A program, affiliate or group is named by its ID. One that the account does not have
+shows no rows. The choices of all filters of a page are read by one query.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+
+from django.contrib.admin import SimpleListFilter
+from django.core.exceptions import BadRequest, ValidationError
+from django.db.models import Exists, OuterRef, Value
+from django.utils.dateparse import parse_datetime
+
+from accounts.days import A_DAY
+from accounts.tenant_admin import filter_for_user
+from tracking.models.affiliates import Affiliate, AffiliateGroup
+from tracking.models.enrollments import Enrollment
+from tracking.models.programs import Program
+
+MAX_CHOICES = 500  # programs or groups that a filter offers
+CURRENCY_PATTERN = re.compile(r"[A-Z]{3}")
+FIRST_YEAR, LAST_YEAR = 1970, 2999
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A filter that is set, and the query of the list without it."""
+
+    title: str
+    value: str
+    remove_query: str
+
+
+class FormFilter(SimpleListFilter):
+    """A filter with form fields instead of links; `value_text` is shown in its chip."""
+
+    template = "admin/filter_field.html"
+    parameters: tuple[str, ...] = ()  # in addition to `parameter_name`
+    input_type = "text"
+    column = ""
+
+    def __init__(self, request, params, model, model_admin):
+        self.request = request
+        super().__init__(request, params, model, model_admin)
+        for name in self.parameters:
+            if name in params:
+                self.used_parameters[name] = params.pop(name)[-1]
+
+    def has_output(self):
+        return True
+
+    def expected_parameters(self):
+        return [self.parameter_name, *self.parameters]
+
+    def lookups(self, request, model_admin):
+        return ()
+
+    def choices(self, changelist):
+        """The fields of the form: name, label, value and options."""
+        yield {
+            "name": self.parameter_name,
+            "label": self.title,
+            "type": self.input_type,
+            "value": self.value() or "",
+            "options": self.list_options(),
+        }
+
+    def list_options(self):
+        """Values and texts to select from; none for a text field."""
+        return ()
+
+    @property
+    def value_text(self) -> str:
+        return self.value()
+
+
+class ChoiceFilter(FormFilter):
+    """A filter by the ID of a program or group."""
+
+    input_type = "select"
+    kind = ""
+
+    def list_options(self):
+        return [(key, text) for key, _, text in self._list_choices()]
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        pks = self.find_pks()
+        if len(pks) == 1:
+            return queryset.filter(**{self.column: pks[0]})
+        return queryset.filter(**{f"{self.column}__in": pks})
+
+    def find_pks(self):
+        """The keys of the rows with this ID: an operator's choices may have several."""
+        return [pk for key, pk, _ in self._list_choices() if key == self.value()]
+
+    @property
+    def value_text(self):
+        texts = {key: text for key, _, text in self._list_choices()}
+        return texts.get(self.value(), f"{self.value()} (unknown)")
+
+    def _list_choices(self):
+        return load_choices(self.request)[self.kind]
+
+
+class ProgramFilter(ChoiceFilter):
+    """Rows of one program."""
+
+    title = "program"
+    parameter_name = "program"
+    kind = "program"
+    column = "program"
+
+
+class EnrolledProgramFilter(ProgramFilter):
+    """Affiliates in one program."""
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        enrollments = Enrollment.objects.filter(
+            account=OuterRef("account"),
+            affiliate=OuterRef("pk"),
+            program__in=self.find_pks(),
+        )
+        return queryset.filter(Exists(enrollments))
+
+
+class CommissionProgramFilter(ProgramFilter):
+    """Commissions for the conversions of one program."""
+
+    column = "conversion__program"
+
+
+class GroupFilter(ChoiceFilter):
+    """Rows of one affiliate group."""
+
+    title = "group"
+    parameter_name = "group"
+    kind = "group"
+    column = "group"
+
+
+class CurrencyFilter(FormFilter):
+    """Rows with amounts in one currency; offers those of the programs."""
+
+    title = "currency"
+    parameter_name = "currency"
+    input_type = "select"
+
+    def list_options(self):
+        codes = load_choices(self.request)["currency"]
+        return [(code, code) for code in sorted({*codes, self.value() or ""} - {""})]
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        if not CURRENCY_PATTERN.fullmatch(self.value()):
+            raise BadRequest(f"“{self.value()}” is no currency: enter one like EUR")
+        return queryset.filter(currency=self.value())
+
+
+class AffiliateFilter(FormFilter):
+    """Rows of one affiliate, by its ID."""
+
+    title = "affiliate"
+    parameter_name = "affiliate"
+    column = "affiliate"
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        affiliate = self.find_affiliate()
+        return (
+            queryset.filter(**{self.column: affiliate})
+            if affiliate
+            else queryset.none()
+        )
+
+    def find_affiliate(self):
+        """The affiliate with the ID, or None; read once."""
+        if "affiliate" not in vars(self):
+            rows = filter_for_user(Affiliate.objects.all(), self.request.user)
+            self.affiliate = rows.filter(slug=self.value()).first()
+        return self.affiliate
+
+    @property
+    def value_text(self):
+        affiliate = self.find_affiliate()
+        if affiliate is None:
+            return f"{self.value()} (unknown)"
+        return f"{affiliate.firstname} {affiliate.lastname} ({affiliate.slug})"
+
+
+class DateFilter(FormFilter):
+    """Rows of a period: `from` and `to` are UTC days, both included.
+
+    `created_at__gte` and `created_at__lt` are the same as times, for links.
+    """
+
+    title = "date"
+    parameter_name = "from"
+    parameters = ("to", "created_at__gte", "created_at__lt")
+    column = "created_at"
+
+    def __init__(self, request, params, model, model_admin):
+        super().__init__(request, params, model, model_admin)
+        first_day, last_day, since, before = map(
+            self.used_parameters.get, self.expected_parameters()
+        )
+        self.first = parse_day(first_day) or parse_time(since)
+        self.end = parse_day(last_day) or parse_time(before)
+        if last_day:
+            self.end += A_DAY
+
+    def choices(self, changelist):
+        last = self.end - A_DAY if self.end and self.end.time() == time() else None
+        for name, label, day in (
+            ("from", "From", self.first),
+            ("to", "To", last),
+        ):
+            value = f"{day:%Y-%m-%d}" if day else ""
+            yield {"name": name, "label": label, "type": "date", "value": value}
+
+    def queryset(self, request, queryset):
+        if self.first:
+            queryset = queryset.filter(**{f"{self.column}__gte": self.first})
+        if self.end:
+            queryset = queryset.filter(**{f"{self.column}__lt": self.end})
+        return queryset
+
+    @property
+    def value_text(self):
+        first = format_time(self.first) if self.first else ""
+        if not self.end:
+            return f"from {first}"
+        is_midnight = self.end.time() == time()
+        end = f"{self.end - A_DAY:%Y-%m-%d}" if is_midnight else format_time(self.end)
+        return f"{first} to {end}" if first and first != end else first or f"to {end}"
+
+
+class ApplicationDateFilter(DateFilter):
+    """Enrollments by the day of application."""
+
+    parameters = ("to", "applied_at__gte", "applied_at__lt")
+    column = "applied_at"
+
+
+class StateFilter(FormFilter):
+    """Rows of which a time is set or not; subclasses name the states."""
+
+    title = "state"
+    input_type = "select"
+    texts = {"True": "", "False": ""}  # by whether the time is missing
+
+    def list_options(self):
+        return list(self.texts.items())
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        if self.value() not in self.texts:
+            raise BadRequest(f"“{self.value()}” is no state")
+        return queryset.filter(**{self.parameter_name: self.value() == "True"})
+
+    @property
+    def value_text(self):
+        return self.texts[self.value()]
+
+
+class DeletedFilter(StateFilter):
+    """Rows that were deleted or not."""
+
+    parameter_name = "deleted_at__isnull"
+    texts = {"True": "Not deleted", "False": "Deleted"}
+
+
+class CanceledFilter(StateFilter):
+    """Payments that were canceled or not."""
+
+    parameter_name = "canceled_at__isnull"
+    texts = {"True": "Not canceled", "False": "Canceled"}
+
+
+class ArchivedFilter(StateFilter):
+    """Programs that were archived or not."""
+
+    parameter_name = "archived_at__isnull"
+    texts = {"True": "Active", "False": "Archived"}
+
+
+class PromotedFilter(StateFilter):
+    """Prospects that became affiliates or not."""
+
+    parameter_name = "promoted_at__isnull"
+    texts = {"True": "Not promoted", "False": "Promoted"}
+
+
+class DecidedFilter(StateFilter):
+    """Claims that staff decided or not."""
+
+    parameter_name = "decided_at__isnull"
+    texts = {"True": "To decide", "False": "Decided"}
+
+
+class BalanceFilter(FormFilter):
+    """Balances above an amount, by default above zero."""
+
+    title = "balance above"
+    parameter_name = "balance__gt"
+    input_type = "number"
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        try:
+            return queryset.filter(balance__gt=Decimal(self.value()))
+        except (ArithmeticError, ValidationError):
+            raise BadRequest(f"“{self.value()}” is no amount") from None
+
+
+def load_choices(request) -> dict[str, list]:
+    """The programs and groups of the user (ID, key and text), and the currencies."""
+    if not hasattr(request, "filter_choices"):
+        programs = filter_for_user(Program.objects.all(), request.user)
+        groups = filter_for_user(AffiliateGroup.objects.all(), request.user)
+        rows = (
+            programs.order_by()
+            .values_list(Value("program"), "slug", "pk", "title", "currency")
+            .union(
+                groups.order_by().values_list(
+                    Value("group"), "public_id", "pk", "title", Value("")
+                )
+            )
+        )
+        choices = defaultdict(list)
+        for kind, key, pk, title, currency in rows.order_by("title"):
+            if len(choices[kind]) < MAX_CHOICES:
+                choices[kind].append((key, pk, f"{title} ({key})"))
+            if currency:
+                choices["currency"].append(currency)
+        request.filter_choices = choices
+    return request.filter_choices
+
+
+def list_chips(changelist, request) -> list[Chip]:
+    """The filters and the search that are set."""
+    chips = []
+    if changelist.query:
+        chips.append(build_chip(changelist, "search", changelist.query, ["q"]))
+    seen = {"q", "o", "p", "e"}
+    for spec in changelist.filter_specs:
+        names = spec.expected_parameters()
+        seen.update(names)
+        if not any(request.GET.get(name) for name in names):
+            continue
+        if isinstance(spec, FormFilter):
+            text = spec.value_text
+        else:
+            selected = (c["display"] for c in spec.choices(changelist) if c["selected"])
+            text = next(selected, "")
+        chips.append(build_chip(changelist, spec.title, text, names))
+    for name, value in request.GET.items():
+        if name not in seen:
+            title = name.partition("__")[0].replace("_", " ")
+            chips.append(build_chip(changelist, title, value, [name]))
+    return chips
+
+
+def build_chip(changelist, title, value, names) -> Chip:
+    """A chip that removes these parameters."""
+    query = changelist.get_query_string(remove=[*names, "p"])
+    return Chip(str(title).capitalize(), str(value), query)
+
+
+def parse_day(text: str | None) -> datetime | None:
+    """The beginning of a day `YYYY-MM-DD` in UTC; raises `BadRequest` for nonsense."""
+    if not text:
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = date.min
+    if not FIRST_YEAR <= day.year <= LAST_YEAR:
+        raise BadRequest(f"“{text}” is no day: enter it as YYYY-MM-DD")
+    return datetime.combine(day, time(), UTC)
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """A day or a time of ISO 8601, by default in UTC; raises `BadRequest`."""
+    if not text or "T" not in text:
+        return parse_day(text)
+    try:
+        at = parse_datetime(text)
+    except ValueError:
+        at = None
+    if at is None or not FIRST_YEAR <= at.year <= LAST_YEAR:
+        raise BadRequest(f"“{text}” is no time")
+    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+
+
+def format_time(at: datetime) -> str:
+    """`2026-11-20`, with the time if it is not midnight."""
+    return f"{at:%Y-%m-%d}" if at.time() == time() else f"{at:%Y-%m-%d %H:%M} UTC"

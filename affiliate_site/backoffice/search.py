@@ -1,0 +1,34 @@
+"""Search of lists by affiliates: by any part of a name, address, company or code."""
+
+from accounts.tenant_admin import SearchMatch
+from tracking.services.affiliate_search import find_affiliates
+
+AFFILIATE_SEARCH_HELP = "Search by name, e-mail, company, ID, code or coupon"
+
+
+class AffiliateSearchMixin:
+    """A list that is searched by affiliates, besides its search fields."""
+
+    affiliate_column = "affiliate"  # with the key of an affiliate
+
+    def list_search_matches(self, request, term):
+        """Add the rows of the affiliates that were found.
+
+        An operator has no account whose index could be searched.
+        """
+        account = request.user.account
+        if account is None:
+            return super().list_search_matches(request, term)
+        found = find_affiliates(account, term)
+        # The fields of the affiliate itself are all found by parts.
+        matches = (
+            []
+            if self.affiliate_column == "pk"
+            else super().list_search_matches(request, term)
+        )
+        if not found.pks:
+            return matches
+        match = SearchMatch.of_rows(
+            self.affiliate_column, found.pks, is_limited=found.has_more
+        )
+        return [*matches, match]

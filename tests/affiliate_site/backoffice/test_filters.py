@@ -1,0 +1,221 @@
+"""Filters of lists: chips in the page, parameters in the URL, rows of the account."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib import admin
+from django.urls import reverse
+
+from affiliate_site.backoffice.filters import FormFilter
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+
+CONVERSIONS = "tracking_conversion"
+DAY = f"{CONVERSION_CREATED_AT:%Y-%m-%d}"
+NEXT_DAY = f"{CONVERSION_CREATED_AT + timedelta(days=1):%Y-%m-%d}"
+FILTERED_LISTS = [
+    model for model, page in admin.site._registry.items() if page.list_filter
+]
+
+
+@pytest.fixture
+def client(staff_client):
+    return staff_client()
+
+
+@pytest.fixture
+def sales(scenario):
+    """Two conversions: one today of Mina, one a day later of another program in USD."""
+    other = ProgramScenario(
+        scenario.account, slug="beacon", prefix="b-", email=None, currency="USD"
+    )
+    return [
+        scenario.create_conversion("10", external_id="first"),
+        other.create_conversion(
+            "20", external_id="second", at=CONVERSION_CREATED_AT + timedelta(days=1)
+        ),
+    ]
+
+
+def open_list(client, page, **query):
+    response = client.get(reverse(f"admin:{page}_changelist"), query)
+    assert response.status_code == 200, response
+    return response
+
+
+def list_ids(response):
+    return sorted(row.pk for row in response.context["cl"].result_list)
+
+
+def list_chips(response):
+    return [(chip.title, chip.value) for chip in response.context["cl"].chips]
+
+
+@pytest.mark.parametrize(
+    ("query", "chips", "found"),
+    [
+        ({}, [], [0, 1]),
+        (
+            {"program": "b-beacon"},
+            [("Program", "b-Harbor Lamp Partners (b-beacon)")],
+            [1],
+        ),
+        (
+            {"affiliate": "minakessler"},
+            [("Affiliate", "Mina Kessler (minakessler)")],
+            [0],
+        ),
+        ({"currency": "USD"}, [("Currency", "USD")], [1]),
+        ({"currency": "JPY"}, [("Currency", "JPY")], []),
+        ({"deleted_at__isnull": "True"}, [("State", "Not deleted")], [0, 1]),
+        ({"deleted_at__isnull": "False"}, [("State", "Deleted")], []),
+        ({"from": NEXT_DAY}, [("Date", f"from {NEXT_DAY}")], [1]),
+        ({"to": DAY}, [("Date", f"to {DAY}")], [0]),
+        ({"from": DAY, "to": NEXT_DAY}, [("Date", f"{DAY} to {NEXT_DAY}")], [0, 1]),
+        ({"from": DAY, "to": DAY}, [("Date", DAY)], [0]),
+        (
+            {
+                "created_at__gte": f"{DAY}T00:00:00Z",
+                "created_at__lt": f"{NEXT_DAY}T00:00:00Z",
+            },
+            [("Date", DAY)],
+            [0],
+        ),
+        (
+            {"created_at__gte": f"{NEXT_DAY}T09:16:00Z"},
+            [("Date", f"from {NEXT_DAY} 09:16 UTC")],
+            [],
+        ),
+        ({"program": "none"}, [("Program", "none (unknown)")], []),
+        ({"affiliate": "none"}, [("Affiliate", "none (unknown)")], []),
+        ({"q": "first"}, [("Search", "first")], [0]),
+        (
+            {"q": "first", "currency": "USD"},
+            [("Search", "first"), ("Currency", "USD")],
+            [],
+        ),
+    ],
+)
+def test_filters_conversions(client, sales, query, chips, found):
+    response = open_list(client, CONVERSIONS, **query)
+
+    assert list_chips(response) == chips
+    assert list_ids(response) == [sales[index].pk for index in found]
+
+
+def test_a_chip_removes_its_filter(client, sales):
+    response = open_list(client, CONVERSIONS, currency="USD", **{"from": DAY}, p="1")
+
+    chips = response.context["cl"].chips
+    assert [chip.remove_query for chip in chips] == [f"?from={DAY}", "?currency=USD"]
+
+
+def test_chips_show_links_from_other_pages(client, scenario):
+    query = {"status__exact": "pending", "deleted_at__isnull": "True"}
+    assert list_chips(open_list(client, "payouts_commission", **query)) == [
+        ("Status", "Pending"),
+        ("State", "Not deleted"),
+    ]
+    assert list_chips(open_list(client, "payouts_ledgeraccount", balance__gt="0")) == [
+        ("Balance above", "0")
+    ]
+    query = {"conversion_id": "7"}
+    assert list_chips(open_list(client, "tracking_conversionclaim", **query)) == [
+        ("Conversion id", "7")
+    ]
+
+
+def test_leaves_empty_fields_out_of_the_url(client):
+    url = reverse(f"admin:{CONVERSIONS}_changelist")
+
+    response = client.get(url, {"program": "", "currency": "EUR", "q": "", "from": ""})
+
+    assert response["Location"] == f"{url}?currency=EUR"
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "text"),
+    [
+        (CONVERSIONS, {"from": "yesterday"}, "is no day"),
+        (CONVERSIONS, {"to": "2026-02-30"}, "is no day"),
+        (CONVERSIONS, {"from": "0001-01-01"}, "is no day"),
+        (CONVERSIONS, {"created_at__gte": "2026-01-01T99:00"}, "is no time"),
+        (CONVERSIONS, {"currency": "euro"}, "is no currency"),
+        (CONVERSIONS, {"deleted_at__isnull": "maybe"}, "is no state"),
+        ("payouts_ledgeraccount", {"balance__gt": "much"}, "is no amount"),
+        ("payouts_ledgeraccount", {"balance__gt": "NaN"}, "is no amount"),
+    ],
+)
+def test_refuses_nonsense(client, page, query, text):
+    for path in ("changelist", "export"):
+        response = client.get(reverse(f"admin:{page}_{path}"), query)
+
+        assert response.status_code == 400
+        assert path == "export" or text in response.content.decode()
+
+
+def test_filters_affiliates_by_program_and_group(client, scenario):
+    account = scenario.account
+    group = account.affiliate_groups.create(public_id="g-1", title="Gold")
+    mina, odette = (
+        scenario.mina.affiliate,
+        account.affiliates.create(
+            slug="odette", firstname="O", lastname="V", group=group, password="!"
+        ),
+    )
+
+    for query, pk in (
+        ({"program": scenario.program.slug}, mina.pk),
+        ({"group": "g-1"}, odette.pk),
+    ):
+        assert list_ids(open_list(client, "tracking_affiliate", **query)) == [pk]
+
+
+def test_filters_show_nothing_of_another_account(client, scenario, other_account):
+    foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    other_account.affiliate_groups.create(public_id="zz-marker-g", title="zz-marker")
+    scenario.create_conversion("10")
+    foreign.create_conversion("10")
+    values = {
+        "program": foreign.program.slug,
+        "affiliate": foreign.mina.slug,
+        "group": "zz-marker-g",
+    }
+
+    for model in FILTERED_LISTS:
+        page = str(model._meta).replace(".", "_")
+        filters = [
+            each
+            for each in admin.site._registry[model].list_filter
+            if not isinstance(each, str) and issubclass(each, FormFilter)
+        ]
+        assert "zz-marker" not in open_list(client, page).content.decode()
+        for each in filters:
+            if value := values.get(each.parameter_name):
+                response = open_list(client, page, **{each.parameter_name: value})
+                assert list_ids(response) == []
+                assert f"{value} (unknown)" in response.content.decode()
+
+
+def test_filtered_lists_take_at_most_15_statements(
+    client, scenario, capture_queries, subtests
+):
+    scenario.create_conversion("10")
+    client.get("/admin/")  # stores the statistics of past days
+    values = {
+        "program": scenario.program.slug,
+        "affiliate": scenario.mina.slug,
+        "currency": "EUR",
+        "from": DAY,
+        "q": "mina",
+    }
+
+    for model in FILTERED_LISTS:
+        names = {
+            each.parameter_name
+            for each in admin.site._registry[model].list_filter
+            if not isinstance(each, str)
+        } | ({"q"} if admin.site._registry[model].search_fields else set())
+        query = {name: values[name] for name in names if name in values}
+        with subtests.test(model=model._meta.label), capture_queries() as executed:
+            open_list(client, str(model._meta).replace(".", "_"), **query)
+        assert len(executed) <= 15, (model, len(executed))

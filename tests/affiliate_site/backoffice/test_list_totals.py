@@ -1,0 +1,121 @@
+"""Lists say how many rows they show, add up amounts, and number their pages."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+
+from affiliate_site.backoffice import base, list_totals
+from payouts.services.conversion_updates import delete_conversion
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+
+LIST = "tracking_conversion"
+
+
+@pytest.fixture
+def client(staff_client):
+    return staff_client(role="viewer")
+
+
+@pytest.fixture
+def sales(scenario):
+    """Five conversions of 10 to 50 EUR."""
+    return [
+        scenario.create_conversion(
+            Decimal(10 * number),
+            external_id=f"R-{number}",
+            at=CONVERSION_CREATED_AT + timedelta(minutes=number),
+        )
+        for number in range(1, 6)
+    ]
+
+
+@pytest.fixture
+def short_pages(monkeypatch):
+    """Pages of two rows."""
+    monkeypatch.setattr(base.ThemedModelAdmin, "list_per_page", 2, raising=False)
+    monkeypatch.setattr("accounts.tenant_admin.TenantAdmin.list_per_page", 2)
+
+
+def open_list(client, page=LIST, **query):
+    return client.get(reverse(f"admin:{page}_changelist"), query)
+
+
+def get_text(response):
+    """The text of the page without line breaks."""
+    return " ".join(response.content.decode().split())
+
+
+def test_counts_and_adds_up_what_is_shown(client, sales, scenario, other_account):
+    ProgramScenario(other_account, email=None).create_conversion("1000")
+
+    assert "5 conversions · Total without deleted ones: <strong>150.00 EUR" in get_text(
+        open_list(client)
+    )
+    assert "1 conversion · Total without deleted ones: <strong>20.00 EUR" in get_text(
+        open_list(client, q="R-2")
+    )
+    assert "0 conversions</p>" in get_text(open_list(client, currency="USD"))
+    assert "<strong>15.00 EUR" in get_text(open_list(client, "payouts_commission"))
+
+
+def test_adds_up_by_currency(client, sales, account):
+    usd = ProgramScenario(account, slug="b", prefix="b-", email=None, currency="USD")
+    usd.create_conversion("7")
+
+    assert "150.00 EUR, 7.00 USD" in get_text(open_list(client))
+
+
+def test_leaves_deleted_rows_out_of_the_sum(client, sales, account):
+    delete_conversion(account, conversion_id=sales[4].pk, at=CONVERSION_CREATED_AT)
+
+    assert "5 conversions · Total without deleted ones: <strong>100.00 EUR" in get_text(
+        open_list(client)
+    )
+    deleted = open_list(client, deleted_at__isnull="False")
+    assert "1 conversion · Total: <strong>50.00 EUR" in get_text(deleted)
+
+
+def test_numbers_the_pages(client, sales, short_pages):
+    text = get_text(open_list(client, currency="EUR"))
+
+    assert "5 conversions" in text
+    assert '<a href="?currency=EUR&amp;p=3" aria-label="Page 3">3</a>' in text
+    assert 'href="?currency=EUR&amp;p=2" rel="next"' in text
+    assert "Previous" not in text
+
+    text = get_text(open_list(client, p="3"))
+    assert 'aria-current="page" aria-label="Page 3">3</a>' in text
+    assert 'href="?p=2" rel="prev"' in text
+    assert 'rel="next"' not in text
+
+
+def test_does_not_count_long_lists(client, sales, short_pages, monkeypatch):
+    monkeypatch.setattr(list_totals, "MAX_COUNTED_ROWS", 2)
+
+    text = get_text(open_list(client, q="R-"))
+
+    assert "more than 2 conversions" in text
+    assert "Total" not in text
+    assert 'rel="next"' in text
+    assert open_list(client, p="3").status_code == 200
+
+
+def test_counts_long_lists_by_stored_days(client, sales, short_pages, monkeypatch):
+    monkeypatch.setattr(list_totals, "MAX_COUNTED_ROWS", 2)
+
+    text = get_text(open_list(client, deleted_at__isnull="True"))
+
+    assert "5 conversions" in text
+    assert "more than" not in text
+
+
+def test_sorts_by_amount(client, sales):
+    columns = open_list(client).context["cl"].list_display
+    column = columns.index("formatted_amount")
+
+    rows = open_list(client, o=str(column)).context["cl"].result_list
+    assert [row.amount for row in rows] == [10, 20, 30, 40, 50]
+    rows = open_list(client, o=f"-{column}").context["cl"].result_list
+    assert [row.amount for row in rows] == [50, 40, 30, 20, 10]

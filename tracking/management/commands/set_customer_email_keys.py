@@ -1,0 +1,29 @@
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from accounts.commands import AccountCommand
+from accounts.models.accounts import Account
+from tracking.services.customer_search import update_customer_email_keys
+
+
+class Command(AccountCommand):
+    help = (
+        "Set the meta data keys that hold a customer's e-mail address, the best one"
+        " first: the back office finds customers by it. Without keys it does not."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--key", action="append", default=[], metavar="KEY", help="repeatable"
+        )
+
+    def run_for_account(
+        self, account: Account, *, at: datetime, key: list[str], **options: Any
+    ) -> None:
+        update_customer_email_keys(account, keys=key, at=at)
+        keys = account.customer_email_keys
+        result: dict[str, Any] = {"account": account.slug, "customer_email_keys": keys}
+        self.write_table(("Setting", "Value"), list(result.items()), **result)

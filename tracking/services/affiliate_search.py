@@ -1,0 +1,116 @@
+"""Find affiliates by any part of a name, address, company, ID, code or coupon."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from accounts.models.accounts import Account, join_within_account
+from tracking.models.affiliates import Affiliate, SearchSuffix
+from tracking.search import fold_text, list_search_words, list_suffixes
+
+SEARCHED_FIELDS = frozenset({"slug", "firstname", "lastname", "email", "company_name"})
+MAX_FOUND_AFFILIATES = 1000
+MAX_READ_SUFFIXES = 20_000  # of each word, if there are several words
+
+
+@dataclass(frozen=True)
+class FoundAffiliates:
+    """The IDs of the rows that were found; not all of them if `has_more`."""
+
+    pks: list[int]
+    has_more: bool = False
+
+
+def find_affiliates(account: Account, term: str) -> FoundAffiliates:
+    """Find the affiliates, deleted ones too, that have each word of a search term.
+
+    Some may be missing if more than `MAX_READ_SUFFIXES` have one of several words.
+    """
+    words = sorted(set(list_search_words(term)), key=lambda word: (-len(word), word))
+    if not words:
+        return FoundAffiliates([])
+    first, *others = words  # the longest one is the rarest, as a rule
+    limit = MAX_READ_SUFFIXES if others else 2 * MAX_FOUND_AFFILIATES
+    pks, has_more = _list_with_word(account, first, limit)
+    for word in others:
+        if len(pks) <= MAX_FOUND_AFFILIATES:
+            rows = account.search_suffixes.filter(affiliate__in=pks)
+            rows = rows.filter(suffix__begins_with=word)
+            with_word = set(rows.values_list("affiliate", flat=True))
+        else:
+            found, is_cut = _list_with_word(account, word, MAX_READ_SUFFIXES)
+            with_word, has_more = set(found), has_more or is_cut
+        pks = [pk for pk in pks if pk in with_word]
+    return FoundAffiliates(
+        pks[:MAX_FOUND_AFFILIATES], has_more or len(pks) > MAX_FOUND_AFFILIATES
+    )
+
+
+def _list_with_word(account: Account, word: str, limit: int) -> tuple[list[int], bool]:
+    """The affiliates with a word, and whether there are more.
+
+    They are read in the order of the index: PostgreSQL would sort all of them.
+    """
+    rows = account.search_suffixes.filter(suffix__begins_with=word)
+    pks = list(rows.values_list("affiliate", flat=True)[: limit + 1])
+    return list(dict.fromkeys(pks[:limit])), len(pks) > limit
+
+
+def update_suffixes(account: Account, *, affiliate_id: int) -> None:
+    """Store what an affiliate is found by; call it in the transaction of a change.
+
+    The lock makes concurrent changes of an affiliate and its codes wait for each other.
+    """
+    affiliate = account.affiliates.select_for_update(no_key=True).get(pk=affiliate_id)
+    codes_by_row = list_codes(account, [affiliate])
+    suffixes = set(
+        list_suffixes(
+            [
+                *(getattr(affiliate, name) for name in SEARCHED_FIELDS),
+                *(text for _, *codes in codes_by_row for text in codes),
+            ]
+        )
+    )
+    rows = account.search_suffixes.filter(affiliate=affiliate)
+    stored = dict(rows.values_list("suffix", "pk"))
+    if obsolete := [pk for suffix, pk in stored.items() if suffix not in suffixes]:
+        rows.filter(pk__in=obsolete).delete()
+    account.search_suffixes.bulk_create(
+        SearchSuffix(account=account, affiliate=affiliate, suffix=suffix)
+        for suffix in sorted(suffixes - stored.keys())
+    )
+
+
+def list_codes(
+    account: Account, affiliates: Collection[Affiliate]
+) -> list[tuple[int, str | None, str | None]]:
+    """The keys of these affiliates with their referral codes and coupons."""
+    rows = account.enrollments.filter(affiliate__in=affiliates).annotate(
+        code=join_within_account("referral_codes"),
+        coupon=join_within_account("coupons"),
+    )
+    return list(rows.values_list("affiliate", "code__code", "coupon__code"))
+
+
+def list_hidden_matches(
+    account: Account, affiliates: Collection[Affiliate], term: str
+) -> dict[int, list[str]]:
+    """Map affiliates to what a search found them by, if a list does not show it.
+
+    That is a company, a referral code or a coupon: `coupon HANA10`.
+    """
+    words = list_search_words(term)
+    texts = defaultdict(list)
+    for affiliate in affiliates:
+        if affiliate.company_name:
+            texts[affiliate.pk].append(("company", affiliate.company_name))
+    for pk, *codes in list_codes(account, affiliates):
+        texts[pk] += zip(("referral code", "coupon"), codes, strict=True)
+    return {
+        pk: [
+            f"{kind} {text}"
+            for kind, text in found_texts
+            if text and any(word in fold_text(text) for word in words)
+        ]
+        for pk, found_texts in texts.items()
+    }

@@ -1,0 +1,76 @@
+"""Find customers by the e-mail address in their meta data."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.db_compat import BATCH_SIZE
+from accounts.errors import InvalidSetting
+from accounts.models.accounts import Account
+from accounts.services.audit_log import log_event
+from tracking.meta_data import MetaDataFieldError, find_email, validate_key
+
+MAX_EMAIL_KEYS = 5
+
+
+def update_customer_email_keys(
+    account: Account, *, keys: Sequence[str], at: datetime
+) -> Account:
+    """Set the meta data keys that hold a customer's e-mail address, the best one first.
+
+    The existing customers are read again, in a transaction for each batch, which takes
+    about a minute per million. If that is interrupted, call it again with the same
+    keys.
+    """
+    keys = list(dict.fromkeys(key.strip() for key in keys))
+    validate_email_keys(keys)
+    old = account.customer_email_keys
+    if keys != old:
+        with transaction.atomic():
+            Account.objects.filter(pk=account.pk).update(customer_email_keys=keys)
+            log_event(
+                account,
+                "account.customer_email_keys_changed",
+                account,
+                at=at,
+                customer_email_keys=[old, keys],
+            )
+        account.customer_email_keys = keys
+    _update_emails(account)
+    return account
+
+
+def validate_email_keys(keys: Sequence[str]) -> None:
+    """Raise `InvalidSetting` unless customers can have these keys."""
+    setting = "The keys of e-mail addresses"
+    if len(keys) > MAX_EMAIL_KEYS:
+        raise InvalidSetting(setting=setting, rule=f"{MAX_EMAIL_KEYS} at most")
+    for key in keys:
+        try:
+            validate_key(key)
+        except MetaDataFieldError as error:
+            rule = f"keys of meta data; “{key}” is none: {error.text}"
+            raise InvalidSetting(setting=setting, rule=rule) from None
+
+
+def _update_emails(account: Account) -> None:
+    last_pk = 0
+    while True:
+        with transaction.atomic():
+            rows = account.customers.filter(pk__gt=last_pk).order_by("pk")
+            batch = list(
+                rows.select_for_update(no_key=True).only(
+                    "account_id", "meta_data", "email_folded"
+                )[:BATCH_SIZE]
+            )
+            changed = []
+            for customer in batch:
+                email = find_email(customer.meta_data, account.customer_email_keys)
+                if email != customer.email_folded:
+                    customer.email_folded = email
+                    changed.append(customer)
+            account.customers.bulk_update(changed, ["email_folded"])
+        if len(batch) < BATCH_SIZE:
+            return
+        last_pk = batch[-1].pk
