@@ -9,11 +9,13 @@ from django.urls import path
 from django.utils import timezone
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.affiliate_pages import AFFILIATE_PAGES, AddAffiliatePage
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     action,
     display,
 )
+from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -35,8 +37,11 @@ PERSON_FIELDS = ("firstname", "lastname", "email")
 
 
 @admin.register(Affiliate)
-class AffiliateAdmin(ReadOnlyBackOfficeAdmin):
+class AffiliateAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list."""
+
+    add_page = AddAffiliatePage
+    row_pages = AFFILIATE_PAGES
 
     list_display = (
         "slug",
