@@ -109,8 +109,12 @@ class RemoveAffiliatePage(AffiliatePage):
             " codes and coupons stop working. This cannot be undone.",
             f"Commissions: {commissions.count():,} stay as they are. Pending ones can"
             " still be approved or disapproved.",
-            f"Balance due: {format_totals(balances)}. It stays and can still be paid.",
         ]
+        if balances:
+            lines.append(
+                f"Balance due: {format_totals(balances)}. It stays and can still be"
+                " paid."
+            )
         if children:
             lines.append(
                 f"Recruited affiliates: {children:,} lose their parent; from then on,"

@@ -15,6 +15,11 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.enrollment_pages import (
+    ENROLLMENT_PAGES,
+    AddEnrollmentPage,
+    AddToProgramPage,
+)
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -41,7 +46,7 @@ class AffiliateAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list."""
 
     add_page = AddAffiliatePage
-    row_pages = AFFILIATE_PAGES
+    row_pages = (*AFFILIATE_PAGES[:-1], AddToProgramPage, AFFILIATE_PAGES[-1])
 
     list_display = (
         "slug",
@@ -135,8 +140,11 @@ class AffiliateAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Enrollment)
-class EnrollmentAdmin(ReadOnlyBackOfficeAdmin):
+class EnrollmentAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
+
+    add_page = AddEnrollmentPage
+    row_pages = ENROLLMENT_PAGES
 
     list_display = ("affiliate", "program", "status", "applied_at")
     list_select_related = ("affiliate", "program")

@@ -59,10 +59,8 @@ class RowChoiceField(forms.ModelChoiceField):
 class KeyValueField(forms.CharField):
     """A map of texts, one `key: value` per line."""
 
-    widget = MULTI_LINE
-
     def __init__(self, **kwargs):
-        super().__init__(strip=False, **kwargs)
+        super().__init__(strip=False, widget=MULTI_LINE({"rows": 4}), **kwargs)
 
     def prepare_value(self, value):
         return format_lines(value) if isinstance(value, dict) else value

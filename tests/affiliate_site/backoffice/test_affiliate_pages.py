@@ -5,6 +5,7 @@ from django.contrib.auth.hashers import check_password
 from django.urls import reverse
 
 from accounts.services.webhooks import create_webhook
+from payouts.services.commissions import approve_commission
 from tests.affiliate_site.backoffice.form_values import get_form_values
 from tests.conftest import NOW
 from tests.factories.accounts import PlanFactory
@@ -212,11 +213,12 @@ def test_refuses_to_overwrite_what_another_user_saved(account, staff_client, han
 def test_removes_an_affiliate_after_saying_what_stays(account, staff_client, scenario):
     mina = scenario.mina.affiliate
     child = AffiliateFactory(account=account, slug="child", parent=mina)
-    scenario.create_conversion("200")
+    commission = scenario.get_commission(scenario.create_conversion("200"))
+    approve_commission(account, commission_id=commission.pk, at=NOW)
     client, url = staff_client("manager"), page_url("remove", mina)
 
     text = client.get(url).content.decode()
-    for part in ("Commissions: 1 stay", "Balance due: 0", "Recruited affiliates: 1"):
+    for part in ("Commissions: 1 stay", "Balance due: 20.00 EUR", "Recruited affiliates: 1"):
         assert part in text
     response = client.post(url)
 

@@ -332,6 +332,7 @@ def test_rows_cannot_be_added_by_hand(staff_client):
         "accounts.User",
         "accounts.WebhookEndpoint",
         "tracking.Affiliate",
+        "tracking.Enrollment",
         "tracking.Program",
     ]
     assert sorted(addable) == creatable
