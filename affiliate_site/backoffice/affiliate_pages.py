@@ -1,6 +1,5 @@
 """Forms of affiliates: create, edit and remove one, its group, parent and notes."""
 
-
 from affiliate_site.api.person_serializers import (
     build_affiliate_changes,
     build_person_data,

@@ -1,4 +1,4 @@
-"""Forms of affiliates in programs: add, approve, decline, coupon and referral code."""
+"""Forms of affiliates in programs: add, approve, disapprove, change the codes."""
 
 from django import forms
 from django.urls import reverse
@@ -80,8 +80,8 @@ class EnrollmentSaveMixin:
     permission = "tracking.add_enrollment"
     button = "Add to program"
     explanation = (
-        "The affiliate gets a referral link of the program. It can be declined later;"
-        " it then stays in the program's list and earns nothing new."
+        "The affiliate gets a referral link of the program. If it is disapproved later,"
+        " it stays in the program's list and earns nothing new."
     )
 
     def save(self, form, at):
@@ -171,19 +171,19 @@ class ApproveEnrollmentPage(ApprovalPage):
     explanation = "The affiliate earns from clicks and sales from now on."
 
 
-class DeclineEnrollmentPage(ApprovalPage):
-    """Decline an affiliate: it stays in the program's list and earns nothing new."""
+class DisapproveEnrollmentPage(ApprovalPage):
+    """Disapprove an affiliate: it stays in the program's list and earns nothing new."""
 
-    name = "decline"
-    title = button = "Decline"
+    name = "disapprove"
+    title = button = "Disapprove"
     approved = False
-    done = "declined"
+    done = "disapproved"
     is_dangerous = True
     explanation = (
         "The affiliate earns nothing new in this program; its links and its coupon are"
         " refused. Commissions that it has earned stay as they are.\n"
-        "Declining is the way out of a program: the affiliate stays in its list and can"
-        " be approved again."
+        "This is the way out of a program: the affiliate stays in its list and can be"
+        " approved again."
     )
 
 
@@ -249,10 +249,11 @@ ENROLLMENT_PAGES = (
     ApproveEnrollmentPage,
     ResetEnrollmentPage,
     EditCodesPage,
-    DeclineEnrollmentPage,
+    DisapproveEnrollmentPage,
 )
 
 
 def get_programs_url(affiliate_id: int) -> str:
     """The programs and links on the page of an affiliate."""
-    return reverse("admin:tracking_affiliate_change", args=[affiliate_id])
+    url = reverse("admin:tracking_affiliate_change", args=[affiliate_id])
+    return f"{url}?tab=programs"

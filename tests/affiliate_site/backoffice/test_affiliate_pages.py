@@ -170,7 +170,10 @@ def test_clears_what_is_emptied(account, staff_client, fields, hana):
     url = page_url("edit", hana)
     hana.update_row(
         company_name="Kim Notes",
-        **{"address": "A 1", "postal_code": "6000", "city": "Koper", "country": "SI"},
+        address="A 1",
+        postal_code="6000",
+        city="Koper",
+        country="SI",
         meta_data={"tier": "gold"},
         custom_fields={"text": "old", "checkbox": "true"},
     )
@@ -218,7 +221,11 @@ def test_removes_an_affiliate_after_saying_what_stays(account, staff_client, sce
     client, url = staff_client("manager"), page_url("remove", mina)
 
     text = client.get(url).content.decode()
-    for part in ("Commissions: 1 stay", "Balance due: 20.00 EUR", "Recruited affiliates: 1"):
+    for part in (
+        "Commissions: 1 stay",
+        "Balance due: 20.00 EUR",
+        "Recruited affiliates: 1",
+    ):
         assert part in text
     response = client.post(url)
 

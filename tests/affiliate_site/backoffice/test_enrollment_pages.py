@@ -16,7 +16,7 @@ from tracking.services.affiliates import delete_affiliate
 from tracking.services.programs import archive_program
 
 ADD_URL = "/admin/tracking/enrollment/add/"
-NAMES = ("approve", "decline", "reset", "codes")
+NAMES = ("approve", "disapprove", "reset", "codes")
 
 
 def page_url(name, enrollment):
@@ -121,7 +121,7 @@ def test_shows_a_refusal_beside_its_field(
     [
         ("approve", None, True, "affiliate.approved"),
         ("approve", False, True, "affiliate.approved"),
-        ("decline", True, False, "affiliate.disapproved"),
+        ("disapprove", True, False, "affiliate.disapproved"),
         ("reset", True, None, "enrollment.reset_to_pending"),
     ],
 )
@@ -137,16 +137,15 @@ def test_decides_about_an_affiliate(
     enrollment.refresh_from_db()
     assert enrollment.approved is after
     assert account.audit_log.filter(kind=kind).count() == 1
-    assert response["Location"] == reverse(
-        "admin:tracking_affiliate_change", args=[enrollment.affiliate.pk]
-    )
+    page = reverse("admin:tracking_affiliate_change", args=[enrollment.affiliate.pk])
+    assert response["Location"] == f"{page}?tab=programs"
     assert "not possible" in client.post(url, follow=True).content.decode()
 
 
-def test_says_that_declining_is_the_way_out(staff_client, enrollment):
-    page = staff_client().get(page_url("decline", enrollment)).content.decode()
+def test_says_that_disapproving_is_the_way_out(staff_client, enrollment):
+    page = staff_client().get(page_url("disapprove", enrollment)).content.decode()
 
-    assert "Declining is the way out of a program" in page
+    assert "This is the way out of a program" in page
 
 
 def test_changes_coupon_and_referral_code(account, staff_client, enrollment):

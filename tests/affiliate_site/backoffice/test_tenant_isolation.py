@@ -332,8 +332,10 @@ def test_rows_cannot_be_added_by_hand(staff_client):
         "accounts.User",
         "accounts.WebhookEndpoint",
         "tracking.Affiliate",
+        "tracking.AffiliateGroup",
         "tracking.Enrollment",
         "tracking.Program",
+        "tracking.Prospect",
     ]
     assert sorted(addable) == creatable
 
