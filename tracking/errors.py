@@ -52,6 +52,12 @@ class ProspectNotFound(NotFound):
     message = "Affiliate prospect not found"
 
 
+class ProspectAlreadyPromoted(Conflict):
+    """A prospect becomes an affiliate once."""
+
+    message = "This prospect is an affiliate already."
+
+
 class NoteNotFound(NotFound):
     """The affiliate has no note with this id."""
 

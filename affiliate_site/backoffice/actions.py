@@ -194,11 +194,19 @@ def show_secret_once(
 
 
 def render_secret(
-    model_admin, request, *, title: str, secret: str, sign_in_url: str = ""
+    model_admin,
+    request,
+    *,
+    title: str,
+    secret: str,
+    sign_in_url: str = "",
+    back_url: str = "",
+    back_text: str = "Back to the list",
 ):
     """The page that shows a new secret once; browsers do not store it.
 
-    `sign_in_url` is the page that asks for the secret, if it is a password.
+    `sign_in_url` is the page that asks for the secret, if it is a password. `back_url`
+    is the next page, by default the list.
     """
     opts = model_admin.model._meta
     context = {
@@ -207,7 +215,9 @@ def render_secret(
         "title": title,
         "secret": secret,
         "sign_in_url": sign_in_url,
-        "back_url": reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),
+        "back_url": back_url
+        or reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),
+        "back_text": back_text,
     }
     response = TemplateResponse(request, "admin/secret.html", context)
     response["Cache-Control"] = "no-store"

@@ -11,10 +11,17 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.affiliate_detail import build_affiliate_context
+from affiliate_site.backoffice.affiliate_pages import AFFILIATE_PAGES, AddAffiliatePage
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     action,
     display,
+)
+from affiliate_site.backoffice.enrollment_pages import (
+    ENROLLMENT_PAGES,
+    AddEnrollmentPage,
+    AddToProgramPage,
 )
 from affiliate_site.backoffice.filters import (
     AffiliateFilter,
@@ -26,6 +33,7 @@ from affiliate_site.backoffice.filters import (
     ProgramFilter,
     PromotedFilter,
 )
+from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -35,7 +43,14 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_totals,
 )
+from affiliate_site.backoffice.group_detail import build_group_context
+from affiliate_site.backoffice.group_pages import GROUP_PAGES, AddGroupPage
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
+from affiliate_site.backoffice.note_pages import NOTE_PAGES, AddNotePage
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.backoffice.payout_method_pages import SetPayoutMethodPage
+from affiliate_site.backoffice.prospect_detail import build_prospect_context
+from affiliate_site.backoffice.prospect_pages import PROSPECT_PAGES, AddProspectPage
 from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSearchMixin
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
@@ -51,8 +66,18 @@ PERSON_FIELDS = ("firstname", "lastname", "email")
 
 
 @admin.register(Affiliate)
-class AffiliateAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list."""
+
+    object_template = "admin/affiliates/affiliate.html"
+
+    add_page = AddAffiliatePage
+    row_pages = (
+        *AFFILIATE_PAGES,
+        AddToProgramPage,
+        AddNotePage,
+        SetPayoutMethodPage,
+    )
 
     list_display = (
         "slug",
@@ -83,17 +108,17 @@ class AffiliateAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     affiliate_column = "pk"
     list_filter = (GroupFilter, EnrolledProgramFilter, DeletedFilter, DateFilter)
     ordering = ("-created_at", "-id")
-    exclude = ("password", "email_folded", "meta_data", "custom_fields")
-    readonly_fields = ("links", "formatted_meta_data", "custom_field_values")
 
     class Media:
         js = ("backoffice/copy.js",)
 
-    @cached_per_request
-    def links(self, affiliate):
-        """The links of all programs, read by one query."""
-        enrollments = affiliate.account.enrollments.filter(affiliate=affiliate)
-        return render_links(enrollments.newest_first().for_links())
+    def get_queryset(self, request):
+        relations = ("account__plan", "group", "parent")
+        return super().get_queryset(request).select_related(*relations)
+
+    def get_object_context(self, request, row):
+        enrollment_admin = self.admin_site.get_model_admin(Enrollment)
+        return build_affiliate_context(enrollment_admin, request, row)
 
     def get_list_display(self, request):
         """Add what a search found an affiliate by."""
@@ -191,18 +216,13 @@ class AffiliateAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
             else EMPTY_VALUE
         )
 
-    @display(description="Metadata")
-    def formatted_meta_data(self, affiliate):
-        return format_key_values(affiliate.meta_data)
-
-    @display(description="Custom fields")
-    def custom_field_values(self, affiliate):
-        return format_key_values(affiliate.custom_fields)
-
 
 @admin.register(Enrollment)
-class EnrollmentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class EnrollmentAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
+
+    add_page = AddEnrollmentPage
+    row_pages = ENROLLMENT_PAGES
 
     list_display = ("affiliate", "program", "status", "applied_at")
     list_select_related = ("affiliate", "program")
@@ -282,18 +302,29 @@ class EnrollmentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(AffiliateGroup)
-class AffiliateGroupAdmin(ReadOnlyBackOfficeAdmin):
+class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Groups of affiliates with their own commission rates."""
+
+    object_template = "admin/affiliates/group.html"
+    add_page = AddGroupPage
+    row_pages = GROUP_PAGES
 
     list_display = ("title", "public_id", "created_at")
     search_fields = ("title__exact", "public_id__exact")
     search_help_text = "Search by ID or title"
     ordering = ("title", "id")
 
+    def get_object_context(self, request, row):
+        return build_group_context(request, row)
+
 
 @admin.register(Prospect)
-class ProspectAdmin(ReadOnlyBackOfficeAdmin):
+class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """People who may become affiliates."""
+
+    object_template = "admin/affiliates/prospect.html"
+    add_page = AddProspectPage
+    row_pages = PROSPECT_PAGES
 
     list_display = (
         *PERSON_FIELDS,
@@ -314,12 +345,19 @@ class ProspectAdmin(ReadOnlyBackOfficeAdmin):
     search_fields = ("public_id__exact", "email_folded__exact")
     search_help_text = "Search by ID or e-mail"
     ordering = ("-created_at", "-id")
-    exclude = ("email_folded", "meta_data", "custom_fields")
+
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    def get_object_context(self, request, row):
+        return build_prospect_context(row)
 
 
 @admin.register(Note)
-class NoteAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class NoteAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Notes about affiliates."""
+
+    row_pages = NOTE_PAGES
 
     list_display = ("affiliate", "note", "created_at")
     list_filter = (AffiliateFilter, DateFilter)

@@ -129,7 +129,10 @@ class FormPage(FormView):
         """Lock the object; the values that changed since the page was opened."""
         if self.row is None or "version" not in form.data:
             return []
-        row = type(self.row)._base_manager.select_for_update().get(pk=self.row.pk)
+        rows = type(self.row)._base_manager.select_for_update()
+        row = rows.filter(pk=self.row.pk).first()
+        if row is None:
+            raise Http404  # deleted meanwhile
         present = self.get_unlocked_initial(row)
         seen = form.data["version"].split()
         now = calculate_version(present).split()
@@ -218,6 +221,10 @@ def list_page_links(user, row) -> list[tuple[type[FormPage], str]]:
         for page in getattr(model_admin, "row_pages", ())
         if page.is_allowed(user) and page.is_offered(row)
     ]
+
+    def get_page_urls(self, request, row) -> dict[str, str]:
+        """The URLs of the form pages that are offered for a row, by their names."""
+        return {page.name: url for page, url in self.list_buttons(request, row)}
 
 
 def calculate_version(values: dict[str, Any]) -> str:

@@ -3,11 +3,13 @@
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AutocompleteSelect
+from django.core.validators import ProhibitNullCharactersValidator
 from rest_framework.exceptions import ValidationError
 from unfold import widgets
 
 from accounts.errors import DomainError, ErrorList
 from affiliate_site.api.errors import flatten_errors
+from affiliate_site.api.fields import parse_integer_id
 
 FIELD_WIDGETS = {
     forms.CharField: widgets.UnfoldAdminTextInputWidget,
@@ -17,12 +19,20 @@ FIELD_WIDGETS = {
     forms.BooleanField: widgets.UnfoldBooleanSwitchWidget,
     forms.ChoiceField: widgets.UnfoldAdminSelectWidget,
     forms.TypedChoiceField: widgets.UnfoldAdminSelectWidget,
-    forms.MultipleChoiceField: widgets.UnfoldAdminCheckboxSelectMultiple,
+    forms.MultipleChoiceField: widgets.UnfoldAdminCheckboxSelectMultipleWidget,
     forms.DateField: widgets.UnfoldAdminSingleDateWidget,
 }
 MULTI_LINE = widgets.UnfoldAdminTextareaWidget
-FieldSets = tuple[tuple[str | None, tuple[str, ...]], ...]  # headings, names of fields
+FieldSets = tuple[tuple[str | None, tuple], ...]  # headings, names of fields
 PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
+
+
+class RowSearchWidget(AutocompleteSelect):
+    """Searches rows; a value that cannot be the key of a row selects none."""
+
+    def optgroups(self, name, value, attr=None):
+        keys = [key for key in value if parse_integer_id(key)]
+        return super().optgroups(name, keys or [""], attr)
 
 
 class RowChoiceField(forms.ModelChoiceField):
@@ -34,7 +44,7 @@ class RowChoiceField(forms.ModelChoiceField):
 
     def __init__(self, manager: str, *, search_field=None, label_from=str, **kwargs):
         widget = (
-            AutocompleteSelect(search_field, admin.site)
+            RowSearchWidget(search_field, admin.site)
             if search_field
             else widgets.UnfoldAdminSelectWidget()
         )
@@ -44,6 +54,47 @@ class RowChoiceField(forms.ModelChoiceField):
 
     def label_from_instance(self, row):
         return self.get_row_label(row)
+
+
+class KeyValueField(forms.CharField):
+    """A map of texts, one `key: value` per line."""
+
+    def __init__(self, **kwargs):
+        super().__init__(strip=False, widget=MULTI_LINE({"rows": 4}), **kwargs)
+
+    def prepare_value(self, value):
+        return format_lines(value) if isinstance(value, dict) else value
+
+    def to_python(self, value):
+        """Parse the lines; refuse one without a key, and a key that comes twice."""
+        if isinstance(value, dict):  # a disabled field gives its initial value
+            return value
+        pairs: dict[str, str] = {}
+        text = super().to_python(value)
+        ProhibitNullCharactersValidator()(text)
+        for line in text.splitlines():
+            if not line.strip():
+                continue
+            key, separator, entry = (part.strip() for part in line.partition(":"))
+            if not key or not separator:
+                message = f"Write each line as key: value. This is none: {line[:80]}"
+                raise forms.ValidationError(message)
+            if key in pairs:
+                raise forms.ValidationError(f"{key[:80]} comes twice.")
+            pairs[key] = entry
+        return pairs
+
+    def has_changed(self, initial, data):
+        if self.disabled:
+            return False
+        try:
+            return self.to_python(data) != (initial or {})
+        except forms.ValidationError:
+            return True
+
+    def is_writable(self, value: dict[str, str]) -> bool:
+        """Whether the lines give the same map: not with a line break in a value."""
+        return not self.has_changed(value, format_lines(value))
 
 
 class ServiceForm(forms.Form):
@@ -60,13 +111,23 @@ class ServiceForm(forms.Form):
     def __init__(self, *args, account, row=None, **kwargs):
         self.account, self.row = account, row
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
+        self.fields |= self.build_fields()
+        for name, field in self.fields.items():
             if isinstance(field, RowChoiceField):
                 field.queryset = getattr(account, field.manager).all()
             elif isinstance(field.widget, type(field).widget) and (
                 widget_class := FIELD_WIDGETS.get(type(field))
             ):
                 self._replace_widget(field, widget_class)
+            elif isinstance(field, KeyValueField) and not field.is_writable(
+                self.initial.get(name) or {}
+            ):
+                field.disabled = True
+                field.help_text = "Values with line breaks are changed by the API only."
+
+    def build_fields(self) -> dict[str, forms.Field]:
+        """Fields that depend on the account, in addition to the declared ones."""
+        return {}
 
     def get_fieldsets(self):
         """The field sets in Django's form."""
@@ -130,3 +191,8 @@ class ServiceForm(forms.Form):
         if choices is not None:
             field.widget.choices = choices
         field.widget.is_required = field.required
+
+
+def format_lines(pairs: dict[str, str]) -> str:
+    """A map as lines `key: value`."""
+    return "\n".join(f"{key}: {value}" for key, value in pairs.items())

@@ -86,10 +86,17 @@ class Statistics:
     account: Account
     counted: Sequence[CountedDay]
 
-    def totals_by_day(self, days: Sequence[date]) -> dict[date, Totals]:
-        """Return the totals of each of these days."""
+    def totals_by_day(
+        self, days: Sequence[date], affiliates: Collection[int] | None = None
+    ) -> dict[date, Totals]:
+        """Return the totals of each of these days; None: of all affiliates."""
         totals = {day: Totals() for day in days}
-        lines = self._sum(days, by=("day", "currency"), of=(*COUNTS, *AMOUNTS))
+        lines = self._sum(
+            days,
+            by=("day", "currency"),
+            of=(*COUNTS, *AMOUNTS),
+            affiliates=affiliates,
+        )
         for day, currency, clicks, customers, conversions, *amounts in lines:
             total = totals[day]
             total.clicks += clicks

@@ -44,11 +44,12 @@ def get_group(account: Account, public_id: str) -> AffiliateGroup:
 
 
 def get_referenced_group(
-    account: Account, public_id: str, *, path: str = "group_id"
+    account: Account, public_id: str, *, path: str = "group_id", lock: bool = False
 ) -> AffiliateGroup:
     """The group that a request body refers to; raises `UnknownReference`."""
     unknown = UnknownReference(what="affiliate group", path=path)
-    return get_or_raise(account.affiliate_groups, unknown, public_id=public_id)
+    rows = account.affiliate_groups
+    return get_or_raise(rows, unknown, lock=lock, public_id=public_id)
 
 
 def set_group(
@@ -57,9 +58,11 @@ def set_group(
     """Set the group of an affiliate; None removes it from its group."""
     with transaction.atomic():
         affiliate = get_affiliate(account, affiliate_id, lock=True)
-        group = None if group_id is None else get_referenced_group(account, group_id)
-        if affiliate.group_id != (group.pk if group else None):
-            affiliate.update_row(group=group)
+        present = affiliate.group.public_id if affiliate.group else None
+        if present != group_id:
+            # Locked, so that it is not deleted meanwhile.
+            group = group_id and get_referenced_group(account, group_id, lock=True)
+            affiliate.update_row(group=group or None)
             kind = "affiliate.added_to_group" if group else "affiliate.updated"
             record_change(account, kind, affiliate, at=at, group=group_id)
     return affiliate

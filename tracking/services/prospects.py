@@ -13,12 +13,16 @@ from accounts.models.accounts import Account
 from accounts.services.changes import record_change
 from accounts.services.daily_stats import mark_days_stale
 from tracking.claims import Trust, get_promotion_approval
-from tracking.errors import ProspectNotFound, UnknownReference
+from tracking.errors import (
+    ProspectAlreadyPromoted,
+    ProspectNotFound,
+    UnknownReference,
+)
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
 from tracking.models.people import ADDRESS_COLUMNS
 from tracking.models.programs import Program
-from tracking.models.prospects import Prospect, SignupSource
+from tracking.models.prospects import PromotionMethod, Prospect, SignupSource
 from tracking.services.affiliate_search import update_suffixes
 from tracking.services.affiliates import (
     PersonData,
@@ -114,7 +118,7 @@ def promote_prospect(
         trust, auto_approves_affiliates=program.auto_approve_affiliates
     )
     if not prospect.update_row(
-        expected={"promoted_at": None, "deleted_at": None},
+        expected={"promoted_at": None, "deleted_at": None, "group": prospect.group},
         promoted_at=at,
         promotion_method=method,
     ):
@@ -148,6 +152,24 @@ def promote_prospect(
         account, "affiliate_prospect.promoted", prospect, at=at, method=str(method)
     )
     return enrollment
+
+
+def promote_prospect_manually(
+    account: Account, *, public_id: str, at: datetime
+) -> Enrollment:
+    """Make a prospect an affiliate that is approved in its program, as staff decide.
+
+    Raises `ProspectAlreadyPromoted`, and `ArchivedProgramReadOnly`.
+    """
+    with transaction.atomic():
+        rows = account.prospects.not_deleted().select_related("program", "group")
+        prospect = get_or_raise(rows, ProspectNotFound, lock=True, public_id=public_id)
+        if prospect.promoted_at is not None:
+            raise ProspectAlreadyPromoted
+        ensure_not_archived(prospect.program)
+        return promote_prospect(
+            account, prospect=prospect, method=PromotionMethod.MANUAL, at=at
+        )
 
 
 def delete_prospect(account: Account, *, public_id: str, at: datetime) -> None:
@@ -203,7 +225,7 @@ def _get_program_and_group(
     try:
         if data.group_id is not None:
             path = "affiliate_group_id"
-            group = get_referenced_group(account, data.group_id, path=path)
+            group = get_referenced_group(account, data.group_id, path=path, lock=True)
     except UnknownReference as error:
         errors.append(error)
     if program is None or errors:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.db import transaction
 
 from accounts.errors import ErrorList
 from payouts.services import conversion_creation
@@ -21,6 +22,7 @@ from tests.program_scenario import (
 from tracking.attribution import TrackingParameters
 from tracking.errors import (
     ArchivedProgramReadOnly,
+    ProspectAlreadyPromoted,
     ProspectNotFound,
     UnknownReference,
     UnknownReferralCode,
@@ -29,8 +31,15 @@ from tracking.services import candidates
 from tracking.services.affiliates import PersonData
 from tracking.services.attribution import verify_attribution_record
 from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.hierarchy import create_group
 from tracking.services.programs import archive_program
-from tracking.services.prospects import ProspectData, create_prospect, delete_prospect
+from tracking.services.prospects import (
+    ProspectData,
+    create_prospect,
+    delete_prospect,
+    promote_prospect,
+    promote_prospect_manually,
+)
 
 
 @pytest.fixture
@@ -317,3 +326,53 @@ def test_deletes_a_prospect_only_once(account, scenario, pia):
 
     assert account.audit_log.filter(kind="affiliate_prospect.deleted").count() == 1
     assert account.referral_codes.filter(prospect=pia).count() == 1
+
+
+def test_staff_promote_a_prospect(account, scenario):
+    group = create_group(account, title="Top", at=AFFILIATE_CREATED_AT)
+    pia = make_prospect(
+        account, email="pia@notes.example.org", group_id=group.public_id
+    )
+    code = account.referral_codes.get(prospect=pia)
+
+    enrollment = promote_prospect_manually(account, public_id=pia.public_id, at=NOW)
+
+    pia.refresh_from_db()
+    code.refresh_from_db()
+    affiliate = enrollment.affiliate
+    assert (pia.affiliate, pia.promoted_at, pia.promotion_method) == (
+        *(affiliate, NOW, "manual"),
+    )
+    assert (affiliate.email, affiliate.group) == (pia.email, group)
+    assert (enrollment.approved, code.enrollment) == (True, enrollment)
+    kinds = account.audit_log.order_by("-id").values_list("kind", flat=True)
+    assert "affiliate_prospect.promoted" in kinds[:3]
+
+
+def test_staff_promote_a_prospect_once(account, pia):
+    promote_prospect_manually(account, public_id=pia.public_id, at=NOW)
+
+    with pytest.raises(ProspectAlreadyPromoted):
+        promote_prospect_manually(account, public_id=pia.public_id, at=NOW)
+
+    assert account.affiliates.filter(firstname="Pia").count() == 1
+
+
+def test_staff_promote_no_deleted_prospect_and_none_of_an_archived_program(
+    account, scenario, pia
+):
+    archive_program(account, slug=scenario.program.slug, at=NOW)
+    with pytest.raises(ArchivedProgramReadOnly):
+        promote_prospect_manually(account, public_id=pia.public_id, at=NOW)
+    delete_prospect(account, public_id=pia.public_id, at=NOW)
+    with pytest.raises(ProspectNotFound):
+        promote_prospect_manually(account, public_id=pia.public_id, at=NOW)
+
+
+def test_promotion_notices_that_the_group_was_deleted_meanwhile(account, scenario):
+    group = create_group(account, title="Top", at=AFFILIATE_CREATED_AT)
+    pia = make_prospect(account, group_id=group.public_id)
+    account.prospects.filter(pk=pia.pk).update(group=None)  # pia still has it
+
+    with pytest.raises(ConcurrentUpdate), transaction.atomic():
+        promote_prospect(account, prospect=pia, method="conversion", at=NOW)

@@ -1,0 +1,195 @@
+"""Forms of people: affiliates and prospects, with the account's custom fields."""
+
+from django import forms
+from django_countries import countries
+
+from affiliate_site.api.person_serializers import AffiliateUpdateSerializer
+from affiliate_site.api.resources.affiliates import AffiliateInputSerializer
+from affiliate_site.backoffice.forms import (
+    MULTI_LINE,
+    PATH_SEPARATOR,
+    FieldSets,
+    KeyValueField,
+    ServiceForm,
+)
+from tracking.models.affiliates import CustomField, FieldType
+from tracking.models.people import ADDRESS_COLUMNS
+from tracking.services.affiliates import create_password
+
+COMPANY_COLUMNS = ("name", "description")
+CUSTOM_FIELD_PREFIX = f"custom_fields{PATH_SEPARATOR}"
+CHECKED_VALUES = ("true", "1", "yes", "on")  # what clients send for a checkbox
+NO_CHOICE = ("", "---------")
+
+
+class PersonForm(ServiceForm):
+    """Name, e-mail address, company, address, custom fields and meta data.
+
+    Only changed values are sent. A company and an address are sent whole, as the API
+    replaces them whole.
+    """
+
+    firstname = forms.CharField(label="First name")
+    lastname = forms.CharField(label="Last name")
+    email = forms.CharField(label="E-mail", required=False)
+    company__name = forms.CharField(label="Company", required=False)
+    company__description = forms.CharField(
+        label="About the company", required=False, widget=MULTI_LINE({"rows": 2})
+    )
+    address__address = forms.CharField(label="Street and number", required=False)
+    address__address_two = forms.CharField(label="Address line 2", required=False)
+    address__postal_code = forms.CharField(label="Postal code", required=False)
+    address__city = forms.CharField(label="City", required=False)
+    address__state = forms.CharField(label="State or region", required=False)
+    address__country = forms.ChoiceField(
+        label="Country", required=False, choices=lambda: [NO_CHOICE, *countries]
+    )
+    meta_data = KeyValueField(
+        label="Metadata",
+        required=False,
+        help_text="One entry per line, such as tier: gold. For your own systems.",
+    )
+
+    first_fields: tuple = (("firstname", "lastname"), "email")
+
+    def build_fields(self):
+        """One form field for each custom field of the account."""
+        self.custom_fields = {
+            f"{CUSTOM_FIELD_PREFIX}{definition.slug}": definition
+            for definition in self.account.field_definitions.in_definition_order()
+        }
+        return {
+            name: build_custom_field(definition, self.initial.get(name))
+            for name, definition in self.custom_fields.items()
+        }
+
+    def get_fieldsets(self):
+        fieldsets: FieldSets = (
+            (None, self.first_fields),
+            ("Custom fields", tuple(self.custom_fields)),
+            ("Company", ("company__name", "company__description")),
+            (
+                "Address",
+                (
+                    ("address__address", "address__address_two"),
+                    ("address__postal_code", "address__city"),
+                    ("address__state", "address__country"),
+                ),
+            ),
+            ("Your own data", ("meta_data",)),
+        )
+        return [(title, {"fields": fields}) for title, fields in fieldsets if fields]
+
+    def build_body(self):
+        changed, custom_fields = set(self.changed_data), {}
+        body = {}
+        for name in self.changed_data:
+            value = self.cleaned_data[name]
+            if name in self.custom_fields:
+                key = name.removeprefix(CUSTOM_FIELD_PREFIX)
+                custom_fields[key] = format_custom_value(value)
+            elif PATH_SEPARATOR not in name:
+                body[name] = str(value) if hasattr(value, "pk") else value
+        if custom_fields:
+            body["custom_fields"] = custom_fields
+        for part, columns in (
+            ("company", COMPANY_COLUMNS),
+            ("address", ADDRESS_COLUMNS),
+        ):
+            names = {f"{part}{PATH_SEPARATOR}{column}": column for column in columns}
+            if changed & set(names):
+                values = {
+                    column: self.cleaned_data[name]
+                    for name, column in names.items()
+                    if self.cleaned_data[name]
+                }
+                body[part] = values or None
+        return body
+
+
+class NewAffiliateForm(PersonForm):
+    """A new affiliate. `password` is hashed outside of the transaction."""
+
+    serializer_class = AffiliateInputSerializer
+    first_fields = (*PersonForm.first_fields, "new_password")
+
+    new_password = forms.CharField(
+        label="Password",
+        required=False,
+        help_text="At least 8 characters. Empty: one is generated and shown once.",
+    )
+
+    def build_body(self):
+        body = super().build_body()
+        password = body.pop("new_password", None)
+        return body | ({"password": password} if password else {})
+
+    def add_error_at(self, path, text):
+        super().add_error_at("new_password" if path == "password" else path, text)
+
+    def clean(self):
+        super().clean()
+        if not self.errors:
+            self.password = create_password(self.validated.get("password"))
+        return self.cleaned_data
+
+
+class AffiliateForm(PersonForm):
+    """Changes of an affiliate."""
+
+    serializer_class = AffiliateUpdateSerializer
+
+
+def get_person_values(person) -> dict:
+    """The present values of the form of an affiliate."""
+    values = {name: getattr(person, name) for name in ("firstname", "lastname")}
+    values |= {"email": person.email or "", "meta_data": person.meta_data}
+    for column in COMPANY_COLUMNS:
+        values[f"company__{column}"] = getattr(person, f"company_{column}") or ""
+    for column in ADDRESS_COLUMNS:
+        values[f"address__{column}"] = getattr(person, column) or ""
+    for definition in person.account.field_definitions.in_definition_order():
+        value = person.custom_fields.get(definition.slug)
+        values[f"{CUSTOM_FIELD_PREFIX}{definition.slug}"] = parse_custom_value(
+            definition, value
+        )
+    return values
+
+
+def parse_custom_value(definition: CustomField, value) -> str | list[str] | bool:
+    """A stored value as the form field of the definition shows it."""
+    values = value if isinstance(value, list) else [value] if value else []
+    if definition.type == FieldType.MULTISELECT:
+        return values
+    text = ", ".join(map(str, values))
+    if definition.type == FieldType.CHECKBOX:
+        return text.casefold() in CHECKED_VALUES
+    return text
+
+
+def format_custom_value(value: str | list[str] | bool) -> str | list[str] | None:  # noqa: FBT001 - a form's value
+    """A value of a form as the API takes it; None clears it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value or None
+
+
+def build_custom_field(definition: CustomField, present) -> forms.Field:
+    """The form field of a custom field; a present value stays among its choices."""
+    options = [str(option) for option in definition.options or ()]
+    known = present if isinstance(present, list) else [present] if present else []
+    choices = [
+        (option, option)
+        for option in dict.fromkeys([*options, *known])
+        if isinstance(option, str)
+    ]
+    arguments = {"label": definition.title, "required": False}
+    if definition.type == FieldType.CHECKBOX:
+        return forms.BooleanField(**arguments)
+    if definition.type == FieldType.SELECT and options:
+        return forms.ChoiceField(choices=[NO_CHOICE, *choices], **arguments)
+    if definition.type == FieldType.MULTISELECT:
+        return forms.MultipleChoiceField(choices=choices, **arguments)
+    if definition.type == FieldType.TEXTAREA:
+        return forms.CharField(widget=MULTI_LINE({"rows": 3}), **arguments)
+    return forms.CharField(**arguments)

@@ -1,0 +1,255 @@
+"""The page of an affiliate."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models.api_keys import Role
+from payouts.services.commissions import approve_commission
+from payouts.services.payout_methods import set_payout_method
+from tests.conftest import NOW
+from tests.factories.tracking import AffiliateFactory, EnrollmentFactory
+from tracking.services.hierarchy import create_group, set_group, set_parent
+from tracking.services.notes import create_note
+
+TABS = ("programs", "conversions", "commissions", "payments", "notes", "activity")
+MAX_QUERIES = 25
+
+
+def page_url(affiliate):
+    return reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+
+
+@pytest.fixture
+def mina(scenario):
+    return scenario.mina.affiliate
+
+
+def test_shows_who_it_is_and_what_it_earns(account, staff_client, scenario, mina):
+    now = timezone.now()
+    group = create_group(account, title="Top affiliates", at=NOW)
+    set_group(account, affiliate_id=mina.slug, group_id=group.public_id, at=NOW)
+    account.field_definitions.create(slug="site", title="Your site", type="url")
+    mina.update_row(
+        company_name="Kessler Notes",
+        city="Koper",
+        country="SI",
+        custom_fields={"site": "https://kessler.example"},
+        meta_data={"tier": "gold"},
+    )
+    scenario.create_click(at=now)
+    commission = scenario.get_commission(scenario.create_conversion("200", at=now))
+    approve_commission(account, commission_id=commission.pk, at=now)
+
+    response = staff_client().get(page_url(mina))
+
+    context, page = response.context, response.content.decode()
+    assert context["balance_due"] == "20.00 EUR"
+    assert [(card.title, card.value) for card in context["cards"]] == [
+        ("Clicks", "1"),
+        ("Conversions", "1"),
+        ("Revenue", "200.00 EUR"),
+        ("Commissions", "20.00 EUR"),
+    ]
+    assert "Clicks by day" in page
+    assert context["badges"] == [
+        ("Harbor Lamp Partners: approved", "success"),
+        ("group Top affiliates", "info"),
+    ]
+    assert dict(context["details"]) == {
+        "Company": "Kessler Notes",
+        "Address": "Koper\nSlovenia",
+        "Your site": "https://kessler.example",
+        "tier": "gold",
+        "Created": "2026-03-02",
+    }
+    assert f'href="{context["pay_url"]}"' in page
+    assert f"https://shop.example.net/?ref={scenario.mina.code}" in page
+
+
+def test_leaves_out_what_is_empty(account, staff_client):
+    response = staff_client().get(page_url(AffiliateFactory(account=account)))
+
+    assert [title for title, _ in response.context["details"]] == ["Created"]
+    assert response.context["pay_url"] == ""
+    assert "Not in any program yet" in response.content.decode()
+
+
+def test_counts_only_its_own_sales(account, staff_client, scenario, mina):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.create_conversion("50", affiliate=odette, at=timezone.now())
+    scenario.create_conversion("70", at=timezone.now() - timedelta(days=2))
+
+    client = staff_client()
+    revenue = {
+        affiliate: client.get(page_url(affiliate)).context["cards"][2].value
+        for affiliate in (mina, odette.affiliate)
+    }
+
+    assert revenue == {mina: "70.00 EUR", odette.affiliate: "50.00 EUR"}
+
+
+def test_each_tab_shows_its_rows(account, staff_client, scenario, mina):
+    conversion = scenario.create_conversion("200", external_id="order-1")
+    create_note(account, affiliate=mina, text="Prefers <b>calls</b>", at=NOW)
+    set_payout_method(
+        account,
+        affiliate_id=mina.slug,
+        kind="bank",
+        details={"iban": "SI56"},
+        is_primary=True,
+        at=NOW,
+    )
+    client, pages = staff_client(), {}
+    for tab in TABS:
+        pages[tab] = client.get(page_url(mina), {"tab": tab}).content.decode()
+
+    assert "order-1" in pages["conversions"]
+    assert "20.00 EUR pending" in pages["conversions"]
+    commission = scenario.get_commission(conversion)
+    url = reverse("admin:payouts_commission_change", args=[commission.pk])
+    assert url in pages["commissions"]
+    assert "No payments yet" in pages["payments"]
+    assert "Prefers &lt;b&gt;calls&lt;/b&gt;" in pages["notes"]
+    assert "iban: SI56" in pages["programs"]
+    assert "set the payout method bank" in pages["activity"]
+    assert client.get(page_url(mina), {"tab": "forged"}).context["tab"] == "programs"
+
+
+def test_activity_reads_as_sentences(account, staff_client, scenario, mina):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    group = create_group(account, title="Top affiliates", at=NOW)
+    client = staff_client("manager")
+    enrollment = scenario.mina.enrollment
+    for path, sent in (
+        (f"affiliate/{mina.pk}/edit/", {"firstname": "M", "lastname": "K"}),
+        (f"affiliate/{mina.pk}/group/", {"group_id": group.pk}),
+        (f"affiliate/{mina.pk}/group/", {"group_id": ""}),
+        (f"affiliate/{mina.pk}/parent/", {"affiliate_id": odette.affiliate.pk}),
+        (f"enrollment/{enrollment.pk}/disapprove/", {}),
+        (f"enrollment/{enrollment.pk}/codes/", {"referral_code": "mina-2"}),
+    ):
+        client.post(f"/admin/tracking/{path}", sent | {"email": mina.email})
+
+    events = client.get(page_url(mina), {"tab": "activity"}).context["events"]
+
+    assert [event.text for event in events] == [
+        "changed coupon, referral code",
+        f"disapproved the affiliate for {scenario.program.slug}",
+        "set the parent to odettevarga",
+        "took the affiliate out of its group",
+        "put the affiliate into the group Top affiliates",
+        "changed first name, last name",
+        f"added the affiliate to {scenario.program.slug}: approved",
+        "created the affiliate",
+    ]
+    assert events[0].actor == "manager@harbor.example.org"
+
+
+def test_pages_long_tabs(account, staff_client, scenario, mina):
+    for number in range(30):
+        create_note(account, affiliate=mina, text=f"note {number:02}", at=NOW)
+    client = staff_client()
+
+    first = client.get(page_url(mina), {"tab": "notes"})
+    assert "note 29" in first.content.decode()
+    assert "note 04" not in first.content.decode()
+    older = first.context["section"].older_url
+    second = client.get(page_url(mina) + older)
+
+    assert "note 04" in second.content.decode()
+    assert second.context["section"].newer_url == "?tab=notes&page=1#sections"
+    assert second.context["section"].older_url == ""
+    for number in ("0", "-1", "x", "9" * 30, "99999"):
+        odd = client.get(page_url(mina), {"tab": "notes", "page": number})
+        assert odd.status_code == 200
+
+
+def test_leads_to_the_neighbors(account, staff_client):
+    first, second, third = (
+        AffiliateFactory(account=account, created_at=NOW) for _ in range(3)
+    )
+    removed = AffiliateFactory(account=account, created_at=NOW, deleted_at=NOW)
+    client = staff_client()
+
+    def get_neighbors(affiliate):
+        context = client.get(page_url(affiliate)).context
+        return context["previous"], context["next"]
+
+    assert get_neighbors(third) == (None, second)
+    assert get_neighbors(second) == (third, first)
+    assert get_neighbors(first) == (second, None)
+    assert get_neighbors(removed) == (None, third)
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("role", Role.values)
+def test_takes_a_limited_number_of_statements(
+    account, staff_client, scenario, mina, capture_queries, role, tab
+):
+    now = timezone.now()
+    parent = AffiliateFactory(account=account, slug="parent")
+    set_parent(account, affiliate_id=mina.slug, parent_id="parent", at=NOW)
+    for number in range(5):
+        scenario.create_conversion("20", at=now, external_id=f"order-{number}")
+        EnrollmentFactory(account=account, affiliate=mina)
+        create_note(account, affiliate=mina, text="note", at=NOW)
+        AffiliateFactory(account=account, parent=mina)
+    client = staff_client(role)
+    client.get("/admin/")  # stores the statistics of past days
+
+    with capture_queries() as executed:
+        response = client.get(page_url(mina), {"tab": tab})
+
+    assert response.status_code == 200
+    assert parent.slug in response.content.decode()
+    assert len(executed) <= MAX_QUERIES
+
+
+def test_decides_right_there(account, staff_client, scenario, mina):
+    scenario.mina.enrollment.update_row(approved=None)
+    url = reverse(
+        "admin:tracking_enrollment_approve", args=[scenario.mina.enrollment.pk]
+    )
+    client = staff_client("manager")
+    assert f'<form method="post" action="{url}">' in (
+        client.get(page_url(mina)).content.decode()
+    )
+
+    response = client.post(url, follow=True)
+
+    assert account.enrollments.get().approved
+    assert response.redirect_chain == [(f"{page_url(mina)}?tab=programs", 302)]
+
+
+def test_viewers_see_no_buttons_and_managers_cannot_pay(
+    account, staff_client, scenario, mina
+):
+    commission = scenario.get_commission(scenario.create_conversion("200"))
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+
+    viewer = staff_client("viewer").get(page_url(mina))
+    manager = staff_client("manager").get(page_url(mina))
+
+    assert viewer.context["page_urls"] == {}
+    assert not any(card.urls for card in viewer.context["programs"])
+    assert viewer.context["pay_url"] == manager.context["pay_url"] == ""
+    assert set(manager.context["page_urls"]) == {
+        *("edit", "group", "parent", "remove", "program", "note", "payout")
+    }
+
+
+def test_removed_affiliates_are_shown_without_buttons(account, staff_client, mina):
+    mina.update_row(deleted_at=NOW)
+
+    context = staff_client().get(page_url(mina)).context
+
+    assert context["page_urls"] == {}
+    assert context["badges"][0][1] == "danger"
+    assert not any(card.urls for card in context["programs"])
+
+
+def test_changes_nothing_by_post(staff_client, mina):
+    assert staff_client().post(page_url(mina)).status_code == 403

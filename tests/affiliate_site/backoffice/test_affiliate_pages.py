@@ -1,0 +1,342 @@
+"""Forms of affiliates: create, edit, remove, group and parent."""
+
+import pytest
+from django.contrib.auth.hashers import check_password
+from django.urls import reverse
+
+from accounts.services.webhooks import create_webhook
+from payouts.services.commissions import approve_commission
+from tests.affiliate_site.backoffice.form_values import get_form_values
+from tests.conftest import NOW
+from tests.factories.accounts import PlanFactory
+from tests.factories.tracking import AffiliateFactory
+from tracking.models.affiliates import FieldType
+from tracking.services.affiliates import update_affiliate
+from tracking.services.hierarchy import create_group, set_parent
+
+ADD_URL = "/admin/tracking/affiliate/add/"
+HANA = {"firstname": "Hana", "lastname": "Kim", "email": "hana@example.org"}
+ADDRESS = {
+    "address__address": "Pristaniška 4",
+    "address__postal_code": "6000",
+    "address__city": "Koper",
+    "address__country": "SI",
+}
+
+
+def page_url(name, affiliate):
+    return reverse(f"admin:tracking_affiliate_{name}", args=[affiliate.pk])
+
+
+def list_kinds(account):
+    return list(account.audit_log.order_by("id").values_list("kind", flat=True))
+
+
+@pytest.fixture
+def fields(account):
+    """A custom field of each type."""
+    for type_, options in (
+        (FieldType.TEXT, None),
+        (FieldType.TEXTAREA, None),
+        (FieldType.URL, None),
+        (FieldType.CHECKBOX, None),
+        (FieldType.SELECT, ["Blog", "Newsletter"]),
+        (FieldType.MULTISELECT, ["Lamps", "Desks", "Chairs"]),
+    ):
+        account.field_definitions.create(
+            slug=type_, title=f"Your {type_}", type=type_, options=options
+        )
+
+
+@pytest.fixture
+def hana(account):
+    return AffiliateFactory(
+        account=account, slug="hanakim", firstname="Hana", lastname="Kim"
+    )
+
+
+def test_creates_an_affiliate_and_shows_its_password_once(account, staff_client):
+    create_webhook(account, url="https://shop.example.net/hook", at=NOW)
+    client = staff_client("manager")
+
+    response = client.post(ADD_URL, HANA)
+
+    hana = account.affiliates.get()
+    secret = response.context["secret"]
+    assert (hana.slug, hana.email) == ("hanakim", "hana@example.org")
+    assert check_password(secret, hana.password)
+    assert "no-store" in response["Cache-Control"]
+    assert response.context["back_url"] == page_url("change", hana)
+    assert "affiliate.created" in list_kinds(account)
+    assert account.deliveries.get().event.kind == "affiliate.created"
+    assert secret not in client.get(page_url("change", hana)).content.decode()
+
+
+def test_creates_an_affiliate_with_all_its_data(account, staff_client, fields):
+    sent = HANA | ADDRESS
+    sent |= {
+        "new_password": "eight-characters",
+        "company__name": "Kim Notes",
+        "meta_data": "tier: gold\r\n\r\nurl: https://kim.example/a:b",
+        "custom_fields__text": "hello",
+        "custom_fields__checkbox": "on",
+        "custom_fields__select": "Blog",
+        "custom_fields__multiselect": ["Lamps", "Chairs"],
+    }
+
+    response = staff_client().post(ADD_URL, sent)
+
+    hana = account.affiliates.get()
+    assert response.status_code == 302
+    assert check_password("eight-characters", hana.password)
+    assert (hana.company_name, hana.city, hana.country) == ("Kim Notes", "Koper", "SI")
+    assert hana.meta_data == {"tier": "gold", "url": "https://kim.example/a:b"}
+    assert hana.custom_fields == {
+        "text": "hello",
+        "checkbox": "true",
+        "select": "Blog",
+        "multiselect": ["Lamps", "Chairs"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "text"),
+    [
+        ({"firstname": " "}, "firstname", "required"),
+        ({"lastname": "x" * 256}, "lastname", "255 characters at most"),
+        ({"lastname": "a\x00b"}, "lastname", "Null characters"),
+        ({"email": "hana"}, "email", "not a valid email"),
+        ({"email": "Taken@Example.org"}, "email", "already in use"),
+        ({"new_password": "short"}, "new_password", "8 characters at least"),
+        ({"address__city": "Koper"}, "address__postal_code", "Missing"),
+        ({"address__country": "ZZ"}, "address__country", "valid choice"),
+        ({"company__description": "x" * 1001}, "company__description", "1000"),
+        ({"meta_data": "no colon"}, "meta_data", "key: value"),
+        ({"meta_data": "a: 1\na: 2"}, "meta_data", "a comes twice"),
+        ({"meta_data": "a/b: 1"}, "meta_data", "not allowed"),
+        ({"meta_data": "\n".join(f"k{n}: 1" for n in range(11))}, "meta_data", "10"),
+        ({"meta_data": "a: \x00"}, "meta_data", "Null characters"),
+        ({"custom_fields__text": "x" * 5001}, "custom_fields__text", "5000"),
+        ({"custom_fields__select": "Forged"}, "custom_fields__select", "valid choice"),
+        (
+            {"custom_fields__multiselect": ["Lamps", "Forged"]},
+            "custom_fields__multiselect",
+            "valid choice",
+        ),
+    ],
+)
+def test_shows_a_refusal_beside_its_field_and_stores_nothing(
+    account, staff_client, fields, changed, field, text
+):
+    AffiliateFactory(account=account, slug="other", email="taken@example.org")
+
+    response = staff_client().post(ADD_URL, HANA | changed)
+
+    form = response.context["form"]
+    assert text in str(form.errors[field])
+    assert form["firstname"].value() == (HANA | changed)["firstname"]
+    assert account.affiliates.count() == 1
+    assert "affiliate.created" not in list_kinds(account)
+
+
+def test_edits_only_what_changed(account, staff_client, fields, hana):
+    hana.update_row(
+        company_name="Kim Notes",
+        company_description="Old",
+        city="only a city",
+        meta_data={"tier": "gold"},
+        custom_fields={"text": "kept", "select": "Fax", "multiselect": ["Lamps"]},
+    )
+    client, url = staff_client("manager"), page_url("edit", hana)
+    sent = get_form_values(client, url)
+    assert (sent["meta_data"], sent["custom_fields__select"]) == ("tier: gold", "Fax")
+    sent |= {"company__description": "", "custom_fields__multiselect": ["Desks"]}
+
+    response = client.post(url, sent)
+
+    assert response.status_code == 302
+    hana.refresh_from_db()
+    assert (hana.company_name, hana.company_description) == ("Kim Notes", None)
+    assert hana.custom_fields == {
+        "text": "kept",
+        "select": "Fax",
+        "multiselect": ["Desks"],
+    }
+    (entry,) = account.audit_log.filter(kind="affiliate.updated")
+    assert entry.details == {"fields": ["company_description", "custom_fields"]}
+
+
+def test_clears_what_is_emptied(account, staff_client, fields, hana):
+    url = page_url("edit", hana)
+    hana.update_row(
+        company_name="Kim Notes",
+        address="A 1",
+        postal_code="6000",
+        city="Koper",
+        country="SI",
+        meta_data={"tier": "gold"},
+        custom_fields={"text": "old", "checkbox": "true"},
+    )
+    client = staff_client()
+    emptied = dict.fromkeys([*ADDRESS, "company__name", "meta_data"], "")
+    sent = get_form_values(client, url) | emptied | {"custom_fields__text": ""}
+    del sent["custom_fields__checkbox"]
+
+    client.post(url, sent)
+
+    hana.refresh_from_db()
+    assert (hana.company_name, hana.city, hana.country) == (None, None, None)
+    assert (hana.meta_data, hana.custom_fields) == ({}, {"checkbox": "false"})
+
+
+def test_keeps_meta_data_that_lines_cannot_hold(staff_client, hana):
+    hana.update_row(meta_data={"note": "two\nlines"})
+    client, url = staff_client(), page_url("edit", hana)
+    sent = get_form_values(client, url) | {"firstname": "Hannah", "meta_data": "a: b"}
+
+    client.post(url, sent)
+
+    hana.refresh_from_db()
+    assert (hana.firstname, hana.meta_data) == ("Hannah", {"note": "two\nlines"})
+
+
+def test_refuses_to_overwrite_what_another_user_saved(account, staff_client, hana):
+    client, url = staff_client(), page_url("edit", hana)
+    sent = get_form_values(client, url) | {"lastname": "Mine"}
+    update_affiliate(
+        account, affiliate_id=hana.slug, changes={"lastname": "Theirs"}, at=NOW
+    )
+
+    response = client.post(url, sent)
+
+    assert "Last name is now Theirs" in str(response.context["form"].errors["__all__"])
+    assert account.affiliates.get().lastname == "Theirs"
+
+
+def test_removes_an_affiliate_after_saying_what_stays(account, staff_client, scenario):
+    mina = scenario.mina.affiliate
+    child = AffiliateFactory(account=account, slug="child", parent=mina)
+    commission = scenario.get_commission(scenario.create_conversion("200"))
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+    client, url = staff_client("manager"), page_url("remove", mina)
+
+    text = client.get(url).content.decode()
+    for part in (
+        "Commissions: 1 stay",
+        "Balance due: 20.00 EUR",
+        "Recruited affiliates: 1",
+    ):
+        assert part in text
+    response = client.post(url)
+
+    assert response.status_code == 302
+    mina.refresh_from_db()
+    child.refresh_from_db()
+    assert (bool(mina.deleted_at), child.parent) == (True, None)
+    assert "affiliate.deleted" in list_kinds(account)
+    for name in ("edit", "remove", "group", "parent"):
+        response = client.post(page_url(name, mina), {}, follow=True)
+        assert "not possible in this state" in response.content.decode()
+
+
+def test_sets_and_unsets_the_group(account, staff_client, hana):
+    group = create_group(account, title="Top affiliates", at=NOW)
+    client, url = staff_client("manager"), page_url("group", hana)
+    assert "Top affiliates" in client.get(url).content.decode()
+
+    client.post(url, {"group_id": group.pk})
+    hana.refresh_from_db()
+    assert hana.group == group
+    client.post(url, {"group_id": ""})
+
+    hana.refresh_from_db()
+    assert hana.group is None
+    assert list_kinds(account)[-2:] == ["affiliate.added_to_group", "affiliate.updated"]
+
+
+def test_sets_and_unsets_the_parent(account, staff_client, hana):
+    parent = AffiliateFactory(account=account, slug="parent")
+    client, url = staff_client("manager"), page_url("parent", hana)
+
+    client.post(url, {"affiliate_id": parent.pk})
+    hana.refresh_from_db()
+    assert hana.parent == parent
+    cycle = client.post(page_url("parent", parent), {"affiliate_id": hana.pk})
+    assert "its own ancestor" in str(cycle.context["form"].errors["affiliate_id"])
+    client.post(url, {"affiliate_id": ""})
+
+    hana.refresh_from_db()
+    assert hana.parent is None
+
+
+def test_removed_affiliates_cannot_become_parents(account, staff_client, hana):
+    removed = AffiliateFactory(account=account, slug="removed", deleted_at=NOW)
+
+    response = staff_client().post(
+        page_url("parent", hana), {"affiliate_id": removed.pk}
+    )
+
+    assert "Unknown affiliate" in str(response.context["form"].errors["affiliate_id"])
+
+
+def test_shows_changes_of_the_parent_meanwhile(account, staff_client, hana):
+    parent = AffiliateFactory(account=account, slug="parent")
+    client, url = staff_client(), page_url("parent", hana)
+    sent = get_form_values(client, url)
+    set_parent(account, affiliate_id=hana.slug, parent_id="parent", at=NOW)
+
+    response = client.post(url, sent)
+
+    assert "Parent is now" in str(response.context["form"].errors["__all__"])
+    hana.refresh_from_db()
+    assert hana.parent == parent
+
+
+def test_plans_without_levels_have_no_parents(account, staff_client, hana):
+    account.plan = PlanFactory(name="pro")
+    account.save()
+    response = staff_client().get(page_url("parent", hana), follow=True)
+
+    assert "not possible" in response.content.decode()
+
+
+def test_groups_and_parents_of_other_accounts_are_no_choices(
+    account, other_account, staff_client, hana
+):
+    foreign_group = create_group(other_account, title="zz-marker", at=NOW)
+    foreign_affiliate = AffiliateFactory(account=other_account, slug="zz-marker")
+    client = staff_client()
+
+    for name, field, foreign in (
+        ("group", "group_id", foreign_group),
+        ("parent", "affiliate_id", foreign_affiliate),
+    ):
+        assert "zz-marker" not in client.get(page_url(name, hana)).content.decode()
+        for value in (foreign.pk, 10**9, "x", "9" * 19):
+            response = client.post(page_url(name, hana), {field: value})
+            assert "valid choice" in str(response.context["form"].errors[field])
+    hana.refresh_from_db()
+    assert (hana.group, hana.parent) == (None, None)
+
+
+def test_affiliates_of_other_accounts_do_not_exist(other_account, staff_client):
+    foreign = AffiliateFactory(account=other_account)
+    client = staff_client()
+
+    for name in ("edit", "remove", "group", "parent"):
+        assert client.get(page_url(name, foreign)).status_code == 404
+        assert client.post(page_url(name, foreign)).status_code == 404
+    foreign.refresh_from_db()
+    assert foreign.deleted_at is None
+
+
+def test_viewers_see_no_buttons_and_may_not_post(account, staff_client, hana):
+    client = staff_client("viewer")
+    page = client.get(page_url("change", hana)).content.decode()
+
+    for name in ("edit", "remove", "group", "parent"):
+        assert page_url(name, hana) not in page
+        assert client.get(page_url(name, hana)).status_code == 403
+        assert client.post(page_url(name, hana)).status_code == 403
+    assert client.post(ADD_URL, HANA).status_code == 403
+    assert list(account.affiliates.all()) == [hana]

@@ -1,0 +1,332 @@
+"""Forms of notes, payout methods, groups and prospects, and the pages about them."""
+
+import pytest
+from django.urls import reverse
+
+from payouts.services.payout_methods import set_payout_method
+from tests.affiliate_site.backoffice.form_values import get_form_values
+from tests.conftest import NOW
+from tests.factories.tracking import AffiliateFactory, ProgramFactory
+from tracking.services.affiliates import PersonData
+from tracking.services.hierarchy import create_group
+from tracking.services.notes import create_note, delete_note
+from tracking.services.programs import archive_program
+from tracking.services.prospects import ProspectData, create_prospect
+
+PIA = {"firstname": "Pia", "lastname": "Lang", "email": "pia@example.org"}
+ADD_GROUP, ADD_PROSPECT = (
+    f"/admin/tracking/{model}/add/" for model in ("affiliategroup", "prospect")
+)
+
+
+def page_url(model, name, row):
+    return reverse(f"admin:tracking_{model}_{name}", args=[row.pk])
+
+
+def make_prospect(account, program):
+    data = ProspectData(PersonData("Pia", "Lang"), program_id=program.slug)
+    return create_prospect(account, data=data, at=NOW)
+
+
+@pytest.fixture
+def hana(account):
+    return AffiliateFactory(account=account, slug="hanakim")
+
+
+@pytest.fixture
+def note(account, hana):
+    return create_note(account, affiliate=hana, text="Prefers calls", at=NOW)
+
+
+@pytest.fixture
+def group(account):
+    return create_group(account, title="Top affiliates", at=NOW)
+
+
+@pytest.fixture
+def prospect(account, program):
+    return make_prospect(account, program)
+
+
+def list_kinds(account):
+    return list(account.audit_log.order_by("id").values_list("kind", flat=True))
+
+
+class TestNotes:
+    def test_writes_changes_and_deletes_a_note(self, account, staff_client, hana):
+        client = staff_client("manager")
+        response = client.post(
+            page_url("affiliate", "note", hana), {"note": "Prefers calls"}
+        )
+        note = account.notes.get()
+        assert (note.affiliate, note.note) == (hana, "Prefers calls")
+        assert response["Location"].endswith(f"/{hana.pk}/change/?tab=notes")
+
+        url = page_url("note", "edit", note)
+        client.post(url, get_form_values(client, url) | {"note": "Prefers mail"})
+        assert account.notes.get().note == "Prefers mail"
+
+        url = page_url("note", "remove", note)
+        assert "Prefers mail" in client.get(url).content.decode()
+        client.post(url)
+        assert not account.notes.exists()
+        assert list_kinds(account)[-3:] == [
+            *("note.created", "note.updated", "note.deleted")
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "error"), [("", "required"), (" ", "required"), ("x" * 5001, "5000")]
+    )
+    def test_refuses_empty_and_long_notes(
+        self, account, staff_client, hana, text, error
+    ):
+        response = staff_client().post(
+            page_url("affiliate", "note", hana), {"note": text}
+        )
+
+        assert error in str(response.context["form"].errors["note"])
+        assert not account.notes.exists()
+
+    def test_a_note_that_was_deleted_meanwhile_is_not_found(
+        self, account, staff_client, hana, note
+    ):
+        client, url = staff_client(), page_url("note", "edit", note)
+        sent = get_form_values(client, url)
+        delete_note(account, affiliate=hana, note_id=note.public_id, at=NOW)
+
+        assert client.post(url, sent | {"note": "new"}).status_code == 404
+
+
+class TestPayoutMethods:
+    def test_sets_and_changes_a_payout_method(self, account, staff_client, hana):
+        client, url = staff_client("manager"), page_url("affiliate", "payout", hana)
+        client.post(url, {"kind": "paypal", "details": "paypal_address: a@b.example"})
+        client.post(url, {"kind": "bank", "details": "iban: SI56\nbic: LJ"})
+
+        methods = {row.kind: row for row in account.payout_methods.all()}
+        assert methods["paypal"].is_primary
+        assert methods["bank"].details == {"iban": "SI56", "bic": "LJ"}
+        assert not methods["bank"].is_primary
+
+        url += "?kind=bank"
+        sent = get_form_values(client, url)
+        assert sent["details"] == "iban: SI56\nbic: LJ"
+        client.post(url, sent | {"primary": "on"})
+
+        methods = {row.kind: row for row in account.payout_methods.all()}
+        assert methods["bank"].details == {"iban": "SI56", "bic": "LJ"}
+        assert methods["bank"].is_primary
+        assert not methods["paypal"].is_primary
+        assert list_kinds(account).count("payout_method.set") == 3
+
+    def test_keeps_the_details_of_a_method_that_only_becomes_primary(
+        self, account, staff_client, hana
+    ):
+        for kind in ("paypal", "bank"):
+            set_payout_method(
+                account,
+                affiliate_id=hana.slug,
+                kind=kind,
+                details={"key": kind},
+                is_primary=False,
+                at=NOW,
+            )
+        url = page_url("affiliate", "payout", hana)
+
+        staff_client().post(url, {"kind": "bank", "details": "", "primary": "on"})
+
+        method = account.payout_methods.get(kind="bank")
+        assert (method.details, method.is_primary) == ({"key": "bank"}, True)
+
+    @pytest.mark.parametrize(
+        ("sent", "field", "error"),
+        [
+            ({"kind": "cash"}, "kind", "valid choice"),
+            ({"kind": "bank", "details": "SI56"}, "details", "key: value"),
+            ({"kind": "bank", "details": f"a: {'x' * 256}"}, "details", "255"),
+            (
+                {"kind": "bank", "details": "\n".join(f"{n}: 1" for n in range(21))},
+                "details",
+                "20 items",
+            ),
+        ],
+    )
+    def test_refuses_beside_the_field(
+        self, account, staff_client, hana, sent, field, error
+    ):
+        response = staff_client().post(page_url("affiliate", "payout", hana), sent)
+
+        assert error in str(response.context["form"].errors[field])
+        assert not account.payout_methods.exists()
+
+
+class TestGroups:
+    def test_creates_renames_and_removes_a_group(self, account, staff_client, hana):
+        client = staff_client("manager")
+        client.post(ADD_GROUP, {"title": "Top"})
+        group = account.affiliate_groups.get()
+        url = page_url("affiliategroup", "edit", group)
+        client.post(url, get_form_values(client, url) | {"title": "Best"})
+        assert account.affiliate_groups.get().title == "Best"
+        hana.update_row(group=group)
+
+        url = page_url("affiliategroup", "remove", group)
+        assert "Affiliates: 1 leave" in client.get(url).content.decode()
+        response = client.post(url)
+
+        assert response["Location"] == reverse(
+            "admin:tracking_affiliategroup_changelist"
+        )
+        hana.refresh_from_db()
+        assert hana.group is None
+        assert list_kinds(account)[-4:] == [
+            "affiliate_group.created",
+            "affiliate_group.updated",
+            "affiliate.updated",
+            "affiliate_group.deleted",
+        ]
+
+    def test_shows_its_affiliates_and_rates(
+        self, account, staff_client, scenario, group
+    ):
+        scenario.mina.affiliate.update_row(group=group)
+        AffiliateFactory(account=account, group=group, deleted_at=NOW)
+        scenario.create_group_rate(group, "12.5")
+
+        response = staff_client().get(page_url("affiliategroup", "change", group))
+
+        assert response.context["affiliate_count"] == 1
+        assert "minakessler" in response.content.decode()
+        assert "12.5 %" in response.content.decode()
+
+    @pytest.mark.parametrize(("title", "error"), [("", "required"), ("x" * 256, "255")])
+    def test_refuses_beside_the_field(self, account, staff_client, group, title, error):
+        client = staff_client()
+        for url in (ADD_GROUP, page_url("affiliategroup", "edit", group)):
+            response = client.post(url, {"title": title})
+            assert error in str(response.context["form"].errors["title"])
+        assert account.affiliate_groups.get().title == "Top affiliates"
+
+
+class TestProspects:
+    def test_creates_a_prospect_with_a_link(
+        self, account, staff_client, program, group
+    ):
+        other = ProgramFactory(account=account, slug="other")
+        sent = PIA | {"program_id": other.pk, "affiliate_group_id": group.pk}
+
+        response = staff_client("manager").post(ADD_PROSPECT, sent, follow=True)
+
+        prospect = account.prospects.get()
+        assert (prospect.program, prospect.group) == (other, group)
+        code = account.referral_codes.get(prospect=prospect).code
+        assert f"ref={code}" in response.content.decode()
+        assert "affiliate_prospect.created" in list_kinds(account)
+
+    @pytest.mark.parametrize(
+        ("changed", "field", "error"),
+        [
+            ({"lastname": ""}, "lastname", "required"),
+            ({"email": "pia"}, "email", "valid email"),
+            ({"program_id": "999"}, "program_id", "valid choice"),
+            ({"affiliate_group_id": "x"}, "affiliate_group_id", "valid choice"),
+        ],
+    )
+    def test_refuses_beside_the_field(
+        self, account, staff_client, program, changed, field, error
+    ):
+        response = staff_client().post(ADD_PROSPECT, PIA | changed)
+
+        assert error in str(response.context["form"].errors[field])
+        assert not account.prospects.exists()
+
+    def test_says_that_there_is_no_program_to_enter(self, account, staff_client):
+        response = staff_client().post(ADD_PROSPECT, PIA)
+
+        assert "Unknown program" in str(response.context["form"].errors["program_id"])
+
+    def test_makes_a_prospect_an_affiliate(self, account, staff_client, prospect):
+        client = staff_client("manager")
+        url = page_url("prospect", "promote", prospect)
+        assert "becomes an affiliate" in client.get(url).content.decode()
+
+        response = client.post(url)
+
+        affiliate = account.affiliates.get()
+        prospect.refresh_from_db()
+        assert (prospect.affiliate, prospect.promotion_method) == (affiliate, "manual")
+        assert account.enrollments.get().approved
+        assert response["Location"] == page_url("affiliate", "change", affiliate)
+        again = client.post(url, follow=True)
+        assert "not possible in this state" in again.content.decode()
+
+    def test_removes_a_prospect(self, account, staff_client, prospect):
+        client, url = staff_client("manager"), page_url("prospect", "remove", prospect)
+        assert "stops working" in client.get(url).content.decode()
+
+        client.post(url)
+
+        prospect.refresh_from_db()
+        assert prospect.deleted_at
+        assert "affiliate_prospect.deleted" in list_kinds(account)
+
+    def test_archived_programs_take_nobody_in(
+        self, account, staff_client, program, prospect
+    ):
+        archive_program(account, slug=program.slug, at=NOW)
+        client = staff_client()
+
+        page = client.post(page_url("prospect", "promote", prospect), follow=True)
+
+        assert "not possible in this state" in page.content.decode()
+        assert not account.affiliates.exists()
+
+
+@pytest.fixture
+def urls(hana, note, group, prospect):
+    return [
+        page_url("affiliate", "note", hana),
+        page_url("affiliate", "payout", hana),
+        page_url("note", "edit", note),
+        page_url("note", "remove", note),
+        page_url("affiliategroup", "edit", group),
+        page_url("affiliategroup", "remove", group),
+        page_url("prospect", "promote", prospect),
+        page_url("prospect", "remove", prospect),
+    ]
+
+
+def test_viewers_may_not_change_anything(account, staff_client, urls, prospect, group):
+    client = staff_client("viewer")
+
+    for url in (*urls, ADD_GROUP, ADD_PROSPECT):
+        assert client.get(url).status_code == 403
+        assert client.post(url).status_code == 403
+    for model, row in (("prospect", prospect), ("affiliategroup", group)):
+        response = client.get(page_url(model, "change", row))
+        assert response.context["page_urls"] == {}
+
+
+def test_rows_of_other_accounts_do_not_exist(other_account, staff_client):
+    foreign = AffiliateFactory(account=other_account)
+    program = ProgramFactory(account=other_account)
+    note = create_note(other_account, affiliate=foreign, text="zz-marker", at=NOW)
+    group = create_group(other_account, title="zz-marker", at=NOW)
+    prospect = make_prospect(other_account, program)
+    client = staff_client()
+
+    for url in (
+        page_url("affiliate", "note", foreign),
+        page_url("affiliate", "payout", foreign),
+        page_url("note", "edit", note),
+        page_url("note", "remove", note),
+        page_url("affiliategroup", "edit", group),
+        page_url("affiliategroup", "remove", group),
+        page_url("prospect", "promote", prospect),
+        page_url("prospect", "remove", prospect),
+    ):
+        assert client.get(url).status_code == 404
+        assert client.post(url).status_code == 404
+    for field, row in (("program_id", program), ("affiliate_group_id", group)):
+        response = client.post(ADD_PROSPECT, PIA | {field: row.pk})
+        assert "valid choice" in str(response.context["form"].errors[field])
