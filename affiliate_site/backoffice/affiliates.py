@@ -39,7 +39,6 @@ from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     cached_per_request,
     format_datetime,
-    format_key_values,
     format_labels,
     format_totals,
 )

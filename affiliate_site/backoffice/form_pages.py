@@ -211,6 +211,10 @@ class FormPagesMixin(ModelAdmin):
         """The pages that are offered for an object, with their URLs."""
         return list_page_links(request.user, row)
 
+    def get_page_urls(self, request, row) -> dict[str, str]:
+        """The URLs of the form pages that are offered for a row, by their names."""
+        return {page.name: url for page, url in self.list_buttons(request, row)}
+
 
 def list_page_links(user, row) -> list[tuple[type[FormPage], str]]:
     """The pages on which this user may change an object, with their URLs."""
@@ -221,10 +225,6 @@ def list_page_links(user, row) -> list[tuple[type[FormPage], str]]:
         for page in getattr(model_admin, "row_pages", ())
         if page.is_allowed(user) and page.is_offered(row)
     ]
-
-    def get_page_urls(self, request, row) -> dict[str, str]:
-        """The URLs of the form pages that are offered for a row, by their names."""
-        return {page.name: url for page, url in self.list_buttons(request, row)}
 
 
 def calculate_version(values: dict[str, Any]) -> str:
