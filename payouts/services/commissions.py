@@ -14,7 +14,12 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change
 from payouts.calculation import CommissionDraft, calculate_exact_amount
-from payouts.errors import CommissionApproved, CommissionNotFound, CommissionUnfunded
+from payouts.errors import (
+    CommentTooLong,
+    CommissionApproved,
+    CommissionNotFound,
+    CommissionUnfunded,
+)
 from payouts.models.commissions import (
     BalanceKey,
     Commission,
@@ -29,6 +34,7 @@ from tracking.money import round_amount
 
 # In the audit log with their old and new value, which the reconciliation compares.
 AMOUNTS_LOGGED = ("amount", "sub_amount")
+DISAPPROVAL_PREFIX = "Disapproved: "  # of the reason, in the comment
 
 
 def list_balance_keys(
@@ -122,12 +128,23 @@ def approve_commission(
 
 
 def disapprove_commission(
+    account: Account, *, commission_id: int, at: datetime, reason: str = ""
+) -> Commission:
+    """Disapprove a commission; the affiliate's balance may become negative.
+
+    A `reason` is added to the comment: the audit log, which is never erased, must not
+    hold what people write. Raises `CommentTooLong`.
+    """
+    return _set_commission_status(
+        account, commission_id, CommissionStatus.DISAPPROVED, at, reason=reason
+    )
+
+
+def reopen_commission(
     account: Account, *, commission_id: int, at: datetime
 ) -> Commission:
-    """Disapprove a commission; the affiliate's balance may become negative."""
-    return _set_commission_status(
-        account, commission_id, CommissionStatus.DISAPPROVED, at
-    )
+    """Set a commission back to pending; the affiliate's balance may become negative."""
+    return _set_commission_status(account, commission_id, CommissionStatus.PENDING, at)
 
 
 def get_commission(account: Account, commission_id: int) -> Commission:
@@ -137,11 +154,16 @@ def get_commission(account: Account, commission_id: int) -> Commission:
 
 
 def set_status(
-    commission: Commission, status: str, *, ledger: LedgerSession, at: datetime
+    commission: Commission,
+    status: str,
+    *,
+    ledger: LedgerSession,
+    at: datetime,
+    **values: Any,
 ) -> None:
     """Approve, disapprove or reopen a commission whose balances are locked.
 
-    Raises `CommissionApproved` or `CommissionUnfunded` (docs/api-contract.md, section
+    `values` are other columns to update if the status changes. Raises `CommissionApproved` or `CommissionUnfunded` (docs/api-contract.md, section
     2.3.3).
     """
     ensure_not_final(commission)
@@ -151,7 +173,7 @@ def set_status(
         commission.balance_key, commission.amount, reserved=()
     ):
         raise CommissionUnfunded
-    apply_changes(commission, ledger=ledger, at=at, status=status)
+    apply_changes(commission, ledger=ledger, at=at, status=status, **values)
 
 
 def ensure_not_final(commission: Commission) -> None:
@@ -232,7 +254,12 @@ def get_overridden_fields(amount: Decimal, *, calculation: str) -> dict[str, Any
 
 
 def _set_commission_status(
-    account: Account, commission_id: int, status: CommissionStatus, at: datetime
+    account: Account,
+    commission_id: int,
+    status: CommissionStatus,
+    at: datetime,
+    *,
+    reason: str = "",
 ) -> Commission:
     with transaction.atomic():
         commission = get_commission(account, commission_id)
@@ -241,8 +268,19 @@ def _set_commission_status(
         with open_ledger_session(account, [balance_key], at=at) as ledger:
             ledger.lock_balances()
             commission = get_commission(account, commission_id)
-            set_status(commission, status, ledger=ledger, at=at)
+            values = {"comment": _add_reason(commission, reason)} if reason else {}
+            set_status(commission, status, ledger=ledger, at=at, **values)
     return commission
+
+
+def _add_reason(commission: Commission, reason: str) -> str:
+    """Return the comment with the reason of a disapproval as its last line."""
+    line = f"{DISAPPROVAL_PREFIX}{reason}"
+    comment = f"{commission.comment}\n{line}" if commission.comment else line
+    limit = Commission._meta.get_field("comment").max_length
+    if len(comment) > limit:
+        raise CommentTooLong(limit=limit - len(comment) + len(reason))
+    return comment
 
 
 def _build_commission(
