@@ -10,7 +10,13 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.conversion_pages import (
+    COMMISSION_PAGES,
+    CONVERSION_PAGES,
+    AddConversionPage,
+)
 from affiliate_site.backoffice.customer_timeline import list_timeline_entries
+from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -119,7 +125,7 @@ class CustomerAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Conversion)
-class ConversionAdmin(ReadOnlyBackOfficeAdmin):
+class ConversionAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Conversions, with an explanation of attribution and commissions."""
 
     list_display = (
@@ -155,6 +161,8 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
         "created_at",
         "deleted_at",
     )
+    add_page = AddConversionPage
+    row_pages = CONVERSION_PAGES
     readonly_fields = (
         "formatted_amount",
         "explanation",
@@ -198,7 +206,7 @@ class ConversionAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Commission)
-class CommissionAdmin(ReadOnlyBackOfficeAdmin):
+class CommissionAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Commissions, approved and disapproved by actions."""
 
     list_display = (
@@ -225,6 +233,7 @@ class CommissionAdmin(ReadOnlyBackOfficeAdmin):
         "status_label",
         "formatted_comment",
     )
+    row_pages = COMMISSION_PAGES
     actions = ("approve_selected", "disapprove_selected")
 
     @display(description="ID")

@@ -163,8 +163,8 @@ def set_status(
 ) -> None:
     """Approve, disapprove or reopen a commission whose balances are locked.
 
-    `values` are other columns to update if the status changes. Raises `CommissionApproved` or `CommissionUnfunded` (docs/api-contract.md, section
-    2.3.3).
+    `values` are other columns to update if the status changes. Raises
+    `CommissionApproved` or `CommissionUnfunded` (docs/api-contract.md, section 2.3.3).
     """
     ensure_not_final(commission)
     if commission.status == status:

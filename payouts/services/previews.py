@@ -124,7 +124,7 @@ class MoneyEffects:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an operation and its effects; nothing is stored unless `is_done`."""
+    """The result of an operation and its effects; stored only if `is_done`."""
 
     result: Any
     effects: MoneyEffects

@@ -123,7 +123,7 @@ def test_says_what_a_corrected_amount_moves(account, scenario):
             lambda: update_conversion(
                 account,
                 conversion_id=conversion.pk,
-                changes={"amount": Decimal("150")},
+                changes={"amount": Decimal(150)},
                 should_recalculate=should_recalculate,
                 at=LATER,
             ),
@@ -143,7 +143,7 @@ def test_says_what_a_corrected_amount_moves(account, scenario):
 
 def test_new_commissions_have_no_id_so_that_the_digest_stays(account, conversion):
     def add():
-        items = [LineItemData(Decimal("50"))]
+        items = [LineItemData(Decimal(50))]
         return add_commissions(
             account, conversion_id=conversion.pk, line_items=items, at=LATER
         )
