@@ -65,7 +65,7 @@ def _render_attribution(attribution: dict[str, Any]) -> list[str]:
     lines += [
         f"  {marks.get(loser['clue'], loser['clue'])} {loser['value']}"
         f" → {loser['affiliate'] or 'no affiliate'}:"
-        f" {_translate_reason(loser['reason'])}"
+        f" {translate_reason(loser['reason'])}"
         for loser in attribution["losers"]
     ]
     return lines
@@ -85,11 +85,11 @@ def _render_commission(commission: dict[str, Any]) -> list[str]:
         f" → {format_decimal(commission['amount'])} {currency}{overridden}",
         f"  Rate: {rate['from']}",
         f"  {initial['status'].capitalize()} because"
-        f" {_translate_reason(initial['reason'])}",
+        f" {translate_reason(initial['reason'])}",
     ]
     lines += [
         f"  Level {skipped['level']} skipped {skipped['affiliate']}:"
-        f" {_translate_reason(skipped['reason'])}"
+        f" {translate_reason(skipped['reason'])}"
         for skipped in commission["passed_over"]
     ]
     if commission["transfers"]:
@@ -103,7 +103,8 @@ def _render_commission(commission: dict[str, Any]) -> list[str]:
     return [*lines, f"  Status: {commission['status']}{payment}"]
 
 
-def _translate_reason(reason: str) -> str:
+def translate_reason(reason: str) -> str:
+    """Return a stored reason in the words of today."""
     if reason.startswith(WARNINGS_REASON):
         return f"it needs review: {reason.removeprefix(WARNINGS_REASON)}"
     return REASON_TEXTS.get(reason, reason)

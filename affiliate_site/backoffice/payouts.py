@@ -11,7 +11,11 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
+from affiliate_site.backoffice.conversion_details import get_payment_details
+from affiliate_site.backoffice.details import DetailsMixin
+from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
+from affiliate_site.backoffice.payment_pages import CancelPaymentPage, PayBalancePage
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -21,7 +25,7 @@ BULK_PAYOUTS_PATH = "bulk-payouts/"
 
 
 @admin.register(LedgerAccount)
-class BalanceAdmin(ReadOnlyBackOfficeAdmin):
+class BalanceAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """The balance due to each affiliate, per currency; actions pay it."""
 
     list_display = ("affiliate", "balance_due", "currency")
@@ -32,6 +36,7 @@ class BalanceAdmin(ReadOnlyBackOfficeAdmin):
     ordering = ("-balance", "id")
     exclude = ("balance",)
     readonly_fields = ("balance_due",)
+    row_pages = (PayBalancePage,)
     actions = ("pay_selected",)
 
     def get_queryset(self, request):
@@ -95,7 +100,7 @@ class BalanceAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Payment)
-class PaymentAdmin(ReadOnlyBackOfficeAdmin):
+class PaymentAdmin(DetailsMixin, ReadOnlyBackOfficeAdmin):
     """Payments; canceling one makes its amount due again."""
 
     list_display = (
@@ -110,9 +115,11 @@ class PaymentAdmin(ReadOnlyBackOfficeAdmin):
     search_help_text = "Search by ID or affiliate ID"
     extra_lookups = ("canceled_at__isnull",)
     ordering = ("-created_at", "-id")
-    exclude = ("amount",)
-    readonly_fields = ("formatted_amount",)
+    row_pages = (CancelPaymentPage,)
     actions = ("cancel_selected",)
+
+    def get_details(self, request, payment):
+        return get_payment_details(request, payment)
 
     @display(description="Amount")
     def formatted_amount(self, payment):
