@@ -16,12 +16,12 @@ from affiliate_site.backoffice.details import (
     label_status,
     link_to,
 )
+from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
     format_money,
 )
-from affiliate_site.backoffice.money_pages import LEDGER_ACCOUNT_NAMES
 from payouts.explanation import translate_reason
 from payouts.models.commissions import Commission
 from payouts.models.payments import PayoutMethod
@@ -72,7 +72,7 @@ WARNING_TEXTS = {
     "odd_vid": "The page sent an invalid tracking ID; it was ignored.",
 }
 CALCULATION_COLUMNS = (
-    Column("Commission"),
+    Column("ID"),
     Column("Affiliate"),
     Column("Rate"),
     Column("Calculation"),

@@ -1,5 +1,8 @@
 """The pages of customers, of conversions with explanations, and of commissions."""
 
+import json
+from dataclasses import replace
+
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html
@@ -11,6 +14,7 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.conversion_details import (
+    format_warnings,
     get_commission_details,
     get_conversion_details,
     get_customer_details,
@@ -18,7 +22,9 @@ from affiliate_site.backoffice.conversion_details import (
 from affiliate_site.backoffice.conversion_pages import (
     COMMISSION_PAGES,
     CONVERSION_PAGES,
+    TRACKING_SOURCE_TEXTS,
     AddConversionPage,
+    ReasonForm,
 )
 from affiliate_site.backoffice.customer_pages import CUSTOMER_PAGES
 from affiliate_site.backoffice.details import DetailsMixin
@@ -27,8 +33,14 @@ from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_money,
 )
-from payouts.models.commissions import Commission, CommissionStatus
-from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.explanation import translate_reason
+from payouts.models.commissions import Commission, CommissionStatus, is_final
+from payouts.services.commissions import (
+    approve_commission,
+    disapprove_commission,
+    reopen_commission,
+)
+from payouts.services.previews import preview_status
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
@@ -118,7 +130,7 @@ class CommissionAdmin(DetailsMixin, ReadOnlyBackOfficeAdmin):
     extra_lookups = ("deleted_at__isnull",)
     ordering = ("-created_at", "-id")
     row_pages = COMMISSION_PAGES
-    actions = ("approve_selected", "disapprove_selected")
+    actions = ("approve_selected", "disapprove_selected", "reopen_selected")
 
     def get_details(self, request, commission):
         return get_commission_details(request, commission)
@@ -152,19 +164,55 @@ class CommissionAdmin(DetailsMixin, ReadOnlyBackOfficeAdmin):
         return self._set_status(
             request,
             rows,
-            "Approve commissions",
-            approve_commission,
+            AdminAction(
+                "Approve commissions",
+                perform=lambda row, at: approve_commission(
+                    row.account, commission_id=row.pk, at=at
+                ),
+                undo_action="reopen_selected",
+                undo_title="Put back to pending",
+                can_undo=lambda row: not is_final(row.status, row.account),
+            ),
             CommissionStatus.APPROVED,
         )
 
     @action(description="Disapprove", permissions=["review"])
     def disapprove_selected(self, request, rows):
-        title = "Disapprove commissions"
+        is_confirmed = "confirmed" in request.POST
+        form = ReasonForm(request.POST if is_confirmed else None, account=None)
         return self._set_status(
-            request, rows, title, disapprove_commission, CommissionStatus.DISAPPROVED
+            request,
+            rows,
+            AdminAction(
+                "Disapprove commissions",
+                perform=lambda row, at: disapprove_commission(
+                    row.account,
+                    commission_id=row.pk,
+                    reason=form.cleaned_data["reason"],
+                    at=at,
+                ),
+                form=form,
+                undo_action="reopen_selected",
+                undo_title="Put back to pending",
+            ),
+            CommissionStatus.DISAPPROVED,
         )
 
-    def _set_status(self, request, rows, title, set_status, target_status):
+    @action(description="Put back to pending", permissions=["review"])
+    def reopen_selected(self, request, rows):
+        return self._set_status(
+            request,
+            rows,
+            AdminAction(
+                "Put back to pending",
+                perform=lambda row, at: reopen_commission(
+                    row.account, commission_id=row.pk, at=at
+                ),
+            ),
+            CommissionStatus.PENDING,
+        )
+
+    def _set_status(self, request, rows, admin_action, target_status):
         is_approval = target_status == CommissionStatus.APPROVED
 
         def get_skip_reason(row):
@@ -172,15 +220,63 @@ class CommissionAdmin(DetailsMixin, ReadOnlyBackOfficeAdmin):
                 return "its conversion was deleted"
             if is_approval and row.conversion and row.conversion.is_contested:
                 return "two visitors claim its conversion: confirm a claim first"
-            return f"already {target_status}" if row.status == target_status else ""
+            if row.status == target_status:
+                return f"already {target_status}"
+            if is_final(row.status, row.account):
+                return "an approved commission is final"
+            return ""
 
-        admin_action = AdminAction(
-            title,
-            perform=lambda row, at: set_status(
-                row.account, commission_id=row.pk, at=at
-            ),
+        def get_balances(included):
+            return [
+                effect
+                for account in {row.account for row in included}
+                for effect in preview_status(
+                    account,
+                    [row for row in included if row.account == account],
+                    target_status,
+                )
+            ]
+
+        admin_action = replace(
+            admin_action,
             skip_reason=get_skip_reason,
             amount_field="amount",
+            get_status=get_status_text,
+            columns=COMMISSION_COLUMNS,
+            get_balances=get_balances,
         )
-        rows = rows.select_related("conversion")
+        rows = rows.select_related("conversion", "affiliate")
         return run_admin_action(self, request, rows, admin_action)
+
+
+def get_status_text(commission) -> str:
+    """The status; `paid` for an approved commission that a payment covers."""
+    return "paid" if commission.payment_id else commission.status
+
+
+COMMISSION_COLUMNS = (
+    ("Affiliate", lambda row: row.affiliate),
+    ("Sale", lambda row: describe_sale(row)),
+    ("Why", lambda row: describe_reason(row)),
+    ("Status", get_status_text),
+)
+
+
+def describe_sale(commission) -> str:
+    """Order ID and amount."""
+    conversion = commission.conversion
+    if conversion is None:
+        return "bonus"
+    amount = format_money(conversion.amount, conversion.currency)
+    return f"{conversion.external_id or conversion}: {amount}"
+
+
+def describe_reason(commission) -> str:
+    """Why it began as it did, how the sale was attributed, and what looks odd."""
+    conversion = commission.conversion
+    parts = [translate_reason(json.loads(commission.calculation)["reason"])]
+    if conversion is not None:
+        source = conversion.tracking_source
+        parts.append(f"by {TRACKING_SOURCE_TEXTS.get(source, source)}")
+        parts.append(format_warnings(conversion.warnings))
+    return "; ".join(filter(None, parts))
