@@ -29,7 +29,12 @@ from affiliate_site.backoffice.money_pages import (
     MoneyFormPage,
     get_amount_initial,
 )
-from payouts.models.commissions import CommissionKind, CommissionStatus, is_final
+from payouts.models.commissions import (
+    MAX_COMMENT_LENGTH,
+    CommissionKind,
+    CommissionStatus,
+    is_final,
+)
 from payouts.services.commissions import (
     approve_commission,
     disapprove_commission,
@@ -47,7 +52,6 @@ from payouts.services.conversion_updates import (
 from tracking.models.affiliates import Affiliate
 from tracking.money import list_currencies
 
-MAX_COMMENT_LENGTH = 1000
 MAX_ID_LENGTH = 255
 TRACKING_SOURCE_TEXTS = {
     "customer": "the customer's affiliate",
@@ -80,7 +84,7 @@ class MetaDataFormField(forms.CharField):
     def to_python(self, value):
         """The lines as a dict; a key without a value is not accepted."""
         found = {}
-        for line in super().to_python(value).splitlines():
+        for line in str(super().to_python(value)).splitlines():
             key, separator, text = line.partition(":")
             if not line.strip():
                 continue
@@ -161,12 +165,9 @@ class NewConversionForm(MoneyForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         programs = self.account.programs.filter(archived_at=None).order_by("title")
-        self.fields["program"].queryset = programs
-        self.fields[
-            "commission_type"
-        ].queryset = self.account.commission_types.select_related("program").order_by(
-            "id"
-        )
+        types = self.account.commission_types.select_related("program").order_by("id")
+        for name, rows in (("program", programs), ("commission_type", types)):
+            self.fields[name].queryset = rows  # type: ignore[attr-defined]
         if len(programs[:2]) == 1:
             self.initial.setdefault("program", programs[0].pk)
 
@@ -379,7 +380,7 @@ class NewCommissionForm(MoneyForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         types = self.account.commission_types.filter(program=self.row.program_id)
-        self.fields["commission_type"].choices = [
+        self.fields["commission_type"].choices = [  # type: ignore[attr-defined]
             ("", "Default"),
             *((row.identifier, row.title) for row in types.order_by("id")),
         ]
@@ -546,7 +547,7 @@ class ReasonForm(ServiceForm):
 
     reason = forms.CharField(
         max_length=500,
-        widget=MULTI_LINE({"rows": 3}),
+        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
         help_text="Kept in the comment of the commission, which the API shows, too.",
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import Q
 from django.urls import reverse
@@ -75,8 +75,8 @@ class DetailsMixin(FormPagesMixin):
     """Shows `get_details` on the page of an object, with buttons and neighbors."""
 
     change_form_template = "admin/conversions/details.html"
-    fields: tuple[str, ...] = ()
-    readonly_fields: tuple[str, ...] = ()
+    fields: ClassVar[tuple[str, ...]] = ()
+    readonly_fields: ClassVar[tuple[str, ...]] = ()
 
     def get_details(self, request, row) -> Details:
         """The content of the page."""
@@ -141,7 +141,7 @@ def build_history(
             format_html(
                 "{} {}", name_subject(rows[entry.subject]), describe_entry(entry)
             ),
-            emails.get(parse_id(ACTOR_PATTERN, entry.actor)) or entry.actor,
+            emails.get(parse_id(ACTOR_PATTERN, entry.actor) or 0) or entry.actor,
         )
         for entry in entries
     ] + [(at, text, "") for at, text in postings]

@@ -15,7 +15,7 @@ from payouts.services.previews import (
     perform_if_confirmed,
     preview,
 )
-from tracking.money import get_exponent, round_amount
+from tracking.money import MAX_INTEGER_DIGITS, get_exponent, round_amount
 
 
 class MoneyFormPage(FormPage):
@@ -106,12 +106,13 @@ class MoneyForm(ServiceForm):
             return
         if amount < 0:
             self.add_error(name, "An amount is 0 or more.")
-        elif currency and amount.normalize().as_tuple().exponent < -get_exponent(
+        elif (
             currency
+            and amount.adjusted() < MAX_INTEGER_DIGITS
+            and amount != round_amount(amount, currency)
         ):
-            self.add_error(
-                name, f"{currency} has at most {get_exponent(currency)} decimals."
-            )
+            decimals = get_exponent(currency)
+            self.add_error(name, f"{currency} has at most {decimals} decimals.")
 
 
 def get_amount_initial(amount: Decimal | None, currency: str) -> Decimal | None:

@@ -21,6 +21,7 @@ from payouts.errors import (
     CommissionUnfunded,
 )
 from payouts.models.commissions import (
+    MAX_COMMENT_LENGTH,
     BalanceKey,
     Commission,
     CommissionStatus,
@@ -277,9 +278,8 @@ def _add_reason(commission: Commission, reason: str) -> str:
     """Return the comment with the reason of a disapproval as its last line."""
     line = f"{DISAPPROVAL_PREFIX}{reason}"
     comment = f"{commission.comment}\n{line}" if commission.comment else line
-    limit = Commission._meta.get_field("comment").max_length
-    if len(comment) > limit:
-        raise CommentTooLong(limit=limit - len(comment) + len(reason))
+    if len(comment) > MAX_COMMENT_LENGTH:
+        raise CommentTooLong(limit=MAX_COMMENT_LENGTH - len(comment) + len(reason))
     return comment
 
 

@@ -298,6 +298,6 @@ def _get_slugs(
     account: Account, affiliate_ids: Iterable[int | None]
 ) -> dict[int | None, str]:
     """Return the affiliates' IDs by primary key; empty for None."""
-    pks = set(affiliate_ids) - {None}
+    pks = {pk for pk in affiliate_ids if pk is not None}
     rows = Affiliate.objects.filter(account=account, pk__in=pks)
     return {None: "", **dict(rows.values_list("pk", "slug"))}

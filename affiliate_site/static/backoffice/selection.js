@@ -31,18 +31,17 @@ document.addEventListener("DOMContentLoaded", () => {
     actions.focus();
   });
 
-  function update(event) {
+  function placeLink(event) {
+    if (!event.target.matches("input.action-select, #action-toggle")) return;
+    if (!checkboxes.some((checkbox) => checkbox.checked)) link.remove();
+    else if (link.previousSibling !== event.target) event.target.after(link);
+  }
+  function save() {
     setTimeout(() => { // after Django has selected or cleared other rows
       const values = checkboxes.filter((checkbox) => checkbox.checked).map((checkbox) => checkbox.value);
       sessionStorage.setItem(SELECTION_KEY, JSON.stringify(values));
-      if (!values.length) link.remove();
-      else if (event.target.matches("input.action-select, #action-toggle")) event.target.after(link);
     });
   }
-  form.addEventListener("change", update);
-  form.addEventListener("click", update);
-  form.addEventListener("focusin", (event) => {
-    const isRow = event.target.matches("input.action-select, #action-toggle");
-    if (isRow && checkboxes.some((checkbox) => checkbox.checked)) event.target.after(link);
-  });
+  for (const name of ["change", "click"]) form.addEventListener(name, save);
+  for (const name of ["change", "focusin"]) form.addEventListener(name, placeLink);
 });
