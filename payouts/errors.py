@@ -42,6 +42,13 @@ class CommissionApproved(Conflict):
     code = "commission_approved"
 
 
+class CommentTooLong(InvalidInput):
+    """A reason does not fit into the comment of the commission."""
+
+    message = "This value is too long, {limit} characters at most."
+    property_path = "reason"
+
+
 class CommissionUnfunded(Conflict):
     """The payout balance is too low for all payables and this commission."""
 

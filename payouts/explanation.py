@@ -97,17 +97,17 @@ def _render_attribution(attribution: dict[str, Any]) -> list[str]:
     lines += [
         f"  {marks.get(loser['clue'], loser['clue'])} {loser['value']}"
         f" → {loser['affiliate'] or 'no affiliate'}:"
-        f" {_render_rejection(loser['reason'], attribution)}"
+        f" {translate_rejection(loser['reason'], attribution)}"
         for loser in attribution["losers"]
     ]
     return lines
 
 
-def _render_rejection(reason: str, attribution: dict[str, Any]) -> str:
+def translate_rejection(reason: str, attribution: dict[str, Any]) -> str:
     """The reason why a candidate did not win; its age is none if it was ignored."""
     if attribution["ignore_cookie_age"] and reason.startswith("expired by "):
         return f"{attribution['winner']['clue']} comes first"
-    return _translate_reason(reason)
+    return translate_reason(reason)
 
 
 def _render_commission(commission: dict[str, Any], *, is_removed: bool) -> list[str]:
@@ -124,11 +124,11 @@ def _render_commission(commission: dict[str, Any], *, is_removed: bool) -> list[
         f" → {format_decimal(commission['amount'])} {currency}{overridden}",
         f"  Rate: {rate['from']}",
         f"  {initial['status'].capitalize()} because"
-        f" {_translate_reason(initial['reason'])}",
+        f" {translate_reason(initial['reason'])}",
     ]
     lines += [
         f"  Level {skipped['level']} skipped {skipped['affiliate']}:"
-        f" {_translate_reason(skipped['reason'])}"
+        f" {translate_reason(skipped['reason'])}"
         for skipped in commission["passed_over"]
     ]
     if commission["transfers"]:
@@ -144,7 +144,8 @@ def _render_commission(commission: dict[str, Any], *, is_removed: bool) -> list[
     return [*lines, f"  Status: {commission['status']}{payment}"]
 
 
-def _translate_reason(reason: str) -> str:
+def translate_reason(reason: str) -> str:
+    """Return a stored reason in the words of today."""
     if reason.startswith(WARNINGS_REASON):
         warnings = reason.removeprefix(WARNINGS_REASON).split(", ")
         texts = [WARNING_TEXTS.get(each, each).rstrip(".") for each in warnings]

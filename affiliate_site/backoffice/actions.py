@@ -1,7 +1,7 @@
 """Actions on selected rows: a confirmation page, then one service call per row."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -16,7 +16,9 @@ from django.utils import timezone
 
 from accounts.errors import DomainError
 from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.effect_tables import build_effect_tables
 from affiliate_site.backoffice.formatters import format_money
+from payouts.services.previews import BalanceEffect, MoneyEffects
 
 MAX_ROWS = 900  # rows per action; Django accepts 1,000 form fields
 MAX_LISTED_ROWS = 10  # rows that a message names
@@ -28,15 +30,24 @@ class AdminAction:
     """What an action does with each selected row.
 
     `skip_reason` returns why a row is skipped, empty if it is not. `amount_field` names
-    the column that is shown, confirmed and summed per currency. `list_consequences`
-    returns what staff must know before they confirm, as sentences.
+    the column that is shown, confirmed and summed per currency; `get_status` returns
+    another value that must be the confirmed one. `columns` are titles with functions
+    that return a text for a row, shown on the confirmation page. `form` is bound if the
+    action is confirmed; `get_balances` lists the balances that change. `undo_action`
+    names an action that is offered for the rows that `can_undo` accepts.
     """
 
     title: str
     perform: Callable[[Any, datetime], object]
     skip_reason: Callable[[Any], str] = lambda row: ""
     amount_field: str = ""
-    list_consequences: Callable[[list[Any]], list[str]] = lambda rows: []
+    get_status: Callable[[Any], str] | None = None
+    columns: Sequence[tuple[str, Callable[[Any], object]]] = ()
+    form: Any = None
+    get_balances: Callable[[list[Any]], Sequence[BalanceEffect]] | None = None
+    undo_action: str = ""
+    undo_title: str = ""
+    can_undo: Callable[[Any], bool] = lambda row: True
 
 
 def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
@@ -47,21 +58,22 @@ def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
             request, f"Select at most {MAX_ROWS} rows.", level=messages.ERROR
         )
         return None
-    if "confirmed" not in request.POST:
+    is_confirmed = "confirmed" in request.POST
+    if not is_confirmed or (admin_action.form and not admin_action.form.is_valid()):
         return render_confirmation(
             model_admin,
             request,
             admin_action,
             *partition_rows(selected_rows, admin_action),
         )
-    execute_confirmed(model_admin, request, selected_rows, admin_action)
-    return None
+    return execute_confirmed(model_admin, request, selected_rows, admin_action)
 
 
-def execute_confirmed(
-    model_admin, request, selected_rows, admin_action: AdminAction
-) -> None:
-    """Run the action on each row whose amount is the confirmed one, and report."""
+def execute_confirmed(model_admin, request, selected_rows, admin_action: AdminAction):
+    """Run the action on each row whose amount is the confirmed one, and report.
+
+    Returns the page that offers to undo it, if there is one.
+    """
     pairs = (
         pair.partition(":")
         for pair in request.POST.get("confirmed_amounts", "").split()
@@ -74,6 +86,10 @@ def execute_confirmed(
         model_admin.message_user(request, f"{admin_action.title}: {done_count} done.")
     report_not_done(model_admin, request, "Skipped", skipped)
     report_not_done(model_admin, request, "Failed", failed)
+    done = [row.pk for row, error in results if not error]
+    if not admin_action.undo_action or not done:
+        return None
+    return render_undo(model_admin, request, done, admin_action)
 
 
 def partition_rows(
@@ -112,40 +128,82 @@ def render_confirmation(
     model_admin, request, admin_action: AdminAction, included, skipped
 ):
     """The page with the number of rows, totals per currency and skipped rows."""
+    balances = admin_action.get_balances(included) if admin_action.get_balances else ()
     context = {
         **model_admin.admin_site.each_context(request),
+        **build_effect_tables(MoneyEffects(balances=balances)),
         "opts": model_admin.model._meta,
         "title": admin_action.title,
         "admin_action": admin_action,
+        "form": admin_action.form,
         "rows": [(row, format_confirmed_amount(row, admin_action)) for row in included],
+        "listing": list_rows(included, admin_action),
         "skipped": skipped,
         "totals": calculate_totals(included, admin_action.amount_field),
-        "consequences": admin_action.list_consequences(included),
         "action": request.POST.get("action"),
         "checkbox_name": ACTION_CHECKBOX_NAME,
     }
     return TemplateResponse(request, "admin/action_confirmation.html", context)
 
 
+def list_rows(rows, admin_action: AdminAction) -> list[tuple[str, Any, list[Any], str]]:
+    """Of each row: URL, name, values of the columns, and amount."""
+    listed = []
+    for row in rows:
+        opts = row._meta
+        name = f"admin:{opts.app_label}_{opts.model_name}_change"
+        amount = (
+            format_money(getattr(row, admin_action.amount_field), row.currency)
+            if admin_action.amount_field
+            else ""
+        )
+        values = [get_value(row) for _, get_value in admin_action.columns]
+        listed.append((reverse(name, args=[row.pk]), row, values, amount))
+    return listed
+
+
+def render_undo(model_admin, request, pks: list[Any], admin_action: AdminAction):
+    """The page after an action, with a button that undoes it."""
+    rows = model_admin.get_queryset(request).filter(pk__in=pks)
+    undoable = [row for row in rows.order_by("pk") if admin_action.can_undo(row)]
+    if not undoable:
+        return None
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "opts": model_admin.model._meta,
+        "title": admin_action.title,
+        "admin_action": admin_action,
+        "rows": [(row, format_confirmed_amount(row, admin_action)) for row in undoable],
+        "action": admin_action.undo_action,
+        "totals": calculate_totals(undoable, admin_action.amount_field),
+        "checkbox_name": ACTION_CHECKBOX_NAME,
+    }
+    return TemplateResponse(request, "admin/conversions/action_done.html", context)
+
+
 def format_confirmed_amount(row, admin_action: AdminAction) -> str:
-    """The amount of a row as the hidden field of the confirmation page has it."""
-    return (
-        format_decimal(getattr(row, admin_action.amount_field))
-        if admin_action.amount_field
-        else ""
-    )
+    """What must stay as it was confirmed, as the hidden field of the page has it."""
+    parts = []
+    if admin_action.amount_field:
+        parts.append(format_decimal(getattr(row, admin_action.amount_field)))
+    if admin_action.get_status:
+        parts.append(admin_action.get_status(row))
+    return "/".join(parts)
 
 
 def find_changed_amount_reason(
     row, admin_action: AdminAction, confirmed_amounts: dict[str, str] | None
 ) -> str:
-    """Why the amount of a row is not the confirmed one; empty if it is."""
+    """Why a row is not what was confirmed; empty if it is."""
     if not admin_action.amount_field or confirmed_amounts is None:
         return ""
-    if confirmed_amounts.get(str(row.pk)) == format_confirmed_amount(row, admin_action):
+    confirmed = confirmed_amounts.get(str(row.pk), "")
+    if confirmed == format_confirmed_amount(row, admin_action):
         return ""
-    amount = format_money(getattr(row, admin_action.amount_field), row.currency)
-    return f"the amount is now {amount}"
+    amount = getattr(row, admin_action.amount_field)
+    if admin_action.get_status and confirmed.startswith(f"{format_decimal(amount)}/"):
+        return f"it is {admin_action.get_status(row)} now"
+    return f"the amount is now {format_money(amount, row.currency)}"
 
 
 def calculate_totals(rows, amount_field: str) -> list[str]:

@@ -1,8 +1,11 @@
 """The pages of customers, of conversions with explanations, and of commissions."""
 
+import json
+from dataclasses import replace
+
 from django.contrib import admin
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
@@ -11,7 +14,21 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
-from affiliate_site.backoffice.customer_timeline import list_timeline_entries
+from affiliate_site.backoffice.conversion_details import (
+    format_warnings,
+    get_commission_details,
+    get_conversion_details,
+    get_customer_details,
+)
+from affiliate_site.backoffice.conversion_pages import (
+    COMMISSION_PAGES,
+    CONVERSION_PAGES,
+    TRACKING_SOURCE_TEXTS,
+    AddConversionPage,
+    ReasonForm,
+)
+from affiliate_site.backoffice.customer_pages import CUSTOMER_PAGES
+from affiliate_site.backoffice.details import DetailsMixin
 from affiliate_site.backoffice.filters import (
     AffiliateFilter,
     CommissionProgramFilter,
@@ -23,22 +40,23 @@ from affiliate_site.backoffice.filters import (
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
-    cached_per_request,
-    format_datetime,
-    format_key_values,
     format_labels,
     format_money,
 )
 from affiliate_site.backoffice.search import AffiliateSearchMixin
-from payouts.explanation import (
-    WARNING_TEXTS,
-    render_explanation,
-    render_verification,
+from payouts.explanation import translate_reason
+from payouts.models.commissions import (
+    Commission,
+    CommissionKind,
+    CommissionStatus,
+    is_final,
 )
-from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
-from payouts.services.commissions import approve_commission, disapprove_commission
-from payouts.services.explanation import explain_conversion
-from payouts.services.payables import find_negative_balances
+from payouts.services.commissions import (
+    approve_commission,
+    disapprove_commission,
+    reopen_commission,
+)
+from payouts.services.previews import preview_status
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
@@ -48,12 +66,6 @@ from tracking.claims import (
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
-
-CLAIM_STATUS_TEXTS = {
-    None: "confirmed: an API key, a signature or staff",
-    ClaimStatus.OPEN: "a page, not confirmed yet",
-    ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
-}
 
 # Short names of the warnings in lists; all others are about odd options of a page.
 WARNING_LABELS = {
@@ -70,7 +82,7 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
 
 
 @admin.register(Customer)
-class CustomerAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class CustomerAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
     """Customers, their affiliates and a timeline of each."""
 
     list_display = (
@@ -95,53 +107,22 @@ class CustomerAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     search_fields = ("public_id__exact", "customer_id__exact", "email_folded__exact")
     search_help_text = "Search by customer ID, e-mail or affiliate"
     ordering = ("-created_at", "-id")
-    fields = (
-        "public_id",
-        "customer_id",
-        "status",
-        "is_confirmed",
-        "timeline",
-        "affiliate",
-        "program",
-        "click",
-        "risk_indicators",
-        "formatted_meta_data",
-        "ip",
-        "user_agent",
-        "created_at",
-        "deleted_at",
-    )
-    readonly_fields = ("timeline", "risk_indicators", "formatted_meta_data")
+    row_pages = CUSTOMER_PAGES
 
     @display(description="Status", ordering="status", label=STATUS_COLORS)
     def status_label(self, customer):
         return "removed" if customer.deleted_at else customer.status
 
-    @display(description="Risk indicators")
-    def risk_indicators(self, customer):
-        return format_warnings(customer.warnings)
-
-    @display(description="Metadata")
-    def formatted_meta_data(self, customer):
-        return format_key_values(customer.meta_data)
+    def get_details(self, request, customer):
+        return get_customer_details(customer)
 
     def get_queryset(self, request):
         relations = ("account", "affiliate", "program", "click")
         return super().get_queryset(request).select_related(*relations)
 
-    @cached_per_request
-    def timeline(self, customer):
-        """The click, status changes, conversions and commissions, oldest first."""
-        return render_lines(
-            format_html(
-                "{} {}", format_datetime(entry.at, timespec="seconds"), entry.html
-            )
-            for entry in list_timeline_entries(customer)
-        )
-
 
 @admin.register(Conversion)
-class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class ConversionAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
     """Conversions, with an explanation of attribution and commissions."""
 
     list_display = (
@@ -189,30 +170,8 @@ class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     search_help_text = "Search by order ID, customer or affiliate"
     extra_lookups = ("affiliate_id", "deleted_at__gte", "deleted_at__lt")
     ordering = ("-created_at", "-id")
-    fields = (
-        "formatted_amount",
-        "explanation",
-        "external_id",
-        "affiliate",
-        "program",
-        "customer",
-        "click",
-        "tracking_source",
-        "reported_by",
-        "risk_indicators",
-        "formatted_meta_data",
-        "ip",
-        "user_agent",
-        "created_at",
-        "deleted_at",
-    )
-    readonly_fields = (
-        "formatted_amount",
-        "explanation",
-        "reported_by",
-        "risk_indicators",
-        "formatted_meta_data",
-    )
+    add_page = AddConversionPage
+    row_pages = CONVERSION_PAGES
 
     @display(description="Customer")
     def shop_customer(self, conversion):
@@ -224,20 +183,8 @@ class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
             return format_labels([("danger", "Removed")])
         return format_review_hints(conversion)
 
-    @display(description="Reported by")
-    def reported_by(self, conversion):
-        """A page's word, until a key, staff or a signature confirms it."""
-        return CLAIM_STATUS_TEXTS[conversion.claim_status]
-
-    @display(description="Risk indicators")
-    def risk_indicators(self, conversion):
-        """The warnings, with the claims of a contested conversion."""
-        text = format_warnings(conversion.warnings)
-        if not conversion.is_contested:
-            return text
-        url = reverse("admin:tracking_conversionclaim_changelist")
-        link = f"{url}?conversion_id={conversion.pk}"
-        return format_html('{} (<a href="{}">compare the claims</a>)', text, link)
+    def get_details(self, request, conversion):
+        return get_conversion_details(request, conversion)
 
     @display(description="ID")
     def conversion_id(self, conversion):
@@ -247,19 +194,9 @@ class ConversionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     def formatted_amount(self, conversion):
         return format_money(conversion.amount, conversion.currency)
 
-    @display(description="Why this commission")
-    @cached_per_request
-    def explanation(self, conversion):
-        found = explain_conversion(conversion.account, conversion_id=conversion.pk)
-        return render_lines([*render_explanation(found), *render_verification(found)])
-
-    @display(description="Metadata")
-    def formatted_meta_data(self, conversion):
-        return format_key_values(conversion.meta_data)
-
 
 @admin.register(Commission)
-class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class CommissionAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
     """Commissions, approved and disapproved by actions."""
 
     list_display = (
@@ -309,14 +246,11 @@ class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     search_help_text = "Search by affiliate or order ID"
     amount_column = "amount"
     ordering = ("-created_at", "-id")
-    exclude = ("calculation", "amount", "sub_amount", "status", "comment")
-    readonly_fields = (
-        "formatted_amount",
-        "formatted_sub_amount",
-        "status_label",
-        "formatted_comment",
-    )
-    actions = ("approve_selected", "disapprove_selected")
+    row_pages = COMMISSION_PAGES
+    actions = ("approve_selected", "disapprove_selected", "reopen_selected")
+
+    def get_details(self, request, commission):
+        return get_commission_details(request, commission)
 
     @display(description="ID")
     def commission_id(self, commission):
@@ -325,18 +259,6 @@ class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     @display(description="Amount", ordering="amount")
     def formatted_amount(self, commission):
         return format_money(commission.amount, commission.currency)
-
-    @display(description="Line item amount")
-    def formatted_sub_amount(self, commission):
-        return format_money(commission.sub_amount, commission.currency)
-
-    @display(description="Comment")
-    def formatted_comment(self, commission):
-        """The comment; that of a page must not look like one of staff."""
-        conversion, comment = commission.conversion, commission.comment
-        if comment and conversion and conversion.claim_status == ClaimStatus.OPEN:
-            return f"A page sent: {comment}"
-        return comment or EMPTY_VALUE
 
     @display(description="Status", ordering="status", label=STATUS_COLORS)
     def status_label(self, commission):
@@ -378,19 +300,55 @@ class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
         return self._set_status(
             request,
             rows,
-            "Approve commissions",
-            approve_commission,
+            AdminAction(
+                "Approve commissions",
+                perform=lambda row, at: approve_commission(
+                    row.account, commission_id=row.pk, at=at
+                ),
+                undo_action="reopen_selected",
+                undo_title="Put back to pending",
+                can_undo=lambda row: not is_final(row.status, row.account),
+            ),
             CommissionStatus.APPROVED,
         )
 
     @action(description="Disapprove", permissions=["review"])
     def disapprove_selected(self, request, rows):
-        title = "Disapprove commissions"
+        is_confirmed = "confirmed" in request.POST
+        form = ReasonForm(request.POST if is_confirmed else None, account=None)
         return self._set_status(
-            request, rows, title, disapprove_commission, CommissionStatus.DISAPPROVED
+            request,
+            rows,
+            AdminAction(
+                "Disapprove commissions",
+                perform=lambda row, at: disapprove_commission(
+                    row.account,
+                    commission_id=row.pk,
+                    reason=form.cleaned_data["reason"],
+                    at=at,
+                ),
+                form=form,
+                undo_action="reopen_selected",
+                undo_title="Put back to pending",
+            ),
+            CommissionStatus.DISAPPROVED,
         )
 
-    def _set_status(self, request, rows, title, set_status, target_status):
+    @action(description="Put back to pending", permissions=["review"])
+    def reopen_selected(self, request, rows):
+        return self._set_status(
+            request,
+            rows,
+            AdminAction(
+                "Put back to pending",
+                perform=lambda row, at: reopen_commission(
+                    row.account, commission_id=row.pk, at=at
+                ),
+            ),
+            CommissionStatus.PENDING,
+        )
+
+    def _set_status(self, request, rows, admin_action, target_status):
         is_approval = target_status == CommissionStatus.APPROVED
 
         def get_skip_reason(row):
@@ -398,16 +356,30 @@ class CommissionAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
                 return "its conversion was deleted"
             if is_approval and row.conversion and row.conversion.is_contested:
                 return "two visitors claim its conversion: confirm a claim first"
-            return f"already {target_status}" if row.status == target_status else ""
+            if row.status == target_status:
+                return f"already {target_status}"
+            if is_final(row.status, row.account):
+                return "an approved commission is final"
+            return ""
 
-        admin_action = AdminAction(
-            title,
-            perform=lambda row, at: set_status(
-                row.account, commission_id=row.pk, at=at
-            ),
+        def get_balances(included):
+            return [
+                effect
+                for account in {row.account for row in included}
+                for effect in preview_status(
+                    account,
+                    [row for row in included if row.account == account],
+                    target_status,
+                )
+            ]
+
+        admin_action = replace(
+            admin_action,
             skip_reason=get_skip_reason,
             amount_field="amount",
-            list_consequences=lambda rows: [] if is_approval else list_debts(rows),
+            get_status=get_status_text,
+            columns=COMMISSION_COLUMNS,
+            get_balances=get_balances,
         )
         rows = rows.select_related("conversion", "affiliate")
         return run_admin_action(self, request, rows, admin_action)
@@ -424,26 +396,34 @@ def format_review_hints(conversion) -> SafeString:
     return format_labels(dict.fromkeys(labels))
 
 
-def list_debts(rows) -> list[str]:
-    """Say whose balance becomes negative if these commissions are disapproved."""
-    return [
-        f"{affiliate} was already paid: the balance becomes"
-        f" {format_money(balance, currency)}, which later commissions make up for."
-        for account in {row.account for row in rows}
-        for affiliate, currency, balance in find_negative_balances(
-            account, [row for row in rows if row.account == account]
-        )
-    ]
+def get_status_text(commission) -> str:
+    """The status; `paid` for an approved commission that a payment covers."""
+    return "paid" if commission.payment_id else commission.status
 
 
-def format_warnings(warnings) -> str:
-    """The warnings of a row in words."""
-    texts = [WARNING_TEXTS.get(warning, warning) for warning in warnings or ()]
-    return " ".join(texts) or EMPTY_VALUE
+COMMISSION_COLUMNS = (
+    ("Affiliate", lambda row: row.affiliate),
+    ("Sale", lambda row: describe_sale(row)),
+    ("Why", lambda row: describe_reason(row)),
+    ("Status", get_status_text),
+)
 
 
-def render_lines(texts) -> str:
-    """Lines of text, each in a block of its own."""
-    return format_html_join(
-        "", '<div class="backoffice-lines">{}</div>', ((text,) for text in texts)
-    )
+def describe_sale(commission) -> str:
+    """Order ID and amount."""
+    conversion = commission.conversion
+    if conversion is None:
+        return "bonus"
+    amount = format_money(conversion.amount, conversion.currency)
+    return f"{conversion.external_id or conversion}: {amount}"
+
+
+def describe_reason(commission) -> str:
+    """Why it began as it did, how the sale was attributed, and what looks odd."""
+    conversion = commission.conversion
+    parts = [translate_reason(json.loads(commission.calculation)["reason"])]
+    if conversion is not None:
+        source = conversion.tracking_source
+        parts.append(f"by {TRACKING_SOURCE_TEXTS.get(source, source)}")
+        parts.append(format_warnings(conversion.warnings))
+    return "; ".join(filter(None, parts))

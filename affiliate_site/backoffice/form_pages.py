@@ -62,6 +62,10 @@ class FormPage(FormView):
         """Call the service; the result is the object to show, or None for the list."""
         raise NotImplementedError
 
+    def perform(self, form, at: datetime) -> Any:
+        """What a valid form does, in a transaction; `respond` gets the result."""
+        return self.save(form, at)
+
     def get_done_message(self, result) -> str:
         """The message after saving."""
         return f"{self.title}: done."
@@ -108,7 +112,7 @@ class FormPage(FormView):
             with transaction.atomic():
                 changes = self.find_concurrent_changes(form)
                 if not changes:
-                    result = self.save(form, timezone.now())
+                    result = self.perform(form, timezone.now())
         except DomainError as error:
             form.add_domain_error(error)
             return self.form_invalid(form)
@@ -129,11 +133,7 @@ class FormPage(FormView):
         """Lock the object; the values that changed since the page was opened."""
         if self.row is None or "version" not in form.data:
             return []
-        rows = type(self.row)._base_manager.select_for_update()
-        row = rows.filter(pk=self.row.pk).first()
-        if row is None:
-            raise Http404  # deleted meanwhile
-        present = self.get_unlocked_initial(row)
+        present = self.get_unlocked_initial(self.lock_row(timezone.now()))
         seen = form.data["version"].split()
         now = calculate_version(present).split()
         return [
@@ -143,6 +143,18 @@ class FormPage(FormView):
             )
             if len(set(pair)) > 1
         ]
+
+    def lock_row(self, at: datetime) -> Any:
+        """Lock the object, as it is now.
+
+        Overridden where the service locks other rows before it: the order of locks
+        (docs/architecture.md, section 3) prevents deadlocks.
+        """
+        rows = type(self.row)._base_manager.select_for_update(no_key=True)
+        row = rows.filter(pk=self.row.pk).first()
+        if row is None:
+            raise Http404  # deleted meanwhile
+        return row
 
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)

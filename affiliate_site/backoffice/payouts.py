@@ -11,6 +11,8 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
+from affiliate_site.backoffice.conversion_details import get_payment_details
+from affiliate_site.backoffice.details import DetailsMixin
 from affiliate_site.backoffice.filters import (
     AffiliateFilter,
     BalanceFilter,
@@ -18,11 +20,13 @@ from affiliate_site.backoffice.filters import (
     CurrencyFilter,
     DateFilter,
 )
+from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
     format_money,
 )
+from affiliate_site.backoffice.payment_pages import CancelPaymentPage, PayBalancePage
 from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSearchMixin
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
@@ -33,7 +37,7 @@ BULK_PAYOUTS_PATH = "bulk-payouts/"
 
 
 @admin.register(LedgerAccount)
-class BalanceAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """The balance due to each affiliate, per currency; actions pay it."""
 
     list_display = ("affiliate", "balance_due")
@@ -46,6 +50,7 @@ class BalanceAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("-balance", "id")
     exclude = ("balance",)
     readonly_fields = ("balance_due",)
+    row_pages = (PayBalancePage,)
     actions = ("pay_selected",)
 
     def get_queryset(self, request):
@@ -109,7 +114,7 @@ class BalanceAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Payment)
-class PaymentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class PaymentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
     """Payments; canceling one makes its amount due again."""
 
     list_display = (
@@ -133,9 +138,11 @@ class PaymentAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     list_filter = (AffiliateFilter, CurrencyFilter, CanceledFilter, DateFilter)
     amount_column = "amount"
     ordering = ("-created_at", "-id")
-    exclude = ("amount",)
-    readonly_fields = ("formatted_amount",)
+    row_pages = (CancelPaymentPage,)
     actions = ("cancel_selected",)
+
+    def get_details(self, request, payment):
+        return get_payment_details(request, payment)
 
     @display(description="Amount", ordering="amount")
     def formatted_amount(self, payment):

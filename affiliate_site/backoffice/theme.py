@@ -179,8 +179,14 @@ UNFOLD: dict[str, Any] = {
             "href": lambda request: static("backoffice/favicon.svg"),
         }
     ],
-    "STYLES": [lambda request: static("backoffice/backoffice.css")],
-    "SCRIPTS": [lambda request: static("backoffice/a11y.js")],
+    "STYLES": [
+        lambda request: static("backoffice/backoffice.css"),
+        lambda request: static("backoffice/details.css"),
+    ],
+    "SCRIPTS": [
+        lambda request: static("backoffice/a11y.js"),
+        lambda request: static("backoffice/selection.js"),
+    ],
     "DASHBOARD_CALLBACK": "affiliate_site.backoffice.dashboard.add_dashboard_context",
     # Not "search_models", which reads all rows of a list.
     "COMMAND": {"search_callback": "affiliate_site.backoffice.command_palette.search"},

@@ -21,6 +21,8 @@ from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 
+MAX_COMMENT_LENGTH = 1000
+
 
 class CommissionStatus(models.TextChoices):
     """The status of a commission."""
@@ -87,7 +89,9 @@ class Commission(DailyCountedRow):
     rate = AmountField()
     calculation = models.TextField()
     status = models.CharField(max_length=16, choices=CommissionStatus)
-    comment = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - none given
+    comment = models.CharField(  # noqa: DJ001 - null: none given
+        max_length=MAX_COMMENT_LENGTH, null=True
+    )
     created_at = models.DateTimeField(default=timezone.now)
     finalized_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)

@@ -15,8 +15,14 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change
 from payouts.calculation import CommissionDraft, calculate_exact_amount
-from payouts.errors import CommissionApproved, CommissionNotFound, CommissionUnfunded
+from payouts.errors import (
+    CommentTooLong,
+    CommissionApproved,
+    CommissionNotFound,
+    CommissionUnfunded,
+)
 from payouts.models.commissions import (
+    MAX_COMMENT_LENGTH,
     BalanceKey,
     Commission,
     CommissionStatus,
@@ -31,6 +37,7 @@ from tracking.money import round_amount
 
 # In the audit log with their old and new value, which the reconciliation compares.
 AMOUNTS_LOGGED = ("amount", "sub_amount")
+DISAPPROVAL_PREFIX = "Disapproved: "  # of the reason, in the comment
 
 
 @compiled
@@ -134,12 +141,23 @@ def approve_commission(
 
 
 def disapprove_commission(
+    account: Account, *, commission_id: int, at: datetime, reason: str = ""
+) -> Commission:
+    """Disapprove a commission; the affiliate's balance may become negative.
+
+    A `reason` is added to the comment: the audit log, which is never erased, must not
+    hold what people write. Raises `CommentTooLong`.
+    """
+    return _set_commission_status(
+        account, commission_id, CommissionStatus.DISAPPROVED, at, reason=reason
+    )
+
+
+def reopen_commission(
     account: Account, *, commission_id: int, at: datetime
 ) -> Commission:
-    """Disapprove a commission; the affiliate's balance may become negative."""
-    return _set_commission_status(
-        account, commission_id, CommissionStatus.DISAPPROVED, at
-    )
+    """Set a commission back to pending; the affiliate's balance may become negative."""
+    return _set_commission_status(account, commission_id, CommissionStatus.PENDING, at)
 
 
 def get_commission(account: Account, commission_id: int) -> Commission:
@@ -149,19 +167,29 @@ def get_commission(account: Account, commission_id: int) -> Commission:
 
 
 def set_status(
-    commission: Commission, status: str, *, ledger: LedgerSession, at: datetime
+    commission: Commission,
+    status: str,
+    *,
+    ledger: LedgerSession,
+    at: datetime,
+    **values: Any,
 ) -> None:
     """Approve, disapprove or reopen a commission whose balances are locked.
 
-    Raises as `change_status`.
+    `values` are other columns to update if the status changes. Raises as
+    `change_status`.
     """
-    record_update(
-        commission, change_status(commission, status, ledger=ledger, at=at), at=at
-    )
+    details = change_status(commission, status, ledger=ledger, at=at, **values)
+    record_update(commission, details, at=at)
 
 
 def change_status(
-    commission: Commission, status: str, *, ledger: LedgerSession, at: datetime
+    commission: Commission,
+    status: str,
+    *,
+    ledger: LedgerSession,
+    at: datetime,
+    **values: Any,
 ) -> dict[str, Any]:
     """Set a status as `set_status` does; return what the caller has to record.
 
@@ -175,7 +203,7 @@ def change_status(
         commission.balance_key, commission.amount, reserved=()
     ):
         raise CommissionUnfunded
-    return update_and_post(commission, ledger=ledger, at=at, status=status)
+    return update_and_post(commission, ledger=ledger, at=at, status=status, **values)
 
 
 def ensure_not_final(commission: Commission) -> None:
@@ -275,7 +303,12 @@ def get_overridden_fields(amount: Decimal, *, calculation: str) -> dict[str, Any
 
 
 def _set_commission_status(
-    account: Account, commission_id: int, status: CommissionStatus, at: datetime
+    account: Account,
+    commission_id: int,
+    status: CommissionStatus,
+    at: datetime,
+    *,
+    reason: str = "",
 ) -> Commission:
     with transaction.atomic():
         rows = account.commissions.not_deleted().select_related("conversion__customer")
@@ -290,8 +323,18 @@ def _set_commission_status(
             ledger.lock_balances()
             commission = get_commission(account, commission_id)
             commission.conversion = conversion
-            set_status(commission, status, ledger=ledger, at=at)
+            values = {"comment": _add_reason(commission, reason)} if reason else {}
+            set_status(commission, status, ledger=ledger, at=at, **values)
     return commission
+
+
+def _add_reason(commission: Commission, reason: str) -> str:
+    """Return the comment with the reason of a disapproval as its last line."""
+    line = f"{DISAPPROVAL_PREFIX}{reason}"
+    comment = f"{commission.comment}\n{line}" if commission.comment else line
+    if len(comment) > MAX_COMMENT_LENGTH:
+        raise CommentTooLong(limit=MAX_COMMENT_LENGTH - len(comment) + len(reason))
+    return comment
 
 
 def _build_commission(

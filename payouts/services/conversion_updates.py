@@ -162,6 +162,27 @@ def update_commission(
     return commission
 
 
+def lock_conversion(account: Account, conversion_id: int) -> Conversion:
+    """Lock a conversion, and before it its customer, as all operations may need."""
+    customers = account.customers.filter(conversions=conversion_id)
+    list(customers.select_for_update(no_key=True, of=("self",)))
+    return get_conversion(account, conversion_id, lock=True)
+
+
+def lock_commission(
+    account: Account, *, commission_id: int, at: datetime
+) -> Commission:
+    """Lock a commission with all that `update_commission` locks, in the same order."""
+    commission = get_commission(account, commission_id)
+    if commission.conversion_id is None:  # a bonus
+        with open_ledger_session(account, [commission.balance_key], at=at) as ledger:
+            ledger.lock_balances()
+            return get_commission(account, commission_id)
+    conversion = lock_conversion(account, commission.conversion_id)
+    with lock_commissions(conversion, at=at) as (_, commissions):
+        return _select_commission(commissions, commission_id)
+
+
 def get_conversion_currency(account: Account, conversion_id: int) -> str:
     """Return the currency of a conversion."""
     return get_conversion(account, conversion_id).currency

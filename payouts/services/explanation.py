@@ -75,6 +75,11 @@ def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
     )
 
 
+def explain_commission(commission: Commission) -> dict[str, Any]:
+    """Return one commission as in `Explanation.commissions`; a bonus, too."""
+    return _serialize_commission(commission.account, commission)
+
+
 def _serialize_conversion(conversion: Conversion) -> dict[str, Any]:
     return {
         "id": conversion.pk,

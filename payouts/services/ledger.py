@@ -9,6 +9,7 @@ in the same order. Operations use it as late as they can (docs/architecture.md, 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -89,6 +90,21 @@ class LedgerAccountKey(NamedTuple):
     affiliate_id: int | None = None
 
 
+class CommissionValue(NamedTuple):
+    """Where the amount of a commission is, and how much it is."""
+
+    status: str
+    amount: Decimal
+
+
+class CommissionChange(NamedTuple):
+    """What a session did to a commission; None: before its creation, or deleted."""
+
+    commission: Commission
+    before: CommissionValue | None
+    after: CommissionValue | None
+
+
 class LedgerSession:
     """Posts transfers between ledger accounts, whose rows it locks at the first use."""
 
@@ -113,12 +129,17 @@ class LedgerSession:
         self.postings: list[
             tuple[tuple[LedgerAccountKey, LedgerAccountKey], dict[str, Any]]
         ] = []
+        self.commission_changes: list[CommissionChange] = []
 
     def post_commission_created(self, commission: Commission) -> None:
         """Post the amount of a new commission, of whatever status."""
         self.sequence_numbers[commission.pk] = 0  # saves the query for the last number
-        self.post_commission_changed(
-            commission, previous_status=CommissionStatus.DISAPPROVED
+        self._add_commission_change(commission, None)
+        self._post_status_transition(
+            commission,
+            commission.amount,
+            CommissionStatus.DISAPPROVED,
+            commission.status,
         )
 
     def post_commission_changed(
@@ -133,9 +154,11 @@ class LedgerSession:
         The difference is posted at the previous status, then the whole new amount
         follows the status.
         """
-        difference = ZERO
-        if previous_amount is not None:
-            difference = commission.amount - previous_amount
+        if previous_amount is None:
+            previous_amount = commission.amount
+        before = CommissionValue(previous_status, previous_amount)
+        self._add_commission_change(commission, before)
+        difference = commission.amount - previous_amount
         if difference > 0:
             self._post_status_transition(
                 commission, difference, CommissionStatus.DISAPPROVED, previous_status
@@ -150,6 +173,8 @@ class LedgerSession:
 
     def post_commission_deleted(self, commission: Commission) -> None:
         """Take back the amount of a commission whose conversion is deleted."""
+        before = CommissionValue(commission.status, commission.amount)
+        self.commission_changes.append(CommissionChange(commission, before, None))
         self._post_status_transition(
             commission,
             commission.amount,
@@ -297,6 +322,12 @@ class LedgerSession:
             if change:
                 self._add_to_balance(pk, change)
 
+    def _add_commission_change(
+        self, commission: Commission, before: CommissionValue | None
+    ) -> None:
+        after = CommissionValue(commission.status, commission.amount)
+        self.commission_changes.append(CommissionChange(commission, before, after))
+
     def _post_status_transition(
         self, commission: Commission, amount: Decimal, from_status: str, to_status: str
     ) -> None:
@@ -430,6 +461,12 @@ class LedgerSession:
         return others.aggregate(total=ExactSum("balance"))["total"] or ZERO
 
 
+# The list that collects the sessions written in a block of `record_sessions`.
+RECORDED_SESSIONS: ContextVar[list[LedgerSession] | None] = ContextVar(
+    "recorded_sessions", default=None
+)
+
+
 def _get_key(row: LedgerAccount) -> LedgerAccountKey:
     return LedgerAccountKey(row.currency, row.kind, row.affiliate_id)
 
@@ -447,6 +484,19 @@ def open_ledger_session(
     ledger = LedgerSession(account, balance_keys, funding_currencies, at)
     yield ledger
     ledger.write_postings()
+    if (recorded := RECORDED_SESSIONS.get()) is not None:
+        recorded.append(ledger)
+
+
+@contextmanager
+def record_sessions() -> Iterator[list[LedgerSession]]:
+    """Collect the sessions that are written in the block, in their order."""
+    sessions: list[LedgerSession] = []
+    token = RECORDED_SESSIONS.set(sessions)
+    try:
+        yield sessions
+    finally:
+        RECORDED_SESSIONS.reset(token)
 
 
 def get_payable_balances_by_slug(

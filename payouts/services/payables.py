@@ -7,10 +7,9 @@ from datetime import datetime
 from decimal import Decimal
 
 from accounts.models.accounts import Account
-from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
+from payouts.models.commissions import BalanceKey
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, TransferType
 from tracking.amounts import ExactSum
-from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
 
 
@@ -63,27 +62,6 @@ def get_overpaid_totals(account: Account) -> list[tuple[str, Decimal]]:
     )
     totals = rows.order_by().values_list("currency").annotate(ExactSum("balance"))
     return [(currency, -total) for currency, total in totals]
-
-
-def find_negative_balances(
-    account: Account, commissions: Iterable[Commission]
-) -> list[tuple[Affiliate, str, Decimal]]:
-    """Return the balances that become negative if these commissions are disapproved.
-
-    Each as affiliate, currency and new balance; `affiliate` must be loaded.
-    """
-    approved = [row for row in commissions if row.status == CommissionStatus.APPROVED]
-    affiliates = {row.affiliate_id: row.affiliate for row in approved}
-    balances = get_payable_balances(account, affiliates)
-    totals: dict[BalanceKey, Decimal] = defaultdict(Decimal)
-    for row in approved:
-        totals[row.balance_key] += row.amount
-    return [
-        (affiliates[affiliate_id], currency, balance)
-        for (affiliate_id, currency), total in totals.items()
-        if (balance := balances.get(affiliate_id, {}).get(currency, ZERO) - total)
-        < ZERO
-    ]
 
 
 def get_pending_totals(account: Account) -> list[tuple[str, Decimal]]:

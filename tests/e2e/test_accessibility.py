@@ -51,11 +51,15 @@ class PageVisits:
     def __init__(self, back_office, scenario, conversion) -> None:
         self.back_office, self.page = back_office, back_office.page
         enrollment_id = scenario.mina.enrollment.pk
+        commission_id = scenario.get_commission(conversion).pk
         self.paths = {
             "the dashboard": "",
             "a list": "payouts/commission/",
             "an empty list": "tracking/prospect/",
             "a conversion": f"tracking/conversion/{conversion.pk}/change/",
+            "removing a conversion": f"tracking/conversion/{conversion.pk}/remove/",
+            "adding a conversion": "tracking/conversion/add/",
+            "a commission": f"payouts/commission/{commission_id}/change/",
             "a program": f"tracking/program/{scenario.program.pk}/change/",
             "bulk payouts": "payouts/ledgeraccount/bulk-payouts/?minimum=0&currency=EUR"
             f"&approved_until={timezone.now():%Y-%m-%d}",
@@ -114,7 +118,7 @@ class PageVisits:
         self.page.get_by_role("link", name="order-1").wait_for()
 
     def open_confirmation(self):
-        self.back_office.select_action(self.paths["a list"], "Approve")
+        self.back_office.select_action(self.paths["a list"], "Disapprove")
 
     def open_secret(self):
         self.back_office.open(self.paths["adding a key"])

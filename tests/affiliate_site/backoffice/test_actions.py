@@ -14,6 +14,7 @@ from accounts.services.webhooks import create_postback_endpoint, create_webhook
 from affiliate_site.backoffice import actions, conversions
 from affiliate_site.backoffice.actions import MAX_ROWS
 from payouts.services.commissions import approve_commission
+from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
 from tests.conftest import NOW
@@ -30,15 +31,26 @@ def post_action(client, page, action, rows, **extra_fields):
     return client.post(reverse(f"admin:{page}_changelist"), form, follow=True)
 
 
-def confirm_action(client, page, action, rows):
+def confirm_action(client, page, action, rows, **extra_fields):
     """Request an action and confirm it; the messages of the response."""
-    shown = post_action(client, page, action, rows).context.get("rows", ())
-    amounts = " ".join(f"{row.pk}:{amount}" for row, amount in shown)
-    response = post_action(
-        client, page, action, rows, confirmed="yes", confirmed_amounts=amounts
-    )
+    response = submit_confirmation(client, page, action, rows, **extra_fields)
     assert response.status_code == 200
     return [str(message) for message in response.context["messages"]]
+
+
+def submit_confirmation(client, page, action, rows, **extra_fields):
+    """Request an action and confirm it; the response."""
+    shown = post_action(client, page, action, rows).context.get("rows", ())
+    amounts = " ".join(f"{row.pk}:{amount}" for row, amount in shown)
+    return post_action(
+        client,
+        page,
+        action,
+        rows,
+        confirmed="yes",
+        confirmed_amounts=amounts,
+        **extra_fields,
+    )
 
 
 @pytest.fixture
@@ -88,12 +100,134 @@ def test_approves_commissions(staff_client, commissions, account):
     assert (account.staff.get().actor_name,) in set(actors)
 
 
-def test_disapproves_commissions(staff_client, commissions, account):
+COMMISSIONS = "payouts_commission"
+
+
+def list_hidden_fields(response):
+    """What the form of the page would send."""
+    context = response.context
+    return {
+        "action": context["action"],
+        "_selected_action": [row.pk for row, _ in context["rows"]],
+        "confirmed": "yes",
+        "confirmed_amounts": " ".join(
+            f"{row.pk}:{token}" for row, token in context["rows"]
+        ),
+    }
+
+
+def test_disapproves_commissions_with_a_reason(staff_client, commissions, account):
     confirm_action(
-        staff_client(), "payouts_commission", "disapprove_selected", commissions
+        staff_client(),
+        COMMISSIONS,
+        "disapprove_selected",
+        commissions,
+        reason=" Own orders ",
     )
 
-    assert set(account.commissions.values_list("status", flat=True)) == {"disapproved"}
+    found = account.commissions.values_list("status", "comment")
+    assert set(found) == {("disapproved", "Disapproved: Own orders")}
+
+
+@pytest.mark.parametrize("reason", ["", "   ", "x" * 501])
+def test_a_disapproval_needs_a_reason(staff_client, commissions, account, reason):
+    response = submit_confirmation(
+        staff_client(), COMMISSIONS, "disapprove_selected", commissions, reason=reason
+    )
+
+    assert response.context["form"].errors["reason"]
+    assert response.context["rows"]  # the selection stays
+    assert not account.commissions.filter(status="disapproved").exists()
+
+
+def test_confirmation_lists_rows_with_reasons_and_balances(
+    staff_client, scenario, commissions, account
+):
+    first, _, third = commissions
+    account.commissions.filter(pk=first.pk).update(comment="a")
+    order = PaymentOrder(scenario.mina.slug, Decimal("12.50"), "EUR")
+    create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)
+
+    response = post_action(
+        staff_client(), COMMISSIONS, "disapprove_selected", commissions
+    )
+
+    listing = {row.pk: values for _, row, values, _ in response.context["listing"]}
+    assert listing[first.pk][1:] == [
+        f"{first.conversion_id}: 200.00 EUR",
+        "the program requires manual approval; by coupon",
+        "pending",
+    ]
+    assert listing[third.pk][-1] == "paid"
+    page = " ".join(response.content.decode().split())
+    assert "Balance due of minakessler becomes negative: -12.50 EUR." in page
+    assert account.commissions.get(pk=third.pk).payment is not None
+
+
+def test_a_row_whose_status_changed_is_skipped(staff_client, commissions, account):
+    first, *_ = commissions
+    client = staff_client()
+    shown = post_action(client, COMMISSIONS, "disapprove_selected", [first])
+    approve_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
+
+    response = client.post(
+        reverse(f"admin:{COMMISSIONS}_changelist"),
+        list_hidden_fields(shown) | {"reason": "a"},
+        follow=True,
+    )
+
+    assert [str(message) for message in response.context["messages"]] == [
+        f"Skipped: {first}: it is approved now"
+    ]
+    assert account.commissions.get(pk=first.pk).status == "approved"
+
+
+def test_an_approval_can_be_undone(staff_client, scenario, commissions, account):
+    client, url = staff_client(), reverse(f"admin:{COMMISSIONS}_changelist")
+    done = submit_confirmation(client, COMMISSIONS, "approve_selected", commissions)
+    assert "Put back to pending" in done.content.decode()
+    undo = list_hidden_fields(done)
+
+    messages = client.post(url, undo, follow=True).context["messages"]
+
+    assert [str(message) for message in messages] == ["Put back to pending: 2 done."]
+    statuses = account.commissions.order_by("id").values_list("status", flat=True)
+    assert list(statuses) == ["pending", "pending", "approved"]
+    assert get_payable_balances_by_slug(account) == {
+        "minakessler": {"EUR": pytest.approx(12.5)}
+    }
+
+
+def test_an_undo_leaves_out_what_was_paid_meanwhile(
+    staff_client, scenario, commissions, account
+):
+    client, url = staff_client(), reverse(f"admin:{COMMISSIONS}_changelist")
+    done = submit_confirmation(client, COMMISSIONS, "approve_selected", commissions)
+    order = PaymentOrder(scenario.mina.slug, Decimal("37.50"), "EUR")
+    create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)
+
+    messages = client.post(url, list_hidden_fields(done), follow=True).context[
+        "messages"
+    ]
+
+    assert str(next(iter(messages))).endswith("it is paid now")
+    assert set(account.commissions.values_list("status", flat=True)) == {"approved"}
+
+
+def test_a_final_approval_cannot_be_undone(staff_client, scenario, account):
+    type(account).objects.filter(pk=account.pk).update(uses_payouts=True)
+    account.refresh_from_db()
+    top_up_payout_balance(account, amount=Decimal(100), currency="EUR", at=NOW)
+    commission = scenario.get_commission(scenario.create_conversion("200"))
+    client = staff_client()
+
+    done = submit_confirmation(client, COMMISSIONS, "approve_selected", [commission])
+
+    assert "Put back to pending" not in done.context.get("title", "")
+    assert account.commissions.get().status == "approved"
+    assert done.redirect_chain
+    messages = confirm_action(client, COMMISSIONS, "reopen_selected", [commission])
+    assert messages == [f"Skipped: {commission}: an approved commission is final"]
 
 
 def test_reports_errors_of_the_service(staff_client, commissions, account):
@@ -197,6 +331,7 @@ def test_resends_a_delivery_and_disables_a_webhook(staff_client, scenario, accou
 PERMITTED_ACTIONS = [
     ("payouts_commission", "approve_selected", {Role.MANAGER, Role.OWNER}),
     ("payouts_commission", "disapprove_selected", {Role.MANAGER, Role.OWNER}),
+    ("payouts_commission", "reopen_selected", {Role.MANAGER, Role.OWNER}),
     ("payouts_ledgeraccount", "pay_selected", {Role.OWNER}),
     ("payouts_payment", "cancel_selected", {Role.OWNER}),
     ("tracking_enrollment", "approve_selected", {Role.MANAGER, Role.OWNER}),

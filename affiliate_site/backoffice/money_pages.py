@@ -1,0 +1,120 @@
+"""Pages that move money: first they show what moves, then a second button does it."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.utils import timezone
+
+from accounts.errors import DomainError
+from affiliate_site.backoffice.effect_tables import build_effect_tables
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import ServiceForm
+from payouts.services.previews import (
+    Outcome,
+    perform_if_confirmed,
+    preview,
+)
+from tracking.money import MAX_INTEGER_DIGITS, get_exponent, round_amount
+
+
+class MoneyFormPage(FormPage):
+    """A `FormPage` whose service moves money.
+
+    The first answer to the form says what would move; its button sends the entries
+    again with a digest of that. If the effects are others by then, nothing is stored
+    and they are shown. A page without fields shows the effects at once. If no money
+    moves, the form is saved without a second page.
+    """
+
+    template_name = "admin/conversions/money_form_page.html"
+    confirm_button = ""  # the text of the second button; `button` if empty
+
+    def perform(self, form, at: datetime) -> Outcome:
+        """Run `save`, and keep it if its effects were confirmed."""
+        return perform_if_confirmed(
+            self.account,
+            lambda: self.save(form, at),
+            confirmed=form.data.get("effects"),
+        )
+
+    def respond(self, form, result: Outcome):
+        """Show the effects until they are confirmed."""
+        if result.is_done:
+            return super().respond(form, result.result)
+        context = self.get_context_data(form=form, **self.describe(result))
+        context["has_other_effects"] = "effects" in form.data
+        return self.render_to_response(context)
+
+    def get(self, request, *args, **kwargs):
+        """Show the form, or the effects if there is nothing to enter."""
+        context = self.get_context_data()
+        form = context["form"]
+        if not form.fields:
+            try:
+                outcome = preview(self.account, lambda: self.save(form, timezone.now()))
+            except DomainError as error:
+                context["refusal"] = error.text
+            else:
+                context |= self.describe(outcome)
+        return self.render_to_response(context)
+
+    def post(self, request, *args, **kwargs):
+        """Save, or show the form again to change the entries."""
+        if "_change_entries" in request.POST:
+            version = request.POST.get("version", "")
+            return self.render_to_response(
+                self.get_context_data() | {"version": version}
+            )
+        return super().post(request, *args, **kwargs)
+
+    def describe(self, outcome: Outcome) -> dict[str, Any]:
+        """The context that shows what an operation would change."""
+        return {
+            "effects": outcome.effects,
+            "effect_facts": self.list_facts(outcome.result),
+            **build_effect_tables(outcome.effects),
+        }
+
+    def list_facts(self, result) -> list[tuple[str, str]]:
+        """What to know beside the money: names and values."""
+        return []
+
+
+class MoneyForm(ServiceForm):
+    """A form with amounts of 0 or more in `get_currency`."""
+
+    amount_fields: tuple[str, ...] = ("amount",)
+
+    def get_currency(self) -> str | None:
+        """The currency of the amounts; None if it is not known yet."""
+        return self.row.currency if self.row else None
+
+    def get_serializer_context(self):
+        return super().get_serializer_context() | {"currency": self.get_currency()}
+
+    def clean(self):
+        """Refuse what would be rounded: staff type what they mean."""
+        for name in self.amount_fields:
+            self.check_amount(name, self.cleaned_data.get(name))
+        return super().clean()
+
+    def check_amount(self, name: str, amount: Decimal | None) -> None:
+        """Add an error if an amount is negative or has too many decimals."""
+        currency = self.get_currency()
+        if amount is None:
+            return
+        if amount < 0:
+            self.add_error(name, "An amount is 0 or more.")
+        elif (
+            currency
+            and amount.adjusted() < MAX_INTEGER_DIGITS
+            and amount != round_amount(amount, currency)
+        ):
+            decimals = get_exponent(currency)
+            self.add_error(name, f"{currency} has at most {decimals} decimals.")
+
+
+def get_amount_initial(amount: Decimal | None, currency: str) -> Decimal | None:
+    """The value that a form starts with: as many decimals as the currency has."""
+    return None if amount is None else round_amount(amount, currency)

@@ -1,0 +1,87 @@
+"""Forms of payments: pay a balance, and cancel a payment."""
+
+from django import forms
+
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.money_pages import (
+    MoneyForm,
+    MoneyFormPage,
+    get_amount_initial,
+)
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from tracking.money import MAX_INTEGER_DIGITS
+
+
+class PaymentForm(MoneyForm):
+    """How much of a balance to pay."""
+
+    amount = forms.DecimalField(
+        help_text="The oldest approved commissions are paid first, each in full."
+    )
+
+    def clean(self):
+        """An amount above 0 that the ledger can hold."""
+        amount = self.cleaned_data.get("amount")
+        if amount is not None and amount == 0:
+            self.add_error("amount", "This value should be greater than 0.")
+        elif amount is not None and amount.adjusted() >= MAX_INTEGER_DIGITS:
+            self.add_error("amount", "This value has too many digits.")
+        return super().clean()
+
+
+class PayBalancePage(MoneyFormPage):
+    """Record a payment of a balance."""
+
+    name = "pay"
+    title = "Pay"
+    button = "Continue"
+    confirm_button = "Record payment"
+    permission = "payouts.add_payment"
+    form_class = PaymentForm
+    explanation = "This records a payment that you make; it transfers no money itself."
+
+    @classmethod
+    def is_offered(cls, ledger_account):
+        return bool(ledger_account.balance and ledger_account.balance > 0)
+
+    def get_unlocked_initial(self, ledger_account):
+        balance, currency = ledger_account.balance, ledger_account.currency
+        return {"amount": get_amount_initial(balance, currency)}
+
+    def lock_row(self, at):
+        """Not locked: the service locks all balances of the payment in one order."""
+        return self.model_admin.model.objects.get(pk=self.row.pk)
+
+    def save(self, form, at):
+        order = PaymentOrder(
+            self.row.affiliate.slug, form.cleaned_data["amount"], self.row.currency
+        )
+        return create_payments(self.account, orders=[order], at=at)[0]
+
+    def get_done_message(self, payment):
+        amount = format_money(payment.amount, payment.currency)
+        return f"Payment {payment} of {amount} was recorded."
+
+
+class CancelPaymentPage(MoneyFormPage):
+    """Cancel a payment."""
+
+    name = "cancel"
+    title = "Cancel payment"
+    button = "Cancel payment"
+    permission = "payouts.delete_payment"
+    is_dangerous = True
+    explanation = (
+        "The amount is due again, and the commissions that it paid count as unpaid."
+        " Cancel a payment that did not arrive; this cannot be undone."
+    )
+
+    @classmethod
+    def is_offered(cls, payment):
+        return payment.canceled_at is None
+
+    def save(self, form, at):
+        cancel_payment(self.account, payment_id=self.row.public_id, at=at)
+
+    def get_done_message(self, result):
+        return f"Payment {self.row} was canceled."

@@ -1,0 +1,303 @@
+"""Previews of operations that move money: what moves, found by really doing it.
+
+A preview runs the service in a transaction that is rolled back. What it reports is read
+from the ledger sessions of the operation, whose states before are those under lock. A
+confirmed operation runs in the same way and is stored only if its effects are those of
+the preview.
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from accounts.exact_json import format_decimal
+from accounts.models.accounts import Account
+from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
+from payouts.models.ledger import (
+    STORED_BALANCE_TYPES,
+    LedgerAccount,
+    LedgerAccountType,
+)
+from payouts.services.ledger import (
+    CommissionChange,
+    CommissionValue,
+    LedgerAccountKey,
+    LedgerSession,
+    record_sessions,
+)
+from tracking.models.affiliates import Affiliate
+from tracking.money import ZERO
+
+
+@dataclass(frozen=True)
+class CommissionEffect:
+    """A commission before and after; None: it does not exist then.
+
+    `commission_id` is None for a new one, whose ID is known once it is stored.
+    """
+
+    commission_id: int | None
+    affiliate: str
+    commission_type: str
+    currency: str
+    before: CommissionValue | None
+    after: CommissionValue | None
+
+
+@dataclass(frozen=True)
+class TransferEffect:
+    """The sum of the transfers of one type between two ledger accounts.
+
+    `debit` and `credit` are values of `LedgerAccountType`; the affiliate is that of the
+    accounts that belong to one.
+    """
+
+    kind: str
+    debit: str
+    credit: str
+    affiliate: str
+    amount: Decimal
+    currency: str
+
+
+@dataclass(frozen=True)
+class BalanceEffect:
+    """A stored balance before and after; `affiliate` is empty for the payout balance.
+
+    The amount is what the account owes, or has for payouts: the ledger stores the
+    latter negative.
+    """
+
+    kind: str
+    affiliate: str
+    currency: str
+    before: Decimal
+    after: Decimal
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether more was paid to the affiliate than it has earned."""
+        return self.after < ZERO
+
+
+@dataclass(frozen=True)
+class MoneyEffects:
+    """What an operation changes in commissions, ledger and balances."""
+
+    commissions: Sequence[CommissionEffect] = ()
+    transfers: Sequence[TransferEffect] = ()
+    balances: Sequence[BalanceEffect] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no commission changes, and no money moves."""
+        return not self.commissions and not self.transfers
+
+    @property
+    def negative_balances(self) -> list[BalanceEffect]:
+        """The balances that are below zero afterwards."""
+        return [balance for balance in self.balances if balance.is_negative]
+
+    @property
+    def digest(self) -> str:
+        """Identifies these effects.
+
+        Pending balances are left out: each new sale changes one, and nobody is paid
+        from them.
+        """
+        balances = [
+            row for row in self.balances if row.kind != LedgerAccountType.PENDING
+        ]
+        effects = [self.commissions, self.transfers, balances]
+        text = json.dumps(
+            [[list(vars(row).values()) for row in rows] for rows in effects],
+            default=format_decimal,
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of an operation and its effects; stored only if `is_done`."""
+
+    result: Any
+    effects: MoneyEffects
+    is_done: bool
+
+
+def preview(account: Account, operation: Callable[[], Any]) -> Outcome:
+    """Run an operation, roll it back, and return what it would have changed."""
+    return _run(account, operation, lambda effects: False)
+
+
+def perform_if_confirmed(
+    account: Account, operation: Callable[[], Any], *, confirmed: str | None
+) -> Outcome:
+    """Run an operation; keep it if its effects have the digest `confirmed`.
+
+    Without a digest it is kept if no money moves.
+    """
+
+    def is_confirmed(effects: MoneyEffects) -> bool:
+        if confirmed is None:
+            return effects.is_empty
+        return effects.digest == confirmed
+
+    return _run(account, operation, is_confirmed)
+
+
+def preview_status(
+    account: Account, commissions: Iterable[Commission], status: str
+) -> list[BalanceEffect]:
+    """Return the balances due that change if commissions get this status.
+
+    Unlike `preview` it runs nothing, so it suits many commissions.
+    """
+    changes: dict[BalanceKey, Decimal] = defaultdict(Decimal)
+    for commission in commissions:
+        is_payable = commission.status == CommissionStatus.APPROVED
+        will_be_payable = status == CommissionStatus.APPROVED
+        changes[commission.balance_key] += commission.amount * (
+            will_be_payable - is_payable
+        )
+    return _list_balance_effects(
+        account,
+        {
+            LedgerAccountKey(currency, LedgerAccountType.PAYABLE, affiliate_id): change
+            for (affiliate_id, currency), change in changes.items()
+            if change
+        },
+        is_applied=False,
+    )
+
+
+def _run(
+    account: Account,
+    operation: Callable[[], Any],
+    should_keep: Callable[[MoneyEffects], bool],
+) -> Outcome:
+    with transaction.atomic():
+        with record_sessions() as sessions:
+            result = operation()
+        effects = _collect_effects(account, sessions)
+        is_done = should_keep(effects)
+        if not is_done:
+            transaction.set_rollback(True)
+    return Outcome(result, effects, is_done)
+
+
+def _collect_effects(
+    account: Account, sessions: Sequence[LedgerSession]
+) -> MoneyEffects:
+    changes: dict[LedgerAccountKey, Decimal] = defaultdict(Decimal)
+    for session in sessions:
+        for key, change in session.changes.items():
+            changes[key] += change
+    return MoneyEffects(
+        _list_commission_effects(account, sessions),
+        _list_transfer_effects(account, sessions),
+        _list_balance_effects(account, changes, is_applied=True),
+    )
+
+
+def _list_commission_effects(
+    account: Account, sessions: Sequence[LedgerSession]
+) -> list[CommissionEffect]:
+    merged: dict[int, CommissionChange] = {}
+    for session in sessions:
+        for change in session.commission_changes:
+            first = merged.get(change.commission.pk, change)
+            merged[change.commission.pk] = change._replace(before=first.before)
+    changed = [each for each in merged.values() if each.before != each.after]
+    slugs = _get_slugs(account, {each.commission.affiliate_id for each in changed})
+    return [
+        CommissionEffect(
+            commission_id=commission.pk if before else None,
+            affiliate=slugs[commission.affiliate_id],
+            commission_type=commission.commission_type,
+            currency=commission.currency,
+            before=before,
+            after=after,
+        )
+        for commission, before, after in changed
+    ]
+
+
+def _list_transfer_effects(
+    account: Account, sessions: Sequence[LedgerSession]
+) -> list[TransferEffect]:
+    sums: dict[tuple[str, LedgerAccountKey, LedgerAccountKey], Decimal] = {}
+    for session in sessions:
+        for (debit, credit), values in session.postings:
+            key = (str(values["kind"]), debit, credit)
+            sums[key] = sums.get(key, ZERO) + values["amount"]
+    slugs = _get_slugs(
+        account,
+        {side.affiliate_id for _, *sides in sums for side in sides},
+    )
+    return [
+        TransferEffect(
+            kind=kind,
+            debit=str(debit.kind),
+            credit=str(credit.kind),
+            affiliate=slugs[debit.affiliate_id or credit.affiliate_id],
+            amount=amount,
+            currency=debit.currency,
+        )
+        for (kind, debit, credit), amount in sums.items()
+    ]
+
+
+def _list_balance_effects(
+    account: Account,
+    changes: dict[LedgerAccountKey, Decimal],
+    *,
+    is_applied: bool,
+) -> list[BalanceEffect]:
+    """The stored balances that change; `is_applied` says whether they have already."""
+    changed = {
+        key: change
+        for key, change in changes.items()
+        if change and key.kind in STORED_BALANCE_TYPES
+    }
+    if not changed:
+        return []
+    rows = account.ledger_accounts.filter(
+        affiliate__in={key.affiliate_id for key in changed} - {None},
+    ) | account.ledger_accounts.filter(affiliate=None)
+    stored = {_get_key(row): row.balance or ZERO for row in rows}
+    slugs = _get_slugs(account, {key.affiliate_id for key in changed})
+    effects = []
+    for key, change in sorted(changed.items(), key=str):
+        present = stored.get(key, ZERO)
+        before = present - change if is_applied else present
+        sign = -1 if key.kind == LedgerAccountType.FUNDING else 1
+        effects.append(
+            BalanceEffect(
+                kind=str(key.kind),
+                affiliate=slugs[key.affiliate_id],
+                currency=key.currency,
+                before=sign * before,
+                after=sign * (before + change),
+            )
+        )
+    return effects
+
+
+def _get_key(row: LedgerAccount) -> LedgerAccountKey:
+    return LedgerAccountKey(row.currency, row.kind, row.affiliate_id)
+
+
+def _get_slugs(
+    account: Account, affiliate_ids: Iterable[int | None]
+) -> dict[int | None, str]:
+    """Return the affiliates' IDs by primary key; empty for None."""
+    pks = {pk for pk in affiliate_ids if pk is not None}
+    rows = Affiliate.objects.filter(account=account, pk__in=pks)
+    return {None: "", **dict(rows.values_list("pk", "slug"))}

@@ -1,0 +1,532 @@
+"""Staff add, correct and remove conversions, and decide about commissions."""
+
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from payouts.services.commissions import approve_commission
+from payouts.services.conversion_updates import delete_conversion, update_conversion
+from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payments import PaymentOrder, create_payments
+from tests.affiliate_site.backoffice.money_forms import (
+    confirm,
+    get_entries,
+    list_messages,
+    page_url,
+    submit,
+    submit_and_confirm,
+)
+from tests.conftest import NOW
+from tests.factories.accounts import AccountFactory
+from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.program_scenario import ProgramScenario
+
+ADD_URL = "/admin/tracking/conversion/add/"
+CONVERSION_PAGES = ("edit", "add-commission", "remove")
+COMMISSION_PAGES = ("edit", "approve", "disapprove")
+
+
+@pytest.fixture(autouse=True)
+def consistent_ledger(account):
+    yield
+    assert_ledger_consistent(account)
+
+
+@pytest.fixture
+def conversion(scenario):
+    """A conversion of 200 EUR with a pending commission of 20 EUR."""
+    return scenario.create_conversion("200", external_id="order-1")
+
+
+@pytest.fixture
+def commission(scenario, conversion):
+    return scenario.get_commission(conversion)
+
+
+def pay(scenario, amount):
+    order = PaymentOrder(scenario.mina.slug, Decimal(amount), "EUR")
+    return create_payments(scenario.account, orders=[order], at=NOW)[0]
+
+
+# Correct and remove
+
+
+def test_corrects_an_amount_after_showing_what_moves(staff_client, account, conversion):
+    client, url = staff_client("manager"), page_url(conversion, "edit")
+    before = snapshot_account(account)
+
+    sent, shown = submit(client, url, amount="150.50")
+    page = shown.content.decode()
+    assert "20.00 EUR, pending" in page
+    assert "15.05 EUR, pending" in page
+    assert 'name="amount" value="150.50"' in page
+    assert snapshot_account(account) == before
+
+    response = confirm(client, url, sent, shown)
+    assert list_messages(response) == [f"Conversion {conversion} was saved."]
+    assert account.conversions.get().amount == Decimal("150.50")
+    assert account.commissions.get().amount == Decimal("15.05")
+
+
+def test_an_amount_can_change_without_the_commissions(
+    staff_client, account, conversion
+):
+    client, url = staff_client(), page_url(conversion, "edit")
+    sent = get_entries(client, url) | {"amount": "150"}
+    del sent["should_recalculate"]
+
+    assert client.post(url, sent).status_code == 302
+    assert account.conversions.get().amount == 150
+    assert account.commissions.get().amount == 20
+
+
+def test_corrects_order_id_and_metadata(staff_client, account, conversion):
+    client, url = staff_client(), page_url(conversion, "edit")
+
+    _, response = submit(
+        client, url, external_id="order-2", meta_data="plan: gold\r\nseats: 3"
+    )
+
+    assert response.status_code == 302
+    stored = account.conversions.get()
+    assert stored.external_id == "order-2"
+    assert stored.meta_data == {"plan": "gold", "seats": "3"}
+    assert get_entries(client, url)["meta_data"] == stored.meta_data
+
+
+def test_entries_can_be_changed_after_the_preview(staff_client, conversion):
+    client, url = staff_client(), page_url(conversion, "edit")
+    sent, shown = submit(client, url, amount="150")
+
+    response = client.post(url, sent | {"_change_entries": ""})
+
+    assert "effects" not in response.context
+    assert response.context["form"]["amount"].value() == "150"
+    assert response.context["version"] == shown.context["version"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "text"),
+    [
+        ({"amount": "-1"}, "amount", "0 or more"),
+        ({"amount": "10.005"}, "amount", "at most 2 decimals"),
+        ({"amount": "1e14"}, "amount", "too many digits"),
+        ({"amount": "9" * 400}, "amount", "too many digits"),
+        ({"amount": "NaN"}, "amount", "number"),
+        ({"amount": ""}, "amount", "required"),
+        ({"external_id": "x" * 256}, "external_id", "255 characters"),
+        ({"external_id": ""}, "external_id", "not removed"),
+        ({"external_id": "order-taken"}, "__all__", "Duplicate conversion"),
+        ({"meta_data": "no separator"}, "meta_data", "key: value"),
+        ({"meta_data": "a: 1\na: 2"}, "meta_data", "twice"),
+        ({"meta_data": "a/b: 1"}, "meta_data", "not allowed"),
+        ({"meta_data": "a: " + "x" * 256}, "meta_data", "255"),
+    ],
+)
+def test_refuses_bad_entries_beside_their_field(
+    staff_client, account, scenario, conversion, changed, field, text
+):
+    scenario.create_conversion("5", external_id="order-taken")
+    client = staff_client()
+    before = snapshot_account(account)
+
+    sent, response = submit(client, page_url(conversion, "edit"), **changed)
+
+    form = response.context["form"]
+    assert text in str(form.errors[field])
+    assert form["amount"].value() == str(sent["amount"])
+    assert snapshot_account(account) == before
+
+
+def test_removing_a_paid_sale_says_that_the_balance_becomes_negative(
+    staff_client, account, scenario, conversion, commission
+):
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+    pay(scenario, "20")
+    client, url = staff_client(), page_url(conversion, "remove")
+
+    shown = client.get(url)
+    page = " ".join(shown.content.decode().split())
+    assert "Balance due of minakessler becomes negative: -20.00 EUR." in page
+    assert account.conversions.get().deleted_at is None
+
+    response = confirm(client, url, {}, shown)
+    assert list_messages(response) == [f"Conversion {conversion} was removed."]
+    assert account.conversions.get().deleted_at
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": -20}}
+
+
+def test_nothing_is_stored_if_the_effects_changed_meanwhile(
+    staff_client, account, conversion, commission
+):
+    client, url = staff_client(), page_url(conversion, "remove")
+    shown = client.get(url)
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+
+    again = confirm(client, url, {}, shown)
+
+    assert "Something changed since this page was opened" in again.content.decode()
+    assert account.conversions.get().deleted_at is None
+    assert confirm(client, url, {}, again).status_code == 200
+    assert account.conversions.get().deleted_at
+
+
+def test_two_clerks_cannot_overwrite_each_other(staff_client, account, conversion):
+    client, url = staff_client(), page_url(conversion, "edit")
+    sent, shown = submit(client, url, amount="150")
+    update_conversion(
+        account,
+        conversion_id=conversion.pk,
+        changes={"amount": Decimal(180)},
+        should_recalculate=True,
+        at=NOW,
+    )
+
+    response = confirm(client, url, sent, shown)
+
+    errors = str(response.context["form"].errors["__all__"])
+    assert "Amount is now 180.00" in errors
+    assert account.conversions.get().amount == 180
+    assert response.context["form"]["amount"].value() == "150"
+
+
+def test_a_removed_conversion_has_no_pages(staff_client, account, conversion):
+    client = staff_client()
+    delete_conversion(account, conversion_id=conversion.pk, at=NOW)
+
+    for name in CONVERSION_PAGES:
+        response = client.get(page_url(conversion, name), follow=True)
+        assert "not possible in this state" in list_messages(response)[0]
+
+
+def test_final_commissions_refuse_the_removal(staff_client, account, scenario):
+    type(account).objects.filter(pk=account.pk).update(uses_payouts=True)
+    account.refresh_from_db()
+    conversion = scenario.create_conversion("200")
+    commission = scenario.get_commission(conversion)
+    account.commissions.filter(pk=commission.pk).update(amount=commission.amount)
+    url = page_url(conversion, "remove")
+    client = staff_client()
+
+    assert client.get(page_url(commission, "approve")).context["refusal"] == (
+        "The payout balance does not cover this commission."
+    )
+    assert "effects" in client.get(url).context
+    type(account).objects.filter(pk=account.pk).update(uses_payouts=False)
+
+
+# Add by hand
+
+
+NEW = {"amount": "80", "external_id": "order-9", "customer_id": "anna"}
+
+
+def test_adds_a_conversion_of_an_affiliate_in_a_program(
+    staff_client, account, scenario
+):
+    client = staff_client("manager")
+    entries = NEW | {
+        "affiliate": scenario.mina.affiliate.pk,
+        "program": scenario.program.pk,
+    }
+
+    shown = client.post(ADD_URL, entries)
+    page = shown.content.decode()
+    assert "8.00 EUR, pending" in page
+    assert "affiliate and program (asset and source)" in page
+    assert not account.conversions.exists()
+    confirm(client, ADD_URL, entries, shown)
+
+    conversion = account.conversions.get()
+    assert (conversion.amount, conversion.external_id) == (80, "order-9")
+    assert conversion.affiliate == scenario.mina.affiliate
+    assert conversion.tracking_source == "asset_source"
+    assert conversion.customer.customer_id == "anna"
+    assert account.commissions.get().amount == 8
+    entry = account.audit_log.get(kind="conversion.created")
+    assert entry.actor == account.staff.get().actor_name
+
+
+@pytest.mark.parametrize("source", ["coupon", "click", "customer"])
+def test_adds_a_conversion_by_other_parameters(staff_client, account, scenario, source):
+    client = staff_client()
+    entries = {"amount": "80", "currency": "USD"}
+    if source == "coupon":
+        entries["coupon"] = scenario.mina.coupon
+    elif source == "click":
+        entries["click_id"] = str(scenario.create_click().public_id)
+        entries["ignore_cookie_age"] = "on"
+    else:
+        scenario.create_customer("anna")
+        entries["customer_id"] = "anna"
+
+    shown = client.post(ADD_URL, entries)
+    confirm(client, ADD_URL, entries, shown)
+
+    conversion = account.conversions.get()
+    assert (conversion.tracking_source, conversion.currency) == (source, "USD")
+
+
+def test_a_commission_type_must_be_one_of_the_program(staff_client, account, scenario):
+    accessories = scenario.create_commission_type("accessories", "5")
+    other = ProgramScenario(account, slug="other", email=None)
+    client = staff_client()
+    entries = {"amount": "80", "coupon": scenario.mina.coupon}
+
+    foreign = account.commission_types.get(program=other.program)
+    refused = client.post(ADD_URL, entries | {"commission_type": foreign.pk})
+    assert "Harbor Lamp Partners" in str(
+        refused.context["form"].errors["commission_type"]
+    )
+    entries["commission_type"] = accessories.pk
+    confirm(client, ADD_URL, entries, client.post(ADD_URL, entries))
+    assert account.commissions.get().amount == 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "text"),
+    [
+        ({"amount": "-1"}, "amount", "0 or more"),
+        ({"amount": "1.999"}, "amount", "at most 2 decimals"),
+        ({"amount": "9" * 20}, "amount", "too many digits"),
+        ({"amount": ""}, "amount", "required"),
+        ({"coupon": "nobody"}, "__all__", "Unknown coupon"),
+        ({"coupon": "x" * 256}, "coupon", "255 characters"),
+        ({"coupon": ""}, "affiliate", "an affiliate, a coupon or a click"),
+        ({"click_id": "abc"}, "click_id", "one of these only"),
+        ({"currency": "XXQ"}, "currency", "valid choice"),
+        ({"external_id": "order-taken"}, "__all__", "Duplicate conversion"),
+        ({"external_id": "x" * 256}, "external_id", "255 characters"),
+        ({"commission_type": "foreign"}, "commission_type", "valid choice"),
+        ({"program": "foreign"}, "program", "valid choice"),
+        ({"affiliate": "foreign"}, "affiliate", "valid choice"),
+        ({"coupon": "foreign"}, "__all__", "Unknown coupon"),
+        ({"coupon": "", "click_id": "foreign"}, "__all__", "Invalid click id"),
+        ({"coupon": "", "customer_id": "foreign"}, "__all__", "no customer found"),
+    ],
+)
+def test_refuses_a_bad_new_conversion(
+    staff_client, account, scenario, changed, field, text
+):
+    foreign = ProgramScenario(AccountFactory(), email=None)
+    foreign.create_customer("foreign")
+    values = {
+        "commission_type": foreign.account.commission_types.get().pk,
+        "program": foreign.program.pk,
+        "affiliate": foreign.mina.affiliate.pk,
+        "coupon": f"{foreign.mina.coupon}-F",
+        "click_id": foreign.create_click().public_id,
+        "customer_id": "foreign",
+    }
+    scenario.create_conversion("5", external_id="order-taken")
+    client = staff_client()
+    changed = {
+        name: values[name] if value == "foreign" else value
+        for name, value in changed.items()
+    }
+    before = snapshot_account(account)
+    entries = {
+        "amount": "80",
+        "currency": "EUR",
+        "coupon": scenario.mina.coupon,
+    } | changed
+
+    response = client.post(ADD_URL, entries)
+
+    assert text in str(response.context["form"].errors[field])
+    assert snapshot_account(account) == before
+
+
+def test_an_affiliate_needs_its_program(staff_client, account, scenario):
+    ProgramScenario(account, slug="other", email=None)
+    entries = {"amount": "80", "affiliate": scenario.mina.affiliate.pk}
+
+    response = staff_client().post(ADD_URL, entries)
+
+    assert "Choose the program" in str(response.context["form"].errors["program"])
+
+
+def test_a_locked_account_adds_no_conversions(staff_client, account, scenario):
+    client = staff_client()
+    type(account).objects.filter(pk=account.pk).update(locked_at=timezone.now())
+
+    response = client.post(ADD_URL, {"amount": "1", "coupon": scenario.mina.coupon})
+
+    assert "locked" in str(response.context["form"].errors["__all__"])
+
+
+def test_adds_a_commission(staff_client, account, scenario, conversion):
+    scenario.create_commission_type("accessories", "5")
+    client = staff_client("manager")
+
+    submit_and_confirm(
+        client,
+        page_url(conversion, "add-commission"),
+        conversion_sub_amount="30",
+        commission_type="accessories",
+        comment="Forgotten lamp",
+    )
+
+    added = account.commissions.order_by("id").last()
+    assert (added.amount, added.comment) == (Decimal("1.5"), "Forgotten lamp")
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"conversion_sub_amount": "-1"}, "conversion_sub_amount"),
+        ({"conversion_sub_amount": "0.001"}, "conversion_sub_amount"),
+        ({"commission_type": "nothing"}, "commission_type"),
+        ({"comment": "x" * 1001}, "comment"),
+    ],
+)
+def test_refuses_a_bad_new_commission(
+    staff_client, account, conversion, changed, field
+):
+    entries = {"conversion_sub_amount": "30"} | changed
+
+    _, response = submit(
+        staff_client(), page_url(conversion, "add-commission"), **entries
+    )
+
+    assert field in response.context["form"].errors
+    assert account.commissions.count() == 1
+
+
+# Commissions
+
+
+def test_corrects_a_commission(staff_client, account, conversion, commission):
+    client, url = staff_client("manager"), page_url(commission, "edit")
+
+    submit_and_confirm(client, url, amount="12.34", comment="Agreed by phone")
+    stored = account.commissions.get()
+    assert (stored.amount, stored.comment) == (Decimal("12.34"), "Agreed by phone")
+
+    submit_and_confirm(client, url, conversion_sub_amount="100")
+    assert account.commissions.get().amount == 10
+    assert account.conversions.get().amount == 100
+
+    _, response = submit(client, url, comment="")
+    assert response.status_code == 302
+    assert account.commissions.get().comment == ""
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"amount": "-0.01"}, "amount"),
+        ({"amount": "0.001"}, "amount"),
+        ({"amount": ""}, "amount"),
+        ({"conversion_sub_amount": ""}, "conversion_sub_amount"),
+        ({"conversion_sub_amount": "9" * 15}, "conversion_sub_amount"),
+        ({"comment": "x" * 1001}, "comment"),
+    ],
+)
+def test_refuses_a_bad_correction(staff_client, account, commission, changed, field):
+    _, response = submit(staff_client(), page_url(commission, "edit"), **changed)
+
+    assert field in response.context["form"].errors
+    assert account.commissions.get().amount == 20
+
+
+def test_approves_disapproves_and_reopens(staff_client, account, commission):
+    client = staff_client("manager")
+
+    submit_and_confirm(client, page_url(commission, "approve"))
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": 20}}
+    submit_and_confirm(
+        client, page_url(commission, "disapprove"), reason="Ordered by himself"
+    )
+    stored = account.commissions.get()
+    assert (stored.status, stored.comment) == (
+        "disapproved",
+        "Disapproved: Ordered by himself",
+    )
+    submit_and_confirm(client, page_url(commission, "reopen"))
+    assert account.commissions.get().status == "pending"
+    assert get_payable_balances_by_slug(account) == {}
+
+
+def test_a_disapproval_needs_a_reason(staff_client, account, commission):
+    client, url = staff_client(), page_url(commission, "disapprove")
+
+    for reason in ("", "   ", "x" * 501):
+        _, response = submit(client, url, reason=reason)
+        assert "reason" in response.context["form"].errors
+    account.commissions.update(comment="y" * 900)
+    _, response = submit(client, url, reason="x" * 200)
+    assert "too long" in str(response.context["form"].errors["reason"])
+    assert account.commissions.get().status == "pending"
+
+
+def test_disapproving_a_paid_commission_says_what_it_does(
+    staff_client, account, scenario, commission
+):
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+    payment = pay(scenario, "20")
+    client, url = staff_client(), page_url(commission, "disapprove")
+
+    sent, shown = submit(client, url, reason="Refunded")
+
+    page = " ".join(shown.content.decode().split())
+    assert "Balance due of minakessler becomes negative: -20.00 EUR." in page
+    assert f"{payment}: it will count as unpaid" in page
+    confirm(client, url, sent, shown)
+    assert account.commissions.get().payment is None
+
+
+# Roles and tenancy
+
+
+def list_urls(scenario):
+    conversion = scenario.create_conversion("200")
+    commission = scenario.get_commission(conversion)
+    return [
+        *(page_url(conversion, name) for name in CONVERSION_PAGES),
+        *(page_url(commission, name) for name in COMMISSION_PAGES),
+    ]
+
+
+def test_viewers_see_no_buttons_and_may_not_post(staff_client, scenario, account):
+    client = staff_client("viewer")
+    urls = list_urls(scenario)
+    pages = [
+        client.get(reverse(f"admin:{name}_change", args=[row.pk])).content.decode()
+        for name, row in (
+            ("tracking_conversion", account.conversions.get()),
+            ("payouts_commission", account.commissions.get()),
+        )
+    ]
+
+    for url in (*urls, ADD_URL):
+        assert client.get(url).status_code == 403
+        assert client.post(url, {"effects": "a"}).status_code == 403
+        assert not any(f'href="{url}"' in page for page in pages)
+
+
+def test_rows_of_other_accounts_do_not_exist(staff_client, account):
+    foreign = ProgramScenario(AccountFactory(), email=None)
+    client = staff_client()
+
+    for url in list_urls(foreign):
+        assert client.get(url).status_code == 404
+        assert client.post(url, {"effects": "a", "reason": "a"}).status_code == 404
+    assert_ledger_consistent(foreign.account)
+
+
+def test_buttons_lead_to_the_pages(staff_client, account, scenario):
+    client = staff_client()
+    urls = list_urls(scenario)
+    pages = "".join(
+        client.get(reverse(f"admin:{name}_change", args=[row.pk])).content.decode()
+        for name, row in (
+            ("tracking_conversion", account.conversions.get()),
+            ("payouts_commission", account.commissions.get()),
+        )
+    )
+
+    for url in urls:
+        assert f'href="{url}"' in pages

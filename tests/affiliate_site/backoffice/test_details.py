@@ -1,0 +1,168 @@
+"""Pages about a conversion, a commission and a payment."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.conversion_updates import delete_conversion, update_conversion
+from payouts.services.payments import PaymentOrder, create_payments
+from tests.affiliate_site.backoffice.money_forms import page_url
+from tests.program_scenario import CONVERSION_CREATED_AT
+from tracking.attribution import TrackingParameters
+
+LATER = CONVERSION_CREATED_AT + timedelta(days=1)
+
+
+@pytest.fixture
+def conversion(scenario):
+    """A conversion by a coupon; a click of another affiliate lost."""
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    click = scenario.create_click(scenario.odette)
+    parameters = TrackingParameters(
+        coupon=scenario.mina.coupon, click_id=str(click.public_id), customer_id="anna"
+    )
+    return scenario.create_conversion(
+        "100.92", parameters=parameters, external_id="order-1"
+    )
+
+
+@pytest.fixture
+def commission(scenario, conversion):
+    return scenario.get_commission(conversion)
+
+
+def get_details(client, row):
+    """Title → section, and the whole page as text."""
+    response = client.get(page_url(row, "change"))
+    assert response.status_code == 200
+    details = response.context["details"]
+    sections = {section.title: section for section in details.sections}
+    return details, sections, " ".join(response.content.decode().split())
+
+
+def list_texts(rows):
+    return [[str(cell) for cell in row] for row in rows]
+
+
+def test_shows_attribution_calculation_and_history(
+    staff_client, account, scenario, conversion, commission
+):
+    client = staff_client()
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+
+    details, sections, page = get_details(client, conversion)
+
+    assert details.headline == "100.92 EUR"
+    assert list(details.labels) == [("approved", "success")]
+    facts = dict(sections["Sale"].facts)
+    assert facts["Order ID"] == "order-1"
+    assert "User agent" not in page  # empty values are left out
+    customer, coupon, click = sorted(
+        list_texts(sections["Attribution"].rows),
+        key=lambda row: ["Customer", "Coupon", "Click"].index(row[0]),
+    )
+    assert coupon[2:] == ["minakessler", "<strong>wins</strong>"]
+    assert click[2:] == ["odettevarga", "coupon comes first"]
+    assert customer[2] == "no affiliate"
+    (row,) = list_texts(sections["Calculation"].rows)
+    assert row[1:] == [
+        "minakessler",
+        "10 % (commission type standard)",
+        "100.92 at 10 % = 10.092",
+        "10.09 EUR",
+        "10.09 EUR",
+        "approved",
+    ]
+    assert "Verified: attribution and calculation give the same result" in page
+    history = " ".join(str(cell) for row in sections["History"].rows for cell in row)
+    for text in ("pending → approved", "Not earned → Pending", "Pending → Balance due"):
+        assert text in history
+
+
+def test_history_names_who_did_it(staff_client, account, conversion, commission):
+    client = staff_client()
+    client.post(page_url(commission, "disapprove"), {"reason": "x"})
+    effects = client.post(page_url(commission, "disapprove"), {"reason": "Own order"})
+    client.post(
+        page_url(commission, "disapprove"),
+        {"reason": "Own order", "effects": effects.context["effects"].digest},
+    )
+
+    _, sections, page = get_details(client, commission)
+
+    (entry,) = [
+        row for row in sections["History"].rows if "→ disapproved" in str(row[1])
+    ]
+    assert entry[2] == account.staff.get().email
+    assert "Disapproved: Own order" in page
+
+
+def test_shows_corrections_and_removals(staff_client, account, conversion, commission):
+    client = staff_client()
+    update_conversion(
+        account,
+        conversion_id=conversion.pk,
+        changes={"amount": Decimal(50)},
+        should_recalculate=True,
+        at=LATER,
+    )
+    _, sections, _ = get_details(client, conversion)
+    history = [str(row[1]) for row in sections["History"].rows]
+    assert any("amount 100.92 → 50" in text for text in history)
+
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    for row in (conversion, commission):
+        details, _, _ = get_details(client, row)
+        assert details.is_removed
+        assert list(details.labels) == [("removed", "danger")]
+
+
+def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
+    staff_client, account, scenario, conversion, commission
+):
+    client = staff_client()
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+    order = PaymentOrder(scenario.mina.slug, Decimal("12.09"), "EUR")
+    (payment,) = create_payments(account, orders=[order], at=LATER)
+    account.payout_methods.create(
+        affiliate=scenario.mina.affiliate,
+        kind="paypal",
+        details={"email": "mina@pay.example.org"},
+        is_primary=True,
+    )
+
+    _, sections, _ = get_details(client, payment)
+    facts = dict(sections["What it pays"].facts)
+    assert facts == {"Commissions": "10.09 EUR", "Not allocated": "2.00 EUR"}
+    (row,) = list_texts(sections["What it pays"].rows)
+    assert row[2:] == ["10.09 EUR", "paid by it"]
+    method = dict(sections["Payment"].facts)["Primary payout method today"]
+    assert method == "PayPal (email: mina@pay.example.org)"
+
+    details, _, page = get_details(client, commission)
+    assert ("paid", "info") in details.labels
+    assert payment.public_id in page
+    disapprove_commission(account, commission_id=commission.pk, at=LATER)
+    _, sections, _ = get_details(client, payment)
+    (row,) = list_texts(sections["What it pays"].rows)
+    assert row[3] == "not paid by it any more"
+
+
+def test_leads_to_the_neighbors_of_the_own_account(
+    staff_client, other_account, scenario
+):
+    first, second, third = (
+        scenario.create_conversion("10", at=CONVERSION_CREATED_AT) for _ in range(3)
+    )
+
+    response = staff_client().get(page_url(second, "change"))
+
+    assert response.context["neighbors"] == [
+        ("Newer", page_url(third, "change")),
+        ("Older", page_url(first, "change")),
+    ]
+    assert staff_client("viewer").get(page_url(third, "change")).context[
+        "neighbors"
+    ] == [("Older", page_url(second, "change"))]

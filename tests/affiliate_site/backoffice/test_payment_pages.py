@@ -1,0 +1,109 @@
+"""Staff pay one balance, and cancel one payment."""
+
+from decimal import Decimal
+
+import pytest
+
+from payouts.models.ledger import LedgerAccount
+from payouts.services.commissions import approve_commission
+from payouts.services.ledger import get_payable_balances_by_slug
+from tests.affiliate_site.backoffice.money_forms import (
+    confirm,
+    list_messages,
+    page_url,
+    submit,
+    submit_and_confirm,
+)
+from tests.conftest import NOW
+from tests.factories.accounts import AccountFactory
+from tests.ledger_checks import assert_ledger_consistent
+from tests.program_scenario import ProgramScenario
+
+
+@pytest.fixture(autouse=True)
+def consistent_ledger(account):
+    yield
+    assert_ledger_consistent(account)
+
+
+def create_balance(scenario):
+    """A balance of 20 EUR due to Mina."""
+    commission = scenario.get_commission(scenario.create_conversion("200"))
+    approve_commission(scenario.account, commission_id=commission.pk, at=NOW)
+    return LedgerAccount.objects.get(account=scenario.account, kind="payable")
+
+
+@pytest.fixture
+def balance(scenario):
+    return create_balance(scenario)
+
+
+def test_pays_a_balance_and_cancels_the_payment(staff_client, account, balance):
+    client = staff_client()
+
+    response = submit_and_confirm(client, page_url(balance, "pay"))
+    payment = account.payments.get()
+    assert list_messages(response) == [f"Payment {payment} of 20.00 EUR was recorded."]
+    assert account.commissions.get().payment == payment
+    assert get_payable_balances_by_slug(account) == {}
+
+    shown = client.get(page_url(payment, "cancel"))
+    confirm(client, page_url(payment, "cancel"), {}, shown)
+    assert account.payments.get().canceled_at
+    assert account.commissions.get().payment is None
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": 20}}
+
+
+def test_says_that_a_higher_payment_makes_the_balance_negative(
+    staff_client, account, balance
+):
+    _, shown = submit(staff_client(), page_url(balance, "pay"), amount="25")
+
+    page = " ".join(shown.content.decode().split())
+    assert "Balance due of minakessler becomes negative: -5.00 EUR." in page
+    assert not account.payments.exists()
+
+
+def test_two_clerks_do_not_pay_twice(staff_client, account, scenario, balance):
+    client, url = staff_client(), page_url(balance, "pay")
+    sent, shown = submit(client, url)
+    submit_and_confirm(client, url)
+
+    response = confirm(client, url, sent, shown)
+
+    assert "not possible in this state" in list_messages(response)[0]
+    create_balance_again = scenario.get_commission(scenario.create_conversion("50"))
+    approve_commission(account, commission_id=create_balance_again.pk, at=NOW)
+    response = confirm(client, url, sent, shown)
+    assert "Amount is now 5.00" in str(response.context["form"].errors["__all__"])
+    assert account.payments.count() == 1
+
+
+@pytest.mark.parametrize(
+    "amount", ["-1", "0", "0.001", "", "9" * 14, "9" * 400, "NaN", "abc"]
+)
+def test_refuses_a_bad_amount(staff_client, account, balance, amount):
+    _, response = submit(staff_client(), page_url(balance, "pay"), amount=amount)
+
+    assert response.context["form"].errors["amount"]
+    assert not account.payments.exists()
+
+
+def test_only_owners_pay(staff_client, account, balance):
+    submit_and_confirm(staff_client(), page_url(balance, "pay"), amount="5")
+    payment = account.payments.get()
+
+    for role in ("manager", "viewer"):
+        client = staff_client(role)
+        for row, name in ((balance, "pay"), (payment, "cancel")):
+            url = page_url(row, name)
+            assert client.get(url).status_code == 403
+            assert client.post(url, {"amount": "5"}).status_code == 403
+            assert url not in client.get(page_url(row, "change")).content.decode()
+
+
+def test_balances_of_other_accounts_do_not_exist(staff_client):
+    foreign = create_balance(ProgramScenario(AccountFactory(), email=None))
+
+    url = page_url(foreign, "pay")
+    assert staff_client().post(url, {"amount": Decimal(1)}).status_code == 404
