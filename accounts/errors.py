@@ -200,6 +200,13 @@ class TooManySigningSecrets(Conflict):
     message = "Two signing secrets are valid: revoke the old one, {prefix}…, first"
 
 
+class SigningSecretRequired(Conflict):
+    """Without a valid signing secret, no page could report anything."""
+
+    message = "Create a signing secret first: without one, every page is refused"
+    property_path = "require_signatures"
+
+
 class ErrorList(InvalidInput):
     """Several errors of one request."""
 

@@ -44,6 +44,18 @@ class Account(models.Model):
     max_browser_amount = models.PositiveIntegerField(  # units of any currency
         default=100_000, db_default=100_000
     )
+    # What the form of a new program begins with; "": no currency.
+    default_currency = models.CharField(
+        max_length=3, blank=True, default="", db_default=""
+    )
+    default_auto_approve_affiliates = models.BooleanField(
+        default=False, db_default=False
+    )
+    default_auto_approve_commissions = models.BooleanField(
+        default=False, db_default=False
+    )
+    # Whether staff must set up a second factor, where it is available.
+    require_second_factor = models.BooleanField(default=False, db_default=False)
     locked_at = models.DateTimeField(null=True)
     # Time and result of the last ledger reconciliation.
     reconciled_at = models.DateTimeField(null=True)

@@ -26,8 +26,10 @@ from unfold.views import ChangeList
 
 from accounts.actor import set_actor
 from accounts.errors import DomainError
+from accounts.models.accounts import Account
 from accounts.services.staff import log_password_change
 from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
+from affiliate_site.backoffice.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.formatters import format_datetime
@@ -99,6 +101,15 @@ class BackOfficeAdminSite(UnfoldAdminSite):
 
     index_title = "Dashboard"
     login_form = SignInForm
+
+    def get_urls(self):
+        """Add the settings of the account."""
+        model_admin = ThemedModelAdmin(Account, self)
+        settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
+        return [
+            path("settings/", self.admin_view(settings_view), name="account_settings"),
+            *super().get_urls(),
+        ]
 
     def login(self, request, extra_context=None):
         """Sign in, unless there were too many attempts."""
