@@ -100,6 +100,7 @@ class InvalidUrl(InvalidInput):
     """The URL of a webhook is malformed or not allowed."""
 
     message = "Invalid URL: {reason}"
+    property_path = "url"
 
 
 class UnknownEventName(InvalidInput):
@@ -118,6 +119,18 @@ class PostbackNotSigned(Conflict):
     """An affiliate postback has no secret."""
 
     message = "'{webhook}' is an affiliate postback; postbacks are not signed"
+
+
+class PostbackNotEditable(Conflict):
+    """An affiliate postback is replaced instead of changed."""
+
+    message = "'{webhook}' is an affiliate postback; disable it and create another one"
+
+
+class PostbackNotTestable(Conflict):
+    """The macros of an affiliate postback need an event of the affiliate."""
+
+    message = "'{webhook}' is an affiliate postback; only events of the affiliate fit"
 
 
 class DuplicateWebhook(InvalidInput):

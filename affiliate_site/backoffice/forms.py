@@ -17,7 +17,7 @@ FIELD_WIDGETS = {
     forms.BooleanField: widgets.UnfoldBooleanSwitchWidget,
     forms.ChoiceField: widgets.UnfoldAdminSelectWidget,
     forms.TypedChoiceField: widgets.UnfoldAdminSelectWidget,
-    forms.MultipleChoiceField: widgets.UnfoldAdminCheckboxSelectMultiple,
+    forms.MultipleChoiceField: widgets.UnfoldAdminCheckboxSelectMultipleWidget,
     forms.DateField: widgets.UnfoldAdminSingleDateWidget,
 }
 MULTI_LINE = widgets.UnfoldAdminTextareaWidget

@@ -325,7 +325,7 @@ def test_shows_the_error_of_a_duplicate_webhook(staff_client, account):
     response = client.post(path, form, follow=True)
 
     webhook = account.webhook_endpoints.get()
-    assert [str(message) for message in response.context["messages"]] == [
+    assert response.context["form"].non_field_errors() == [
         f"Webhook '{webhook}' already has this URL and these events"
     ]
 
