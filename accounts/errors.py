@@ -158,9 +158,10 @@ class DeliveryNotFound(NotFound):
 
 
 class DuplicateStaffUser(InvalidInput):
-    """Another user, of any account, has this e-mail address."""
+    """Another user of the account has this e-mail address."""
 
     message = "A user with e-mail '{email}' already exists"
+    property_path = "email"
 
 
 class StaffUserNotFound(NotFound):

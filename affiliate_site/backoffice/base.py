@@ -13,7 +13,6 @@ from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
-from django.shortcuts import redirect
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -25,10 +24,9 @@ from unfold.sites import UnfoldAdminSite
 from unfold.views import ChangeList
 
 from accounts.actor import set_actor
-from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from accounts.services.staff import log_password_change
-from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
+from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantInline
 from affiliate_site.backoffice.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
@@ -39,7 +37,6 @@ from affiliate_site.throttling import count_sign_in_attempt
 __all__ = [
     "BackOfficeAdminSite",
     "BackOfficeInline",
-    "CreateOnlyBackOfficeAdmin",
     "ReadOnlyBackOfficeAdmin",
     "SignInForm",
     "action",
@@ -260,30 +257,6 @@ class ThemedModelAdmin(ModelAdmin):
             return export(self, request)
         except IncorrectLookupParameters:
             raise BadRequest("Unknown filter") from None
-
-
-class CreateOnlyBackOfficeAdmin(TenantAdmin, ThemedModelAdmin):
-    """A page with a form that creates rows through a service; rows are not edited."""
-
-    def has_add_permission(self, request):
-        """Operators have no account; they use commands instead."""
-        return (
-            super().has_add_permission(request) and request.user.account_id is not None
-        )
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
-
-    def add_view(self, request, form_url="", extra_context=None):
-        """Show an error of the service as a message above the form."""
-        try:
-            return super().add_view(request, form_url, extra_context)
-        except DomainError as error:
-            self.message_user(request, error.text, level=messages.ERROR)
-            return redirect(request.get_full_path())
 
 
 class ReadOnlyBackOfficeAdmin(ReadOnlyTenantAdmin, ThemedModelAdmin):

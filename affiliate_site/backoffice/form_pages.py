@@ -173,6 +173,10 @@ class SecretPage(FormPage):
     def get_secret(self, result) -> str:
         raise NotImplementedError
 
+    def get_sign_in_url(self) -> str:
+        """The page that asks for the secret, if it is a password."""
+        return ""
+
     def respond(self, form, result):
         """Show the secret instead of the object."""
         return render_secret(
@@ -180,6 +184,7 @@ class SecretPage(FormPage):
             self.request,
             title=self.get_secret_title(result),
             secret=self.get_secret(result),
+            sign_in_url=self.get_sign_in_url(),
         )
 
 

@@ -1,0 +1,110 @@
+"""Forms that create API keys, signing secrets and staff users."""
+
+from django import forms
+from django.conf import settings
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.models.api_keys import Role
+from accounts.services.api_keys import create_api_key
+from accounts.services.signing_secrets import create_signing_secret
+from accounts.services.staff import create_staff_user
+from affiliate_site.backoffice.form_pages import SecretPage
+from affiliate_site.backoffice.forms import ServiceForm
+
+ROLE_CHOICES = (
+    (Role.VIEWER, "Viewer: reads everything"),
+    (Role.MANAGER, "Manager: also tracks, creates, edits and approves"),
+    (Role.OWNER, "Owner: also pays, and manages keys, webhooks and staff"),
+)
+
+
+class ApiKeyForm(ServiceForm):
+    """Label and role of a new key; the role with the fewest permissions first."""
+
+    name = forms.CharField(
+        label="Label", required=False, help_text="Where the key is used, e.g. shop."
+    )
+    role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.VIEWER)
+
+
+class AddApiKeyPage(SecretPage):
+    """Create an API key, and show it once."""
+
+    title = "Create API key"
+    button = "Create API key"
+    permission = "accounts.add_apikey"
+    form_class = ApiKeyForm
+
+    def save(self, form, at):
+        return create_api_key(self.account, **form.cleaned_data, at=at)
+
+    def get_secret_title(self, result):
+        return "New API key"
+
+    def get_secret(self, result):
+        return result[1]
+
+
+class AddSigningSecretPage(SecretPage):
+    """Create a signing secret, and show it once."""
+
+    title = "Create signing secret"
+    button = "Create signing secret"
+    permission = "accounts.add_signingsecret"
+    explanation = (
+        "Your server signs with it what its pages report. It is shown once. A second"
+        " secret can be valid beside the first one while you change over; then revoke"
+        " the old one."
+    )
+
+    def save(self, form, at):
+        return create_signing_secret(self.account, at=at)
+
+    def get_secret_title(self, result):
+        return "New signing secret"
+
+    def get_secret(self, result):
+        return result.secret
+
+
+class StaffUserForm(ServiceForm):
+    """E-mail address and role of a new staff user."""
+
+    email = forms.CharField(label="E-mail")
+    role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.VIEWER)
+
+
+class AddStaffUserPage(SecretPage):
+    """Create a staff user, and show the password once."""
+
+    title = "Add staff user"
+    button = "Add staff user"
+    permission = "accounts.add_user"
+    explanation = "You see the password once, and give it to the person."
+    form_class = StaffUserForm
+
+    def save(self, form, at):
+        user, password = create_staff_user(
+            self.account,
+            **form.cleaned_data,
+            password=None,
+            by=self.request.user,
+            at=at,
+        )
+        return user, password
+
+    def get_secret_title(self, result):
+        return f"Password for {result[0]}"
+
+    def get_secret(self, result):
+        return result[1]
+
+    def get_sign_in_url(self):
+        return get_sign_in_url(self.account)
+
+
+def get_sign_in_url(account) -> str:
+    """The address of the sign-in page with the account filled in."""
+    query = urlencode({"account": account.slug if account else ""})
+    return f"{settings.PUBLIC_URL}{reverse('admin:login')}?{query}"
