@@ -196,6 +196,27 @@ class OwnUserNotModifiable(Conflict):
     message = "You cannot change your own user; ask another owner"
 
 
+class InvitationNotFound(NotFound):
+    """The account has no such invitation."""
+
+    message = "Invitation not found"
+
+
+class InvitationNotValid(Conflict):
+    """The link is unknown, used, revoked or expired, or the inviter is no owner."""
+
+    message = (
+        "This invitation does not work any more: its link is used, revoked or older"
+        " than 48 hours. Ask for a new one"
+    )
+
+
+class TooManyInvitations(Conflict):
+    """The account has sent many invitations within an hour."""
+
+    message = "Your account has sent many invitations. Try again in an hour"
+
+
 class ApiKeyNotFound(NotFound):
     """The account has no key with this prefix."""
 

@@ -4,6 +4,7 @@ from accounts.models.accounts import Account, Plan
 from accounts.models.api_keys import ApiKey, IdempotencyKey, RateWindow
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.daily_stats import StaleDay
+from accounts.models.invitations import Invitation
 from accounts.models.row_counts import DailyRowCount
 from accounts.models.signing_secrets import SigningSecret
 from accounts.models.users import User
@@ -16,6 +17,7 @@ __all__ = [
     "DailyRowCount",
     "Delivery",
     "IdempotencyKey",
+    "Invitation",
     "Plan",
     "RateWindow",
     "SigningSecret",

@@ -163,7 +163,7 @@ def send_test_event(account: Account, *, webhook: str, at: datetime) -> Delivery
             "webhook": endpoint.public_id,
             "created_at": at,
         }
-        return account.deliveries.create(  # type: ignore[misc]
+        return account.deliveries.create(
             endpoint=endpoint,
             event=event,
             message_id=generate_public_id("evt"),

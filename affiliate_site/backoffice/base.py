@@ -31,6 +31,7 @@ from affiliate_site.backoffice.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.invitation_pages import invitation_view
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -100,11 +101,12 @@ class BackOfficeAdminSite(UnfoldAdminSite):
     login_form = SignInForm
 
     def get_urls(self):
-        """Add the settings of the account."""
+        """Add the settings of the account, and the links of invitations."""
         model_admin = ThemedModelAdmin(Account, self)
         settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
         return [
             path("settings/", self.admin_view(settings_view), name="account_settings"),
+            path("invitation/", invitation_view, {"site": self}, name="invitation"),
             *super().get_urls(),
         ]
 

@@ -68,7 +68,7 @@ def build_active_check(column: str, query: str):
 
 # The theme compares all these URLs on each page, so each is a text, not lazy.
 def list_tabs(request) -> list[dict]:
-    """The tabs above the lists of commissions and program affiliates."""
+    """The tabs above the lists of commissions, program affiliates and staff."""
     return [
         build_tabs(
             "payouts_commission",
@@ -90,6 +90,16 @@ def list_tabs(request) -> list[dict]:
                 "Disapproved": "approved__exact=0",
             },
         ),
+        {
+            "models": ["accounts.user", "accounts.invitation"],
+            "items": [
+                {"title": "Staff", "link": reverse_changelist("accounts_user")},
+                {
+                    "title": "Invitations",
+                    "link": reverse_changelist("accounts_invitation"),
+                },
+            ],
+        },
     ]
 
 
