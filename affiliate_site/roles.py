@@ -72,6 +72,11 @@ class RoleBackend(ModelBackend):
             return user
         return None
 
+    def get_user(self, user_id):
+        """Return the signed-in user with the account, which every page needs."""
+        user = User.objects.select_related("account").filter(pk=user_id).first()
+        return user if user and self.user_can_authenticate(user) else None
+
     def has_perm(self, user, perm, obj=None):
         if not user.is_active:
             return False

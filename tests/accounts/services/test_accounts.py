@@ -8,6 +8,7 @@ from accounts.errors import (
     AccountLocked,
     AccountNotFound,
     DuplicateAccount,
+    InvalidSetting,
     InvalidSlug,
     PlanNotFound,
 )
@@ -19,6 +20,7 @@ from accounts.services.accounts import (
     get_plan,
     lock_account,
     unlock_account,
+    update_settings,
 )
 from tests.conftest import NOW
 
@@ -160,3 +162,23 @@ def test_rejects_a_locked_account_with_the_specified_message(account):
 
 def test_accepts_an_unlocked_account(account):
     ensure_not_locked(unlock_account(lock_account(account, at=NOW), at=LATER))
+
+
+def test_logs_only_the_settings_that_change(account, other_account):
+    changes = {"name": account.name, "require_second_factor": True}
+    for _ in range(2):
+        update_settings(account, changes=changes, at=NOW)
+
+    accounts = Account.objects.values_list("slug", "require_second_factor")
+    assert dict(accounts) == {account.slug: True, other_account.slug: False}
+    entry = account.audit_log.get(kind="account.settings_changed")
+    assert entry.details == {"require_second_factor": [False, True]}
+
+
+@pytest.mark.parametrize("name", ["", " ", "n" * 256, "a\nb", "a\x00b", "a\u202eb"])
+def test_rejects_a_name_that_is_not_a_line_of_text(account, name):
+    with pytest.raises(InvalidSetting, match="The name must be") as error:
+        update_settings(account, changes={"name": name}, at=NOW)
+
+    assert error.value.path == "name"
+    assert Account.objects.get(pk=account.pk).name == account.name
