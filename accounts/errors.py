@@ -113,6 +113,7 @@ class InvalidUrl(InvalidInput):
     """The URL of a webhook is malformed or not allowed."""
 
     message = "Invalid URL: {reason}"
+    property_path = "url"
 
 
 class UnknownEventName(InvalidInput):
@@ -131,6 +132,18 @@ class PostbackNotSigned(Conflict):
     """An affiliate postback has no secret."""
 
     message = "'{webhook}' is an affiliate postback; postbacks are not signed"
+
+
+class PostbackNotEditable(Conflict):
+    """An affiliate postback is replaced instead of changed."""
+
+    message = "'{webhook}' is an affiliate postback; disable it and create another one"
+
+
+class PostbackNotTestable(Conflict):
+    """The macros of an affiliate postback need an event of the affiliate."""
+
+    message = "'{webhook}' is an affiliate postback; only events of the affiliate fit"
 
 
 class DuplicateWebhook(InvalidInput):
@@ -158,9 +171,10 @@ class DeliveryNotFound(NotFound):
 
 
 class DuplicateStaffUser(InvalidInput):
-    """Another user, of any account, has this e-mail address."""
+    """Another user of the account has this e-mail address."""
 
     message = "A user with e-mail '{email}' already exists"
+    property_path = "email"
 
 
 class StaffUserNotFound(NotFound):
@@ -193,6 +207,27 @@ class OwnUserNotModifiable(Conflict):
     """Owners cannot change their own role or deactivate themselves."""
 
     message = "You cannot change your own user; ask another owner"
+
+
+class InvitationNotFound(NotFound):
+    """The account has no such invitation."""
+
+    message = "Invitation not found"
+
+
+class InvitationNotValid(Conflict):
+    """The link is unknown, used, revoked or expired, or the inviter is no owner."""
+
+    message = (
+        "This invitation does not work any more: its link is used, revoked or older"
+        " than 48 hours. Ask for a new one"
+    )
+
+
+class TooManyInvitations(Conflict):
+    """The account has sent many invitations within an hour."""
+
+    message = "Your account has sent many invitations. Try again in an hour"
 
 
 class ApiKeyNotFound(NotFound):
@@ -229,6 +264,13 @@ class TooManySavedViews(Conflict):
     """The user has as many views of the list as fit above it."""
 
     message = "A list has at most {limit} saved views: remove one first"
+
+
+class SigningSecretRequired(Conflict):
+    """Without a valid signing secret, no page could report anything."""
+
+    message = "Create a signing secret first: without one, every page is refused"
+    property_path = "require_signatures"
 
 
 class ErrorList(InvalidInput):

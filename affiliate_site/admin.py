@@ -8,6 +8,7 @@ import affiliate_site.backoffice.clicks
 import affiliate_site.backoffice.conversions
 import affiliate_site.backoffice.custom_fields
 import affiliate_site.backoffice.failed_page_calls
+import affiliate_site.backoffice.invitations
 import affiliate_site.backoffice.payouts
 import affiliate_site.backoffice.programs
 import affiliate_site.backoffice.webhooks  # noqa: F401

@@ -55,9 +55,10 @@ def get_boolean(name: str) -> bool:
 
 
 def get_optional_feature(name: str, package: str, module: str) -> bool:
-    """Read `on` or `off`; on requires an optional package."""
-    is_on = get_boolean(name)
-    if is_on and find_spec(module) is None:
+    """Read `on` or `off`; the default is on where the optional package is installed."""
+    is_installed = find_spec(module) is not None
+    is_on = get_boolean(name) if get_text(name) else is_installed
+    if is_on and not is_installed:
         raise ImproperlyConfigured(f"{name} is on, but {package} is not installed")
     return is_on
 

@@ -20,6 +20,7 @@ OWNER_ONLY_MODELS = {
     "signingsecret",
     "account",
     "user",
+    "invitation",
     "webhookendpoint",
 }
 WRITE_ACTIONS = ("add", "change", "delete")

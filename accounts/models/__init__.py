@@ -4,6 +4,7 @@ from accounts.models.accounts import Account, Plan
 from accounts.models.api_keys import ApiKey, IdempotencyKey, RateWindow
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.daily_stats import StaleDay
+from accounts.models.invitations import Invitation
 from accounts.models.row_counts import DailyRowCount
 from accounts.models.saved_views import SavedView
 from accounts.models.signing_secrets import SigningSecret
@@ -17,6 +18,7 @@ __all__ = [
     "DailyRowCount",
     "Delivery",
     "IdempotencyKey",
+    "Invitation",
     "Plan",
     "RateWindow",
     "SavedView",

@@ -49,6 +49,18 @@ class Account(models.Model):
     customer_email_keys = models.JSONField(
         default=list, db_default=models.Value([], models.JSONField())
     )
+    # What the form of a new program begins with; "": no currency.
+    default_currency = models.CharField(
+        max_length=3, blank=True, default="", db_default=""
+    )
+    default_auto_approve_affiliates = models.BooleanField(
+        default=False, db_default=False
+    )
+    default_auto_approve_commissions = models.BooleanField(
+        default=False, db_default=False
+    )
+    # Whether staff must set up a second factor, where it is available.
+    require_second_factor = models.BooleanField(default=False, db_default=False)
     locked_at = models.DateTimeField(null=True)
     # Where staff see moments, an IANA name; all times are stored in UTC.
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")

@@ -22,7 +22,7 @@ class ApiKey(TenantModel):
     digest = models.CharField(max_length=64)
     prefix = models.CharField(max_length=12)
     name = models.CharField(max_length=255, blank=True)
-    role = models.CharField(max_length=16, choices=Role, default=Role.OWNER)
+    role = models.CharField(max_length=16, choices=Role, default=Role.VIEWER)
     created_at = models.DateTimeField(default=timezone.now)
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)

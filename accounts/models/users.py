@@ -54,6 +54,11 @@ class User(AbstractBaseUser):
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )
 
+    # SHA-256 digests of the unused recovery codes of the second factor.
+    recovery_codes = models.JSONField(
+        default=list, db_default=models.Value([], models.JSONField())
+    )
+
     objects = UserManager()
 
     USERNAME_FIELD = "email"

@@ -33,6 +33,7 @@ WEBHOOK_EVENTS = (
     "payment.created",
     "payment.canceled",
 )
+TEST_EVENT = "webhook.test"  # sent by hand, whatever a webhook subscribes to
 # The events of affiliate postbacks: docs/api-contract.md, section 4.
 POSTBACK_EVENTS = (
     "conversion.created",

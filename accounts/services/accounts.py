@@ -1,6 +1,8 @@
-"""Create, find, lock and unlock accounts, and change their plan."""
+"""Create, find, lock and unlock accounts, and change their plan and settings."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from zoneinfo import available_timezones
 
 from django.db import IntegrityError, transaction
@@ -126,28 +128,56 @@ def update_page_tracking(
 
     `max_browser_amount` is in units of the program's currency.
     """
-    if max_browser_amount is not None and not 0 < max_browser_amount <= MAX_INTEGER:
-        rule = f"a whole number from 1 to {MAX_INTEGER}"
-        raise InvalidSetting(setting="The highest amount of a page", rule=rule)
     sent = {
         "require_signatures": require_signatures,
         "max_browser_amount": max_browser_amount,
     }
-    values = {
-        name: value
-        for name, value in sent.items()
-        if value is not None and value != getattr(account, name)
-    }
-    if values:
-        changes = {name: [getattr(account, name), values[name]] for name in values}
-        with transaction.atomic():
+    changes = {name: value for name, value in sent.items() if value is not None}
+    return update_settings(
+        account, changes=changes, kind="account.page_tracking_changed", at=at
+    )
+
+
+def update_settings(
+    account: Account,
+    *,
+    changes: Mapping[str, Any],
+    kind: str = "account.settings_changed",
+    at: datetime,
+) -> Account:
+    """Set the columns in `changes`, and log their old and new values as this kind."""
+    validate_settings(changes)
+    with transaction.atomic():
+        accounts = Account.objects.select_for_update(no_key=True, of=("self",))
+        present = accounts.get(pk=account.pk)
+        values = {
+            name: value
+            for name, value in changes.items()
+            if value != getattr(present, name)
+        }
+        if values:
             Account.objects.filter(pk=account.pk).update(**values)
-            log_event(
-                account, "account.page_tracking_changed", account, at=at, **changes
-            )
-        for name, value in values.items():
-            setattr(account, name, value)
+            logged = {name: [getattr(present, name), values[name]] for name in values}
+            log_event(account, kind, account, at=at, **logged)
+    for name, value in changes.items():
+        setattr(account, name, value)
     return account
+
+
+def validate_settings(changes: Mapping[str, Any]) -> None:
+    """Raise `InvalidSetting` for the first invalid value, by column."""
+    if "name" in changes:
+        name = changes["name"]
+        if not name.strip() or not name.isprintable():
+            rule = "text in one line"
+            raise InvalidSetting(setting="The name", rule=rule, path="name")
+        validate_length("The name", name, path="name")
+    if not 0 < changes.get("max_browser_amount", 1) <= MAX_INTEGER:
+        raise InvalidSetting(
+            setting="The highest amount of a page",
+            rule=f"a whole number from 1 to {MAX_INTEGER}",
+            path="max_browser_amount",
+        )
 
 
 def record_reconciliation(

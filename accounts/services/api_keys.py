@@ -27,7 +27,7 @@ def create_api_key(
     account: Account, *, name: str, role: str, at: datetime
 ) -> tuple[ApiKey, str]:
     """Create a key and return it with its text, which is not stored."""
-    validate_length("The label", name)
+    validate_length("The label", name, path="name")
     with transaction.atomic():
         while True:
             text = _generate_key()

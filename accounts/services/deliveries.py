@@ -10,10 +10,13 @@ from typing import Any
 
 from django.db import transaction
 
-from accounts.errors import DeliveryNotFound, WebhookDisabled
+from accounts.errors import DeliveryNotFound, PostbackNotTestable, WebhookDisabled
+from accounts.exact_json import serialize_exact_json
+from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.models.webhooks import Delivery, WebhookEndpoint
+from accounts.models.webhooks import TEST_EVENT, Delivery, WebhookEndpoint
+from accounts.services.audit_log import log_event
 from accounts.services.notifications import send_to_owners
 from accounts.services.webhooks import disable_webhook, get_webhook
 
@@ -73,11 +76,13 @@ def record_delivery_result(
 ) -> None:
     """Record the result of an attempt, and schedule a retry if it failed.
 
-    The endpoint is disabled after the last retry, or when it answers 410.
+    The endpoint is disabled after the last retry, or when it answers 410. A test event
+    is sent once, and its failure does not count against the endpoint.
     """
     attempts = delivery.attempts + 1
     is_failed, is_gone = bool(result.error), result.status == HTTP_GONE
-    can_retry = is_failed and not is_gone
+    is_test = delivery.event.kind == TEST_EVENT
+    can_retry = is_failed and not is_gone and not is_test
     retry_at = calculate_retry_time(attempts, at=at) if can_retry else None
     with transaction.atomic():
         if not delivery.update_row(
@@ -92,6 +97,8 @@ def record_delivery_result(
         ):
             return  # the lease has expired, or the delivery was resent
         endpoint = delivery.endpoint
+        if is_failed and is_test:
+            return
         if is_failed:
             endpoint.update_row(
                 failing_since=endpoint.failing_since or at,
@@ -139,6 +146,31 @@ def list_deliveries(
     if only_failed:
         rows = rows.exclude(error="")
     return list(rows.for_delivery_log()[:MAX_LOG_ENTRIES])
+
+
+def send_test_event(account: Account, *, webhook: str, at: datetime) -> Delivery:
+    """Send an event to a webhook whose body says that it is a test."""
+    with transaction.atomic():
+        endpoint = get_webhook(account, webhook, lock=True)
+        if endpoint.affiliate:
+            raise PostbackNotTestable(webhook=webhook)
+        if endpoint.disabled_at is not None:
+            raise WebhookDisabled(webhook=webhook)
+        event = log_event(account, TEST_EVENT, endpoint, at=at)
+        body = {
+            "test": True,
+            "message": "This is a test event. Nothing has changed.",
+            "webhook": endpoint.public_id,
+            "created_at": at,
+        }
+        return account.deliveries.create(
+            endpoint=endpoint,
+            event=event,
+            message_id=generate_public_id("evt"),
+            body=serialize_exact_json(body),
+            created_at=at,
+            due_at=at,
+        )
 
 
 def resend_delivery(account: Account, *, delivery_id: int, at: datetime) -> Delivery:

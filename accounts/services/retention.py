@@ -14,6 +14,7 @@ from accounts.services.idempotency import RESPONSE_RETENTION
 
 DELETE_BATCH_SIZE = 1000
 DELIVERY_RETENTION = timedelta(days=30)
+INVITATION_RETENTION = timedelta(days=30)
 MAX_RATE_WINDOW = timedelta(minutes=15)  # of all rate limits
 
 
@@ -31,6 +32,19 @@ def delete_expired_idempotency_keys(
         delete_in_batches(
             account.idempotency_keys.filter(created_at__lte=at - RESPONSE_RETENTION),
             dry_run=dry_run,
+        )
+        for account in accounts
+    )
+
+
+def delete_expired_invitations(
+    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+) -> int:
+    """Delete invitations a while after their link stopped to work."""
+    before = at - INVITATION_RETENTION
+    return sum(
+        delete_in_batches(
+            account.invitations.filter(expires_at__lte=before), dry_run=dry_run
         )
         for account in accounts
     )

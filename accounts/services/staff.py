@@ -277,7 +277,7 @@ def validate_email_address(email: str) -> None:
         is_valid = False
     if not is_valid:
         rule = f"like name@example.org, {MAX_EMAIL_LENGTH} characters at most"
-        raise InvalidSetting(setting="The e-mail address", rule=rule)
+        raise InvalidSetting(setting="The e-mail address", rule=rule, path="email")
 
 
 def validate_password_strength(password: str | None, user: User) -> None:
@@ -286,5 +286,7 @@ def validate_password_strength(password: str | None, user: User) -> None:
         validate_password(password or "", user)
     except ValidationError as error:
         raise InvalidSetting(
-            setting="The password", rule=f"stronger: {' '.join(error.messages)}"
+            setting="The password",
+            rule=f"stronger: {' '.join(error.messages)}",
+            path="password",
         ) from None

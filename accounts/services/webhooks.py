@@ -1,4 +1,4 @@
-"""Create, enable and disable webhooks and postbacks, and rotate their secrets."""
+"""Create, change, enable and disable webhooks and postbacks; rotate their secrets."""
 
 import base64
 import secrets
@@ -11,6 +11,7 @@ from django.db import transaction
 
 from accounts.errors import (
     DuplicateWebhook,
+    PostbackNotEditable,
     PostbackNotSigned,
     UnknownEventName,
     WebhookNotFound,
@@ -68,6 +69,36 @@ def create_postback_endpoint(
     return _create_endpoint(
         account, url=url, events=events, affiliate=affiliate, method=method, at=at
     )
+
+
+def update_webhook(
+    account: Account, *, webhook: str, url: str, events: Sequence[str], at: datetime
+) -> WebhookEndpoint:
+    """Change URL and events of a webhook; its secret and pending deliveries stay.
+
+    Deliveries to a new URL begin at once, without the pause after failures of the old
+    one. The audit log has no URL, as it may hold a secret.
+    """
+    validate_url(url)
+    validate_event_names(events, allowed=WEBHOOK_EVENTS)
+    kinds = sorted(set(events))
+    with transaction.atomic():
+        endpoint = get_webhook(account, webhook, lock=True)
+        if endpoint.affiliate:
+            raise PostbackNotEditable(webhook=webhook)
+        if endpoint.disabled_at is None:
+            ensure_unique(account, url=url, kinds=kinds, but=endpoint)
+        changes: dict[str, Any] = {}
+        if kinds != endpoint.events:
+            changes["events"] = [endpoint.events, kinds]
+        if is_moved := url != endpoint.url:
+            changes["is_url_changed"] = True
+        if changes:
+            endpoint.update_row(url=url, events=kinds)
+            log_event(account, "webhook.updated", endpoint, at=at, **changes)
+        if is_moved:
+            endpoint.update_row(failing_since=None, backoff_until=None)
+    return endpoint
 
 
 def rotate_secret(account: Account, *, webhook: str, at: datetime) -> WebhookEndpoint:
@@ -133,7 +164,7 @@ def get_webhook(
 
 def validate_url(url: str) -> None:
     """Raise if a URL is too long, malformed or not allowed."""
-    validate_length("The URL", url, MAX_WEBHOOK_URL_LENGTH)
+    validate_length("The URL", url, MAX_WEBHOOK_URL_LENGTH, path="url")
     parse_url(url, allowed_hosts=settings.WEBHOOK_ALLOWED_HOSTS)
 
 
@@ -149,16 +180,26 @@ def generate_secret() -> str:
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
+def ensure_unique(
+    account: Account,
+    *,
+    url: str,
+    kinds: list[str],
+    affiliate: str = "",
+    but: WebhookEndpoint | None = None,
+) -> None:
+    """Raise `DuplicateWebhook` if another enabled endpoint has this URL and events."""
+    same_url = account.webhook_endpoints.enabled().filter(url=url, affiliate=affiliate)
+    for existing in same_url.order_by("pk"):
+        if existing.events == kinds and existing != but:
+            raise DuplicateWebhook(webhook=existing.public_id)
+
+
 def _create_endpoint(
     account: Account, *, url: str, events: Sequence[str], at: datetime, **values: Any
 ) -> WebhookEndpoint:
     kinds = sorted(set(events))
-    same_url = account.webhook_endpoints.enabled().filter(
-        url=url, affiliate=values.get("affiliate", "")
-    )
-    for existing in same_url.order_by("pk"):
-        if existing.events == kinds:
-            raise DuplicateWebhook(webhook=existing.public_id)
+    ensure_unique(account, url=url, kinds=kinds, affiliate=values.get("affiliate", ""))
     with transaction.atomic():
         Account.objects.filter(pk=account.pk).update(uses_webhooks=True)
         account.uses_webhooks = True

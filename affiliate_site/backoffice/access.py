@@ -1,35 +1,35 @@
 """The pages of API keys and of staff users."""
 
-from django.conf import settings
 from django.contrib import admin
-from django.urls import reverse
-from django.utils import timezone
-from django.utils.http import urlencode
 
 from accounts.models.api_keys import ApiKey, Role
 from accounts.models.users import User
-from accounts.services.api_keys import create_api_key, revoke_api_key
+from accounts.services.api_keys import revoke_api_key
 from accounts.services.staff import (
     activate_staff_user,
-    create_staff_user,
     deactivate_staff_user,
     reset_password,
     update_role,
 )
+from affiliate_site.backoffice.access_pages import (
+    AddApiKeyPage,
+    AddStaffUserPage,
+    get_sign_in_url,
+)
 from affiliate_site.backoffice.actions import (
     AdminAction,
-    render_secret,
     run_admin_action,
     show_secret_once,
 )
-from affiliate_site.backoffice.base import CreateOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.form_pages import FormPagesMixin
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(CreateOnlyBackOfficeAdmin):
+class ApiKeyAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """API keys: created and shown once, later revoked."""
 
-    list_display = (
+    list_display = fields = (
         "prefix",
         "name",
         "role",
@@ -41,26 +41,11 @@ class ApiKeyAdmin(CreateOnlyBackOfficeAdmin):
     search_fields = ("prefix__exact",)
     search_help_text = "Search by prefix"
     ordering = ("-created_at", "-id")
-    fields = ("name", "role")
+    add_page = AddApiKeyPage
     actions = ("revoke_selected",)
 
     def has_revoke_permission(self, request):
         return request.user.has_perm("accounts.delete_apikey")
-
-    def save_model(self, request, obj, form, change):
-        """Create the key through its service; `response_add` shows its text."""
-        key, request.created_secret = create_api_key(
-            request.user.account,
-            name=form.cleaned_data["name"],
-            role=form.cleaned_data["role"],
-            at=timezone.now(),
-        )
-        obj.pk, obj.prefix = key.pk, key.prefix
-
-    def response_add(self, request, obj, post_url_continue=None):
-        return render_secret(
-            self, request, title="New API key", secret=request.created_secret
-        )
 
     @action(description="Revoke", permissions=["revoke"])
     def revoke_selected(self, request, rows):
@@ -75,14 +60,15 @@ class ApiKeyAdmin(CreateOnlyBackOfficeAdmin):
 
 
 @admin.register(User)
-class StaffUserAdmin(CreateOnlyBackOfficeAdmin):
+class StaffUserAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Staff users and their roles, managed by owners."""
 
-    list_display = ("email", "role", "is_active", "last_login", "created_at")
+    list_display = fields = ("email", "role", "is_active", "last_login", "created_at")
     list_filter = ("role", "is_active")
     search_fields = ("email__exact",)
     search_help_text = "Search by e-mail"
     ordering = ("email",)
+    add_page = AddStaffUserPage
     actions = (
         "make_owner",
         "make_manager",
@@ -92,36 +78,8 @@ class StaffUserAdmin(CreateOnlyBackOfficeAdmin):
         "activate_selected",
     )
 
-    def get_fields(self, request, obj=None):
-        return ("email", "role") if obj is None else self.list_display
-
-    def get_changeform_initial_data(self, request):
-        """The preselected role is the one with the fewest permissions."""
-        return {"role": Role.VIEWER}
-
     def has_manage_permission(self, request):
         return request.user.has_perm("accounts.change_user")
-
-    def save_model(self, request, obj, form, change):
-        """Create the user through its service; `response_add` shows the password."""
-        user, request.created_secret = create_staff_user(
-            request.user.account,
-            email=form.cleaned_data["email"],
-            role=form.cleaned_data["role"],
-            password=None,
-            by=request.user,
-            at=timezone.now(),
-        )
-        obj.pk, obj.email = user.pk, user.email
-
-    def response_add(self, request, obj, post_url_continue=None):
-        return render_secret(
-            self,
-            request,
-            title=f"Password for {obj}",
-            secret=request.created_secret,
-            sign_in_url=get_sign_in_url(request.user.account),
-        )
 
     @action(description="Make owner", permissions=["manage"])
     def make_owner(self, request, rows):
@@ -198,12 +156,6 @@ class StaffUserAdmin(CreateOnlyBackOfficeAdmin):
             title="New password",
             sign_in_url=get_sign_in_url(user.account) if user else "",
         )
-
-
-def get_sign_in_url(account) -> str:
-    """The address of the sign-in page with the account filled in."""
-    query = urlencode({"account": account.slug if account else ""})
-    return f"{settings.PUBLIC_URL}{reverse('admin:login')}?{query}"
 
 
 def build_staff_action(user, title, *, perform, skip_reason) -> AdminAction:

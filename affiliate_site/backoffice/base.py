@@ -33,14 +33,16 @@ from unfold.templatetags import unfold_list
 from unfold.views import ChangeList
 
 from accounts.actor import set_actor
-from accounts.errors import DomainError
+from accounts.models.accounts import Account
 from accounts.services.staff import log_password_change
-from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantAdmin, TenantInline
+from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantInline
+from affiliate_site.backoffice.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.filters import list_chips
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.invitation_pages import invitation_view
 from affiliate_site.backoffice.list_totals import (
     MAX_COUNTED_ROWS,
     RowNumber,
@@ -57,7 +59,6 @@ from affiliate_site.throttling import count_sign_in_attempt
 __all__ = [
     "BackOfficeAdminSite",
     "BackOfficeInline",
-    "CreateOnlyBackOfficeAdmin",
     "ReadOnlyBackOfficeAdmin",
     "SignInForm",
     "action",
@@ -127,8 +128,11 @@ class BackOfficeAdminSite(UnfoldAdminSite):
     login_form = SignInForm
 
     def get_urls(self):
-        """Add the page of the time zone, and what hides the onboarding checklist."""
+        """Add the settings of the account, and the pages that belong to no model."""
+        model_admin = ThemedModelAdmin(Account, self)
+        settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
         views = {
+            "account_settings": ("settings/", settings_view),
             "time_zone": ("time-zone/", time_zone_view),
             "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
         }
@@ -137,6 +141,7 @@ class BackOfficeAdminSite(UnfoldAdminSite):
                 path(route, self.admin_view(view), name=name)
                 for name, (route, view) in views.items()
             ),
+            path("invitation/", invitation_view, {"site": self}, name="invitation"),
             *super().get_urls(),
         ]
 
@@ -417,36 +422,6 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
 def remove_empty_values(query) -> str:
     """A query without the fields of a filter form that were left empty."""
     return urlencode([(name, value) for name, value in query.items() if value])
-
-
-class CreateOnlyBackOfficeAdmin(TenantAdmin, ThemedModelAdmin):
-    """A page with a form that creates rows through a service; rows are not edited."""
-
-    def has_add_permission(self, request):
-        """Operators have no account; they use commands instead."""
-        return (
-            super().has_add_permission(request) and request.user.account_id is not None
-        )
-
-    def has_change_permission(self, request, obj=None):
-        return False
-
-    def has_delete_permission(self, request, obj=None):
-        return False
-
-    def add_view(self, request, form_url="", extra_context=None):
-        """Show an error of the service as a message above the form.
-
-        The only button is “Save”: what follows a form, such as a secret, is shown once.
-        """
-        buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
-        try:
-            return super().add_view(
-                request, form_url, {**buttons, **(extra_context or {})}
-            )
-        except DomainError as error:
-            self.message_user(request, error.text, level=messages.ERROR)
-            return redirect(request.get_full_path())
 
 
 class ReadOnlyBackOfficeAdmin(ReadOnlyTenantAdmin, ThemedModelAdmin):

@@ -2,21 +2,13 @@
 
 from django.contrib import admin
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 
 from accounts.models.signing_secrets import SigningSecret
-from accounts.services.signing_secrets import (
-    create_signing_secret,
-    revoke_signing_secret,
-)
-from affiliate_site.backoffice.actions import (
-    AdminAction,
-    render_secret,
-    run_admin_action,
-)
+from accounts.services.signing_secrets import revoke_signing_secret
+from affiliate_site.backoffice.access_pages import AddSigningSecretPage
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import (
-    CreateOnlyBackOfficeAdmin,
     ReadOnlyBackOfficeAdmin,
     action,
     display,
@@ -27,14 +19,10 @@ from affiliate_site.backoffice.filters import (
     DateFilter,
     DecidedFilter,
 )
+from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
-
-ADD_FORM_HINT = (
-    "“Save” creates a secret and shows it once. The server of your shop signs with it"
-    " what its pages report; two secrets can be valid while you change over."
-)
 
 
 @admin.register(ConversionClaim)
@@ -106,36 +94,18 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(SigningSecret)
-class SigningSecretAdmin(CreateOnlyBackOfficeAdmin):
+class SigningSecretAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Secrets that sign what pages report: shown once, later revoked."""
 
-    list_display = ("prefix", "created_at", "revoked_at")
+    list_display = fields = ("prefix", "created_at", "revoked_at")
     search_fields = ("prefix__exact",)
     search_help_text = "Search by prefix"
     ordering = ("-created_at", "-id")
+    add_page = AddSigningSecretPage
     actions = ("revoke_selected",)
-
-    def get_fieldsets(self, request, obj=None):
-        if obj is None:
-            return [(None, {"fields": (), "description": ADD_FORM_HINT})]
-        return [(None, {"fields": self.list_display})]
 
     def has_revoke_permission(self, request):
         return request.user.has_perm("accounts.delete_signingsecret")
-
-    def save_model(self, request, obj, form, change):
-        """Create the secret through its service; `response_add` shows it."""
-        secret = create_signing_secret(request.user.account, at=timezone.now())
-        obj.pk, obj.prefix, request.created_secret = (
-            secret.pk,
-            secret.prefix,
-            secret.secret,
-        )
-
-    def response_add(self, request, obj, post_url_continue=None):
-        return render_secret(
-            self, request, title="New signing secret", secret=request.created_secret
-        )
 
     @action(description="Revoke", permissions=["revoke"])
     def revoke_selected(self, request, rows):

@@ -41,7 +41,7 @@ PROBLEMS = {
     "amount_too_large": Problem("The amount has too many digits", AMOUNT_HINT),
     "claimed_amount_too_large": Problem(
         "The amount is above the limit for pages",
-        "Raise the limit with set_page_tracking --max-browser-amount, sign the call, or"
+        "Ask an owner to raise the limit under Account settings, sign the call, or"
         " report the sale through the API.",
     ),
     "claimed_currency_not_allowed": Problem(

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.views.generic.edit import FormView
 
 from accounts.errors import DomainError
-from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE
+from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE, render_secret
 from affiliate_site.backoffice.forms import ServiceForm
 
 CHANGED_MEANWHILE = (
@@ -177,6 +177,30 @@ class FormPage(FormView):
             "page": self,
             "back_url": self.get_done_url(None),
         }
+
+
+class SecretPage(FormPage):
+    """A page that creates a row with a secret, and then shows the secret once."""
+
+    def get_secret_title(self, result) -> str:
+        raise NotImplementedError
+
+    def get_secret(self, result) -> str:
+        raise NotImplementedError
+
+    def get_sign_in_url(self) -> str:
+        """The page that asks for the secret, if it is a password."""
+        return ""
+
+    def respond(self, form, result):
+        """Show the secret instead of the object."""
+        return render_secret(
+            self.model_admin,
+            self.request,
+            title=self.get_secret_title(result),
+            secret=self.get_secret(result),
+            sign_in_url=self.get_sign_in_url(),
+        )
 
 
 class FormPagesMixin(ModelAdmin):

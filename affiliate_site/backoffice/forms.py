@@ -23,6 +23,7 @@ FIELD_WIDGETS = {
     forms.DateField: widgets.UnfoldAdminSingleDateWidget,
 }
 MULTI_LINE = widgets.UnfoldAdminTextareaWidget
+PASSWORD = widgets.UnfoldAdminPasswordWidget
 FieldSets = tuple[tuple[str | None, tuple], ...]  # headings, names of fields
 PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
 

@@ -115,6 +115,15 @@ class AddProgramPage(FormPage):
     permission = "tracking.add_program"
     form_class = NewProgramForm
 
+    def get_initial(self):
+        """Begin with the defaults of the account."""
+        account = self.account
+        return super().get_initial() | {
+            "currency": account.default_currency,
+            "auto_approve_affiliates": account.default_auto_approve_affiliates,
+            "auto_approve_commissions": account.default_auto_approve_commissions,
+        }
+
     def save(self, form, at):
         values = dict(form.cleaned_data)
         slug = values.pop("slug")

@@ -1,10 +1,12 @@
-"""Two-factor authentication: a time-based code from the user's device.
+"""Two-factor authentication: a time-based code from the user's device, or one of the
+recovery codes that the user got with it.
 
 This is the only module that imports django-otp; it is imported only if STAFF_OTP is on.
 No URL identifies a device: users see, confirm and remove only their own.
 """
 
 from base64 import b32encode
+from functools import wraps
 from textwrap import wrap
 
 from django import forms
@@ -20,6 +22,11 @@ from django_otp import DEVICE_ID_SESSION_KEY, login, verify_token
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models.users import User
+from accounts.services.recovery_codes import (
+    create_recovery_codes,
+    delete_recovery_codes,
+    use_recovery_code,
+)
 from accounts.services.staff import log_second_factor_change
 from affiliate_site.backoffice import qr_codes
 from affiliate_site.backoffice.base import (
@@ -37,6 +44,18 @@ DISABLED_MESSAGE = (
     "Two-factor authentication is disabled. You sign in with your password only."
 )
 WRONG_PROOF_MESSAGE = "Enter your password or an unused code."
+REQUIRED_MESSAGE = (
+    "Your account requires two-factor authentication: set it up to go on."
+)
+# Pages for users who have to set up a device first.
+SETUP_URL_NAMES = (
+    *("second_factor", "second_factor_begin", "second_factor_confirm"),
+    *("jsi18n", "logout"),
+)
+RECOVERY_CODE_USED_MESSAGE = (
+    "You signed in with a recovery code; {count} are left. If your device is lost,"
+    " disable two-factor authentication and set it up with a new one."
+)
 
 
 class SecondFactorSignInForm(SignInForm):
@@ -49,6 +68,7 @@ class SecondFactorSignInForm(SignInForm):
     code = forms.CharField(
         label="Authentication code (if enabled)",
         required=False,
+        help_text="From your app, or a recovery code.",
         widget=forms.TextInput({"autocomplete": "one-time-code"}),
     )
 
@@ -69,19 +89,42 @@ class SecondFactorSignInForm(SignInForm):
         super().confirm_login_allowed(user)
         if find_confirmed_device(user) is None:
             return
-        user.otp_device = verify_code(user, self.cleaned_data.get("code", ""))
+        code = self.cleaned_data.get("code", "")
+        user.otp_device = verify_code(user, code)
+        if user.otp_device is None and use_recovery_code(user, code, at=timezone.now()):
+            user.otp_device = find_confirmed_device(user)
+            messages.warning(
+                self.request,
+                RECOVERY_CODE_USED_MESSAGE.format(count=len(user.recovery_codes)),
+            )
         if user.otp_device is None:
             raise self.get_invalid_login_error()
 
 
 class SecondFactorAdminSite(BackOfficeAdminSite):
-    """The admin site, which requires the code of users who have a device."""
+    """The admin site, which requires the code of users who have a device, and a device
+    of all staff if their account says so."""
 
     login_form = SecondFactorSignInForm
 
     def has_permission(self, request):
         """Deny sessions without a verified code if the user has a device."""
         return super().has_permission(request) and is_second_factor_verified(request)
+
+    def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
+        """Lead users to the page of their device if the account requires one."""
+
+        @wraps(view)
+        def view_after_setup(request, *args, **kwargs):
+            if (
+                request.resolver_match.url_name not in SETUP_URL_NAMES
+                and is_setup_required(request.user)
+            ):
+                messages.warning(request, REQUIRED_MESSAGE)
+                return redirect(SECOND_FACTOR_URL_NAME)
+            return view(request, *args, **kwargs)
+
+        return super().admin_view(view_after_setup, cacheable)
 
     def get_urls(self):
         """Add the pages of two-factor authentication."""
@@ -90,6 +133,7 @@ class SecondFactorAdminSite(BackOfficeAdminSite):
             "begin/": begin_setup_view,
             "confirm/": confirm_device_view,
             "remove/": remove_device_view,
+            "codes/": create_recovery_codes_view,
         }
         return [
             *(
@@ -117,8 +161,21 @@ def second_factor_view(request, site):
         if pending
         else "",
         "secret": format_secret(pending) if pending else "",
+        "codes_left": len(request.user.recovery_codes),
     }
     return TemplateResponse(request, "admin/second_factor.html", context)
+
+
+def render_recovery_codes(request, site, codes: list[str]) -> TemplateResponse:
+    """The page that shows new recovery codes once; browsers do not store it."""
+    context = {
+        **site.each_context(request),
+        "title": "Recovery codes",
+        "codes": "\n".join(codes),
+    }
+    response = TemplateResponse(request, "admin/recovery_codes.html", context)
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 @require_POST
@@ -135,7 +192,8 @@ def begin_setup_view(request, site):
 @require_POST
 @sensitive_post_parameters()
 def confirm_device_view(request, site):
-    """Confirm the device by its code and the password; other sessions of the user end.
+    """Confirm the device by its code and the password, and show recovery codes; other
+    sessions of the user end.
 
     Without the password, a session left open would be enough to lock the user out.
     """
@@ -153,12 +211,29 @@ def confirm_device_view(request, site):
         if is_confirmed:
             list_devices(user, confirmed=False).update(confirmed=True)
             log_second_factor_change(user, "added", at=timezone.now())
+            codes = create_recovery_codes(user, at=timezone.now())
     if not is_confirmed:
         messages.error(request, WRONG_CODE_MESSAGE)
         return redirect(SECOND_FACTOR_URL_NAME)
     login(request, pending)
     messages.success(request, ENABLED_MESSAGE)
-    return redirect(SECOND_FACTOR_URL_NAME)
+    return render_recovery_codes(request, site, codes)
+
+
+@require_POST
+@sensitive_post_parameters()
+def create_recovery_codes_view(request, site):
+    """Replace the recovery codes; requires the password or an unused code."""
+    user = request.user
+    if too_many_requests := throttle_sign_in(request, user.email):
+        return too_many_requests
+    if find_confirmed_device(user) is None:
+        return redirect(SECOND_FACTOR_URL_NAME)
+    if not is_proven(user, request.POST.get("proof", "")):
+        messages.error(request, WRONG_PROOF_MESSAGE)
+        return redirect(SECOND_FACTOR_URL_NAME)
+    codes = create_recovery_codes(user, at=timezone.now())
+    return render_recovery_codes(request, site, codes)
 
 
 @require_POST
@@ -168,8 +243,7 @@ def remove_device_view(request, site):
     user = request.user
     if too_many_requests := throttle_sign_in(request, user.email):
         return too_many_requests
-    proof = request.POST.get("proof", "")
-    if not user.check_password(proof) and not verify_code(user, proof):
+    if not is_proven(user, request.POST.get("proof", "")):
         messages.error(request, WRONG_PROOF_MESSAGE)
         return redirect(SECOND_FACTOR_URL_NAME)
     with transaction.atomic():
@@ -180,9 +254,10 @@ def remove_device_view(request, site):
 
 
 def delete_devices(user) -> bool:
-    """Delete all devices of a user; True if one of them was confirmed."""
+    """Delete all devices and codes of a user; True if a device was confirmed."""
     had_confirmed_device = find_confirmed_device(user) is not None
     TOTPDevice.objects.filter(user=user).delete()
+    delete_recovery_codes(user)
     return had_confirmed_device
 
 
@@ -198,6 +273,25 @@ def is_second_factor_verified(request) -> bool:
             device is None or device.persistent_id == verified_id
         )
     return request.is_second_factor_verified
+
+
+def is_proven(user, proof: str) -> bool:
+    """Whether the text is the user's password, or a code that was not used yet."""
+    return (
+        user.check_password(proof)
+        or verify_code(user, proof) is not None
+        or use_recovery_code(user, proof, at=timezone.now())
+    )
+
+
+def is_setup_required(user) -> bool:
+    """Whether the account requires a device and the user has none."""
+    account = user.account
+    return (
+        account is not None
+        and account.require_second_factor
+        and find_confirmed_device(user) is None
+    )
 
 
 def verify_code(user, code: str) -> TOTPDevice | None:

@@ -26,6 +26,19 @@ def build_sidebar_item(title: str, icon: str, model_name: str) -> dict:
     }
 
 
+def build_settings_item() -> dict:
+    """The entry of the account's settings, shown to its owners."""
+    return {
+        "title": "Account settings",
+        "icon": "settings",
+        "link": reverse("admin:account_settings"),
+        "permission": lambda request: (
+            request.user.account_id is not None
+            and request.user.has_perm("accounts.change_account")
+        ),
+    }
+
+
 def build_tabs(model_name: str, column: str, queries: dict[str, str]) -> dict:
     """Tabs above a list: their titles and the filters of the column they link to."""
     return {
@@ -61,7 +74,7 @@ def build_active_check(column: str, query: str):
 
 # The theme compares all these URLs on each page, so each is a text, not lazy.
 def list_tabs(request) -> list[dict]:
-    """The tabs above the lists of commissions and program affiliates."""
+    """The tabs above the lists of commissions, program affiliates and staff."""
     return [
         build_tabs(
             "payouts_commission",
@@ -83,6 +96,16 @@ def list_tabs(request) -> list[dict]:
                 "Disapproved": "approved__exact=0",
             },
         ),
+        {
+            "models": ["accounts.user", "accounts.invitation"],
+            "items": [
+                {"title": "Staff", "link": reverse_changelist("accounts_user")},
+                {
+                    "title": "Invitations",
+                    "link": reverse_changelist("accounts_invitation"),
+                },
+            ],
+        },
     ]
 
 
@@ -153,6 +176,12 @@ def list_navigation(request) -> list[dict]:
                 build_sidebar_item("Webhooks", "webhook", "accounts_webhookendpoint"),
                 build_sidebar_item("Webhook deliveries", "outbox", "accounts_delivery"),
                 build_sidebar_item("Audit log", "history", "accounts_auditlogentry"),
+            ],
+        },
+        {
+            "title": "Account",
+            "items": [
+                build_settings_item(),
                 build_sidebar_item("Staff", "badge", "accounts_user"),
             ],
         },

@@ -2,58 +2,29 @@
 
 import re
 
-from django import forms
 from django.contrib import admin
 from django.contrib.admin import SimpleListFilter
-from django.core.exceptions import ValidationError
-from django.utils import timezone
 
-from accounts.errors import DomainError
-from accounts.models.webhooks import WEBHOOK_EVENTS, Delivery, WebhookEndpoint
+from accounts.models.webhooks import Delivery, WebhookEndpoint
 from accounts.services.deliveries import resend_delivery
 from accounts.services.webhooks import (
-    create_webhook,
     disable_webhook,
     enable_webhook,
     rotate_secret,
-    validate_url,
 )
 from affiliate_site.backoffice.actions import (
     AdminAction,
-    render_secret,
     run_admin_action,
     show_secret_once,
 )
 from affiliate_site.backoffice.base import (
-    CreateOnlyBackOfficeAdmin,
     ReadOnlyBackOfficeAdmin,
     action,
     display,
 )
+from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, STATUS_COLORS
-
-
-class WebhookForm(forms.ModelForm):
-    """The URL and the events of a webhook; no event selected means all events."""
-
-    events = forms.MultipleChoiceField(
-        choices=[(name, name) for name in WEBHOOK_EVENTS],
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text="Leave empty for all events",
-    )
-
-    class Meta:
-        model = WebhookEndpoint
-        fields = ("url", "events")
-
-    def clean_url(self):
-        url = self.cleaned_data["url"]
-        try:
-            validate_url(url)
-        except DomainError as error:
-            raise ValidationError(error.text) from None
-        return url
+from affiliate_site.backoffice.webhook_pages import WEBHOOK_PAGES, AddWebhookPage
 
 
 class WebhookStateFilter(SimpleListFilter):
@@ -105,10 +76,9 @@ def mask_url_name(request, names) -> list[str]:
 
 
 @admin.register(WebhookEndpoint)
-class WebhookEndpointAdmin(MaskedUrlMixin, CreateOnlyBackOfficeAdmin):
+class WebhookEndpointAdmin(MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Webhooks of the account, and postbacks of its affiliates."""
 
-    form = WebhookForm
     list_display = (
         "public_id",
         "url",
@@ -131,6 +101,13 @@ class WebhookEndpointAdmin(MaskedUrlMixin, CreateOnlyBackOfficeAdmin):
     search_fields = ("public_id__exact", "affiliate__exact")
     search_help_text = "Search by ID or affiliate ID"
     ordering = ("-id",)
+    fields = (
+        *("public_id", "url", "subscribed_events", "affiliate", "created_at"),
+        *("failing_since", "disabled_at", "disabled_because"),
+    )
+    readonly_fields = ("subscribed_events",)
+    add_page = AddWebhookPage
+    row_pages = WEBHOOK_PAGES
     actions = ("rotate_selected", "disable_selected", "enable_selected")
 
     @display(description="Status", label=STATUS_COLORS)
@@ -145,22 +122,6 @@ class WebhookEndpointAdmin(MaskedUrlMixin, CreateOnlyBackOfficeAdmin):
 
     def has_manage_permission(self, request):
         return request.user.has_perm("accounts.change_webhookendpoint")
-
-    def save_model(self, request, obj, form, change):
-        """Create the webhook through its service; `response_add` shows the secret."""
-        webhook = create_webhook(
-            request.user.account,
-            url=form.cleaned_data["url"],
-            events=form.cleaned_data["events"],
-            at=timezone.now(),
-        )
-        obj.pk, obj.public_id = webhook.pk, webhook.public_id
-        obj.secret = webhook.secret
-
-    def response_add(self, request, obj, post_url_continue=None):
-        return render_secret(
-            self, request, title=f"Signing secret for {obj}", secret=obj.secret
-        )
 
     @action(description="Rotate secret", permissions=["manage"])
     def rotate_selected(self, request, rows):

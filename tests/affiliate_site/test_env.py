@@ -108,7 +108,7 @@ DEFAULTS = {
     "PUBLIC_URL": "http://127.0.0.1:8000",
     "TRUSTED_PROXY_COUNT": 0,
     "PGBOUNCER": False,
-    "STAFF_OTP": False,
+    "STAFF_OTP": True,  # django-otp is installed
     "WEB_CONCURRENCY": 2,
     "WEB_THREADS": 4,
     "LOG_LEVEL": "INFO",
@@ -133,6 +133,7 @@ VALID = [
     ("DEBUG", "0", "DEBUG", False),
     ("PGBOUNCER", " on ", "PGBOUNCER", True),
     ("STAFF_OTP", "on", "STAFF_OTP", True),
+    ("STAFF_OTP", "off", "STAFF_OTP", False),
     ("TRUSTED_PROXY_COUNT", "2", "TRUSTED_PROXY_COUNT", 2),
     ("WEB_CONCURRENCY", "1", "WEB_CONCURRENCY", 1),
     ("WEB_THREADS", "16", "WEB_THREADS", 16),

@@ -38,6 +38,10 @@ WITHOUT_AN_ACCOUNT = {
         "ApiKey",
     ): "authentication finds the API key by its digest",
     (
+        "accounts/services/invitations.py",
+        "Invitation",
+    ): "a link finds the invitation by its digest",
+    (
         "accounts/services/deliveries.py",
         "WebhookEndpoint",
     ): "a worker serves all accounts",

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 from accounts.errors import DomainError
+from accounts.services.invitations import accept_invitation
+from accounts.services.recovery_codes import use_recovery_code
 from accounts.services.staff import deactivate_staff_user, update_role
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
@@ -27,4 +29,23 @@ def run_and_report(operation, account, *, by, **kwargs):
     return "done"
 
 
-STAFF_TASKS = {"demote": demote_task, "deactivate": deactivate_task}
+def accept_task(account, *, token):
+    """Accept an invitation."""
+    try:
+        accept_invitation(token, password="lamps-at-the-harbor", at=AT)
+    except DomainError as error:
+        return type(error).__name__
+    return "done"
+
+
+def recover_task(account, *, email, code):
+    """Use a recovery code."""
+    return use_recovery_code(account.staff.get(email=email), code, at=AT)
+
+
+STAFF_TASKS = {
+    "demote": demote_task,
+    "deactivate": deactivate_task,
+    "accept": accept_task,
+    "recover": recover_task,
+}

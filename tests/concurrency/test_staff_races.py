@@ -1,4 +1,5 @@
-"""Owners who demote or deactivate each other at once: one always stays."""
+"""Owners who demote or deactivate each other at once: one always stays. The link of an
+invitation and a recovery code work once."""
 
 from collections import Counter
 from uuid import uuid4
@@ -7,6 +8,8 @@ import pytest
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
+from accounts.services.invitations import create_invitation
+from accounts.services.recovery_codes import create_recovery_codes
 from tests.concurrency.worker import PROCESSES
 from tests.conftest import NOW
 
@@ -72,3 +75,39 @@ def test_keeps_one_of_two_owners(workers, scenario, task_name):
 
         assert results.count("NotAccountOwner") >= 2
         assert account.staff.filter(role=Role.OWNER, is_active=True).count() == 1
+
+
+def test_a_link_that_is_used_at_once_creates_one_user(workers, scenario):
+    account = scenario.account
+    (owner,) = make_owners(account, 1)
+
+    for number in range(5):
+        email = f"zoe-{number}@example.org"
+        _, token = create_invitation(
+            account, email=email, role=Role.VIEWER, by=owner, at=NOW
+        )
+        task = {"task": "accept", "account": account.slug, "token": token}
+
+        results = Counter(workers.run(*[task] * PROCESSES))
+
+        assert results == {"done": 1, "InvitationNotValid": PROCESSES - 1}
+        assert account.staff.filter(email=email).count() == 1
+
+
+def test_a_recovery_code_that_is_used_at_once_works_once(workers, scenario):
+    account = scenario.account
+    (owner,) = make_owners(account, 1)
+
+    for code in create_recovery_codes(owner, at=NOW)[:5]:
+        task = {
+            "task": "recover",
+            "account": account.slug,
+            "email": owner.email,
+            "code": code,
+        }
+        assert sorted(workers.run(*[task] * PROCESSES)) == [
+            *[False] * (PROCESSES - 1),
+            True,
+        ]
+    owner.refresh_from_db()
+    assert len(owner.recovery_codes) == 5

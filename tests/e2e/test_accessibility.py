@@ -5,6 +5,8 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from django.utils import timezone
 
+from accounts.models.api_keys import Role
+from accounts.services.invitations import create_invitation
 from payouts.services.commissions import approve_commission
 from tests.e2e.test_back_office import back_office, static_files
 
@@ -52,6 +54,13 @@ class PageVisits:
         self.back_office, self.page = back_office, back_office.page
         enrollment_id = scenario.mina.enrollment.pk
         commission_id = scenario.get_commission(conversion).pk
+        _, token = create_invitation(
+            scenario.account,
+            email="zoe@example.org",
+            role=Role.VIEWER,
+            by=scenario.account.staff.get(),
+            at=timezone.now(),
+        )
         self.paths = {
             "the dashboard": "",
             "a list": "payouts/commission/",
@@ -66,6 +75,10 @@ class PageVisits:
             "a program affiliate": f"tracking/enrollment/{enrollment_id}/change/",
             "adding a key": "accounts/apikey/add/",
             "adding a webhook": "accounts/webhookendpoint/add/",
+            "adding a staff user": "accounts/user/add/",
+            "invitations": "accounts/invitation/",
+            "account settings": "settings/",
+            "an invitation": f"invitation/?token={token}",
             "two-factor authentication": "second-factor/",
             "choosing the time zone": "time-zone/",
         }

@@ -10,6 +10,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import find_api_key
+from accounts.services.invitations import create_invitation
 from accounts.services.staff import create_staff_user
 from payouts.services.commissions import approve_commission
 from tests.command_line import ROOT, run_manage_py
@@ -368,6 +369,8 @@ def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, w
     back_office.page.fill("#password", PASSWORD)
     text = back_office.confirm_by("Confirm")
     assert "Two-factor authentication is enabled" in text
+    assert back_office.page.evaluate(fits_width)
+    recovery_code = back_office.page.inner_text("#codes").split()[0]
 
     back_office.page.context.clear_cookies()
     back_office.open("")
@@ -378,8 +381,82 @@ def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, w
     back_office.page.click("button[type=submit]")
     back_office.page.wait_for_url(f"{back_office.home}/admin/")
 
+    back_office.page.context.clear_cookies()
+    back_office.open("")
+    back_office.page.fill("#id_account", scenario.account.slug)
+    back_office.page.fill("#id_username", device.user.email)
+    back_office.page.fill("#id_password", PASSWORD)
+    back_office.page.fill("#id_code", recovery_code)
+    back_office.page.click("button[type=submit]")
+    back_office.page.wait_for_url(f"{back_office.home}/admin/")
+    assert "9 are left" in back_office.page.inner_text("body")
+
     back_office.open("second-factor/")
     back_office.page.fill("#proof", PASSWORD)
     assert "Two-factor authentication is disabled" in back_office.confirm_by(
         "Disable two-factor authentication"
     )
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_joins_by_an_invitation(back_office, scenario, width, theme):
+    """From the link over the own password and a device to a recovery code."""
+    account, page = scenario.account, back_office.page
+    owner = account.staff.get()
+    email = f"zoe@{account.slug}.example.org"
+    _, token = create_invitation(
+        account, email=email, role=Role.MANAGER, by=owner, at=timezone.now()
+    )
+    account.require_second_factor = True
+    account.save()
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(color_scheme=theme)
+
+    back_office.open(f"invitation/?token={token}")
+    overflow = "document.documentElement.scrollWidth - window.innerWidth"
+    assert page.evaluate(overflow) <= 0
+    page.fill("#id_password", PASSWORD)
+    page.fill("#id_repeated", PASSWORD)
+    assert "Your password is set." in back_office.confirm_by("Set password")
+    assert page.input_value("#id_account") == account.slug
+
+    page.fill("#id_username", email)
+    page.fill("#id_password", PASSWORD)
+    text = back_office.confirm_by("Log in")
+    assert "Your account requires two-factor authentication" in text
+    back_office.confirm_by("Set up")
+    device = TOTPDevice.objects.get(user__email=email)
+    page.fill("#code", f"{totp(device.bin_key):06d}")
+    page.fill("#password", PASSWORD)
+    back_office.confirm_by("Confirm")
+    recovery_code = page.inner_text("#codes").split()[0]
+
+    page.context.clear_cookies()
+    back_office.open(f"login/?account={account.slug}")
+    page.fill("#id_username", email)
+    page.fill("#id_password", PASSWORD)
+    page.fill("#id_code", recovery_code)
+    assert "9 are left" in back_office.confirm_by("Log in")
+
+
+def test_changes_settings_and_webhooks(back_office, scenario):
+    page, account = back_office.page, scenario.account
+    back_office.click("text=Account settings")
+    page.fill("#id_name", "Harbor Lamps Ltd")
+    page.select_option("#id_default_currency", "SEK")
+    assert "The settings were saved." in back_office.confirm_by("Save")
+    account.refresh_from_db()
+    assert (account.name, account.default_currency) == ("Harbor Lamps Ltd", "SEK")
+
+    back_office.open("accounts/webhookendpoint/add/")
+    page.fill("#id_url", "https://hooks.example.net/a")
+    assert "whsec_" in back_office.confirm_by("Create webhook")
+    webhook = account.webhook_endpoints.get()
+    back_office.open(f"accounts/webhookendpoint/{webhook.pk}/change/")
+    back_office.click("text=Edit")
+    page.fill("#id_url", "https://hooks.example.net/b")
+    text = back_office.confirm_by("Save")
+    assert "https://hooks.example.net/b" in text
+    back_office.click("text=Send test event")
+    assert "webhook.test" in back_office.confirm_by("Send test event")

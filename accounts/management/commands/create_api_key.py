@@ -16,7 +16,12 @@ class Command(AccountCommand):
         super().add_arguments(parser)
         parser.add_argument("--name", default="", help="label")
         role = parser.add_mutually_exclusive_group()
-        role.add_argument("--role", choices=Role.values, default=Role.OWNER.value)
+        role.add_argument(
+            "--role",
+            choices=Role.values,
+            default=Role.VIEWER.value,
+            help="the default, viewer, only reads",
+        )
         role.add_argument(
             "--read-only",
             action="store_const",
@@ -31,7 +36,7 @@ class Command(AccountCommand):
         *,
         at: datetime,
         name: str = "",
-        role: str = Role.OWNER,
+        role: str = Role.VIEWER,
         **options: Any,
     ) -> None:
         key, text = create_api_key(account, name=name, role=role, at=at)

@@ -3,6 +3,7 @@ from accounts.models.accounts import Account
 from accounts.services.retention import (
     delete_expired_deliveries,
     delete_expired_idempotency_keys,
+    delete_expired_invitations,
     delete_expired_rate_windows,
     delete_expired_sessions,
 )
@@ -36,6 +37,7 @@ class Command(JsonCommand):
             "attempts": delete_expired_attempts(accounts, **kwargs),
             "failed_page_calls": delete_expired_failed_page_calls(accounts, **kwargs),
             "idempotency_keys": delete_expired_idempotency_keys(accounts, **kwargs),
+            "invitations": delete_expired_invitations(accounts, **kwargs),
             "deliveries": delete_expired_deliveries(accounts, **kwargs),
             "changed_days": refresh_stale_days(accounts, dry_run=dry_run),
             "sign_ins": delete_expired_sessions(**kwargs),

@@ -146,7 +146,7 @@ def test_prints_only_the_new_key(account):
 
     assert re.fullmatch(KEY + "\n", out)
     key = find_api_key(out.strip())
-    assert (key.account, key.role, key.name) == (account, "owner", "")
+    assert (key.account, key.role, key.name) == (account, "viewer", "")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_prints_only_the_new_key(account):
         (["--role", "manager"], "manager"),
         (["--role", "owner"], "owner"),
         (["--read-only"], "viewer"),
-        ([], "owner"),
+        ([], "viewer"),
     ],
     ids=lambda choice: " ".join(choice) if isinstance(choice, list) else choice,
 )

@@ -8,6 +8,7 @@ from accounts.errors import (
     AccountLocked,
     AccountNotFound,
     DuplicateAccount,
+    InvalidSetting,
     InvalidSlug,
     PlanNotFound,
     UnknownTimeZone,
@@ -22,6 +23,7 @@ from accounts.services.accounts import (
     lock_account,
     set_time_zone,
     unlock_account,
+    update_settings,
 )
 from tests.conftest import NOW
 
@@ -197,3 +199,23 @@ def test_dismisses_the_onboarding_once(account):
     assert Account.objects.get(pk=account.pk).onboarding_dismissed_at == NOW
     entry = account.audit_log.get(kind="account.onboarding_dismissed")
     assert entry.created_at == NOW
+
+
+def test_logs_only_the_settings_that_change(account, other_account):
+    changes = {"name": account.name, "require_second_factor": True}
+    for _ in range(2):
+        update_settings(account, changes=changes, at=NOW)
+
+    accounts = Account.objects.values_list("slug", "require_second_factor")
+    assert dict(accounts) == {account.slug: True, other_account.slug: False}
+    entry = account.audit_log.get(kind="account.settings_changed")
+    assert entry.details == {"require_second_factor": [False, True]}
+
+
+@pytest.mark.parametrize("name", ["", " ", "n" * 256, "a\nb", "a\x00b", "a\u202eb"])
+def test_rejects_a_name_that_is_not_a_line_of_text(account, name):
+    with pytest.raises(InvalidSetting, match="The name must be") as error:
+        update_settings(account, changes={"name": name}, at=NOW)
+
+    assert error.value.path == "name"
+    assert Account.objects.get(pk=account.pk).name == account.name

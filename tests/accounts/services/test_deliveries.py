@@ -1,10 +1,16 @@
 """docs/api-contract.md, section 6.3: claim, retry, give up and resend deliveries."""
 
+import json
 from datetime import timedelta
 
 import pytest
 
-from accounts.errors import DeliveryNotFound, WebhookDisabled, WebhookNotFound
+from accounts.errors import (
+    DeliveryNotFound,
+    PostbackNotTestable,
+    WebhookDisabled,
+    WebhookNotFound,
+)
 from accounts.models.api_keys import Role
 from accounts.services import notifications
 from accounts.services.changes import record_change
@@ -19,9 +25,15 @@ from accounts.services.deliveries import (
     list_due_endpoints,
     record_delivery_result,
     resend_delivery,
+    send_test_event,
 )
 from accounts.services.staff import create_staff_user
-from accounts.services.webhooks import create_webhook, disable_webhook, enable_webhook
+from accounts.services.webhooks import (
+    create_postback_endpoint,
+    create_webhook,
+    disable_webhook,
+    enable_webhook,
+)
 from tests.conftest import NOW
 
 SUCCESS = DeliveryResult(status=204)
@@ -274,3 +286,67 @@ def test_disables_a_webhook_even_if_no_mail_can_be_sent(
 
     assert delivery.endpoint.disabled_at
     assert "A notification e-mail could not be sent" in caplog.text
+
+
+# Test events
+
+
+def test_a_test_event_says_so_and_goes_to_one_webhook(account, webhook):
+    create_webhook(account, url="https://hooks.example.net/other", at=NOW)
+    webhook.update_row(events=["payment.created"])
+
+    delivery = send_test_event(account, webhook=webhook.public_id, at=NOW)
+
+    (claimed,) = claim_due(webhook)
+    assert (claimed, account.deliveries.count()) == (delivery, 1)
+    assert (claimed.event.kind, claimed.event.subject) == (
+        "webhook.test",
+        f"webhookendpoint:{webhook.public_id}",
+    )
+    assert json.loads(bytes(claimed.body)) == {
+        "test": True,
+        "message": "This is a test event. Nothing has changed.",
+        "webhook": webhook.public_id,
+        "created_at": "2026-03-04T09:15:27+00:00",
+    }
+
+
+@pytest.mark.parametrize("result", [FAILURE, GONE], ids=["failure", "gone"])
+def test_a_failed_test_event_is_not_repeated_and_disables_nothing(
+    account, webhook, result, mailoutbox
+):
+    delivery = send_test_event(account, webhook=webhook.public_id, at=NOW)
+
+    stored = attempt_delivery(delivery, result)
+
+    assert (stored.attempts, stored.due_at, stored.error) == (1, None, result.error)
+    assert stored.endpoint.disabled_at is None
+    assert stored.endpoint.failing_since is None
+    assert mailoutbox == []
+
+
+def test_a_successful_test_event_ends_the_failing_of_the_webhook(account, webhook):
+    webhook.update_row(failing_since=NOW, backoff_until=NOW)
+    delivery = send_test_event(account, webhook=webhook.public_id, at=NOW)
+
+    stored = attempt_delivery(delivery, SUCCESS)
+
+    assert stored.delivered_at == NOW
+    assert stored.endpoint.failing_since is None
+
+
+def test_sends_no_test_event_to_disabled_foreign_or_affiliates_endpoints(
+    account, other_account, webhook
+):
+    postback = create_postback_endpoint(
+        account, affiliate="mina", url="https://mina.example.net/", at=NOW
+    )
+    with pytest.raises(PostbackNotTestable):
+        send_test_event(account, webhook=postback.public_id, at=NOW)
+    with pytest.raises(WebhookNotFound):
+        send_test_event(other_account, webhook=webhook.public_id, at=NOW)
+    disable_webhook(webhook, at=NOW)
+    with pytest.raises(WebhookDisabled):
+        send_test_event(account, webhook=webhook.public_id, at=NOW)
+
+    assert not account.deliveries.exists()

@@ -10,6 +10,7 @@ from accounts.errors import (
     DuplicateWebhook,
     InvalidSetting,
     InvalidUrl,
+    PostbackNotEditable,
     PostbackNotSigned,
     UnknownEventName,
     WebhookNotFound,
@@ -23,6 +24,7 @@ from accounts.services.webhooks import (
     enable_webhook,
     get_webhook,
     rotate_secret,
+    update_webhook,
 )
 from tests.conftest import NOW
 
@@ -189,3 +191,81 @@ def test_does_not_enable_the_postback_of_a_deleted_affiliate(account):
 
     with pytest.raises(WebhookOwnerDeleted):
         enable_webhook(account, webhook=postback.public_id, at=NOW)
+
+
+# Changing
+
+
+def test_changes_url_and_events_and_keeps_the_secret(account, webhook):
+    webhook.update_row(failing_since=NOW, backoff_until=NOW)
+    url = "https://hooks.example.net/new?token=zz-secret"
+
+    events = ["payment.created", "conversion.created", "payment.created"]
+    update_webhook(account, webhook=webhook.public_id, url=url, events=events, at=NOW)
+
+    stored = account.webhook_endpoints.get()
+    assert (stored.url, stored.secret) == (url, webhook.secret)
+    assert stored.events == ["conversion.created", "payment.created"]
+    assert (stored.failing_since, stored.backoff_until) == (None, None)
+    entry = account.audit_log.get(kind="webhook.updated")
+    assert entry.details == {"events": [[], stored.events], "is_url_changed": True}
+
+
+def test_new_events_do_not_end_the_pause_after_failures(account, webhook):
+    webhook.update_row(failing_since=NOW, backoff_until=NOW)
+
+    update_webhook(
+        account, webhook=webhook.public_id, url=URL, events=["payment.created"], at=NOW
+    )
+
+    assert account.webhook_endpoints.get().failing_since == NOW
+
+
+def test_logs_no_change_that_changes_nothing(account, webhook):
+    update_webhook(account, webhook=webhook.public_id, url=URL, events=[], at=NOW)
+
+    assert list_logged_kinds(account) == ["webhook.created"]
+
+
+def test_rejects_the_url_and_events_of_another_webhook(account, webhook):
+    other = create_webhook(account, url=f"{URL}/other", at=NOW)
+    values = {"url": URL, "events": [], "at": NOW}
+
+    with pytest.raises(DuplicateWebhook):
+        update_webhook(account, webhook=other.public_id, **values)
+
+    disable_webhook(webhook, at=NOW)
+    update_webhook(account, webhook=other.public_id, **values)
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({"url": "http://127.0.0.1/", "events": []}, InvalidUrl),
+        ({"url": f"{URL}?{'x' * 2000}", "events": []}, InvalidSetting),
+        ({"url": URL, "events": ["customer.born"]}, UnknownEventName),
+    ],
+)
+def test_changes_follow_the_rules_of_new_webhooks(account, webhook, values, error):
+    with pytest.raises(error):
+        update_webhook(account, webhook=webhook.public_id, **values, at=NOW)
+
+    stored = account.webhook_endpoints.get()
+    assert (stored.url, stored.events) == (URL, [])
+
+
+def test_changes_no_postback_and_no_webhook_of_another_account(
+    account, other_account, webhook
+):
+    postback = create_postback_endpoint(account, affiliate="mina", url=POSTBACK, at=NOW)
+    values = {"url": f"{URL}/new", "events": [], "at": NOW}
+
+    with pytest.raises(PostbackNotEditable):
+        update_webhook(account, webhook=postback.public_id, **values)
+    with pytest.raises(WebhookNotFound):
+        update_webhook(other_account, webhook=webhook.public_id, **values)
+
+    assert set(account.webhook_endpoints.values_list("url", flat=True)) == {
+        URL,
+        POSTBACK,
+    }

@@ -383,6 +383,40 @@ def test_creates_an_api_key_and_shows_it_once(staff_client, account):
     assert text not in page
 
 
+def test_a_new_key_reads_unless_another_role_is_chosen(staff_client):
+    form = staff_client().get(reverse("admin:accounts_apikey_add")).context["form"]
+
+    assert form.get_initial_for_field(form.fields["role"], "role") == "viewer"
+
+
+@pytest.mark.parametrize(
+    "model", ["apikey", "signingsecret", "user", "webhookendpoint"]
+)
+def test_forms_that_show_a_secret_have_one_button(staff_client, model):
+    page = staff_client().get(reverse(f"admin:accounts_{model}_add")).content.decode()
+
+    assert 'name="_save"' in page
+    assert "_addanother" not in page
+    assert "_continue" not in page
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [
+        ({"name": "n" * 256, "role": "viewer"}, "name"),
+        ({"name": "shop", "role": "admin"}, "role"),
+        ({"name": "shop"}, "role"),
+        ({"name": "a\x00b", "role": "viewer"}, "name"),
+    ],
+    ids=str,
+)
+def test_refuses_an_api_key_beside_the_field(staff_client, account, form, field):
+    response = staff_client().post(reverse("admin:accounts_apikey_add"), form)
+
+    assert list(response.context["form"].errors) == [field]
+    assert not account.api_keys.exists()
+
+
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
 def test_only_owners_create_api_keys(staff_client, account, role):
     response = staff_client(role=role).post(
@@ -454,7 +488,7 @@ def test_shows_the_error_of_a_duplicate_webhook(staff_client, account):
     response = client.post(path, form, follow=True)
 
     webhook = account.webhook_endpoints.get()
-    assert [str(message) for message in response.context["messages"]] == [
+    assert response.context["form"].non_field_errors() == [
         f"Webhook '{webhook}' already has this URL and these events"
     ]
 
@@ -510,14 +544,3 @@ def test_says_whose_balance_becomes_negative(staff_client, scenario, account):
     confirmed = {"confirmed": "yes", "confirmed_amounts": f"{commission.pk}:10"}
     client.post(url, {"action": "disapprove_selected", **selection, **confirmed})
     assert "Overpaid: 10.00 EUR" in client.get("/admin/").content.decode()
-
-
-@pytest.mark.parametrize(
-    "page", ["accounts_apikey", "accounts_signingsecret", "accounts_webhookendpoint"]
-)
-def test_forms_that_show_a_secret_have_one_button(staff_client, page):
-    form = staff_client().get(reverse(f"admin:{page}_add")).content.decode()
-
-    assert 'name="_save"' in form
-    assert 'name="_addanother"' not in form
-    assert 'name="_continue"' not in form

@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from accounts.models.users import User
+from tests.affiliate_site.backoffice.forms import get_form
 from tests.conftest import NOW
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
@@ -23,17 +24,6 @@ NEW_PROGRAM = {
 
 def edit_url(program):
     return reverse("admin:tracking_program_edit", args=[program.pk])
-
-
-def get_form(client, url):
-    """The values of a form as a browser would send them back."""
-    context = client.get(url).context
-    values = {
-        name: "on" if value is True else value
-        for name, value in context["form"].initial.items()
-        if value not in (None, False)
-    }
-    return values | {"version": context["version"]}
 
 
 def test_creates_a_program(account, staff_client):

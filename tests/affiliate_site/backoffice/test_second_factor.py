@@ -8,12 +8,14 @@ from datetime import timedelta
 import pytest
 from django.contrib import admin
 from django.test import Client
-from django.urls import reverse
+from django.urls import URLPattern, reverse
+from django.urls.resolvers import RoutePattern
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
+from accounts.services.recovery_codes import create_recovery_codes
 from accounts.services.staff import create_staff_user, reset_password
 from affiliate_site.backoffice.second_factor import format_secret
 from tests.affiliate_site.backoffice.credentials import EMAIL, PASSWORD
@@ -224,7 +226,10 @@ def test_adds_a_device(owner, account, client, clock):
     assert is_signed_in(client)
     device.refresh_from_db()
     assert device.confirmed
-    assert list_logged_kinds(account) == ["staff.second_factor_added"]
+    assert list_logged_kinds(account) == [
+        "staff.second_factor_added",
+        "staff.second_factor_codes_created",
+    ]
     page = client.get(PAGE).content.decode()
     assert format_secret(device) not in page
     assert "<code" not in page
@@ -375,7 +380,7 @@ def test_cannot_access_devices_of_other_users(device, owner, account, foreign_ow
     }
 
 
-@pytest.mark.parametrize("step", ["", "begin/", "confirm/", "remove/"])
+@pytest.mark.parametrize("step", ["", "begin/", "confirm/", "remove/", "codes/"])
 def test_requires_a_sign_in(db, client, step):
     response = client.get(f"{PAGE}{step}")
 
@@ -383,7 +388,7 @@ def test_requires_a_sign_in(db, client, step):
     assert response["Location"].startswith("/admin/login/")
 
 
-@pytest.mark.parametrize("step", ["begin/", "confirm/", "remove/"])
+@pytest.mark.parametrize("step", ["begin/", "confirm/", "remove/", "codes/"])
 def test_changes_require_post(owner, step):
     assert create_signed_in_client(owner).get(f"{PAGE}{step}").status_code == 405
 
@@ -433,6 +438,179 @@ def test_password_reset_without_a_device_logs_no_removal(owner, account):
     assert list_logged_kinds(account) == []
 
 
+# Recovery codes
+
+
+def read_codes(response):
+    """The recovery codes of a page."""
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    codes = response.context["codes"].split()
+    assert [code in response.content.decode() for code in codes] == [True] * 10
+    return codes
+
+
+@pytest.fixture
+def codes(owner, device):
+    return create_recovery_codes(owner, at=NOW)
+
+
+def test_shows_recovery_codes_once_when_a_device_is_confirmed(owner, client, clock):
+    sign_in(client)
+    get_messages(client, "begin")
+    code = generate_code(TOTPDevice.objects.get())
+
+    response = client.post(f"{PAGE}confirm/", {"password": PASSWORD, "code": code})
+
+    codes = read_codes(response)
+    page = client.get(PAGE).content.decode()
+    assert "10 recovery codes left" in page
+    assert [code for code in codes if code in page] == []
+
+
+def test_a_recovery_code_replaces_the_device_once(codes, account, client):
+    response = sign_in(client, code=f" {codes[0].upper()} ")
+
+    assert response.status_code == 302
+    page = client.get("/admin/").content.decode()
+    assert "You signed in with a recovery code; 9 are left." in page
+    assert sign_in(Client(), code=codes[0]).status_code == 200
+    assert sign_in(Client(), code=codes[1].replace("-", "")).status_code == 302
+    assert list_logged_kinds(account)[1:] == ["staff.second_factor_code_used"] * 2
+
+
+def test_a_recovery_code_needs_the_password_of_its_user(codes, account, foreign_owner):
+    colleague = make_staff_user(account, "zoe@harbor.example.org")
+    foreign = {"email": foreign_owner.email, "account": "zz-marker"}
+    for user in (colleague, foreign_owner):
+        TOTPDevice.objects.create(user=user, name="Code")
+
+    for wrong in (
+        {"password": "another-password"},
+        {"email": colleague.email},
+        foreign,
+    ):
+        assert sign_in(Client(), code=codes[0], **wrong).status_code == 200
+
+    assert sign_in(Client(), code=codes[0]).status_code == 302
+
+
+def test_limits_guesses_of_recovery_codes(codes, client):
+    for _ in range(5):
+        assert sign_in(client, code="abcd-efgh-jkmn-pqrs").status_code == 200
+
+    assert sign_in(client, code=codes[0]).status_code == 429
+
+
+@pytest.mark.parametrize("by", ["password", "code", "recovery code"])
+def test_creates_new_recovery_codes(device, codes, client, clock, by):
+    sign_in(client, code=generate_code(device))
+    clock.shift(STEP)
+    proofs = {"password": PASSWORD, "code": generate_code(device)}
+
+    response = client.post(f"{PAGE}codes/", {"proof": proofs.get(by, codes[0])})
+
+    new_codes = read_codes(response)
+    assert not set(new_codes) & set(codes)
+    assert sign_in(Client(), code=codes[1]).status_code == 200
+    assert sign_in(Client(), code=new_codes[1]).status_code == 302
+
+
+def test_new_recovery_codes_require_a_proof_and_a_device(device, codes, client):
+    sign_in(client, code=generate_code(device))
+
+    for proof in ("", "another-password", "abcd-efgh-jkmn-pqrs"):
+        assert WRONG_PROOF in get_messages(client, "codes", proof=proof)
+    get_messages(client, "remove", proof=PASSWORD)
+    get_messages(client, "codes", proof=PASSWORD)
+
+    assert User.objects.get(email=EMAIL).recovery_codes == []
+
+
+def test_recovery_codes_end_with_the_device(codes, account, client):
+    password = reset_password(account, email=EMAIL, at=NOW)
+
+    assert User.objects.get(email=EMAIL).recovery_codes == []
+    assert sign_in(client, password=password).status_code == 302
+
+
+def test_stores_and_logs_no_recovery_code(codes, account, client, caplog, capfd):
+    sign_in(client, code=codes[0])
+
+    texts = [caplog.text, *capfd.readouterr(), str(list(account.audit_log.values()))]
+    texts += [str(list(User.objects.values())), client.get("/admin/").content.decode()]
+    for text in texts:
+        for code in codes:
+            assert code not in text
+            assert code.replace("-", "") not in text
+
+
+def test_operators_have_recovery_codes(db, clock):
+    operator = User.objects.create_superuser("ops@example.org", PASSWORD)
+    TOTPDevice.objects.create(user=operator, name="Code")
+    code, *_ = create_recovery_codes(operator, at=NOW)
+
+    form = {"account": "", "email": operator.email, "code": code}
+    assert sign_in(Client(), **form).status_code == 302
+
+
+# Required by the account
+
+
+@pytest.fixture
+def requiring_account(account):
+    account.require_second_factor = True
+    account.save()
+    return account
+
+
+OPEN_URL_NAMES = {"second_factor", "jsi18n", "login", "logout", "invitation"}
+
+
+def test_a_required_device_is_set_up_before_anything_else(
+    requiring_account, owner, subtests
+):
+    client = create_signed_in_client(owner)
+    names = {
+        pattern.name
+        for pattern in admin.site.get_urls()
+        if isinstance(pattern, URLPattern)
+        and isinstance(pattern.pattern, RoutePattern)
+        and pattern.name
+        and not pattern.pattern.converters
+    }
+
+    for name in names - OPEN_URL_NAMES:
+        with subtests.test(name=name):
+            url = reverse(f"admin:{name}")
+            if client.get(url).status_code == 405:
+                continue  # a step of the set-up
+            assert client.get(url)["Location"] == PAGE
+    response = client.get("/admin/payouts/commission/", follow=True)
+    assert "Your account requires two-factor" in response.content.decode()
+    assert "Set up" in response.content.decode()
+
+
+def test_a_required_device_opens_the_pages(requiring_account, owner):
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
+    code = generate_code(TOTPDevice.objects.get())
+    get_messages(client, "confirm", password=PASSWORD, code=code)
+
+    assert is_signed_in(client)
+    get_messages(client, "remove", proof=PASSWORD)
+    assert client.get("/admin/")["Location"] == PAGE
+
+
+def test_an_account_requires_devices_of_its_own_staff_only(
+    requiring_account, foreign_owner
+):
+    operator = User.objects.create_superuser("ops@example.org", PASSWORD)
+
+    for user in (foreign_owner, operator):
+        assert is_signed_in(create_signed_in_client(user))
+
+
 # Its secret
 
 
@@ -479,8 +657,7 @@ assert "ACCOUNT" not in settings.UNFOLD
 """
 
 
-@pytest.mark.parametrize("variables", [{}, {"STAFF_OTP": "off"}])
-def test_is_not_loaded_with_staff_otp_off(variables):
+def test_is_not_loaded_with_staff_otp_off():
     other_variables = {
         name: value
         for name, value in os.environ.items()
@@ -491,8 +668,7 @@ def test_is_not_loaded_with_staff_otp_off(variables):
         [sys.executable, "-c", OFF],
         cwd=ROOT,
         env=other_variables
-        | variables
-        | {"DJANGO_SETTINGS_MODULE": "affiliate_site.settings"},
+        | {"STAFF_OTP": "off", "DJANGO_SETTINGS_MODULE": "affiliate_site.settings"},
         capture_output=True,
         text=True,
         check=False,

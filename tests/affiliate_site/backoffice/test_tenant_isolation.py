@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.models.accounts import TenantModel
 from accounts.models.api_keys import Role
 from accounts.models.users import User
+from accounts.services.invitations import create_invitation
 from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
@@ -34,7 +35,7 @@ OBJECT_VIEWS = ("change", "history", "delete")
 
 # Models without a page, with the reason.
 MODELS_WITHOUT_ADMIN = {
-    "accounts.Account": "operators manage accounts by command",
+    "accounts.Account": "owners change the settings of theirs",
     "accounts.StaleDay": "internal marks of stale statistics",
     "accounts.DailyRowCount": "internal counts behind the pages of the API",
     "accounts.IdempotencyKey": "stored responses are private",
@@ -85,11 +86,18 @@ def foreign_data(other_account, other_api):
         "contested_claim",
     ):
         assert getattr(sample, name)
-    create_staff_user(
+    owner, _ = create_staff_user(
         other_account,
         email=f"{MARKER}@example.org",
         role=Role.OWNER,
         password=None,
+        at=timezone.now(),
+    )
+    create_invitation(
+        other_account,
+        email=f"{MARKER}-2@example.org",
+        role=Role.VIEWER,
+        by=owner,
         at=timezone.now(),
     )
     other_account.field_definitions.create(slug=MARKER, title=MARKER, type="text")
@@ -259,9 +267,12 @@ def test_tests_cover_all_urls():
     assert found <= {
         "index",
         "search",
+        "invitation",  # Tested in test_invitations.py
+        "account_settings",  # Tested in test_account_settings.py
         # Tested in test_second_factor.py
         "second_factor",
         "second_factor_begin",
+        "second_factor_codes",
         "second_factor_confirm",
         "second_factor_remove",
         "login",
@@ -295,6 +306,13 @@ def test_opens_all_pages_of_the_own_account(
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     assert sample.create_affiliate("third")
     clients = [staff_client(role=role) for role in Role.values]
+    create_invitation(
+        account,
+        email="zoe@harbor.example.org",
+        role=Role.VIEWER,
+        by=account.staff.get(role=Role.OWNER),
+        at=timezone.now(),
+    )
     clients[0].get("/admin/")  # stores the statistics of past days
 
     for role, client in zip(Role.values, clients, strict=True):
@@ -355,6 +373,7 @@ HIDDEN_COLUMNS = (
     "old_secret",
     "digest",
     "password",
+    "recovery_codes",
     "email_folded",
     "calculation",
 )

@@ -5,10 +5,17 @@ import zipfile
 
 import pytest
 from django.urls import reverse
+from standardwebhooks import Webhook
 
 from accounts.models.api_keys import Role
-from accounts.services.webhooks import create_postback_endpoint, create_webhook
+from accounts.services.webhooks import (
+    create_postback_endpoint,
+    create_webhook,
+    disable_webhook,
+)
 from affiliate_site.backoffice.webhooks import mask_url
+from affiliate_site.webhooks.sending import build_headers
+from tests.affiliate_site.backoffice.forms import get_form
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 
@@ -113,3 +120,111 @@ def test_shows_owners_whole_urls(staff_client, account, postback):
 )
 def test_masks_a_url(url, masked):
     assert mask_url(url) == masked
+
+
+# Changing and testing
+
+
+def build_page_url(webhook, page):
+    return reverse(f"admin:accounts_webhookendpoint_{page}", args=[webhook.pk])
+
+
+@pytest.fixture
+def plain_webhook(account):
+    return create_webhook(account, url="https://hooks.example.net/a", at=NOW)
+
+
+def test_edits_url_and_events(staff_client, account, plain_webhook):
+    client, url = staff_client(), build_page_url(plain_webhook, "edit")
+    changes = {"url": "https://hooks.example.net/b", "events": ["payment.created"]}
+
+    response = client.post(url, get_form(client, url) | changes, follow=True)
+
+    stored = account.webhook_endpoints.get()
+    assert (stored.url, stored.events) == (changes["url"], changes["events"])
+    assert stored.secret == plain_webhook.secret
+    page = response.content.decode()
+    assert "The webhook was saved." in page
+    assert stored.secret not in page
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "text"),
+    [
+        ({"url": ""}, "url", "required"),
+        ({"url": "https://127.0.0.1/"}, "url", "Invalid URL"),
+        ({"url": "javascript:alert(1)"}, "url", "Invalid URL"),
+        ({"url": f"https://a.example/?{'x' * 2000}"}, "url", "2000 characters"),
+        ({"events": ["customer.born"]}, "events", "not one of the available"),
+        ({"url": "https://hooks.example.net/other"}, "__all__", "already has this URL"),
+    ],
+    ids=str,
+)
+def test_refuses_an_edit_beside_the_field(
+    staff_client, account, plain_webhook, changed, field, text
+):
+    create_webhook(account, url="https://hooks.example.net/other", at=NOW)
+    client, url = staff_client(), build_page_url(plain_webhook, "edit")
+
+    response = client.post(url, get_form(client, url) | changed)
+
+    assert text in str(response.context["form"].errors[field])
+    stored = plain_webhook.reload()
+    assert (stored.url, stored.events) == (plain_webhook.url, [])
+
+
+def test_sends_a_signed_test_event_and_shows_its_delivery(
+    staff_client, account, plain_webhook
+):
+    url = build_page_url(plain_webhook, "test")
+
+    response = staff_client().post(url, follow=True)
+
+    delivery = account.deliveries.select_related("endpoint", "event").get()
+    assert delivery.message_id in response.content.decode()
+    headers = dict(build_headers(delivery, at=NOW))
+    assert headers["webhook-event"] == "webhook.test"
+    signature = Webhook(plain_webhook.secret).sign(
+        delivery.message_id, NOW, bytes(delivery.body).decode()
+    )
+    assert headers["webhook-signature"] == signature
+
+
+def test_offers_no_edit_of_postbacks_and_no_test_of_disabled_webhooks(
+    staff_client, account, postback, plain_webhook
+):
+    client = staff_client()
+    disable_webhook(plain_webhook, at=NOW)
+    before = account.deliveries.count()
+
+    for row, pages in ((postback, ("edit", "test")), (plain_webhook, ("test",))):
+        shown = client.get(build_page_url(row, "change")).content.decode()
+        for page in pages:
+            url = build_page_url(row, page)
+            assert url not in shown
+            response = client.post(url, {"url": "https://a.example/"}, follow=True)
+            assert "not possible in this state" in response.content.decode()
+    assert account.deliveries.count() == before
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
+@pytest.mark.parametrize("page", ["edit", "test"])
+def test_only_owners_edit_and_test(staff_client, account, plain_webhook, role, page):
+    client, url = staff_client(role), build_page_url(plain_webhook, page)
+
+    shown = client.get(build_page_url(plain_webhook, "change")).content.decode()
+    assert url not in shown
+    assert client.get(url).status_code == 403
+    assert client.post(url, {"url": "https://a.example/"}).status_code == 403
+    assert not account.deliveries.exists()
+
+
+@pytest.mark.parametrize("page", ["edit", "test"])
+def test_webhooks_of_other_accounts_do_not_exist(staff_client, other_account, page):
+    foreign = create_webhook(other_account, url="https://zz-marker.example/", at=NOW)
+    client, url = staff_client(), build_page_url(foreign, page)
+
+    assert client.get(url).status_code == 404
+    assert client.post(url, {"url": "https://a.example/"}).status_code == 404
+    assert foreign.reload().url == "https://zz-marker.example/"
+    assert not other_account.deliveries.exists()

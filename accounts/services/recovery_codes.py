@@ -1,0 +1,77 @@
+"""Recovery codes: each replaces the device of a second factor once.
+
+They have 79 random bits and are stored as digests. A user has them only together with
+a device.
+"""
+
+import hashlib
+import hmac
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.ids import generate_random_text
+from accounts.models.users import User
+from accounts.services.staff import log_second_factor_change
+
+NUMBER_OF_CODES = 10
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # without 0, o, 1, i and l
+CODE_LENGTH = 16
+GROUP_LENGTH = 4
+
+
+def create_recovery_codes(user: User, *, at: datetime) -> list[str]:
+    """Replace the recovery codes of a user; return the new ones."""
+    codes = [
+        generate_random_text(CODE_LENGTH, ALPHABET) for _ in range(NUMBER_OF_CODES)
+    ]
+    with transaction.atomic():
+        _store(user, [calculate_digest(code) for code in codes])
+        log_second_factor_change(user, "codes_created", at=at)
+    return [format_code(code) for code in codes]
+
+
+def use_recovery_code(user: User, code: str, *, at: datetime) -> bool:
+    """Use up a recovery code; return whether it was valid."""
+    normalized = normalize_code(code)
+    if len(normalized) != CODE_LENGTH:
+        return False
+    digest = calculate_digest(normalized)
+    with transaction.atomic():
+        stored = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        others = [
+            each
+            for each in stored.recovery_codes
+            if not hmac.compare_digest(each, digest)
+        ]
+        if len(others) == len(stored.recovery_codes):
+            return False
+        _store(user, others)
+        log_second_factor_change(user, "code_used", at=at)
+    return True
+
+
+def delete_recovery_codes(user: User) -> None:
+    """Delete the recovery codes of a user whose device is removed."""
+    _store(user, [])
+
+
+def normalize_code(code: str) -> str:
+    """Remove what people add to a code when they copy it."""
+    return "".join(code.split()).replace("-", "").lower()
+
+
+def format_code(code: str) -> str:
+    """Group a code: `abcd-efgh-jkmn-pqrs`."""
+    starts = range(0, CODE_LENGTH, GROUP_LENGTH)
+    return "-".join(code[start : start + GROUP_LENGTH] for start in starts)
+
+
+def calculate_digest(code: str) -> str:
+    """Return the stored digest of a code; 79 random bits need no slow hash."""
+    return hashlib.sha256(code.encode()).hexdigest()
+
+
+def _store(user: User, digests: list[str]) -> None:
+    User.objects.filter(pk=user.pk).update(recovery_codes=digests)
+    user.recovery_codes = digests

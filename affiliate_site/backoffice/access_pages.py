@@ -1,0 +1,155 @@
+"""Forms that create API keys, signing secrets and staff users."""
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.models.api_keys import Role
+from accounts.models.invitations import Invitation
+from accounts.services.api_keys import create_api_key
+from accounts.services.invitations import create_invitation
+from accounts.services.notifications import can_send_mail, send_invitation
+from accounts.services.signing_secrets import create_signing_secret
+from accounts.services.staff import create_staff_user
+from accounts.tenant_admin import get_user
+from affiliate_site.backoffice.form_pages import SecretPage
+from affiliate_site.backoffice.forms import ServiceForm
+
+NOT_SENT_MESSAGE = (
+    "The mail server did not accept the invitation. Check the address and invite again;"
+    " if it happens again, tell your operator."
+)
+ROLE_CHOICES = (
+    (Role.VIEWER, "Viewer: reads everything"),
+    (Role.MANAGER, "Manager: also tracks, creates, edits and approves"),
+    (Role.OWNER, "Owner: also pays, and manages keys, webhooks and staff"),
+)
+
+
+class ApiKeyForm(ServiceForm):
+    """Label and role of a new key; the role with the fewest permissions first."""
+
+    name = forms.CharField(
+        label="Label", required=False, help_text="Where the key is used, e.g. shop."
+    )
+    role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.VIEWER)
+
+
+class AddApiKeyPage(SecretPage):
+    """Create an API key, and show it once."""
+
+    title = "Create API key"
+    button = "Create API key"
+    permission = "accounts.add_apikey"
+    form_class = ApiKeyForm
+
+    def save(self, form, at):
+        return create_api_key(self.account, **form.cleaned_data, at=at)
+
+    def get_secret_title(self, result):
+        return "New API key"
+
+    def get_secret(self, result):
+        return result[1]
+
+
+class AddSigningSecretPage(SecretPage):
+    """Create a signing secret, and show it once."""
+
+    title = "Create signing secret"
+    button = "Create signing secret"
+    permission = "accounts.add_signingsecret"
+    explanation = (
+        "Your server signs with it what its pages report. It is shown once. A second"
+        " secret can be valid beside the first one while you change over; then revoke"
+        " the old one."
+    )
+
+    def save(self, form, at):
+        return create_signing_secret(self.account, at=at)
+
+    def get_secret_title(self, result):
+        return "New signing secret"
+
+    def get_secret(self, result):
+        return result.secret
+
+
+class StaffUserForm(ServiceForm):
+    """E-mail address and role of a new staff user, who may be invited by e-mail."""
+
+    email = forms.CharField(label="E-mail")
+    role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.VIEWER)
+    send_invitation = forms.BooleanField(
+        label="Invite by e-mail",
+        required=False,
+        initial=True,
+        help_text=(
+            "The person gets a link and chooses a password within 48 hours. Off: you"
+            " see a password once, and give it to the person."
+        ),
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if not can_send_mail():
+            del self.fields["send_invitation"]
+
+
+class AddStaffUserPage(SecretPage):
+    """Invite a person, or create a staff user and show the password once."""
+
+    title = "Add staff user"
+    button = "Add staff user"
+    permission = "accounts.add_user"
+    form_class = StaffUserForm
+
+    def get_explanation(self):
+        if can_send_mail():
+            return ""
+        return "You see a password once, and give it to the person."
+
+    def save(self, form, at):
+        values = dict(form.cleaned_data)
+        if values.pop("send_invitation", False):
+            return create_invitation(
+                self.account, **values, by=get_user(self.request), at=at
+            )
+        return create_staff_user(
+            self.account, **values, password=None, by=get_user(self.request), at=at
+        )
+
+    def respond(self, form, result):
+        """Send the invitation that was stored, or show the password."""
+        invitation, token = result
+        if not isinstance(invitation, Invitation):
+            return super().respond(form, result)
+        if send_invitation(invitation, url=build_invitation_url(token)):
+            messages.success(self.request, f"{invitation} was invited.")
+        else:
+            messages.error(self.request, NOT_SENT_MESSAGE)
+        return redirect("admin:accounts_invitation_changelist")
+
+    def get_secret_title(self, result):
+        return f"Password for {result[0]}"
+
+    def get_secret(self, result):
+        return result[1]
+
+    def get_sign_in_url(self):
+        return get_sign_in_url(self.account)
+
+
+def build_invitation_url(token: str) -> str:
+    """The link of an invitation."""
+    query = urlencode({"token": token})
+    return f"{settings.PUBLIC_URL}{reverse('admin:invitation')}?{query}"
+
+
+def get_sign_in_url(account) -> str:
+    """The address of the sign-in page with the account filled in."""
+    query = urlencode({"account": account.slug if account else ""})
+    return f"{settings.PUBLIC_URL}{reverse('admin:login')}?{query}"

@@ -1,0 +1,107 @@
+"""The form of the account's settings, for its owners."""
+
+from django import forms
+from django.conf import settings
+from django.urls import reverse
+
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from tracking.money import list_currencies
+from tracking.services.account_settings import update_account_settings
+
+NO_CURRENCY = ("", "Choose for each program")
+
+
+class AccountSettingsForm(ServiceForm):
+    """The settings of an account."""
+
+    name = forms.CharField(help_text="Your company. Invitations to staff name it.")
+    default_currency = forms.ChoiceField(
+        label="Currency",
+        required=False,
+        choices=lambda: [
+            NO_CURRENCY,
+            *((code, code) for code in sorted(list_currencies())),
+        ],
+        help_text="New programs begin with it.",
+    )
+    default_auto_approve_affiliates = forms.BooleanField(
+        label="Approve affiliates automatically", required=False
+    )
+    default_auto_approve_commissions = forms.BooleanField(
+        label="Approve commissions automatically", required=False
+    )
+    require_signatures = forms.BooleanField(
+        label="Accept signed sales and customers only",
+        required=False,
+        help_text=(
+            "Anybody can call the tracking script of a page. A signature proves that"
+            " your server vouches for what it reports. First create a secret under"
+            " Signing secrets, and sign on your pages."
+        ),
+    )
+    max_browser_amount = forms.IntegerField(
+        label="Highest amount of an unsigned sale",
+        help_text=(
+            "In units of the program's currency. A higher sale is listed under Failed"
+            " page calls."
+        ),
+    )
+    require_second_factor = forms.BooleanField(
+        label="Require two-factor authentication",
+        required=False,
+        help_text=(
+            "Staff without a device have to set one up before they see anything else."
+        ),
+    )
+
+    fieldsets: FieldSets = (
+        (None, ("name",)),
+        (
+            "New programs",
+            (
+                "default_currency",
+                "default_auto_approve_affiliates",
+                "default_auto_approve_commissions",
+            ),
+        ),
+        ("What pages may report", ("require_signatures", "max_browser_amount")),
+        ("Sign-in", ("require_second_factor",)),
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if not settings.SECOND_FACTOR_REMOVER:  # two-factor authentication is off
+            del self.fields["require_second_factor"]
+            self.fieldsets = self.fieldsets[:-1]
+
+
+class AccountSettingsPage(FormPage):
+    """Change the settings of the own account."""
+
+    template_name = "admin/account_settings.html"
+    title = "Account settings"
+    permission = "accounts.change_account"
+    form_class = AccountSettingsForm
+
+    def dispatch(self, request, *args, **kwargs):
+        self.row = request.user.account
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_unlocked_initial(self, account):
+        return {name: getattr(account, name) for name in self.form_class.base_fields}
+
+    def save(self, form, at):
+        return update_account_settings(self.account, changes=form.cleaned_data, at=at)
+
+    def get_done_message(self, account):
+        return "The settings were saved."
+
+    def get_done_url(self, account):
+        return reverse("admin:account_settings")
+
+    def get_context_data(self, **kwargs):
+        """Leave out the links to a list of accounts, which staff have not."""
+        context = super().get_context_data(**kwargs)
+        title = {"content_title": self.title, "opts": None, "original": None}
+        return context | title | {"back_url": reverse("admin:index")}

@@ -1,0 +1,56 @@
+"""The page of invitations to the staff of the account."""
+
+from django.contrib import admin
+from django.utils import timezone
+
+from accounts.models.invitations import Invitation
+from accounts.services.invitations import revoke_invitation
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
+
+STATE_COLORS = {"open": "info", "accepted": "success", "expired": "warning"}
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyBackOfficeAdmin):
+    """Invitations, which owners can revoke while they are open."""
+
+    list_display = fields = (
+        "email",
+        "role",
+        "state",
+        "invited_by",
+        "created_at",
+        "expires_at",
+    )
+    list_select_related = ("invited_by",)
+    list_filter = ("role",)
+    search_fields = ("email__exact",)
+    search_help_text = "Search by e-mail"
+    ordering = ("-created_at", "-id")
+    readonly_fields = ("state",)
+    actions = ("revoke_selected",)
+
+    @display(description="State", label=STATE_COLORS)
+    def state(self, invitation):
+        return invitation.get_state(at=timezone.now())
+
+    def has_revoke_permission(self, request):
+        return request.user.has_perm("accounts.change_invitation")
+
+    @action(description="Revoke", permissions=["revoke"])
+    def revoke_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Revoke invitations",
+            perform=lambda row, at: revoke_invitation(
+                row.account, invitation_id=row.pk, at=at
+            ),
+            skip_reason=lambda row: (
+                "already accepted"
+                if row.accepted_at
+                else "already revoked"
+                if row.revoked_at
+                else ""
+            ),
+        )
+        return run_admin_action(self, request, rows, admin_action)

@@ -1,0 +1,99 @@
+"""Forms of webhooks: create one, change it, and send a test event."""
+
+from django import forms
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.models.webhooks import WEBHOOK_EVENTS
+from accounts.services.deliveries import send_test_event
+from accounts.services.webhooks import create_webhook, update_webhook
+from affiliate_site.backoffice.form_pages import FormPage, SecretPage
+from affiliate_site.backoffice.forms import ServiceForm
+
+
+class WebhookForm(ServiceForm):
+    """The URL and the events of a webhook; no event selected means all events."""
+
+    url = forms.CharField(
+        label="URL",
+        help_text="An https address of your server. It receives each event as a POST.",
+    )
+    events = forms.MultipleChoiceField(
+        choices=[(name, name) for name in WEBHOOK_EVENTS],
+        required=False,
+        help_text="Select none for all events",
+    )
+
+
+class AddWebhookPage(SecretPage):
+    """Create a webhook, and show its signing secret once."""
+
+    title = "Create webhook"
+    button = "Create webhook"
+    permission = "accounts.add_webhookendpoint"
+    form_class = WebhookForm
+
+    def save(self, form, at):
+        return create_webhook(self.account, **form.cleaned_data, at=at)
+
+    def get_secret_title(self, webhook):
+        return f"Signing secret for {webhook}"
+
+    def get_secret(self, webhook):
+        return webhook.secret
+
+
+class EditWebhookPage(FormPage):
+    """Change the URL and the events of a webhook."""
+
+    title = "Edit"
+    permission = "accounts.change_webhookendpoint"
+    explanation = "The signing secret stays. Deliveries that wait go to the new URL."
+    form_class = WebhookForm
+
+    @classmethod
+    def is_offered(cls, webhook):
+        return not webhook.affiliate
+
+    def get_unlocked_initial(self, webhook):
+        return {"url": webhook.url, "events": webhook.events}
+
+    def save(self, form, at):
+        webhook = self.row.public_id
+        return update_webhook(self.account, webhook=webhook, **form.cleaned_data, at=at)
+
+    def get_done_message(self, webhook):
+        return "The webhook was saved."
+
+
+class SendTestEventPage(FormPage):
+    """Send a test event to a webhook."""
+
+    name = "test"
+    title = "Send test event"
+    button = "Send test event"
+    permission = "accounts.change_webhookendpoint"
+    explanation = (
+        "The webhook receives the event webhook.test, signed like any other, with a"
+        ' body that says "test": true. It is sent once; if it fails, it is not repeated'
+        " and does not disable the webhook."
+    )
+
+    @classmethod
+    def is_offered(cls, webhook):
+        return not webhook.affiliate and webhook.disabled_at is None
+
+    def save(self, form, at):
+        return send_test_event(self.account, webhook=self.row.public_id, at=at)
+
+    def get_done_message(self, delivery):
+        return "The test event is on its way. Reload this list for the answer."
+
+    def get_done_url(self, delivery):
+        if delivery is None:
+            return super().get_done_url(delivery)
+        query = urlencode({"q": self.row.public_id})
+        return f"{reverse('admin:accounts_delivery_changelist')}?{query}"
+
+
+WEBHOOK_PAGES = (EditWebhookPage, SendTestEventPage)

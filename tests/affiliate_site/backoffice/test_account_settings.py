@@ -1,0 +1,160 @@
+"""The settings of the account, which its owners change."""
+
+import pytest
+from django.test import override_settings
+from django.urls import reverse
+
+from accounts.models.accounts import Account
+from accounts.models.api_keys import Role
+from accounts.models.users import User
+from accounts.services.accounts import lock_account
+from accounts.services.signing_secrets import create_signing_secret
+from tests.affiliate_site.backoffice.forms import get_form
+from tests.conftest import NOW
+
+URL = "/admin/settings/"
+
+
+def read_settings(account):
+    return Account.objects.filter(pk=account.pk).values().get()
+
+
+def test_saves_the_settings_and_logs_what_changed(account, staff_client):
+    client = staff_client()
+    sent = get_form(client, URL) | {
+        "name": "Harbor Lamps Ltd",
+        "default_currency": "SEK",
+        "default_auto_approve_commissions": "on",
+        "max_browser_amount": "500",
+    }
+
+    response = client.post(URL, sent, follow=True)
+
+    assert "The settings were saved." in response.content.decode()
+    stored = Account.objects.get(pk=account.pk)
+    assert (stored.name, stored.default_currency) == ("Harbor Lamps Ltd", "SEK")
+    assert stored.default_auto_approve_commissions
+    assert not stored.default_auto_approve_affiliates
+    entry = account.audit_log.get(kind="account.settings_changed")
+    assert entry.details == {
+        "name": [account.name, "Harbor Lamps Ltd"],
+        "default_currency": ["", "SEK"],
+        "default_auto_approve_commissions": [False, True],
+        "max_browser_amount": [100000, 500],
+    }
+
+
+def test_new_programs_begin_with_the_defaults(account, staff_client):
+    Account.objects.update(default_currency="SEK", default_auto_approve_affiliates=True)
+
+    initial = staff_client().get("/admin/tracking/program/add/").context["form"].initial
+
+    assert initial["currency"] == "SEK"
+    assert (
+        initial["auto_approve_affiliates"],
+        initial["auto_approve_commissions"],
+    ) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "text"),
+    [
+        ({"name": ""}, "name", "required"),
+        ({"name": "n" * 256}, "name", "255 characters"),
+        ({"name": "Harbor\r\nBcc: x@example.org"}, "name", "one line"),
+        ({"name": "Har\x00bor"}, "name", "Null characters"),
+        ({"default_currency": "XXQ"}, "default_currency", "valid choice"),
+        ({"max_browser_amount": "0"}, "max_browser_amount", "from 1 to"),
+        ({"max_browser_amount": "-5"}, "max_browser_amount", "from 1 to"),
+        ({"max_browser_amount": "9" * 30}, "max_browser_amount", "from 1 to"),
+        ({"max_browser_amount": "a lot"}, "max_browser_amount", "whole number"),
+        ({"require_signatures": "on"}, "require_signatures", "signing secret first"),
+    ],
+    ids=str,
+)
+def test_refuses_invalid_settings_beside_the_field(
+    account, staff_client, changed, field, text
+):
+    client, before = staff_client(), read_settings(account)
+    sent = get_form(client, URL) | {"default_auto_approve_affiliates": "on"} | changed
+
+    response = client.post(URL, sent)
+
+    assert text in str(response.context["form"].errors[field])
+    assert read_settings(account) == before
+    assert not account.audit_log.filter(kind="account.settings_changed").exists()
+
+
+def test_signatures_can_be_required_with_a_secret(account, staff_client):
+    create_signing_secret(account, at=NOW)
+    client = staff_client()
+
+    client.post(URL, get_form(client, URL) | {"require_signatures": "on"})
+
+    assert read_settings(account)["require_signatures"]
+
+
+def test_does_not_overwrite_what_another_owner_saved(account, staff_client):
+    client = staff_client()
+    sent = get_form(client, URL) | {"name": "Mine"}
+    Account.objects.filter(pk=account.pk).update(name="Theirs")
+
+    response = client.post(URL, sent)
+
+    assert "Name is now Theirs" in str(response.context["form"].errors["__all__"])
+    assert read_settings(account)["name"] == "Theirs"
+
+
+def test_sets_nothing_that_is_not_in_the_form(account, other_account, staff_client):
+    client, foreign = staff_client(), read_settings(other_account)
+    lock_account(account, at=NOW)
+    plan = account.plan_id
+    hostile = {
+        "id": other_account.pk,
+        "account": other_account.pk,
+        "slug": "stolen",
+        "plan": "1",
+        "locked_at": "",
+        "uses_payouts": "on",
+    }
+
+    client.post(URL, get_form(client, URL) | hostile)
+
+    stored = Account.objects.get(pk=account.pk)
+    assert (stored.slug, stored.plan_id, stored.uses_payouts) == (
+        *("harbor", plan),
+        False,
+    )
+    assert stored.locked_at == NOW
+    assert read_settings(other_account) == foreign
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
+def test_only_owners_see_and_change_the_settings(account, staff_client, role):
+    client, before = staff_client(role), read_settings(account)
+
+    assert URL not in client.get("/admin/").content.decode()
+    assert client.get(URL).status_code == 403
+    assert client.post(URL, {"name": "Mine"}).status_code == 403
+    assert read_settings(account) == before
+
+
+def test_owners_find_the_settings_in_the_sidebar(staff_client):
+    assert f'href="{URL}"' in staff_client().get("/admin/").content.decode()
+
+
+def test_operators_have_no_account_to_change(db, client):
+    client.force_login(User.objects.create_superuser("ops@example.org", "x" * 12))
+
+    assert client.get(URL).status_code == 403
+    assert URL not in client.get(reverse("admin:index")).content.decode()
+
+
+def test_offers_no_second_factor_where_there_is_none(staff_client):
+    client = staff_client()
+    assert "require_second_factor" in client.get(URL).context["form"].fields
+
+    with override_settings(SECOND_FACTOR_REMOVER=""):
+        fields = client.get(URL).context["form"].fields
+
+    assert "require_second_factor" not in fields

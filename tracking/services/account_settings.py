@@ -1,0 +1,31 @@
+"""Settings of an account that its owners change."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from accounts.errors import SigningSecretRequired
+from accounts.models.accounts import Account
+from accounts.services.accounts import update_settings
+from tracking.money import get_currency
+
+
+def update_account_settings(
+    account: Account, *, changes: Mapping[str, Any], at: datetime
+) -> Account:
+    """Set the columns in `changes`; a blank default currency means none.
+
+    Raises `SigningSecretRequired` if signatures are required before there is a secret.
+    """
+    values = dict(changes)
+    if values.get("default_currency"):
+        values["default_currency"] = get_currency(values["default_currency"])
+    if values.get("require_signatures") and not account.require_signatures:
+        ensure_signing_secret(account)
+    return update_settings(account, changes=values, at=at)
+
+
+def ensure_signing_secret(account: Account) -> None:
+    """Raise `SigningSecretRequired` unless a signing secret is valid."""
+    if not account.signing_secrets.filter(revoked_at=None).exists():
+        raise SigningSecretRequired
