@@ -171,7 +171,7 @@ def list_values(
     if kind == "isnull":
         return (False, True)
     if field.is_relation:
-        related = TenantQuerySet(field.related_model).of(account)
+        related: TenantQuerySet[Any] = TenantQuerySet(field.related_model).of(account)
         return related.values_list("pk", flat=True)
     return [value for value, _ in field.choices]
 
