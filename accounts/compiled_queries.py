@@ -239,6 +239,13 @@ class CompiledQuery(Generic[Row]):
         results = self.all(**values)
         return results[0] if results else None
 
+    def get_or_raise(self, error: Exception | type[Exception], /, **values: Any) -> Row:
+        """Return the first result, or raise `error`."""
+        row = self.first(**values)
+        if row is None:
+            raise error
+        return row
+
     def compile(self, sizes: Sequence[int | None]) -> CompiledSelect:
         """Compile the queryset for lists of these lengths (None: a single value)."""
         arguments: dict[str, Any] = {

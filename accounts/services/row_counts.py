@@ -171,7 +171,8 @@ def list_values(
     if kind == "isnull":
         return (False, True)
     if field.is_relation:
-        return field.related_model.objects.of(account).values_list("pk", flat=True)
+        related: TenantQuerySet[Any] = TenantQuerySet(field.related_model).of(account)
+        return related.values_list("pk", flat=True)
     return [value for value, _ in field.choices]
 
 

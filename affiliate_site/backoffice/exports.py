@@ -161,7 +161,7 @@ def iterate_csv_chunks(model_admin, columns: list[str], rows) -> Iterator[str]:
         cells = [
             map(
                 format_csv_cell,
-                map(function, *map(by_lookup.get, used))
+                map(function, *[by_lookup[lookup] for lookup in used])
                 if function
                 else by_lookup[used[0]],
             )

@@ -11,7 +11,6 @@ from django.db.models import Min, QuerySet
 
 from accounts.compiled_queries import compiled
 from accounts.exact_json import format_decimal
-from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change
 from payouts.calculation import CommissionDraft, calculate_exact_amount
@@ -38,6 +37,19 @@ from tracking.money import round_amount
 # In the audit log with their old and new value, which the reconciliation compares.
 AMOUNTS_LOGGED = ("amount", "sub_amount")
 DISAPPROVAL_PREFIX = "Disapproved: "  # of the reason, in the comment
+
+
+@compiled
+def commission_by_pk(account: Account, pk: int) -> QuerySet[Commission]:
+    """A commission that is not deleted."""
+    return Commission.objects.of(account).not_deleted().filter(pk=pk)
+
+
+@compiled
+def commission_with_customer(account: Account, pk: int) -> QuerySet[Commission]:
+    """The same with its conversion and the conversion's customer."""
+    rows = Commission.objects.of(account).not_deleted()
+    return rows.select_related("conversion__customer").filter(pk=pk)
 
 
 @compiled
@@ -162,8 +174,9 @@ def reopen_commission(
 
 def get_commission(account: Account, commission_id: int) -> Commission:
     """Return a commission that is not deleted, or raise `CommissionNotFound`."""
-    rows = account.commissions.not_deleted()
-    return get_or_raise(rows, CommissionNotFound, pk=commission_id)
+    return commission_by_pk.get_or_raise(
+        CommissionNotFound, account=account, pk=commission_id
+    )
 
 
 def set_status(
@@ -311,8 +324,9 @@ def _set_commission_status(
     reason: str = "",
 ) -> Commission:
     with transaction.atomic():
-        rows = account.commissions.not_deleted().select_related("conversion__customer")
-        commission = get_or_raise(rows, CommissionNotFound, pk=commission_id)
+        commission = commission_with_customer.get_or_raise(
+            CommissionNotFound, account=account, pk=commission_id
+        )
         conversion = commission.conversion
         if conversion is not None:
             conversion.account = account

@@ -9,11 +9,12 @@ from itertools import groupby
 from operator import attrgetter
 
 from django.db import models, transaction
+from django.db.models import QuerySet
 
+from accounts.compiled_queries import compiled
 from accounts.errors import ErrorList, InvalidInput
 from accounts.exact_json import format_decimal
 from accounts.ids import generate_public_id
-from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.row_counts import keep_counts
 from accounts.services.changes import record_change, record_changes
@@ -34,6 +35,12 @@ from tracking.money import ZERO
 from tracking.services.affiliates import list_known_slugs
 
 UPDATE_BATCH_SIZE = 1000  # rows of one UPDATE, a number that all databases accept
+
+
+@compiled
+def payment_by_public_id(account: Account, public_id: str) -> QuerySet[Payment]:
+    """A payment that is not canceled."""
+    return Payment.objects.of(account).not_canceled().filter(public_id=public_id)
 
 
 @dataclass(frozen=True)
@@ -149,8 +156,9 @@ def cancel_payment(account: Account, *, payment_id: str, at: datetime) -> None:
 
 def get_payment(account: Account, payment_id: str) -> Payment:
     """Return a payment that is not canceled, or raise `PaymentNotFound`."""
-    rows = account.payments.not_canceled()
-    return get_or_raise(rows, PaymentNotFound, public_id=payment_id)
+    return payment_by_public_id.get_or_raise(
+        PaymentNotFound, account=account, public_id=payment_id
+    )
 
 
 def allocate_payments(

@@ -392,7 +392,7 @@ class TextBefore(models.Func):
     template = "%(function)s(%(expressions)s, 1)"
     output_field = models.TextField()
 
-    def as_sqlite(
+    def as_sqlite(  # type: ignore[override]
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> tuple[str, list[Any]]:
         (text, values), (separator, mark) = map(

@@ -8,10 +8,11 @@ from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
+from accounts.compiled_queries import compiled
 from accounts.errors import ErrorList, InvalidInput
 from accounts.ids import generate_random_text
-from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change, record_changes
 from accounts.services.webhooks import disable_postbacks
@@ -135,10 +136,23 @@ def lock_hierarchy(account: Account) -> None:
     Account.objects.select_for_update(no_key=True).get(pk=account.pk)
 
 
+@compiled
+def affiliate_by_slug(account: Account, slug: str) -> QuerySet[Affiliate]:
+    """An affiliate that is not deleted."""
+    return Affiliate.objects.of(account).not_deleted().filter(slug=slug)
+
+
+@compiled
+def locked_affiliate_by_slug(account: Account, slug: str) -> QuerySet[Affiliate]:
+    """The same, locked until the transaction ends."""
+    rows = affiliate_by_slug(account=account, slug=slug)
+    return rows.select_for_update(no_key=True)
+
+
 def get_affiliate(account: Account, slug: str, *, lock: bool = False) -> Affiliate:
     """Get the affiliate with this id; raise `AffiliateNotFound` if it is deleted."""
-    rows = account.affiliates.not_deleted()
-    return get_or_raise(rows, AffiliateNotFound, lock=lock, slug=slug)
+    query = locked_affiliate_by_slug if lock else affiliate_by_slug
+    return query.get_or_raise(AffiliateNotFound, account=account, slug=slug)
 
 
 def list_known_slugs(account: Account, slugs: Collection[str]) -> dict[str, int]:

@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 
 from accounts.compiled_queries import compiled
 from accounts.exact_json import format_decimal
-from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.audit_log import log_event
 from accounts.services.changes import record_change
@@ -34,6 +33,20 @@ from tracking.services.warnings import find_warnings
 
 # Changes are in the audit log with both values: see payouts/services/ledger_digests.py.
 AUDITED_COLUMNS = ("affiliate_id", "program_id", "amount", "currency")
+
+
+@compiled
+def conversion_by_pk(account: Account, pk: int) -> QuerySet[Conversion]:
+    """A conversion that is not deleted, with its program and affiliate."""
+    rows = Conversion.objects.of(account).not_deleted()
+    return rows.select_related("program", "affiliate").filter(pk=pk)
+
+
+@compiled
+def locked_conversion_by_pk(account: Account, pk: int) -> QuerySet[Conversion]:
+    """The same; the conversion is locked until the transaction ends."""
+    rows = conversion_by_pk(account=account, pk=pk)
+    return rows.select_for_update(no_key=True, of=("self",))
 
 
 @compiled
@@ -175,8 +188,8 @@ def get_conversion(
     `lock` blocks concurrent updates until the transaction ends. Raises
     `ConversionNotFound`, also if it is deleted.
     """
-    rows = account.conversions.not_deleted().select_related("program", "affiliate")
-    return get_or_raise(rows, ConversionNotFound, lock=lock, pk=conversion_id)
+    query = locked_conversion_by_pk if lock else conversion_by_pk
+    return query.get_or_raise(ConversionNotFound, account=account, pk=conversion_id)
 
 
 @contextmanager
