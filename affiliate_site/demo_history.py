@@ -159,7 +159,7 @@ class DemoHistory:
     first_day: date
     timeline: Timeline = field(default_factory=Timeline)
     partners: list[Partner] = field(default_factory=list)
-    customers: list[tuple[str, Program]] = field(default_factory=list)
+    known_customers: list[tuple[str, Program]] = field(default_factory=list)
     order_numbers: Iterator[int] = field(default_factory=lambda: count(1001))
     customer_numbers: Iterator[int] = field(default_factory=lambda: count(1))
     rng: random.Random = field(init=False)
@@ -450,7 +450,7 @@ def sell(
     """A sale: by a customer who comes back, by a coupon, or after a click."""
     known = [
         customer
-        for customer, program in history.customers[:-20]
+        for customer, program in history.known_customers[:-20]
         if program == partner.program
     ]
     kind = rng.random()
@@ -458,7 +458,7 @@ def sell(
         parameters = TrackingParameters(customer_id=rng.choice(known))
     else:
         customer_id = f"customer-{next(history.customer_numbers)}"
-        history.customers.append((customer_id, partner.program))
+        history.known_customers.append((customer_id, partner.program))
         if kind > 0.8:
             parameters = TrackingParameters(
                 customer_id=customer_id, coupon=partner.coupon

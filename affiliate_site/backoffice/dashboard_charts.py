@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from accounts.exact_json import format_decimal
-from payouts.statistics import Period, Totals
+from payouts.statistics import ZERO, Period, Sums, Totals
 from tracking.money import get_exponent
 
 COLORS = ("#16a34a", "#6366f1")  # with enough contrast in both themes
@@ -60,11 +60,15 @@ def count_series(name: str) -> Series:
 
 def build_money_series(currency: str) -> list[Series]:
     """The daily revenue and commissions in a currency; the revenue is compared."""
+
+    def get_amount(sums: Sums) -> Decimal:
+        return sums.get(currency, ZERO)
+
     return [
-        Series("Revenue", lambda day: day.revenue.get(currency, Decimal(0)), COLORS[0]),
+        Series("Revenue", lambda day: get_amount(day.revenue), COLORS[0]),
         Series(
             "Commissions",
-            lambda day: day.commissions.get(currency, Decimal(0)),
+            lambda day: get_amount(day.commissions),
             COLORS[1],
             is_compared=False,
         ),
