@@ -18,7 +18,7 @@ from typing import Any
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
-from accounts.services.accounts import set_time_zone
+from accounts.services.accounts import update_settings
 from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.staff import create_staff_user
 from payouts.models.bonuses import BonusPeriod, GoalType
@@ -202,7 +202,7 @@ def create_history(
 def set_up_account(history: DemoHistory) -> None:
     """The time zone, the team, the first program with its rates, and the groups."""
     account, at = history.account, history.get_moment(0)
-    set_time_zone(account, time_zone="Europe/Berlin", at=at)
+    update_settings(account, changes={"time_zone": "Europe/Berlin"}, at=at)
     create_staff_user(account, email=COLLEAGUE, role=Role.MANAGER, password=None, at=at)
     create_signing_secret(account, at=at)
     program = create_program(

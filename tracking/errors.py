@@ -28,6 +28,16 @@ class CustomerNotFound(NotFound):
     message = "Customer not found"
 
 
+class TooManyCustomers(InvalidInput):
+    """Reading all customers again takes too long for a request."""
+
+    message = (
+        "With more than {limit:,} customers this takes minutes: ask the operator to run"
+        " set_customer_email_keys"
+    )
+    property_path = "customer_email_keys"
+
+
 class ClickNotFound(NotFound):
     """The account has no click with this id."""
 

@@ -93,20 +93,6 @@ def set_plan(account: Account, *, plan: str, at: datetime) -> Account:
     return account
 
 
-def set_time_zone(account: Account, *, time_zone: str, at: datetime) -> Account:
-    """Set the time zone in which staff see moments, an IANA name: `Europe/Berlin`."""
-    if time_zone not in available_timezones():
-        raise UnknownTimeZone(time_zone=time_zone)
-    old = account.time_zone
-    if time_zone != old:
-        with transaction.atomic():
-            Account.objects.filter(pk=account.pk).update(time_zone=time_zone)
-            account.time_zone = time_zone
-            kind, change = "account.time_zone_changed", [old, time_zone]
-            log_event(account, kind, account, at=at, time_zone=change)
-    return account
-
-
 def dismiss_onboarding(account: Account, *, at: datetime) -> Account:
     """Hide the onboarding checklist from all staff of the account; idempotent."""
     with transaction.atomic():
@@ -165,13 +151,15 @@ def update_settings(
 
 
 def validate_settings(changes: Mapping[str, Any]) -> None:
-    """Raise `InvalidSetting` for the first invalid value, by column."""
+    """Raise `InvalidSetting` or `UnknownTimeZone` for the first invalid value."""
     if "name" in changes:
         name = changes["name"]
         if not name.strip() or not name.isprintable():
             rule = "text in one line"
             raise InvalidSetting(setting="The name", rule=rule, path="name")
         validate_length("The name", name, path="name")
+    if changes.get("time_zone", "UTC") not in available_timezones():
+        raise UnknownTimeZone(time_zone=changes["time_zone"])
     if not 0 < changes.get("max_browser_amount", 1) <= MAX_INTEGER:
         raise InvalidSetting(
             setting="The highest amount of a page",

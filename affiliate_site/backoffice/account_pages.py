@@ -1,5 +1,7 @@
 """The form of the account's settings, for its owners."""
 
+from zoneinfo import available_timezones
+
 from django import forms
 from django.conf import settings
 from django.urls import reverse
@@ -16,6 +18,17 @@ class AccountSettingsForm(ServiceForm):
     """The settings of an account."""
 
     name = forms.CharField(help_text="Your company. Invitations to staff name it.")
+    time_zone = forms.ChoiceField(
+        choices=lambda: [(name, name) for name in sorted(available_timezones())],
+        help_text="Of all times on these pages. Statistics count days in UTC.",
+    )
+    customer_email_keys = forms.CharField(
+        label="Metadata keys with the customer's e-mail address",
+        required=False,
+        help_text=(
+            "Separated by commas, such as email. The first one that is set is searched."
+        ),
+    )
     default_currency = forms.ChoiceField(
         label="Currency",
         required=False,
@@ -56,7 +69,8 @@ class AccountSettingsForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        (None, ("name",)),
+        (None, ("name", "time_zone")),
+        ("Search", ("customer_email_keys",)),
         (
             "New programs",
             (
@@ -75,6 +89,10 @@ class AccountSettingsForm(ServiceForm):
             del self.fields["require_second_factor"]
             self.fieldsets = self.fieldsets[:-1]
 
+    def clean_customer_email_keys(self):
+        keys = self.cleaned_data["customer_email_keys"].split(",")
+        return [key.strip() for key in keys if key.strip()]
+
 
 class AccountSettingsPage(FormPage):
     """Change the settings of the own account."""
@@ -89,7 +107,8 @@ class AccountSettingsPage(FormPage):
         return super().dispatch(request, *args, **kwargs)
 
     def get_unlocked_initial(self, account):
-        return {name: getattr(account, name) for name in self.form_class.base_fields}
+        values = {name: getattr(account, name) for name in self.form_class.base_fields}
+        return values | {"customer_email_keys": ", ".join(account.customer_email_keys)}
 
     def save(self, form, at):
         return update_account_settings(self.account, changes=form.cleaned_data, at=at)

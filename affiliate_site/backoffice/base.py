@@ -52,7 +52,6 @@ from affiliate_site.backoffice.list_totals import (
 )
 from affiliate_site.backoffice.onboarding import dismiss_view
 from affiliate_site.backoffice.saved_views import SavedViewsMixin
-from affiliate_site.backoffice.time_zones import time_zone_view
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -133,7 +132,6 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
         views = {
             "account_settings": ("settings/", settings_view),
-            "time_zone": ("time-zone/", time_zone_view),
             "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
         }
         return [

@@ -20,8 +20,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_totals,
 )
-from affiliate_site.backoffice.onboarding import get_onboarding
-from affiliate_site.backoffice.time_zones import can_change_time_zone
+from affiliate_site.backoffice.onboarding import DISMISS_PERMISSION, get_onboarding
 from payouts.models.commissions import CommissionStatus
 from payouts.services.statistics import (
     count_removed_conversions,
@@ -79,7 +78,7 @@ def add_dashboard_context(request, context):
         "onboarding": onboarding,
         "attention_cards": build_attention_cards(account, at=at),
         "ledger_note": format_ledger_note(account),
-        "can_change_time_zone": can_change_time_zone(request.user),
+        "can_change_settings": request.user.has_perm(DISMISS_PERMISSION),
     }
     if not onboarding.has_activity:
         return context

@@ -80,7 +80,6 @@ class PageVisits:
             "account settings": "settings/",
             "an invitation": f"invitation/?token={token}",
             "two-factor authentication": "second-factor/",
-            "choosing the time zone": "time-zone/",
         }
 
     def visit_all(self):

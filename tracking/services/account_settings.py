@@ -7,7 +7,11 @@ from typing import Any
 from accounts.errors import SigningSecretRequired
 from accounts.models.accounts import Account
 from accounts.services.accounts import update_settings
+from tracking.errors import TooManyCustomers
 from tracking.money import get_currency
+from tracking.services.customer_search import update_customer_email_keys
+
+MAX_CUSTOMERS_READ = 50_000  # in a request: about three seconds
 
 
 def update_account_settings(
@@ -16,8 +20,15 @@ def update_account_settings(
     """Set the columns in `changes`; a blank default currency means none.
 
     Raises `SigningSecretRequired` if signatures are required before there is a secret.
+    All customers are read if `customer_email_keys` change, so with more than
+    `MAX_CUSTOMERS_READ` these keys are left to the command.
     """
     values = dict(changes)
+    email_keys = values.pop("customer_email_keys", account.customer_email_keys)
+    if email_keys != account.customer_email_keys:
+        if account.customers.order_by("pk")[MAX_CUSTOMERS_READ:].exists():
+            raise TooManyCustomers(limit=MAX_CUSTOMERS_READ)
+        update_customer_email_keys(account, keys=email_keys, at=at)
     if values.get("default_currency"):
         values["default_currency"] = get_currency(values["default_currency"])
     if values.get("require_signatures") and not account.require_signatures:

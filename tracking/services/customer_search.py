@@ -45,13 +45,16 @@ def validate_email_keys(keys: Sequence[str]) -> None:
     """Raise `InvalidSetting` unless customers can have these keys."""
     setting = "The keys of e-mail addresses"
     if len(keys) > MAX_EMAIL_KEYS:
-        raise InvalidSetting(setting=setting, rule=f"{MAX_EMAIL_KEYS} at most")
+        rule = f"{MAX_EMAIL_KEYS} at most"
+        raise InvalidSetting(setting=setting, rule=rule, path="customer_email_keys")
     for key in keys:
         try:
             validate_key(key)
         except MetaDataFieldError as error:
             rule = f"keys of meta data; “{key}” is none: {error.text}"
-            raise InvalidSetting(setting=setting, rule=rule) from None
+            raise InvalidSetting(
+                setting=setting, rule=rule, path="customer_email_keys"
+            ) from None
 
 
 def _update_emails(account: Account) -> None:

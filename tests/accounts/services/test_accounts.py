@@ -21,7 +21,6 @@ from accounts.services.accounts import (
     get_account,
     get_plan,
     lock_account,
-    set_time_zone,
     unlock_account,
     update_settings,
 )
@@ -169,14 +168,14 @@ def test_accepts_an_unlocked_account(account):
 
 def test_sets_the_time_zone_and_logs_the_change_once(account, other_account):
     for _ in range(2):
-        set_time_zone(account, time_zone="Europe/Berlin", at=NOW)
+        update_settings(account, changes={"time_zone": "Europe/Berlin"}, at=NOW)
 
     zones = Account.objects.values_list("slug", "time_zone")
     assert dict(zones) == {
         account.slug: "Europe/Berlin",
         other_account.slug: "UTC",
     }
-    entry = account.audit_log.get(kind="account.time_zone_changed")
+    entry = account.audit_log.get(kind="account.settings_changed")
     assert entry.details == {"time_zone": ["UTC", "Europe/Berlin"]}
 
 
@@ -185,7 +184,7 @@ def test_sets_the_time_zone_and_logs_the_change_once(account, other_account):
 )
 def test_rejects_an_unknown_time_zone(account, name):
     with pytest.raises(UnknownTimeZone) as error:
-        set_time_zone(account, time_zone=name, at=NOW)
+        update_settings(account, changes={"time_zone": name}, at=NOW)
 
     assert error.value.text.endswith("enter a name like Europe/Berlin")
     assert Account.objects.get(pk=account.pk).time_zone == "UTC"

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.users import User
-from accounts.services.accounts import set_time_zone
+from accounts.services.accounts import update_settings
 from affiliate_site.backoffice.dashboard import GOOD, build_money_card, parse_period
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import delete_conversion
@@ -242,7 +242,7 @@ def test_draws_the_previous_period_dashed_and_amounts_as_money(staff_client, sce
 def test_says_that_days_are_in_utc_and_shows_moments_in_the_zone(
     staff_client, scenario, account
 ):
-    set_time_zone(account, time_zone="Asia/Tokyo", at=timezone.now())
+    update_settings(account, changes={"time_zone": "Asia/Tokyo"}, at=timezone.now())
 
     page = staff_client().get("/admin/").content.decode()
 

@@ -9,17 +9,19 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
-from accounts.services.accounts import set_time_zone
+from accounts.services.accounts import update_settings
 from affiliate_site.backoffice.formatters import format_datetime
+from tests.affiliate_site.backoffice.test_form_pages import get_form
 from tests.program_scenario import ProgramScenario
+from tracking.services import account_settings
 
-URL = "/admin/time-zone/"
+URL = "/admin/settings/"
 AT = datetime(2026, 6, 30, 22, 30, 5, tzinfo=UTC)
 
 
 @pytest.fixture
 def conversion(account):
-    set_time_zone(account, time_zone="Europe/Berlin", at=AT)
+    update_settings(account, changes={"time_zone": "Europe/Berlin"}, at=AT)
     return ProgramScenario(account).create_conversion("200", at=AT)
 
 
@@ -72,34 +74,62 @@ def test_owners_choose_the_zone(staff_client, account, other_account):
     client = staff_client()
     assert URL in client.get("/admin/").content.decode()
 
-    assert 'value="UTC"' in client.get(URL).content.decode()
-    response = client.post(URL, {"time_zone": "Asia/Tokyo"}, follow=True)
+    sent = get_form(client, URL) | {"time_zone": "Asia/Tokyo"}
+    assert client.post(URL, sent).status_code == 302
 
-    page = response.content.decode()
-    assert "Times are now shown in Asia/Tokyo." in page
     account.refresh_from_db()
     other_account.refresh_from_db()
     assert (account.time_zone, other_account.time_zone) == ("Asia/Tokyo", "UTC")
-    entry = account.audit_log.get(kind="account.time_zone_changed")
+    entry = account.audit_log.get(kind="account.settings_changed")
     assert entry.actor == User.objects.get(account=account).actor_name
 
 
 @pytest.mark.parametrize("name", ["Mars/Olympus", "a\x00b", "<b>", "x" * 65, ""])
 def test_shows_an_error_beside_an_unknown_zone(staff_client, account, name):
-    response = staff_client().post(URL, {"time_zone": name})
+    client = staff_client()
 
-    assert response.status_code == 200
-    assert 'role="alert"' in response.content.decode()
+    response = client.post(URL, get_form(client, URL) | {"time_zone": name})
+
+    assert "time_zone" in response.context["form"].errors
     account.refresh_from_db()
     assert account.time_zone == "UTC"
 
 
-@pytest.mark.parametrize("role", [Role.MANAGER, Role.VIEWER])
-def test_only_owners_change_the_zone(staff_client, account, role):
-    client = staff_client(role=role)
+def test_only_owners_see_the_link(staff_client, account):
+    for role in (Role.MANAGER, Role.VIEWER):
+        client = staff_client(role=role)
+        assert URL not in client.get("/admin/").content.decode()
+        assert client.get(URL).status_code == 403
 
-    assert URL not in client.get("/admin/").content.decode()
-    for response in (client.get(URL), client.post(URL, {"time_zone": "Asia/Tokyo"})):
-        assert response.status_code == 403
+
+def test_owners_choose_where_the_email_address_is(staff_client, scenario, account):
+    client = staff_client()
+    scenario.create_customer("c-1")
+    account.customers.update(meta_data={"mail": "Zoe@Example.org"})
+    sent = get_form(client, URL)
+
+    client.post(URL, sent | {"customer_email_keys": "mail, email"})
+
     account.refresh_from_db()
-    assert account.time_zone == "UTC"
+    assert account.customer_email_keys == ["mail", "email"]
+    assert account.customers.get().email_folded == "zoe@example.org"
+
+    sent = get_form(client, URL)
+    response = client.post(URL, sent | {"customer_email_keys": "a:b"})
+    assert "customer_email_keys" in response.context["form"].errors
+
+
+def test_leaves_many_customers_to_the_command(
+    staff_client, scenario, account, monkeypatch
+):
+    monkeypatch.setattr(account_settings, "MAX_CUSTOMERS_READ", 0)
+    client = staff_client()
+    scenario.create_customer("c-1")
+
+    sent = get_form(client, URL) | {"customer_email_keys": "mail"}
+    response = client.post(URL, sent)
+
+    errors = response.context["form"].errors["customer_email_keys"]
+    assert "set_customer_email_keys" in str(errors)
+    account.refresh_from_db()
+    assert account.customer_email_keys == []
