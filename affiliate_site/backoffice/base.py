@@ -6,6 +6,7 @@ from functools import wraps
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import PAGE_VAR
@@ -264,6 +265,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     paginator = InfinitePaginator
     amount_column = ""  # whose sums the list shows
     list_filter_submit = True
+    show_facets = ShowFacets.NEVER  # they count all rows
     list_fullwidth = True
     list_before_template = "admin/export_links.html"
     warn_unsaved_form = True
