@@ -317,7 +317,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
         template = "admin/invalid_filter.html"
         return TemplateResponse(request, template, context, status=400)
 
-    def response_action(self, request, queryset):
+    def response_action(self, request, queryset):  # type: ignore[override]
         """Answer 400 to a selected row whose id is none."""
         try:
             for selected in request.POST.getlist(ACTION_CHECKBOX_NAME):
