@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -280,8 +280,14 @@ class JsonTextAtKey(Func):
         return f"({column} ->> %s::text)", [*values, self.key]
 
 
+if TYPE_CHECKING:
+    StringLookup = Lookup[str]
+else:
+    StringLookup = Lookup
+
+
 @CharField.register_lookup
-class BeginsWith(Lookup):  # type: ignore[type-arg]
+class BeginsWith(StringLookup):
     """`column__begins_with`: case-sensitive, and found by an index on both databases.
 
     Django's `startswith` is a LIKE, for which SQLite does not use an index. On
@@ -293,9 +299,9 @@ class BeginsWith(Lookup):  # type: ignore[type-arg]
 
     def as_sql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
-    ) -> tuple[str, list[Any]]:
+    ) -> tuple[str, tuple[str | int, ...]]:
         column, values = self.process_lhs(compiler, connection)
         is_sqlite = connection.vendor == "sqlite"
         first, end = (">=", "<") if is_sqlite else ("~>=~", "~<~")
         sql = f"({column} {first} %s AND {column} {end} %s)"
-        return sql, [*values, self.rhs, *values, f"{self.rhs}{LAST_CHARACTER}"]
+        return sql, (*values, self.rhs, *values, f"{self.rhs}{LAST_CHARACTER}")

@@ -24,7 +24,8 @@ def fold_text(text: str) -> str:
 
 def list_search_words(term: str) -> list[str]:
     """Return the words of a search term as they are compared with suffixes."""
-    return [word[:MAX_SUFFIX_LENGTH] for word in fold_text(term).split()]
+    words = fold_text(term.replace("\0", " ")).split()  # no database stores a NUL
+    return [word[:MAX_SUFFIX_LENGTH] for word in words]
 
 
 def list_suffixes(texts: Iterable[str | None]) -> list[str]:

@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Value
 from django.utils.dateparse import parse_datetime
 
 from accounts.days import A_DAY
-from accounts.tenant_admin import filter_for_user
+from accounts.tenant_admin import filter_for_user, get_user
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
@@ -75,7 +75,7 @@ class FormFilter(SimpleListFilter):
 
     @property
     def value_text(self) -> str:
-        return self.value()
+        return self.value() or ""
 
 
 class ChoiceFilter(FormFilter):
@@ -158,11 +158,12 @@ class CurrencyFilter(FormFilter):
         return [(code, code) for code in sorted({*codes, self.value() or ""} - {""})]
 
     def queryset(self, request, queryset):
-        if not self.value():
+        currency = self.value()
+        if not currency:
             return queryset
-        if not CURRENCY_PATTERN.fullmatch(self.value()):
-            raise BadRequest(f"“{self.value()}” is no currency: enter one like EUR")
-        return queryset.filter(currency=self.value())
+        if not CURRENCY_PATTERN.fullmatch(currency):
+            raise BadRequest(f"“{currency}” is no currency: enter one like EUR")
+        return queryset.filter(currency=currency)
 
 
 class AffiliateFilter(FormFilter):
@@ -185,7 +186,7 @@ class AffiliateFilter(FormFilter):
     def find_affiliate(self):
         """The affiliate with the ID, or None; read once."""
         if "affiliate" not in vars(self):
-            rows = filter_for_user(Affiliate.objects.all(), self.request.user)
+            rows = filter_for_user(Affiliate.objects.all(), get_user(self.request))
             self.affiliate = rows.filter(slug=self.value()).first()
         return self.affiliate
 
@@ -214,9 +215,8 @@ class DateFilter(FormFilter):
             self.used_parameters.get, self.expected_parameters()
         )
         self.first = parse_day(first_day) or parse_time(since)
-        self.end = parse_day(last_day) or parse_time(before)
-        if last_day:
-            self.end += A_DAY
+        last = parse_day(last_day)
+        self.end = last + A_DAY if last else parse_time(before)
 
     def choices(self, changelist):
         last = self.end - A_DAY if self.end and self.end.time() == time() else None
@@ -266,11 +266,11 @@ class StateFilter(FormFilter):
             return queryset
         if self.value() not in self.texts:
             raise BadRequest(f"“{self.value()}” is no state")
-        return queryset.filter(**{self.parameter_name: self.value() == "True"})
+        return queryset.filter(**{str(self.parameter_name): self.value() == "True"})
 
     @property
     def value_text(self):
-        return self.texts[self.value()]
+        return self.texts[self.value() or ""]
 
 
 class DeletedFilter(StateFilter):
@@ -316,12 +316,13 @@ class BalanceFilter(FormFilter):
     input_type = "number"
 
     def queryset(self, request, queryset):
-        if not self.value():
+        amount = self.value()
+        if not amount:
             return queryset
         try:
-            return queryset.filter(balance__gt=Decimal(self.value()))
+            return queryset.filter(balance__gt=Decimal(amount))
         except (ArithmeticError, ValidationError):
-            raise BadRequest(f"“{self.value()}” is no amount") from None
+            raise BadRequest(f"“{amount}” is no amount") from None
 
 
 def load_choices(request) -> dict[str, list]:
@@ -338,7 +339,7 @@ def load_choices(request) -> dict[str, list]:
                 )
             )
         )
-        choices = defaultdict(list)
+        choices: dict[str, list] = defaultdict(list)
         for kind, key, pk, title, currency in rows.order_by("title"):
             if len(choices[kind]) < MAX_CHOICES:
                 choices[kind].append((key, pk, f"{title} ({key})"))

@@ -1,6 +1,6 @@
 """Saved views above a list: the user's own filters, searches and orders by name."""
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import QueryDict
 from django.shortcuts import redirect
@@ -18,7 +18,7 @@ from accounts.services.saved_views import (
 UNSAVED_PARAMETERS = ("p", "e")  # page number, error mark
 
 
-class SavedViewsMixin:
+class SavedViewsMixin(admin.ModelAdmin):
     """A list with saved views; operators have no account that could own one."""
 
     def get_urls(self):
@@ -91,7 +91,7 @@ class SavedViewsMixin:
 def normalize_query(query: QueryDict) -> str:
     """The parameters of a list in one order, without page and empty values."""
     result = QueryDict(mutable=True)
-    for name, value in sorted(query.items()):
-        if value and name not in UNSAVED_PARAMETERS:
-            result[name] = value
+    for name in sorted(set(query) - set(UNSAVED_PARAMETERS)):
+        if value := query.get(name):
+            result[name] = str(value)
     return result.urlencode()

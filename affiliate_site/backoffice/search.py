@@ -1,12 +1,12 @@
 """Search of lists by affiliates: by any part of a name, address, company or code."""
 
-from accounts.tenant_admin import SearchMatch
+from accounts.tenant_admin import SearchMatch, TenantAdmin
 from tracking.services.affiliate_search import find_affiliates
 
 AFFILIATE_SEARCH_HELP = "Search by name, e-mail, company, ID, code or coupon"
 
 
-class AffiliateSearchMixin:
+class AffiliateSearchMixin(TenantAdmin):
     """A list that is searched by affiliates, besides its search fields."""
 
     affiliate_column = "affiliate"  # with the key of an affiliate

@@ -100,7 +100,7 @@ def list_hidden_matches(
     That is a company, a referral code or a coupon: `coupon HANA10`.
     """
     words = list_search_words(term)
-    texts = defaultdict(list)
+    texts: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
     for affiliate in affiliates:
         if affiliate.company_name:
             texts[affiliate.pk].append(("company", affiliate.company_name))

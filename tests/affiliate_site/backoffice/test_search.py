@@ -46,7 +46,7 @@ def test_searches_all_columns(owner_client, scenario):
     assert search_ids(owner_client, LIST, "c-1") == [first.pk]
 
 
-@pytest.mark.parametrize("term", ["2", "%", "_", "42%", "', 1", "\u0663", "x" * 9000])
+@pytest.mark.parametrize("term", ["%", "_", "42%", "', 1", "\u0663", "x" * 9000])
 def test_finds_nothing_by_other_or_invalid_terms(owner_client, scenario, term):
     scenario.create_conversion("10", external_id="42", customer_id="c-1")
 

@@ -168,7 +168,12 @@ def test_runs_as_a_process():
 
 def test_sets_the_keys_of_customer_emails(account):
     result = run_json_command(
-        "set_customer_email_keys", account.slug, "--key", "mail", "--key", "email"
+        "set_customer_email_keys",
+        account.slug,
+        "--meta-data-key",
+        "mail",
+        "--meta-data-key",
+        "email",
     )
 
     assert result == {
@@ -178,5 +183,5 @@ def test_sets_the_keys_of_customer_emails(account):
     account.refresh_from_db()
     assert account.customer_email_keys == ["mail", "email"]
     assert "keys of meta data" in run_failing_command(
-        "set_customer_email_keys", account.slug, "--key", "a/b"
+        "set_customer_email_keys", account.slug, "--meta-data-key", "a/b"
     )

@@ -17,13 +17,17 @@ class Command(AccountCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--key", action="append", default=[], metavar="KEY", help="repeatable"
+            "--meta-data-key",
+            action="append",
+            default=[],
+            metavar="KEY",
+            help="repeatable",
         )
 
     def run_for_account(
-        self, account: Account, *, at: datetime, key: list[str], **options: Any
+        self, account: Account, *, at: datetime, **options: Any
     ) -> None:
-        update_customer_email_keys(account, keys=key, at=at)
+        update_customer_email_keys(account, keys=options["meta_data_key"], at=at)
         keys = account.customer_email_keys
         result: dict[str, Any] = {"account": account.slug, "customer_email_keys": keys}
         self.write_table(("Setting", "Value"), list(result.items()), **result)
