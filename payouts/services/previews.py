@@ -31,7 +31,6 @@ from payouts.services.ledger import (
     LedgerSession,
     record_sessions,
 )
-from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
 
 
@@ -98,11 +97,6 @@ class MoneyEffects:
     def is_empty(self) -> bool:
         """Whether no commission changes, and no money moves."""
         return not self.commissions and not self.transfers
-
-    @property
-    def negative_balances(self) -> list[BalanceEffect]:
-        """The balances that are below zero afterwards."""
-        return [balance for balance in self.balances if balance.is_negative]
 
     @property
     def digest(self) -> str:
@@ -299,5 +293,5 @@ def _get_slugs(
 ) -> dict[int | None, str]:
     """Return the affiliates' IDs by primary key; empty for None."""
     pks = {pk for pk in affiliate_ids if pk is not None}
-    rows = Affiliate.objects.filter(account=account, pk__in=pks)
+    rows = account.affiliates.filter(pk__in=pks)
     return {None: "", **dict(rows.values_list("pk", "slug"))}

@@ -222,7 +222,7 @@ def test_disapproves_in_bulk_with_a_reason_by_keyboard(back_office, scenario):
                 return
         pytest.fail(f"{selector} was not reached")
 
-    back_office.open("payouts/commission/")
+    back_office.open("payouts/commission/?status__exact=pending")
     page.focus("input.action-select >> nth=0")
     press("Space")
     press("Tab")

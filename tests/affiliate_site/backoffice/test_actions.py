@@ -185,7 +185,9 @@ def test_a_row_whose_status_changed_is_skipped(staff_client, commissions, accoun
 def test_an_approval_can_be_undone(staff_client, scenario, commissions, account):
     client, url = staff_client(), reverse(f"admin:{COMMISSIONS}_changelist")
     done = submit_confirmation(client, COMMISSIONS, "approve_selected", commissions)
-    assert "Put back to pending" in done.content.decode()
+    page = done.content.decode()
+    assert "Put back to pending" in page
+    assert f'<form method="post" action="{url}">' in page  # without filters
     undo = list_hidden_fields(done)
 
     messages = client.post(url, undo, follow=True).context["messages"]

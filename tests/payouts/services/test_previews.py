@@ -87,7 +87,7 @@ def test_says_what_an_approval_moves_and_stores_nothing(account, commission):
         "payable minakessler: 0 → 20 EUR",
         "pending minakessler: 20 → 0 EUR",
     ]
-    assert effects.negative_balances == []
+    assert not any(each.is_negative for each in effects.balances)
     assert snapshot_account(account) == before
 
 
@@ -107,7 +107,7 @@ def test_says_that_removing_a_paid_sale_makes_the_balance_negative(
         "reopened: payable → pending 20",
         "withdrawn: pending → expense 20",
     ]
-    (negative,) = effects.negative_balances
+    (negative,) = [each for each in effects.balances if each.is_negative]
     assert (negative.before, negative.after) == (Decimal(0), Decimal(-20))
 
 
