@@ -15,7 +15,7 @@ from tracking.services.hierarchy import create_group, update_group
 class GroupTitleForm(ServiceForm):
     """The title of a new group."""
 
-    serializer_class = AffiliateGroupInputSerializer
+    serializer_class: type = AffiliateGroupInputSerializer
 
     title = forms.CharField()
 

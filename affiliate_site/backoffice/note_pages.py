@@ -13,7 +13,7 @@ from tracking.services.notes import create_note, delete_note, update_note
 class NoteForm(ServiceForm):
     """A new note."""
 
-    serializer_class = NoteInputSerializer
+    serializer_class: type = NoteInputSerializer
 
     note = forms.CharField(
         widget=MULTI_LINE({"rows": 6}),

@@ -1,5 +1,7 @@
 """Forms of prospects: create, promote and remove one."""
 
+from typing import Any
+
 from django.urls import reverse
 
 from affiliate_site.api.person_serializers import build_person_data
@@ -39,7 +41,8 @@ class ProspectForm(PersonForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         programs = self.account.programs.filter(archived_at=None)
-        self.fields["program_id"].queryset = programs.order_by("title")
+        program: Any = self.fields["program_id"]
+        program.queryset = programs.order_by("title")
 
 
 class AddProspectPage(FormPage):
