@@ -128,6 +128,9 @@ class EnrollmentPage(FormPage):
         affiliate, program = enrollment.affiliate, enrollment.program
         return affiliate.deleted_at is None and program.archived_at is None
 
+    def get_subject(self):
+        return f"{self.row.affiliate} in {self.row.program.title}"
+
     def get_changes(self, form) -> dict:
         """The changes that the service makes."""
         raise NotImplementedError

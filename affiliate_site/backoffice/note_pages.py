@@ -54,6 +54,9 @@ class NotePage(FormPage):
     def is_offered(cls, note):
         return note.affiliate.deleted_at is None
 
+    def get_subject(self):
+        return f"about {self.row.affiliate}"
+
     def get_done_url(self, note):
         return get_notes_url(self.row.affiliate_id)
 

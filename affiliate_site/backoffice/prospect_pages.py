@@ -86,6 +86,9 @@ class PromoteProspectPage(FormPage):
             and prospect.program.archived_at is None
         )
 
+    def get_subject(self):
+        return f"{self.row.firstname} {self.row.lastname}"
+
     def get_explanation(self):
         prospect = self.row
         return (
@@ -120,6 +123,9 @@ class RemoveProspectPage(FormPage):
     @classmethod
     def is_offered(cls, prospect):
         return prospect.deleted_at is None
+
+    def get_subject(self):
+        return f"{self.row.firstname} {self.row.lastname}"
 
     def get_explanation(self):
         if self.row.promoted_at:
