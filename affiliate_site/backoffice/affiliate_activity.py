@@ -49,7 +49,7 @@ def describe_entries(entries, user, affiliate) -> list[Event]:
     return [
         Event(
             entry.created_at,
-            emails.get(parse_id(ACTOR_PATTERN, entry.actor)) or entry.actor,
+            emails.get(parse_id(ACTOR_PATTERN, entry.actor) or 0) or entry.actor,
             describe_entry(entry.kind, entry.details, slugs, titles),
         )
         for entry in entries

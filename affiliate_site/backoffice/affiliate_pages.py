@@ -65,6 +65,9 @@ class AffiliatePage(FormPage):
     def is_offered(cls, affiliate):
         return affiliate.deleted_at is None
 
+    def get_subject(self):
+        return f"{self.row.firstname} {self.row.lastname}"
+
 
 class EditAffiliatePage(AffiliatePage):
     """Change name, e-mail address, company, address, custom fields and meta data."""

@@ -1,5 +1,7 @@
 """Forms of affiliates in programs: add, approve, disapprove, change the codes."""
 
+from typing import Any
+
 from django import forms
 from django.urls import reverse
 
@@ -40,7 +42,8 @@ class EnrollmentForm(ServiceForm):
         if affiliate := self.get_affiliate():
             present = self.account.enrollments.filter(affiliate=affiliate)
             programs = programs.exclude(pk__in=present.values("program"))
-        self.fields["program"].queryset = programs
+        program: Any = self.fields["program"]
+        program.queryset = programs
 
     def get_affiliate(self):
         """The affiliate of the page."""
@@ -48,7 +51,7 @@ class EnrollmentForm(ServiceForm):
 
     def build_body(self):
         affiliate = self.get_affiliate() or self.cleaned_data["affiliate"]
-        body = {"affiliate": {"id": affiliate.slug}}
+        body: dict[str, Any] = {"affiliate": {"id": affiliate.slug}}
         if coupon := self.cleaned_data["coupon"]:
             body["coupon"] = coupon
         if approval := self.cleaned_data["approval"]:
@@ -73,7 +76,7 @@ class NewEnrollmentForm(EnrollmentForm):
         return None
 
 
-class EnrollmentSaveMixin:
+class EnrollmentSavePage(FormPage):
     """Adds the affiliate to the program; shows it on the page of the affiliate."""
 
     form_class = EnrollmentForm
@@ -101,14 +104,14 @@ class EnrollmentSaveMixin:
         return get_programs_url(enrollment.affiliate_id)
 
 
-class AddToProgramPage(EnrollmentSaveMixin, AffiliatePage):
+class AddToProgramPage(EnrollmentSavePage, AffiliatePage):
     """Add the affiliate of the page to a program."""
 
     name = "program"
     title = "Add to a program"
 
 
-class AddEnrollmentPage(EnrollmentSaveMixin, FormPage):
+class AddEnrollmentPage(EnrollmentSavePage):
     """Add a searched affiliate to a program."""
 
     title = "Add an affiliate to a program"
@@ -124,6 +127,9 @@ class EnrollmentPage(FormPage):
     def is_offered(cls, enrollment):
         affiliate, program = enrollment.affiliate, enrollment.program
         return affiliate.deleted_at is None and program.archived_at is None
+
+    def get_subject(self):
+        return f"{self.row.affiliate} in {self.row.program.title}"
 
     def get_changes(self, form) -> dict:
         """The changes that the service makes."""

@@ -58,6 +58,10 @@ class FormPage(FormView):
         """What the user should know before saving."""
         return self.explanation
 
+    def get_subject(self) -> str:
+        """What the page is about, in its heading."""
+        return str(self.row)
+
     def save(self, form, at: datetime) -> Any:
         """Call the service; the result is the object to show, or None for the list."""
         raise NotImplementedError

@@ -71,7 +71,7 @@ class KeyValueField(forms.CharField):
         if isinstance(value, dict):  # a disabled field gives its initial value
             return value
         pairs: dict[str, str] = {}
-        text = super().to_python(value)
+        text = super().to_python(value) or ""
         ProhibitNullCharactersValidator()(text)
         for line in text.splitlines():
             if not line.strip():

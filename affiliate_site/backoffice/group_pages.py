@@ -15,7 +15,7 @@ from tracking.services.hierarchy import create_group, update_group
 class GroupTitleForm(ServiceForm):
     """The title of a new group."""
 
-    serializer_class = AffiliateGroupInputSerializer
+    serializer_class: type = AffiliateGroupInputSerializer
 
     title = forms.CharField()
 
@@ -53,6 +53,9 @@ class RenameGroupPage(FormPage):
     permission = "tracking.change_affiliategroup"
     form_class = GroupTitleUpdateForm
 
+    def get_subject(self):
+        return self.row.title
+
     def get_unlocked_initial(self, group):
         return {"title": group.title}
 
@@ -76,6 +79,9 @@ class RemoveGroupPage(FormPage):
     button = "Remove group"
     permission = "tracking.delete_affiliategroup"
     is_dangerous = True
+
+    def get_subject(self):
+        return self.row.title
 
     def get_explanation(self):
         affiliates = self.account.affiliates.not_deleted().filter(group=self.row)

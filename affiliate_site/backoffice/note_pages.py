@@ -13,7 +13,7 @@ from tracking.services.notes import create_note, delete_note, update_note
 class NoteForm(ServiceForm):
     """A new note."""
 
-    serializer_class = NoteInputSerializer
+    serializer_class: type = NoteInputSerializer
 
     note = forms.CharField(
         widget=MULTI_LINE({"rows": 6}),
@@ -53,6 +53,9 @@ class NotePage(FormPage):
     @classmethod
     def is_offered(cls, note):
         return note.affiliate.deleted_at is None
+
+    def get_subject(self):
+        return f"about {self.row.affiliate}"
 
     def get_done_url(self, note):
         return get_notes_url(self.row.affiliate_id)

@@ -27,7 +27,8 @@ class ObjectPageMixin(FormPagesMixin):
     def change_view(self, request, object_id, form_url="", extra_context=None):
         row = self.get_object(request, unquote(object_id))
         if row is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+            redirect = self._get_obj_does_not_exist_redirect  # type: ignore[attr-defined]  # missing in the stubs
+            return redirect(request, self.opts, object_id)
         if request.method != "GET" or not self.has_view_permission(request, row):
             raise PermissionDenied
         request.current_app = self.admin_site.name

@@ -1,5 +1,7 @@
 """Forms of people: affiliates and prospects, with the account's custom fields."""
 
+from typing import Any
+
 from django import forms
 from django_countries import countries
 
@@ -183,7 +185,7 @@ def build_custom_field(definition: CustomField, present) -> forms.Field:
         for option in dict.fromkeys([*options, *known])
         if isinstance(option, str)
     ]
-    arguments = {"label": definition.title, "required": False}
+    arguments: dict[str, Any] = {"label": definition.title, "required": False}
     if definition.type == FieldType.CHECKBOX:
         return forms.BooleanField(**arguments)
     if definition.type == FieldType.SELECT and options:

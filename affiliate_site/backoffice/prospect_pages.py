@@ -1,5 +1,7 @@
 """Forms of prospects: create, promote and remove one."""
 
+from typing import Any
+
 from django.urls import reverse
 
 from affiliate_site.api.person_serializers import build_person_data
@@ -39,7 +41,8 @@ class ProspectForm(PersonForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         programs = self.account.programs.filter(archived_at=None)
-        self.fields["program_id"].queryset = programs.order_by("title")
+        program: Any = self.fields["program_id"]
+        program.queryset = programs.order_by("title")
 
 
 class AddProspectPage(FormPage):
@@ -83,6 +86,9 @@ class PromoteProspectPage(FormPage):
             and prospect.program.archived_at is None
         )
 
+    def get_subject(self):
+        return f"{self.row.firstname} {self.row.lastname}"
+
     def get_explanation(self):
         prospect = self.row
         return (
@@ -117,6 +123,9 @@ class RemoveProspectPage(FormPage):
     @classmethod
     def is_offered(cls, prospect):
         return prospect.deleted_at is None
+
+    def get_subject(self):
+        return f"{self.row.firstname} {self.row.lastname}"
 
     def get_explanation(self):
         if self.row.promoted_at:

@@ -118,7 +118,11 @@ def promote_prospect(
         trust, auto_approves_affiliates=program.auto_approve_affiliates
     )
     if not prospect.update_row(
-        expected={"promoted_at": None, "deleted_at": None, "group": prospect.group},
+        expected={
+            "promoted_at": None,
+            "deleted_at": None,
+            "group_id": prospect.group_id,
+        },
         promoted_at=at,
         promotion_method=method,
     ):

@@ -146,6 +146,7 @@ def test_says_that_disapproving_is_the_way_out(staff_client, enrollment):
     page = staff_client().get(page_url("disapprove", enrollment)).content.decode()
 
     assert "This is the way out of a program" in page
+    assert "Disapprove: hanakim in Harbor Lamp Partners" in page
 
 
 def test_changes_coupon_and_referral_code(account, staff_client, enrollment):
