@@ -346,7 +346,18 @@ def build_payment_section(commission) -> Section:
     """What pays a commission, and how."""
     payment = commission.payment
     if payment is None:
-        return Section("Payment", notes=["Not paid."])
+        balance = commission.account.ledger_accounts.filter(
+            kind="payable",
+            affiliate=commission.affiliate_id,
+            currency=commission.currency,
+            balance__gt=0,
+        ).first()
+        due = balance and format_money(balance.balance, balance.currency)
+        return Section(
+            "Payment",
+            notes=["Not paid."],
+            facts=[("Balance due to the affiliate", link_to(balance, due))],
+        )
     return Section(
         "Payment",
         facts=[

@@ -34,6 +34,7 @@ from payouts.services.payments import PaymentOrder, cancel_payment, create_payme
 
 BULK_PAYOUTS_TITLE = "Bulk payout"
 BULK_PAYOUTS_PATH = "bulk-payouts/"
+AFFILIATE_COLUMN = (("Affiliate", lambda row: row.affiliate),)
 
 
 @admin.register(LedgerAccount)
@@ -107,6 +108,7 @@ class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
                 "" if row.balance and row.balance > 0 else "no balance due"
             ),
             amount_field="balance",
+            columns=AFFILIATE_COLUMN,
         )
         return run_admin_action(
             self, request, rows.select_related("affiliate"), admin_action
@@ -164,8 +166,11 @@ class PaymentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
             ),
             skip_reason=lambda row: "already canceled" if row.canceled_at else "",
             amount_field="amount",
+            columns=AFFILIATE_COLUMN,
         )
-        return run_admin_action(self, request, rows, admin_action)
+        return run_admin_action(
+            self, request, rows.select_related("affiliate"), admin_action
+        )
 
 
 @admin.register(PayoutMethod)

@@ -124,6 +124,10 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
 ):
     client = staff_client()
     approve_commission(account, commission_id=commission.pk, at=LATER)
+    _, sections, _ = get_details(client, commission)
+    balance = account.ledger_accounts.get(kind="payable")
+    ((_, link),) = sections["Payment"].facts
+    assert page_url(balance, "change") in link
     order = PaymentOrder(scenario.mina.slug, Decimal("12.09"), "EUR")
     (payment,) = create_payments(account, orders=[order], at=LATER)
     account.payout_methods.create(
