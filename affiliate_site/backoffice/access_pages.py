@@ -151,5 +151,10 @@ def build_invitation_url(token: str) -> str:
 
 def get_sign_in_url(account) -> str:
     """The address of the sign-in page with the account filled in."""
+    return f"{settings.PUBLIC_URL}{get_sign_in_path(account)}"
+
+
+def get_sign_in_path(account) -> str:
+    """The same without scheme and host."""
     query = urlencode({"account": account.slug if account else ""})
-    return f"{settings.PUBLIC_URL}{reverse('admin:login')}?{query}"
+    return f"{reverse('admin:login')}?{query}"

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.errors import DomainError
 from accounts.services.invitations import accept_invitation, find_open_invitation
-from affiliate_site.backoffice.access_pages import get_sign_in_url
+from affiliate_site.backoffice.access_pages import get_sign_in_path
 from affiliate_site.backoffice.forms import PASSWORD, ServiceForm
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -74,7 +74,7 @@ def invitation_view(request, site):
             else:
                 logout(request)  # of whoever is signed in with this browser
                 messages.success(request, JOINED_MESSAGE)
-                return redirect(get_sign_in_url(user.account))
+                return redirect(get_sign_in_path(user.account))
     context = {
         **site.each_context(request),
         "title": "Invitation",

@@ -40,7 +40,8 @@ def accept_task(account, *, token):
 
 def recover_task(account, *, email, code):
     """Use a recovery code."""
-    return use_recovery_code(account.staff.get(email=email), code, at=AT)
+    is_valid = use_recovery_code(account.staff.get(email=email), code, at=AT)
+    return "used" if is_valid else "refused"
 
 
 STAFF_TASKS = {

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.models.webhooks import WebhookEndpoint
+from accounts.services.invitations import create_invitation
 from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
@@ -95,6 +96,13 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     account.field_definitions.create(slug="size", title="Size", type="text")
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     client = staff_client()
+    create_invitation(
+        account,
+        email="zoe@harbor.example.org",
+        role=Role.VIEWER,
+        by=account.staff.get(),
+        at=timezone.now(),
+    )
 
     for model in ADMINS:
         with subtests.test(model=label(model)):
