@@ -5,12 +5,12 @@ from datetime import datetime
 
 from accounts.models.users import User
 from affiliate_site.backoffice.audit_log import (
-    ACTOR_PATTERN,
     find_names,
     list_affiliate_ids,
     list_user_ids,
     parse_id,
 )
+from affiliate_site.backoffice.audit_sentences import ACTOR_PATTERN
 from tracking.models.affiliates import Affiliate
 
 FIELD_NAMES = {

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import wraps
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
@@ -320,7 +321,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
 
     def get_export_columns(self, request) -> list[str]:
         """The columns of exports, with the account for operators."""
-        columns = list(self.get_list_display(request))
+        columns: list[Any] = list(self.get_list_display(request))
         if not self.export_columns:
             return columns
         return [*[name for name in columns if name == "account"], *self.export_columns]

@@ -274,7 +274,7 @@ def build_balance_due_card(account) -> DashboardCard:
 def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
     """What staff have to do, with links to the lists; nothing that is zero."""
     to_review = count_to_review(account, at=at)
-    pending_note = format_totals(to_review.sums)
+    pending_note: str = format_totals(to_review.sums)
     if to_review.oldest:
         pending_note += f"; the oldest since {format_datetime(to_review.oldest)}"
     since = at.date() - timedelta(days=6)

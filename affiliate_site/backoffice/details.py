@@ -12,11 +12,11 @@ from django.utils.html import format_html
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.users import User
 from affiliate_site.backoffice.audit_log import (
-    ACTOR_PATTERN,
     find_names,
     list_user_ids,
     parse_id,
 )
+from affiliate_site.backoffice.audit_sentences import ACTOR_PATTERN
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
