@@ -38,10 +38,13 @@ worker: setup  ## send webhooks and postbacks, in the foreground
 
 test: setup  ## run the tests on SQLite, or on the database of DATABASE_URL
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
-	@$(PY) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not integration" $(TEST_OPTIONS)
+	@$(PY) $(TEST_RUNNER) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not integration"
 
-coverage: TEST_OPTIONS := --cov --cov-report=term:skip-covered
+# The second command prints the table and checks the threshold: with several workers,
+# the first one would print what its own process covers.
+coverage: TEST_RUNNER := -m slipcover --fail-under 0 --json --out .coverage.json
 coverage: test  ## run the tests with coverage; fail below the threshold of pyproject.toml
+	@$(PY) -m slipcover --merge .coverage.json --out .coverage.json
 
 test-integration: setup  ## run browser tests, races, state machine, fuzzing and demo
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
@@ -126,4 +129,4 @@ audit: setup  ## fail on known vulnerabilities of the locked packages
 	@$(VENV)/bin/pip-audit --disable-pip --require-hashes -r requirements-dev.txt --format json --progress-spinner off 2>/dev/null | $(PY) .ci/audit
 
 clean:  ## remove .venv and build results, never var/
-	@rm -rf $(VENV) staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .coverage.json staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -35,7 +35,6 @@ def assert_forbidden(response):
 
 
 @pytest.mark.engine_independent
-@pytest.mark.no_cover
 @pytest.mark.parametrize("operation", IMPLEMENTED, ids=format_operation)
 def test_requires_the_role_and_the_feature(
     account, make_key, capture_queries, subtests, operation

@@ -436,7 +436,6 @@ def rollback_check(subtests):
     return check
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("case", IMPLEMENTED_CASES, ids=str)
 def test_isolates_tenants(
     own_data,

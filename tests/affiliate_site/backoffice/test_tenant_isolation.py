@@ -27,8 +27,6 @@ from tests.sample_account import SampleAccount
 from tracking.models.conversions import Conversion
 from tracking.services.failed_page_calls import record_failed_page_call
 
-pytestmark = pytest.mark.no_cover  # matrices of pages that other tests cover
-
 MARKER = "zz-marker"
 ADMINS = admin.site._registry
 OBJECT_VIEWS = ("change", "history", "delete")
