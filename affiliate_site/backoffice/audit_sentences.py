@@ -43,9 +43,12 @@ LOGGED_MODELS = {*SUBJECT_MODELS, *SUBJECT_LISTS}
 # What was done; `{}` is the subject, other names are details of the entry.
 PREDICATES = {
     "account.created": "created the account",
+    "account.customer_email_keys_changed": "changed where customers' e-mails are",
     "account.locked": "locked the account",
+    "account.onboarding_dismissed": "hid the checklist of the account",
     "account.page_tracking_changed": "changed what pages may report",
     "account.plan_changed": "changed the plan of the account",
+    "account.settings_changed": "changed the settings of the account",
     "account.unlocked": "unlocked the account",
     "affiliate.added_to_group": "put {} into a group",
     "affiliate.added_to_program": "added {} to program {program}",
@@ -53,6 +56,10 @@ PREDICATES = {
     "affiliate.disapproved": "disapproved {} for program {program}",
     "affiliate_prospect.promoted": "made {} an affiliate",
     "conversion.contested": "reported {} too, which is now contested",
+    "commission_type.made_default": "made {} the default",
+    "invitation.accepted": "accepted an invitation",
+    "invitation.created": "invited staff",
+    "invitation.revoked": "revoked an invitation",
     "enrollment.reset_to_pending": "set {} back to pending in program {program}",
     "payment.created": "paid {}",
     "payout_balance.topped_up": "topped up the payout balance by {amount} {currency}",
@@ -64,7 +71,10 @@ PREDICATES = {
     "staff.password_reset": "reset the password of {user_id}",
     "staff.role_changed": "changed the role of {user_id}",
     "staff.second_factor_added": "enabled two-factor authentication of {user_id}",
+    "staff.second_factor_code_used": "used a recovery code of {user_id}",
+    "staff.second_factor_codes_created": "renewed the recovery codes of {user_id}",
     "staff.second_factor_removed": "disabled two-factor authentication of {user_id}",
+    "webhook.test": "sent a test event to {}",
     "webhook.secret_rotated": "rotated the secret of {}",
 }
 VERBS = {"updated": "changed", "deleted": "removed"}
