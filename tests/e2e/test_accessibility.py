@@ -67,7 +67,6 @@ class PageVisits:
             "an empty list": "tracking/prospect/",
             "a conversion": f"tracking/conversion/{conversion.pk}/change/",
             "removing a conversion": f"tracking/conversion/{conversion.pk}/remove/",
-            "adding a conversion": "tracking/conversion/add/",
             "a commission": f"payouts/commission/{commission_id}/change/",
             "a program": f"tracking/program/{scenario.program.pk}/change/",
             "bulk payouts": "payouts/ledgeraccount/bulk-payouts/?minimum=0&currency=EUR"
@@ -112,7 +111,7 @@ class PageVisits:
 
     def select_rows(self):
         self.back_office.open(self.paths["a list"])
-        self.page.click("#action-toggle")
+        self.page.check("#action-toggle")
         self.page.wait_for_selector("select[name=action]")
 
     def open_filters(self):

@@ -51,7 +51,7 @@ class BackOfficePage:
     def select_action(self, path, action):
         """Select all rows and an action; returns the text of the confirmation page."""
         self.open(path)
-        self.page.click("#action-toggle")
+        self.page.check("#action-toggle")
         self.page.select_option("select[name=action]", label=action)
         return self.click('button[name=index], button[type=submit]:has-text("Run")')
 
