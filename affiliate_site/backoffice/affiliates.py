@@ -123,7 +123,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         """Add what a search found an affiliate by."""
         columns = list(super().get_list_display(request))
         if request.GET.get(SEARCH_VAR):
-            columns.insert(columns.index("email") + 1, "found_by")
+            columns.insert(columns.index("person") + 1, "found_by")
         return columns
 
     def prepare_rows(self, request, rows):

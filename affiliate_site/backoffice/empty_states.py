@@ -54,6 +54,18 @@ EMPTY_STATES = {
         " 49.90) on the page after a purchase, or through the API. Choose “Add"
         " conversion” for a sale that was missed."
     ),
+    "payouts.CommissionType": (
+        "No commission types yet. A program has its first one from the beginning."
+    ),
+    "payouts.GroupRate": (
+        "No group rates yet. Set one on the page of a program to pay a group otherwise."
+    ),
+    "payouts.Level": (
+        "No levels yet. Add them on the page of a program to pay parents, too."
+    ),
+    "payouts.Bonus": (
+        "No bonuses yet. Add one on the page of a program to reward a goal."
+    ),
     "payouts.Commission": (
         "No commissions yet. They are created with the first conversion of an"
         " affiliate."

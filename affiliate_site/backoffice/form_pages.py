@@ -230,7 +230,7 @@ class FormPagesMixin(ModelAdmin):
         """Add the pages of an object."""
         return [
             path(
-                f"<path:object_id>/{page.name}/",
+                f"<int:object_id>/{page.name}/",
                 self.admin_site.admin_view(page.as_view(model_admin=self)),
                 name=f"{self.opts.app_label}_{self.opts.model_name}_{page.name}",
             )

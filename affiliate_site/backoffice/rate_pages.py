@@ -9,6 +9,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
 from affiliate_site.backoffice.program_pages import RATE_CHOICES
 from payouts.models.bonuses import BonusPeriod, GoalType
+from payouts.models.commission_types import GroupRate, Level
 from payouts.services import bonus_rules, rates
 
 GOAL_CHOICES = (
@@ -113,11 +114,21 @@ class RatePage(FormPage):
     def is_offered(cls, row):
         return not cls.feature or getattr(row.account.plan, cls.feature)
 
+    def get_subject(self):
+        return describe(self.row)
+
     def get_done_url(self, result):
         program = getattr(self.row, "program", None) or getattr(
             getattr(self.row, "commission_type", None), "program", self.row
         )
         return reverse("admin:tracking_program_change", args=[program.pk])
+
+
+def describe(row) -> str:
+    """A program or one of its rates, as staff call it."""
+    if isinstance(row, GroupRate):
+        return f"{row.group.title}, {row.commission_type.title}"
+    return f"level {row.level}" if isinstance(row, Level) else row.title
 
 
 class EditRatePage(RatePage):

@@ -9,7 +9,7 @@ later one, which has deleted its mark: docs/reliability.md, section 7.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -50,14 +50,6 @@ from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
 BATCH_DAYS = 5  # days that are stored in one transaction
 MAX_AMOUNT = Decimal(MAX_SCALED_AMOUNT).scaleb(-SCALE)  # of a column
 
-COUNTED_KINDS = (
-    "landing_pages",
-    "clicks",
-    "customers",
-    "conversions",
-    "commissions",
-    "payments",
-)
 COUNTS = ("clicks", "customers", "conversions")
 COMMISSIONS = {status: f"commissions_{status}" for status in CommissionStatus.values}
 AMOUNTS = ("revenue", *COMMISSIONS.values(), "paid")
@@ -194,83 +186,6 @@ class ToReview:
     webhooks: int
 
 
-def load_statistics(
-    account: Account,
-    days: Sequence[date],
-    *,
-    at: datetime,
-    kinds: Collection[str] = COUNTED_KINDS,
-) -> Statistics:
-    """Statistics of these days: counts and stores those that are closed and were not
-    counted yet, or changed since; counts those that are still open, of these kinds only
-    and their commissions for no program: joining the conversions is slow.
-
-    Deleted conversions are left out, and commissions counted by their status now.
-    """
-    closed = [day for day in days if is_closed(day, at=at)]
-    stored = _find_stored_days(account, closed)
-    missing = [day for day in closed if day not in stored]
-    if missing:
-        first = find_first_day(account)
-        missing = [day for day in missing if first is not None and day >= first]
-    counted: list[CountedDay] = []
-    for start in range(0, len(missing), BATCH_DAYS):
-        counted += _store(account, missing[start : start + BATCH_DAYS])
-    open_days = sorted(day for day in set(days) - set(closed) if day <= at.date())
-    counted += [
-        count_day(account, day, kinds=kinds, by_program=False) for day in open_days
-    ]
-    return Statistics(account, counted)
-
-
-def refresh_stale_days(accounts: Iterable[Account], *, dry_run: bool) -> int:
-    """Count stored days again that are stale, and delete the marks of all others; how
-    many marks there were. Without readers they would only accumulate."""
-    number = sum(account.stale_days.count() for account in accounts)
-    if dry_run:
-        return number
-    for account in accounts:
-        _delete_unused_marks(account)
-        stale = account.stale_days.order_by("day")
-        days = list(stale.values_list("day", flat=True).distinct())
-        for start in range(0, len(days), BATCH_DAYS):
-            _store(account, days[start : start + BATCH_DAYS])
-    return number
-
-
-def find_first_day(account: Account) -> date | None:
-    """The day of the account's first row that is counted; None where there is none."""
-    rows: tuple[QuerySet[Any], ...] = (
-        account.clicks.all(),
-        account.customers.all(),
-        account.conversions.all(),
-        account.commissions.all(),
-        account.payments.all(),
-    )
-    firsts = [
-        models.Subquery(some.order_by("created_at").values("created_at")[:1])
-        for some in rows
-    ]
-    moments = Account.objects.filter(pk=account.pk).values_list(*firsts).get()
-    return min((at.date() for at in moments if at is not None), default=None)
-
-
-def count_day(
-    account: Account,
-    day: date,
-    *,
-    kinds: Collection[str] = COUNTED_KINDS,
-    by_program: bool = True,
-) -> CountedDay:
-    """The statistics of a day, counted from its rows; nothing is stored."""
-    counter = _Counter(account, day, by_program=by_program)
-    for kind in kinds:
-        getattr(counter, f"count_{kind}")()
-    return CountedDay(
-        day, list(counter.rows.values()), counter.list_landing_page_clicks()
-    )
-
-
 class _Counter:
     """Counts the rows that an account created on a day, by one statement for each kind
     of row; of landing pages, the database returns at most `MAX_PAGES`."""
@@ -385,6 +300,93 @@ class _Counter:
         return rows.order_by().values_list(*by)
 
 
+COUNT_KINDS = (
+    _Counter.count_landing_pages,
+    _Counter.count_clicks,
+    _Counter.count_customers,
+    _Counter.count_conversions,
+    _Counter.count_commissions,
+    _Counter.count_payments,
+)
+
+
+def load_statistics(
+    account: Account,
+    days: Sequence[date],
+    *,
+    at: datetime,
+    kinds: Collection[Callable[[_Counter], None]] = COUNT_KINDS,
+) -> Statistics:
+    """Statistics of these days: counts and stores those that are closed and were not
+    counted yet, or changed since; counts those that are still open, of these kinds only
+    and their commissions for no program: joining the conversions is slow.
+
+    Deleted conversions are left out, and commissions counted by their status now.
+    """
+    closed = [day for day in days if is_closed(day, at=at)]
+    stored = _find_stored_days(account, closed)
+    missing = [day for day in closed if day not in stored]
+    if missing:
+        first = find_first_day(account)
+        missing = [day for day in missing if first is not None and day >= first]
+    counted: list[CountedDay] = []
+    for start in range(0, len(missing), BATCH_DAYS):
+        counted += _store(account, missing[start : start + BATCH_DAYS])
+    open_days = sorted(day for day in set(days) - set(closed) if day <= at.date())
+    counted += [
+        count_day(account, day, kinds=kinds, by_program=False) for day in open_days
+    ]
+    return Statistics(account, counted)
+
+
+def refresh_stale_days(accounts: Iterable[Account], *, dry_run: bool) -> int:
+    """Count stored days again that are stale, and delete the marks of all others; how
+    many marks there were. Without readers they would only accumulate."""
+    number = sum(account.stale_days.count() for account in accounts)
+    if dry_run:
+        return number
+    for account in accounts:
+        _delete_unused_marks(account)
+        stale = account.stale_days.order_by("day")
+        days = list(stale.values_list("day", flat=True).distinct())
+        for start in range(0, len(days), BATCH_DAYS):
+            _store(account, days[start : start + BATCH_DAYS])
+    return number
+
+
+def find_first_day(account: Account) -> date | None:
+    """The day of the account's first row that is counted; None where there is none."""
+    rows: tuple[QuerySet[Any], ...] = (
+        account.clicks.all(),
+        account.customers.all(),
+        account.conversions.all(),
+        account.commissions.all(),
+        account.payments.all(),
+    )
+    firsts = [
+        models.Subquery(some.order_by("created_at").values("created_at")[:1])
+        for some in rows
+    ]
+    moments = Account.objects.filter(pk=account.pk).values_list(*firsts).get()
+    return min((at.date() for at in moments if at is not None), default=None)
+
+
+def count_day(
+    account: Account,
+    day: date,
+    *,
+    kinds: Collection[Callable[[_Counter], None]] = COUNT_KINDS,
+    by_program: bool = True,
+) -> CountedDay:
+    """The statistics of a day, counted from its rows; nothing is stored."""
+    counter = _Counter(account, day, by_program=by_program)
+    for count_kind in kinds:
+        count_kind(counter)
+    return CountedDay(
+        day, list(counter.rows.values()), counter.list_landing_page_clicks()
+    )
+
+
 class TextBefore(models.Func):
     """The part of a text before the first separator, or all of it."""
 
@@ -406,7 +408,7 @@ def calculate_performance(
     account: Account, affiliates: Sequence[int], period: Period, *, at: datetime
 ) -> dict[int, AffiliatePerformance]:
     """Calculate the performance of these affiliates in a period."""
-    kinds = ("clicks", "conversions")
+    kinds = (_Counter.count_clicks, _Counter.count_conversions)
     statistics = load_statistics(account, period.days, at=at, kinds=kinds)
     totals = statistics.affiliate_totals(period.days, affiliates)
     approvals: dict[int, list[bool | None]] = defaultdict(list)

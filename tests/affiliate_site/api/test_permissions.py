@@ -181,6 +181,7 @@ def test_only_owners_may_change_payments_keys_staff_and_webhooks():
         "account",
         "payment",
         "user",
+        "invitation",
         "webhookendpoint",
     }
     assert operations == {"add", "change", "delete"}

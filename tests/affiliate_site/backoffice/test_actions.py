@@ -541,7 +541,7 @@ def test_says_whose_balance_becomes_negative(staff_client, scenario, account):
 
     page = client.post(url, {"action": "disapprove_selected", **selection})
 
-    warning = "minakessler was already paid: the balance becomes -10.00 EUR"
+    warning = "Balance due of minakessler becomes negative: -10.00 EUR"
     assert warning in page.content.decode()
     confirmed = {"confirmed": "yes", "confirmed_amounts": f"{commission.pk}:10"}
     client.post(url, {"action": "disapprove_selected", **selection, **confirmed})

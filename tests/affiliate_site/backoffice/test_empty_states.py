@@ -14,6 +14,7 @@ from accounts.services.invitations import create_invitation
 from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
+from tests.affiliate_site.backoffice.rates import create_rates
 from tests.sample_account import SampleAccount
 from tracking.services.failed_page_calls import record_failed_page_call
 
@@ -94,6 +95,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     ):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")
+    create_rates(account, "harbor")
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     client = staff_client()
     create_invitation(

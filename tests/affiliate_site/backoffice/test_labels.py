@@ -27,7 +27,7 @@ def test_names_the_fields_of_a_page(staff_client, scenario):
     url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
     page = staff_client().get(url).content.decode()
 
-    for label in ("Order ID", "IP address", "Attributed by"):
+    for label in ("Order ID", "IP address"):
         assert label in page
 
 

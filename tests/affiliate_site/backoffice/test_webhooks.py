@@ -64,7 +64,7 @@ def read_pages(client, account, postback):
         reverse("admin:accounts_auditlogentry_changelist"),
         reverse("admin:index"),
     ]
-    return {path: read_text(client.get(path)) for path in paths}
+    return {path: read_text(client.get(path, follow=True)) for path in paths}
 
 
 def read_text(response):

@@ -1,0 +1,26 @@
+"""Rates and a bonus of an account's program."""
+
+from decimal import Decimal
+
+from accounts.ids import generate_public_id
+
+
+def create_rates(account, marker: str) -> None:
+    """Create a group rate, a level and a bonus with the marker in each text."""
+    program = account.programs.first()
+    rate = {"kind": "percentage", "value": Decimal(5)}
+    account.group_rates.create(
+        commission_type=account.commission_types.filter(program=program).first(),
+        group=account.affiliate_groups.first(),
+        **rate,
+    )
+    account.levels.create(program=program, level=2, title=marker, **rate)
+    account.bonuses.create(
+        program=program,
+        public_id=generate_public_id("bo"),
+        title=marker,
+        goal_type="conversions",
+        goal=Decimal(10),
+        period="month",
+        **rate,
+    )
