@@ -543,6 +543,8 @@ def test_says_whose_balance_becomes_negative(staff_client, scenario, account):
 
     warning = "Balance due of minakessler becomes negative: -10.00 EUR"
     assert warning in page.content.decode()
-    confirmed = {"confirmed": "yes", "confirmed_amounts": f"{commission.pk}:10"}
-    client.post(url, {"action": "disapprove_selected", **selection, **confirmed})
+    submit_confirmation(
+        *(client, "payouts_commission", "disapprove_selected", [commission]),
+        reason="returned",
+    )
     assert "Overpaid: 10.00 EUR" in client.get("/admin/").content.decode()
