@@ -81,7 +81,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     list_display = (
         "slug",
         "person",
-        "group",
+        "group_title",
         "status_labels",
         "clicks",
         "conversions",
@@ -172,6 +172,10 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
             for approved, status in APPROVAL_STATUSES.items()
             if (n := approvals.count(approved))
         )
+
+    @display(description="Group")
+    def group_title(self, affiliate):
+        return affiliate.group.title if affiliate.group else EMPTY_VALUE
 
     @display(description="Found by")
     def found_by(self, affiliate):

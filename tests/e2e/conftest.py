@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import sync_playwright
 
+from accounts.models.api_keys import RateWindow
 from tests.concurrency.server import make_key, run_server
 from tests.e2e.browser import CHROMIUM_FLAGS, CHROMIUM_PATH
 from tests.factories.accounts import AccountFactory
@@ -141,6 +142,7 @@ def shop_server():
 @pytest.fixture
 def scenario(committed_db):
     """A program of a new account."""
+    RateWindow.objects.all().delete()  # the tests of a minute sign in from one address
     scenario = ProgramScenario(
         AccountFactory(slug=f"e2e-{uuid4().hex[:12]}", plan__name="enterprise")
     )

@@ -152,7 +152,8 @@ def test_handles_any_method_at_a_malformed_path(checking_client, segment, method
 def test_handles_malformed_request_targets(db, method, path):
     response = send_request(method, path, HTTP_ACCEPT="application/json")
 
-    assert response.status == 404
+    # An empty target is `/`, which leads browsers to the back office.
+    assert response.status == (404 if path or method == "GET" else 405)
     assert set(json.loads(response.content)) == {"message", "code", "traceId"}
 
 
