@@ -194,7 +194,8 @@ class ReceivingWorker(ThreadWorker):
         All workers wake up for it. Without the wait, the first one that is awake takes
         most connections, and proxies keep them open for long.
         """
-        time.sleep(min(self.nr_conns * ACCEPT_DELAY, MAX_ACCEPT_DELAY))
+        delay = min(self.nr_conns * ACCEPT_DELAY, MAX_ACCEPT_DELAY)
+        time.sleep(max(delay, 0))
         with suppress(BlockingIOError, ConnectionAbortedError):
             sock, address = listener.accept()
             self.nr_conns += 1
