@@ -193,7 +193,7 @@ def create_history(
     history = DemoHistory(account, scale, first_day=get_first_moment(at).date())
     set_up_account(history)
     plan_routine(history)
-    plan_stories(history)
+    plan_notable_sales(history)
     for day in progress(range(HISTORY_DAYS)):
         plan_day(history, day)
         history.timeline.run(before=min(at, history.get_moment(day + 1)))
@@ -577,19 +577,19 @@ def return_payment(history: DemoHistory, payment, *, at: datetime) -> None:
     )
 
 
-def plan_stories(history: DemoHistory) -> None:
-    """Sales whose explanation is worth reading; their order IDs name the story."""
+def plan_notable_sales(history: DemoHistory) -> None:
+    """Sales whose explanation is worth reading; their order IDs say why."""
     add, get_moment = history.timeline.add, history.get_moment
     last = HISTORY_DAYS - 1
-    for day, hour, story in (
-        (10, 13, tell_customer_before_cookie),
-        (last - 30, 9, tell_cap_reached),
-        (last - 5, 12, tell_coupon_beats_click),
-        (last - 4, 15, tell_own_purchase),
-        (last - 2, 10, tell_contested_claim),
-        (last - 1, 16, tell_failed_page_calls),
+    for day, hour, add_sale in (
+        (10, 13, add_customer_before_cookie),
+        (last - 30, 9, add_cap_reached),
+        (last - 5, 12, add_coupon_beats_click),
+        (last - 4, 15, add_own_purchase),
+        (last - 2, 10, add_contested_claim),
+        (last - 1, 16, add_failed_page_calls),
     ):
-        add(get_moment(day, hour), story, history)
+        add(get_moment(day, hour), add_sale, history)
 
 
 def lamp(amount: str) -> list[LineItemData]:
@@ -597,7 +597,7 @@ def lamp(amount: str) -> list[LineItemData]:
     return [LineItemData(Decimal(amount))]
 
 
-def tell_customer_before_cookie(history: DemoHistory, *, at: datetime) -> None:
+def add_customer_before_cookie(history: DemoHistory, *, at: datetime) -> None:
     """Ada wins a customer; months later the customer follows a link of Dmitri and buys.
 
     The cookie of Ada's link expired long ago, but the customer is hers for good.
@@ -618,7 +618,7 @@ def tell_customer_before_cookie(history: DemoHistory, *, at: datetime) -> None:
     history.timeline.add(history.get_moment(HISTORY_DAYS - 7, 14), buy_again)
 
 
-def tell_cap_reached(history: DemoHistory, *, at: datetime) -> None:
+def add_cap_reached(history: DemoHistory, *, at: datetime) -> None:
     """A customer of the second program buys four times; the program rewards three."""
     ada = history.get_partner("Ada", "USD")
     parameters = TrackingParameters(
@@ -636,7 +636,7 @@ def tell_cap_reached(history: DemoHistory, *, at: datetime) -> None:
         )
 
 
-def tell_coupon_beats_click(history: DemoHistory, *, at: datetime) -> None:
+def add_coupon_beats_click(history: DemoHistory, *, at: datetime) -> None:
     """A visitor comes through Elif's link and pays with Carla's coupon: Carla earns."""
     sender, carla = history.get_partner("Elif"), history.get_partner("Carla")
     rng = random.Random(2)  # noqa: S311 - sample data
@@ -650,7 +650,7 @@ def tell_coupon_beats_click(history: DemoHistory, *, at: datetime) -> None:
     record_sale(history, parameters, lamp("129"), external_id=external_id, at=at)
 
 
-def tell_own_purchase(history: DemoHistory, *, at: datetime) -> None:
+def add_own_purchase(history: DemoHistory, *, at: datetime) -> None:
     """Farid buys through his own link: the commission waits with a warning."""
     farid = history.get_partner("Farid")
     parameters = TrackingParameters(customer_id=farid.email, referral_code=farid.code)
@@ -658,7 +658,7 @@ def tell_own_purchase(history: DemoHistory, *, at: datetime) -> None:
     record_sale(history, parameters, lamp("219"), external_id=external_id, at=at)
 
 
-def tell_contested_claim(history: DemoHistory, *, at: datetime) -> None:
+def add_contested_claim(history: DemoHistory, *, at: datetime) -> None:
     """The pages of two visitors report the same order: staff have to decide."""
     for minutes, name in ((0, "Greta"), (4, "Hana")):
         partner = history.get_partner(name)
@@ -685,7 +685,7 @@ def tell_contested_claim(history: DemoHistory, *, at: datetime) -> None:
         )
 
 
-def tell_failed_page_calls(history: DemoHistory, *, at: datetime) -> None:
+def add_failed_page_calls(history: DemoHistory, *, at: datetime) -> None:
     """A page of the shop prints an amount that is no number."""
     for minutes in range(3):
         record_failed_page_call(

@@ -187,9 +187,11 @@ class SecretPage(FormPage):
     """A page that creates a row with a secret, and then shows the secret once."""
 
     def get_secret_title(self, result) -> str:
+        """The heading above the secret of what `save` returned."""
         raise NotImplementedError
 
     def get_secret(self, result) -> str:
+        """The secret of what `save` returned."""
         raise NotImplementedError
 
     def get_sign_in_url(self) -> str:

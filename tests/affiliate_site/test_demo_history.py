@@ -1,4 +1,4 @@
-"""The history of the demo account: 120 days that end now, and stories to explain."""
+"""The history of the demo account: 120 days that end now, and sales to explain."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -50,7 +50,7 @@ def list_days(rows):
     return dict(by_day.annotate(Count("pk")).order_by("day"))
 
 
-def find_story(account, name):
+def find_sale(account, name):
     return account.conversions.get(external_id=f"order-{name}")
 
 
@@ -102,12 +102,12 @@ def test_has_programs_groups_levels_coupons_and_refunds(demo_account):
 
 def test_tells_stories(demo_account):
     account = demo_account
-    known = find_story(account, "known-customer-before-click")
+    known = find_sale(account, "known-customer-before-click")
     assert (known.affiliate.slug, known.tracking_source) == ("adastone", "customer")
-    assert find_story(account, "coupon-beats-click").affiliate.slug == "carlandiaye"
-    own = find_story(account, "own-purchase")
+    assert find_sale(account, "coupon-beats-click").affiliate.slug == "carlandiaye"
+    own = find_sale(account, "own-purchase")
     assert own.warnings == [CUSTOMER_IS_AFFILIATE]
-    contested = find_story(account, "contested")
+    contested = find_sale(account, "contested")
     assert contested.is_contested
     claims = account.conversion_claims.filter(conversion=contested)
     assert {claim.affiliate.slug for claim in claims} == {
@@ -115,10 +115,10 @@ def test_tells_stories(demo_account):
         "hanawhitlock",
     }
     for name in ("cap-1", "cap-2", "cap-3"):
-        conversion = find_story(account, name)
+        conversion = find_sale(account, name)
         statuses = set(conversion.commissions.values_list("status", flat=True))
         assert CommissionStatus.DISAPPROVED not in statuses
-    reached = find_story(account, "cap-reached")
+    reached = find_sale(account, "cap-reached")
     (commission,) = explain_conversion(account, conversion_id=reached.pk).commissions
     assert "cap" in commission["born"]["reason"]
 
