@@ -1,0 +1,121 @@
+"""The files of deploy/ are complete and accepted by the programs that read them."""
+
+import re
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import ROOT
+
+DEPLOY = ROOT / "deploy"
+INSTALLED_AT = "/opt/affiliate-site"
+
+
+def find_program(name: str) -> str:
+    """Return the path of a program of the system or of the virtual environment."""
+    path = shutil.which(name) or shutil.which(name, path=str(ROOT / ".venv/bin"))
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+def run(*command: str) -> str:
+    """Return the output of a program that must succeed."""
+    process = subprocess.run(  # noqa: S603 - our own commands
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    output = process.stdout + process.stderr
+    assert process.returncode == 0, output
+    return output
+
+
+def test_every_variable_is_in_the_example_and_in_the_readme():
+    names = set(
+        re.findall(
+            r"get_(?:text|secret|boolean|integer|choice|list|optional_feature"
+            r'|hosts_with_ports)\(\s*"([A-Z_]+)"',
+            (ROOT / "affiliate_site/env.py").read_text(),
+        )
+    )
+    example = re.findall(r"(?m)^#?([A-Z_]+)=", (DEPLOY / "env.example").read_text())
+    readme = (ROOT / "README.md").read_text()
+
+    assert len(names) > 15
+    assert names - set(example) == set()
+    assert {name for name in names if f"`{name}`" not in readme} == set()
+
+
+@pytest.mark.parametrize(
+    "unit", sorted(DEPLOY.glob("systemd/*.*")), ids=lambda p: p.name
+)
+def test_systemd_accepts_the_units(unit, tmp_path):
+    analyze = find_program("systemd-analyze")
+    for path in DEPLOY.glob("systemd/*.*"):
+        text = path.read_text().replace(INSTALLED_AT, str(ROOT))
+        (tmp_path / path.name).write_text(text)
+
+    output = run(analyze, "verify", "--man=no", str(tmp_path / unit.name))
+
+    assert [line for line in output.splitlines() if "affiliate-site" in line] == []
+
+
+def test_units_name_files_that_exist():
+    for path in DEPLOY.glob("systemd/*.service"):
+        command = re.search(r"(?m)^ExecStart=(\S+)", path.read_text())[1]
+        relative = Path(command).relative_to(INSTALLED_AT)
+        # The first part of the virtual environment is made by the installation.
+        assert relative.parts[0] == ".venv" or (ROOT / relative).is_file(), path
+
+
+def test_docker_compose_accepts_the_file():
+    compose = find_program("docker-compose")
+
+    output = run(compose, "-f", str(DEPLOY / "compose.yaml"), "config", "--services")
+
+    assert set(output.split()) == {
+        "database", "migrate", "nightly", "proxy", "secrets", "web", "worker",
+    }  # fmt: skip
+
+
+def test_hadolint_accepts_the_dockerfile():
+    run(find_program("hadolint"), str(DEPLOY / "Dockerfile"))
+
+
+def test_the_image_gets_everything_that_the_service_reads():
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    ignore = (DEPLOY / "Dockerfile.dockerignore").read_text()
+    needed = {
+        "accounts",
+        "tracking",
+        "payouts",
+        "affiliate_site",
+        "templates",
+        "deploy",
+    }
+    needed |= {"manage.py", "openapi.json", "requirements.txt"}
+
+    assert {
+        name for name in needed if not re.search(rf"COPY .*\b{name}\b", dockerfile)
+    } == set()
+    assert {name for name in needed if f"\n!{name}\n" not in ignore} == set()
+
+
+def test_secrets_of_the_compose_file_are_created_once(tmp_path):
+    main = runpy.run_path(str(DEPLOY / "create_secrets.py"))["main"]
+
+    main(tmp_path)
+    first = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    main(tmp_path)
+    second = {path.name: path.read_text() for path in tmp_path.iterdir()}
+
+    assert set(first) == {"database_password", "database_url", "secret_key"}
+    assert first["database_password"] in first["database_url"]
+    assert len(first["secret_key"]) > 50
+    assert second == first
