@@ -242,7 +242,7 @@ def test_disapproves_in_bulk_with_a_reason_by_keyboard(back_office, scenario):
     with page.expect_navigation(wait_until="load"):
         press("Enter")
     assert "2 commissions, total 25.00 EUR" in page.inner_text("#main")
-    assert page.evaluate("document.activeElement.id") == "id_reason"
+    page.wait_for_function("document.activeElement.id === 'id_reason'")
     page.keyboard.type("Own orders")
     press_until("Tab", "button[type=submit]")
     with page.expect_navigation(wait_until="load"):
