@@ -95,12 +95,16 @@ def build_environment() -> dict[str, str]:
     }
 
 
-def run_manage_py(*command: str, text: str = "") -> CommandResult:
-    """Run `manage.py` in a subprocess; the test needs the fixture `committed_db`."""
+def run_manage_py(
+    *command: str, text: str = "", database: Path | None = None
+) -> CommandResult:
+    """Run `manage.py` in a subprocess, on the test database (the test needs the fixture
+    `committed_db`) or on an SQLite file."""
+    other = {"DATABASE_URL": f"sqlite:///{database}"} if database else {}
     process = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "manage.py", *command],
         cwd=ROOT,
-        env=build_environment(),
+        env=build_environment() | other,
         input=text,
         text=True,
         capture_output=True,

@@ -63,8 +63,8 @@ DOCUMENTED = {
     "export_person": "ACCOUNT ID",
     "erase_person": "ACCOUNT ID",
     "doctor": "",
-    "backup": "[FILE]",
-    "restore": "FILE [--noinput]",
+    "backup": "[FILE] [--force] [--keep DAYS]",
+    "restore": "FILE [--force]",
 }
 
 # Documented commands that are not implemented yet.
@@ -73,8 +73,6 @@ NOT_IMPLEMENTED = {
     "export_person",
     "erase_person",
     "doctor",
-    "backup",
-    "restore",
 }
 
 IMPLEMENTED = {

@@ -1,0 +1,50 @@
+from pathlib import Path
+
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from accounts.commands import JsonCommand
+from accounts.db_compat import use_snapshot
+from affiliate_site.backups import restore_backup
+from affiliate_site.management.commands.backup import get_database_file
+from payouts.services.reconciliation import reconcile_all
+
+
+class Command(JsonCommand):
+    help = (
+        "Replace the embedded database by a backup, migrate it and check its ledger."
+        " The service must be stopped; the previous database is kept."
+    )
+
+    def add_arguments(self, parser):
+        super().add_arguments(parser)
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="replace a database that holds accounts",
+        )
+
+    def run(self, *, at, file=None, force=False, **options):
+        database = get_database_file()
+        try:
+            kept = restore_backup(file.absolute(), database, force=force, at=at)
+        except OSError as error:
+            raise CommandError(f"The backup cannot be restored: {error}") from error
+        call_command("migrate", verbosity=0, interactive=False)
+        with use_snapshot():
+            report = reconcile_all(at=timezone.now())
+        if report.discrepancies:
+            raise CommandError(
+                f"{file} is restored, but its ledger is not consistent: run"
+                f" check_ledger. The previous database is {kept}"
+            )
+        lines = [f"Restored {file}: {report.transfer_count} transfers, ledger OK"]
+        if kept:
+            lines.append(f"The previous database is {kept}")
+        self.write_result(
+            "\n".join(lines),
+            file=str(file),
+            kept=str(kept) if kept else None,
+            ok=True,
+        )
