@@ -233,7 +233,6 @@ STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.AppDirectoriesFinder"
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Affiliate Site",
-    "DESCRIPTION": "The affiliate program API, version 1.6.",
     "VERSION": "1.6",
     "OAS_VERSION": "3.1.1",
     "SCHEMA_PATH_PREFIX": r"/1\.[67]",
@@ -241,7 +240,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "",
-    "POSTPROCESSING_HOOKS": ["affiliate_site.api.schema.add_shared_responses"],
+    "POSTPROCESSING_HOOKS": [
+        "affiliate_site.api.schema.add_shared_responses",
+        "affiliate_site.api.openapi_descriptions.describe_document",
+    ],
     "ENABLE_DJANGO_DEPLOY_CHECK": True,
 }
 

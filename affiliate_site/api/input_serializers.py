@@ -69,7 +69,10 @@ class InputSerializer(serializers.Serializer):
             return {}
         return {
             "anyOf": [
-                {"required": [name], "properties": {name: NOT_BLANK_SCHEMA}}
+                {
+                    "required": [name],
+                    "properties": {name: {"type": "string", **NOT_BLANK_SCHEMA}},
+                }
                 for name in self.any_of
             ]
         }

@@ -52,6 +52,7 @@ class MetaDataField(ApiFieldMixin, serializers.DictField):
         "type": "object",
         "maxProperties": MAX_KEYS,
         "propertyNames": {
+            "type": "string",
             "minLength": 1,
             "maxLength": MAX_KEY_LENGTH,
             "pattern": r"""^[^":{}\]\\'/&]*$""",
@@ -129,7 +130,10 @@ class PayoutDetailsField(ApiFieldMixin, serializers.DictField):
     schema: ClassVar = {
         "type": "object",
         "maxProperties": MAX_PAYOUT_DETAILS,
-        "propertyNames": {"maxLength": MAX_PAYOUT_DETAIL_KEY_LENGTH},
+        "propertyNames": {
+            "type": "string",
+            "maxLength": MAX_PAYOUT_DETAIL_KEY_LENGTH,
+        },
         "additionalProperties": {
             "type": "string",
             "maxLength": MAX_PAYOUT_DETAIL_LENGTH,

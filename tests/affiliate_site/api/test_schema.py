@@ -6,6 +6,8 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from accounts.models.webhooks import TEST_EVENT, WEBHOOK_EVENTS
+from affiliate_site.api.openapi_descriptions import DESCRIPTIONS
 from affiliate_site.env import BASE_DIR
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -97,6 +99,78 @@ def test_operation_ids_are_unique(document):
     ids = [operation["operationId"] for operation in list_operations(document).values()]
 
     assert len(ids) == len(set(ids))
+
+
+def test_describes_every_property_parameter_and_response(document):
+    """Generated clients and the reference show these texts."""
+    missing = [
+        f"{schema_name}.{name}"
+        for schema_name, schema in document["components"]["schemas"].items()
+        for name, value in schema.get("properties", {}).items()
+        if not value.get("description")
+    ]
+    for operation_name, operation in list_operations(document).items():
+        described = operation.get("parameters", []) + [
+            response
+            for response in operation["responses"].values()
+            if "$ref" not in response
+        ]
+        missing += [
+            f"{operation_name} {value.get('name', 'response')}"
+            for value in described
+            if not value.get("description")
+        ]
+
+    assert missing == []  # add them to api/openapi_descriptions.py
+
+
+def test_texts_belong_to_names_that_occur(document):
+    names = {
+        name
+        for schema_name, schema in document["components"]["schemas"].items()
+        for key in schema.get("properties", {})
+        for name in (key, f"{schema_name}.{key}")
+    }
+    errors = document["components"]["schemas"]["Errors"]["properties"]["errors"]
+    for key in errors["items"]["properties"]:
+        names |= {key, f"Errors.{key}"}
+    for operation in list_operations(document).values():
+        names |= {
+            parameter["name"].partition("[")[0]
+            for parameter in operation.get("parameters", [])
+        }
+
+    assert set(DESCRIPTIONS) - names == set()
+
+
+def test_patterns_have_a_type(document):
+    """A generator of clients stops at a pattern without one."""
+
+    def find_patterns(value, path=""):
+        if isinstance(value, dict):
+            if "pattern" in value and value.get("type") != "string":
+                yield path
+            for key, inner in value.items():
+                yield from find_patterns(inner, f"{path}/{key}")
+        elif isinstance(value, list):
+            for index, inner in enumerate(value):
+                yield from find_patterns(inner, f"{path}/{index}")
+
+    assert list(find_patterns(document)) == []
+
+
+def test_names_licence_server_tags_and_webhooks(document):
+    tags = {tag["name"] for tag in document["tags"] if tag["description"]}
+    used = {
+        tag
+        for operation in list_operations(document).values()
+        for tag in operation["tags"]
+    }
+
+    assert document["info"]["license"] == {"name": "MIT", "identifier": "MIT"}
+    assert document["servers"] == [{"url": "/", "description": "This installation"}]
+    assert tags == used | {"webhooks"}
+    assert set(document["webhooks"]) == {*WEBHOOK_EVENTS, TEST_EVENT}
 
 
 def test_describes_both_error_bodies(document):
