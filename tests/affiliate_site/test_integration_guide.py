@@ -1,0 +1,158 @@
+"""The snippets of docs/integration.md run as they are printed."""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from datetime import UTC, datetime
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from tests.command_line import ROOT
+from tests.concurrency.server import make_key, run_server
+from tests.factories.accounts import AccountFactory
+from tests.program_scenario import ProgramScenario
+
+pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
+
+GUIDE = (ROOT / "docs/integration.md").read_text()
+PROGRAMS = {"sh": "sh", "python": "python3", "javascript": "node", "php": "php"}
+SUFFIXES = {"sh": "sh", "python": "py", "javascript": "mjs", "php": "php"}
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+BODY = '{"id": 1, "name": "Zoë"}'
+HEADERS = {
+    "webhook-id": "evt_1",
+    "webhook-timestamp": str(int(time.time())),
+    "webhook-signature": "",
+}
+# A verifier in each language, called with what `{}` holds as a literal.
+CALLS = {
+    "python": "\nprint(verify({secret!r}, {headers!r}, {body!r}.encode()))\n",
+    "javascript": "\nconsole.log(verify({secret!r}, {headers!r}, {body!r}));\n",
+    "php": "\necho verify('{secret}', json_decode('{json}', true), '{body}')"
+    " ? 'True' : 'False';\n",
+}
+
+
+def list_snippets(section: str) -> list[tuple[str, str]]:
+    """Return language and text of each snippet of a section."""
+    text = re.search(rf"(?ms)^## {section}\..*?(?=^## |\Z)", GUIDE)[0]
+    return re.findall(r"(?ms)^```(sh|python|javascript|php)\n(.*?)^```", text)
+
+
+def run_snippet(language: str, text: str, directory, **environment: str) -> str:
+    """Run a snippet; skip if its language is not installed."""
+    program = shutil.which(PROGRAMS[language])
+    if program is None:
+        pytest.skip(f"{PROGRAMS[language]} is not installed")
+    file = directory / f"snippet.{SUFFIXES[language]}"
+    file.write_text(text)
+    command = [program, "-e", str(file)] if language == "sh" else [program, str(file)]
+    process = subprocess.run(  # noqa: S603 - our own snippets
+        command,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
+
+
+@pytest.fixture(scope="module")
+def installation(django_db_setup, django_db_blocker):
+    """A server with an account that has a program and an affiliate."""
+    with django_db_blocker.unblock(), run_server(workers=1) as server:
+        account = AccountFactory(slug=f"guide-{uuid4().hex[:12]}")
+        scenario = ProgramScenario(account)
+        yield (
+            scenario,
+            {
+                "BASE": f"http://127.0.0.1:{server.port}",
+                "KEY": make_key(account),
+                "CODE": scenario.mina.code,
+            },
+        )
+
+
+SALES = [
+    (language, text)
+    for section in ("1", "5")
+    for language, text in list_snippets(section)
+    if "order-" in text and "external_id=order-1" not in text
+]
+
+
+def test_finds_the_snippets():
+    assert [language for language, _ in SALES] == [
+        "sh", "python", "javascript", "php", "sh",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), SALES, ids=["curl", "python", "javascript", "php", "postback"]
+)
+def test_reports_a_sale(installation, language, text, tmp_path):
+    scenario, environment = installation
+    order = re.search(r"order-\d", text)[0]
+
+    output = run_snippet(language, text, tmp_path, **environment)
+
+    conversion = scenario.account.conversions.get(external_id=order)
+    (commission,) = conversion.commissions.all()
+    assert (conversion.amount, commission.amount) == (Decimal("49.9"), Decimal("4.99"))
+    assert conversion.affiliate.slug in output
+    assert "4.99" in output
+
+
+def test_refunds_a_sale(installation, tmp_path):
+    scenario, environment = installation
+    if not scenario.account.conversions.filter(external_id="order-1"):
+        scenario.create_conversion("49.90", external_id="order-1")
+    (text,) = [text for _, text in list_snippets("1") if "?external_id=order-1" in text]
+    lower, remove = text.rsplit("\n", 2)[0], text
+
+    run_snippet("sh", lower, tmp_path, **environment)
+    amounts = scenario.account.conversions.values_list(
+        "amount", "commissions__amount"
+    ).filter(external_id="order-1")
+    assert list(amounts) == [(20, 2)]
+
+    run_snippet("sh", remove, tmp_path, **environment)
+    conversions = scenario.account.conversions.filter(external_id="order-1")
+    assert all(conversion.deleted_at for conversion in conversions)
+
+
+def test_worked_numbers_of_the_guide():
+    """Amount, rate and result of the rows that are one percentage of one amount."""
+    rows = re.findall(r"\| ([\d.]+) % \| ([\d.]+) EUR \| .*?([\d.]+) EUR \|", GUIDE)
+
+    assert len(rows) == 2
+    for rate, amount, result in rows:
+        exact = Decimal(amount) * Decimal(rate) / 100
+        assert exact.quantize(Decimal("0.01"), "ROUND_HALF_UP") == Decimal(result)
+
+
+@pytest.mark.parametrize(("language", "text"), list_snippets("6"), ids=lambda v: v[:6])
+def test_verifies_a_webhook(language, text, tmp_path):
+    at = datetime.fromtimestamp(int(HEADERS["webhook-timestamp"]), UTC)
+    signature = Webhook(SECRET).sign(HEADERS["webhook-id"], at, BODY)
+    headers = HEADERS | {"webhook-signature": f"v1,bm90IG1pbmU= {signature}"}
+
+    def ask(body=BODY, secret=SECRET, **changed):
+        values = headers | changed
+        call = CALLS[language].format(
+            secret=secret, headers=values, json=json.dumps(values), body=body
+        )
+        return run_snippet(language, text + call, tmp_path).strip().capitalize()
+
+    old = {"webhook-timestamp": str(int(HEADERS["webhook-timestamp"]) - 400)}
+    assert ask() == "True"
+    assert ask(body=BODY.replace("1", "2")) == "False"
+    assert ask(secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSx") == "False"
+    assert ask(**old) == "False"
