@@ -9,9 +9,14 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django_countries import countries
 
-from affiliate_site.backoffice.affiliate_activity import describe_entries
+from affiliate_site.backoffice.audit_sentences import (
+    describe_actor,
+    find_names,
+    render_action,
+)
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
+    format_datetime,
     format_money,
     format_totals,
 )
@@ -319,9 +324,17 @@ def list_activity(request, affiliate) -> dict:
     ]
     rows = account.audit_log.filter(subject__in=subjects).order_by("-id")
     section = Section(request, rows)
+    names = find_names(request.user, section.rows)
     return {
         "section": section,
-        "events": describe_entries(section.rows, request.user, affiliate),
+        "events": [
+            (
+                format_datetime(entry.created_at),
+                describe_actor(entry, names),
+                render_action(entry, names),
+            )
+            for entry in section.rows
+        ],
     }
 
 

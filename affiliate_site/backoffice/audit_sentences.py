@@ -1,10 +1,12 @@
 """Audit log entries as sentences: who did what to which object, with a link to it.
 
-A page looks up all objects of its entries with one query per model.
+Entries name users and affiliates by the IDs of their rows. A page looks up the names
+and objects of all its entries with one query per model.
 """
 
 import re
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -12,12 +14,13 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.labels import FIELD_LABELS
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
-from tracking.models.affiliates import Affiliate
+from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
@@ -50,8 +53,8 @@ PREDICATES = {
     "account.plan_changed": "changed the plan of the account",
     "account.settings_changed": "changed the settings of the account",
     "account.unlocked": "unlocked the account",
-    "affiliate.added_to_group": "put {} into a group",
-    "affiliate.added_to_program": "added {} to program {program}",
+    "affiliate.added_to_group": "put {} into the group {group}",
+    "affiliate.added_to_program": "added {} to program {program}: {approved}",
     "affiliate.approved": "approved {} for program {program}",
     "affiliate.disapproved": "disapproved {} for program {program}",
     "affiliate_prospect.promoted": "made {} an affiliate",
@@ -83,16 +86,67 @@ STATUS_PREDICATES = {
     "disapproved": "disapproved {}",
     "pending": "set {} back to pending",
 }
-FIELD_NAMES = FIELD_LABELS | {"payout": "payment status"}
+APPROVAL_WORDS = {True: "approved", None: "pending", False: "disapproved"}
+# Columns that staff see as one field; an empty name is left out.
+FIELD_NAMES = (
+    FIELD_LABELS
+    | {"payout": "payment status", "email_folded": "", "company_description": "company"}
+    | dict.fromkeys(("address_two", "postal_code", "city", "state"), "address")
+    | {"country": "address"}
+)
 ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
 PLACEHOLDER_PATTERN = re.compile(r"\{(\w+)\}")
 
 
-def find_named_rows(user, entries) -> dict[tuple[str, str], object]:
+@dataclass(frozen=True)
+class Names:
+    """What the entries of a page name, as far as the user may see it."""
+
+    emails: dict[int, str]  # of users, by the IDs of their rows
+    slugs: dict[int, str]  # of affiliates, by the IDs of their rows
+    groups: dict[str, str]  # titles by ID
+    rows: dict[tuple[str, str], Any]  # by model name and name in the entry
+
+
+def find_names(user, entries) -> Names:
+    """Look up everything that the entries name."""
+    rows = find_named_rows(user, entries)
+    user_ids = {parse_actor_id(entry) for entry in entries}
+    user_ids |= {entry.details.get("user_id") for entry in entries}
+    groups = {entry.details.get("group") for entry in entries} - {None}
+    return Names(
+        emails=find_column(User, user, "email", pk__in=user_ids - {None}),
+        slugs={row.pk: row.slug for row in rows.values() if isinstance(row, Affiliate)},
+        groups=dict(
+            filter_for_user(AffiliateGroup.objects.all(), user)
+            .filter(public_id__in=groups)
+            .values_list("public_id", "title")
+        )
+        if groups
+        else {},
+        rows=rows,
+    )
+
+
+def find_column(model, user, column: str, **conditions) -> dict[int, str]:
+    """Map the IDs of rows that the user may see to the values of a column."""
+    rows = filter_for_user(model.objects.filter(**conditions), user)
+    return dict(rows.values_list("pk", column))
+
+
+def parse_actor_id(entry) -> int | None:
+    """The ID of the user who made the change, None if it was no user."""
+    match = ACTOR_PATTERN.fullmatch(entry.actor)
+    return int(match[1]) if match else None
+
+
+def find_named_rows(user, entries) -> dict[tuple[str, str], Any]:
     """Map subjects, as (model name, name), to the rows that the user may see."""
     names = defaultdict(set)
     for entry in entries:
-        model_name, _, name = entry.subject.partition(":")
+        if parent := entry.details.get("parent"):
+            names["affiliate"].add(str(parent))
+        model_name, name = parse_subject(entry)
         is_id = SUBJECT_MODELS.get(model_name, (None, ""))[1] == "pk"
         if model_name in SUBJECT_MODELS and (name.isdecimal() or not is_id):
             names[model_name].add(name)
@@ -103,6 +157,14 @@ def find_named_rows(user, entries) -> dict[tuple[str, str], object]:
         for row in filter_for_user(found, user).select_related(*relations):
             rows[model_name, str(getattr(row, field))] = row
     return rows
+
+
+def parse_subject(entry) -> tuple[str, str]:
+    """Model and name of the subject; of an enrollment, those of its affiliate."""
+    model_name, _, name = entry.subject.partition(":")
+    if model_name == "enrollment":
+        return "affiliate", name.rpartition("/")[2]
+    return model_name, name
 
 
 def describe_row(row) -> str:
@@ -121,7 +183,7 @@ def describe_row(row) -> str:
 
 def link_subject(entry, rows) -> SafeString | str:
     """The subject of an entry in words, with a link to its page."""
-    model_name, _, name = entry.subject.partition(":")
+    model_name, name = parse_subject(entry)
     row = rows.get((model_name, name))
     if row is not None:
         url_name = f"admin:{row._meta.app_label}_{model_name}_change"
@@ -134,11 +196,11 @@ def link_subject(entry, rows) -> SafeString | str:
     return f"{model_name} {name}"
 
 
-def describe_actor(entry, emails: dict[int, str]) -> str:
+def describe_actor(entry, names: Names) -> str:
     """Who made the change."""
-    found = ACTOR_PATTERN.fullmatch(entry.actor)
-    if found:
-        return emails.get(int(found[1])) or (
+    user_id = parse_actor_id(entry)
+    if user_id is not None:
+        return names.emails.get(user_id) or (
             "An operator" if entry.actor.startswith("operator") else entry.actor
         )
     kind, _, name = entry.actor.partition(" ")
@@ -149,38 +211,60 @@ def describe_actor(entry, emails: dict[int, str]) -> str:
     return {"unknown": "A page or form", "system": "The system"}.get(kind, entry.actor)
 
 
-def render_sentence(entry, rows, emails: dict[int, str]) -> SafeString:
+def render_sentence(entry, names: Names) -> SafeString:
     """`anna@example.org approved commission 84 of adastone: 37.48 EUR`."""
+    actor = capfirst(describe_actor(entry, names))
+    return format_html("{} {}", actor, render_action(entry, names))
+
+
+def render_action(entry, names: Names, *, begins_line: bool = False) -> SafeString:
+    """`approved commission 84 of adastone: 37.48 EUR`."""
     details = dict(entry.details)
     if "user_id" in details:
-        details["user_id"] = emails.get(details["user_id"], details["user_id"])
-    text = get_predicate(entry, details)
+        details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
+    text = get_predicate(entry, details, names)
     for name in PLACEHOLDER_PATTERN.findall(text):
         text = text.replace(f"{{{name}}}", str(details.pop(name, "")))
-    details.pop("approved", None)
+    for name in ("approved", "previous_approved"):
+        details.pop(name, None)
     before, placeholder, after = text.partition("{}")
     return format_html(
-        "{} {}{}{}{}",
-        capfirst(describe_actor(entry, emails)),
-        before,
-        link_subject(entry, rows) if placeholder else "",
+        "{}{}{}{}",
+        capfirst(before) if begins_line else before,
+        link_subject(entry, names.rows) if placeholder else "",
         after,
         render_details(details),
     )
 
 
-def get_predicate(entry, details) -> str:
+def get_predicate(entry, details, names: Names) -> str:
     """What was done, as in `PREDICATES`; details that it says are removed."""
+    if entry.kind == "affiliate.added_to_program":
+        details["approved"] = APPROVAL_WORDS[details.get("approved")]
+    if entry.kind == "affiliate.added_to_group":
+        details["group"] = names.groups.get(details["group"], details["group"])
     if entry.kind in PREDICATES:
         return PREDICATES[entry.kind]
     if entry.kind == "commission.updated" and "status" in details:
         return STATUS_PREDICATES.get(details.pop("status")[-1], "changed {}")
-    fields = details.pop("fields", None)
-    if fields:
-        names = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
-        return f"changed the {', '.join(names)} of {{}}"
+    if entry.kind == "affiliate.updated" and "group" in details:
+        details.pop("group")
+        return "took {} out of its group"
+    if entry.kind == "affiliate.updated" and "parent" in details:
+        return get_parent_predicate(details.pop("parent"), names)
+    if fields := details.pop("fields", None):
+        words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
+        changed = ", ".join(dict.fromkeys(filter(None, words)))
+        return f"changed the {changed} of {{}}"
     verb = entry.kind.rpartition(".")[2]
     return f"{VERBS.get(verb, verb.replace('_', ' '))} {{}}"
+
+
+def get_parent_predicate(parent: int | None, names: Names) -> str:
+    """What happened to the parent of an affiliate."""
+    if parent is None:
+        return "removed the parent of {}"
+    return f"set the parent of {{}} to {names.slugs.get(parent, parent)}"
 
 
 def render_details(details) -> SafeString:

@@ -10,13 +10,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from accounts.models.audit_log import AuditLogEntry
-from accounts.models.users import User
-from affiliate_site.backoffice.audit_log import (
+from affiliate_site.backoffice.audit_sentences import (
+    describe_actor,
     find_names,
-    list_user_ids,
-    parse_id,
+    render_action,
 )
-from affiliate_site.backoffice.audit_sentences import ACTOR_PATTERN
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
@@ -24,16 +22,6 @@ from affiliate_site.backoffice.formatters import (
 )
 
 LINK_TEMPLATE = '<a class="details-link" href="{}">{}</a>'
-# Names of logged fields on the screens.
-FIELD_NAMES = {
-    "amount": "amount",
-    "comment": "comment",
-    "customer_id": "customer ID",
-    "external_id": "order ID",
-    "meta_data": "metadata",
-    "payout": "payment",
-    "sub_amount": "amount that earns",
-}
 
 
 @dataclass(frozen=True)
@@ -127,21 +115,17 @@ def build_history(
     request, subjects: Iterable[Any], postings: Iterable[tuple[datetime, str]] = ()
 ) -> Section:
     """Who did what to some objects, with other events, oldest first."""
-    rows = {f"{row._meta.model_name}:{row}": row for row in subjects}
-    account_id = next(iter(rows.values())).account_id
-    entries = list(
-        AuditLogEntry.objects.filter(account=account_id, subject__in=rows).order_by(
-            "id"
-        )
-    )
-    emails = find_names(User, "email", request.user, list_user_ids(entries))
+    rows = list(subjects)
+    entries = AuditLogEntry.objects.filter(
+        account=rows[0].account_id,
+        subject__in=[f"{row._meta.model_name}:{row}" for row in rows],
+    ).order_by("id")
+    names = find_names(request.user, entries)
     lines = [
         (
             entry.created_at,
-            format_html(
-                "{} {}", name_subject(rows[entry.subject]), describe_entry(entry)
-            ),
-            emails.get(parse_id(ACTOR_PATTERN, entry.actor) or 0) or entry.actor,
+            render_action(entry, names, begins_line=True),
+            describe_actor(entry, names),
         )
         for entry in entries
     ] + [(at, text, "") for at, text in postings]
@@ -151,26 +135,3 @@ def build_history(
         columns=(Column("Time"), Column("What"), Column("Who")),
         rows=[(format_datetime(at), text, who) for at, text, who in lines],
     )
-
-
-def name_subject(row) -> str:
-    """`commission 84`, as a link."""
-    return link_to(row, f"{row._meta.verbose_name} {row}")
-
-
-def describe_entry(entry) -> str:
-    """What an entry of the audit log says, without its subject."""
-    action = entry.kind.rpartition(".")[2]
-    changes = []
-    for name, value in entry.details.items():
-        if name == "fields":
-            names = [FIELD_NAMES.get(each, each) for each in value]
-            names = [each for each in names if each not in entry.details]
-            changes += [f"{each} changed" for each in names]
-        elif isinstance(value, list) and len(value) == 2:
-            before, after = value
-            name = "" if name == "status" else f"{FIELD_NAMES.get(name, name)} "
-            changes.append(f"{name}{before} → {after}")
-    if action == "updated" and changes:
-        return ", ".join(changes)
-    return ": ".join([action, *filter(None, [", ".join(changes)])])

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from accounts.models.api_keys import Role
 from payouts.services.commissions import approve_commission
@@ -135,17 +136,18 @@ def test_activity_reads_as_sentences(account, staff_client, scenario, mina):
 
     events = client.get(page_url(mina), {"tab": "activity"}).context["events"]
 
-    assert [event.text for event in events] == [
-        "changed coupon, referral code",
-        f"disapproved the affiliate for {scenario.program.slug}",
-        "set the parent to odettevarga",
-        "took the affiliate out of its group",
-        "put the affiliate into the group Top affiliates",
-        "changed first name, last name",
-        f"added the affiliate to {scenario.program.slug}: approved",
-        "created the affiliate",
+    who = "affiliate minakessler"
+    assert [strip_tags(action) for _, _, action in events] == [
+        f"changed the coupon, referral code of {who}",
+        f"disapproved {who} for program {scenario.program.slug}",
+        f"set the parent of {who} to odettevarga",
+        f"took {who} out of its group",
+        f"put {who} into the group Top affiliates",
+        f"changed the first name, last name of {who}",
+        f"added {who} to program {scenario.program.slug}: approved",
+        f"created {who}",
     ]
-    assert events[0].actor == "manager@harbor.example.org"
+    assert events[0][1] == "manager@harbor.example.org"
 
 
 def test_pages_long_tabs(account, staff_client, scenario, mina):

@@ -233,8 +233,8 @@ def test_says_who_did_what_to_whom(staff_client, account):
     ]
     assert "The system created conversion order-7: 374.80 EUR" in sentences
     assert (
-        "The system added affiliate minakessler to program harbor-lamp-partners"
-        in sentences
+        "The system added affiliate minakessler to program harbor-lamp-partners:"
+        " approved" in sentences
     )
 
 

@@ -77,7 +77,9 @@ def test_shows_attribution_calculation_and_history(
     ]
     assert "Verified: attribution and calculation give the same result" in page
     history = " ".join(str(cell) for row in sections["History"].rows for cell in row)
-    for text in ("pending → approved", "Not earned → Pending", "Pending → Balance due"):
+    address = page_url(commission, "change")
+    assert f'Approved <a href="{address}">commission' in history
+    for text in ("Not earned → Pending", "Pending → Balance due"):
         assert text in history
 
 
@@ -93,7 +95,7 @@ def test_history_names_who_did_it(staff_client, account, conversion, commission)
     _, sections, page = get_details(client, commission)
 
     (entry,) = [
-        row for row in sections["History"].rows if "→ disapproved" in str(row[1])
+        row for row in sections["History"].rows if "Disapproved <a" in str(row[1])
     ]
     assert entry[2] == account.staff.get().email
     assert "Disapproved: Own order" in page
@@ -110,7 +112,7 @@ def test_shows_corrections_and_removals(staff_client, account, conversion, commi
     )
     _, sections, _ = get_details(client, conversion)
     history = [str(row[1]) for row in sections["History"].rows]
-    assert any("amount 100.92 → 50" in text for text in history)
+    assert any("amount: 100.92 → 50" in text for text in history)
 
     delete_conversion(account, conversion_id=conversion.pk, at=LATER)
     for row in (conversion, commission):
