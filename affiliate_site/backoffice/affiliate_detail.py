@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -21,7 +20,7 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
-from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.backoffice.object_pages import Section, find_neighbors
 from affiliate_site.backoffice.sparklines import Sparkline, build_sparkline
 from payouts.models.payments import PayoutMethodKind
 from payouts.services.payables import get_payable_balances
@@ -168,20 +167,6 @@ def build_amount_card(title: str, total, by_day, get_amounts) -> NumberCard:
         ]
         sparkline = build_sparkline(f"{title} in {currency}", values)
     return NumberCard(title, format_totals(total), sparkline)
-
-
-def find_neighbors(person, rows) -> tuple:
-    """The people before and after this one in the list, newest first, or None."""
-    newer = Q(created_at__gt=person.created_at) | Q(
-        created_at=person.created_at, pk__gt=person.pk
-    )
-    older = Q(created_at__lt=person.created_at) | Q(
-        created_at=person.created_at, pk__lt=person.pk
-    )
-    return (
-        rows.filter(newer).order_by("created_at", "id").first(),
-        rows.filter(older).order_by("-created_at", "-id").first(),
-    )
 
 
 def list_details(person) -> list[tuple[str, str]]:

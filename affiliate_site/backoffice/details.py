@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
 
@@ -20,6 +19,7 @@ from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
 )
+from affiliate_site.backoffice.object_pages import find_neighbors
 
 LINK_TEMPLATE = '<a class="details-link" href="{}">{}</a>'
 
@@ -76,7 +76,7 @@ class DetailsMixin(FormPagesMixin):
         row = self.get_object(request, object_id)
         if row is not None and self.has_view_permission(request, row):
             context["details"] = self.get_details(request, row)
-            context["neighbors"] = find_neighbors(row)
+            context["neighbors"] = list_neighbors(row)
         return super().change_view(request, object_id, form_url, context)
 
 
@@ -94,21 +94,13 @@ def label_status(status: str) -> tuple[str, str]:
     return status, STATUS_COLORS.get(status, "")
 
 
-def find_neighbors(row) -> list[tuple[str, str]]:
+def list_neighbors(row) -> list[tuple[str, str]]:
     """Links to the next newer and older object of the account: texts and URLs."""
+    opts = row._meta
     rows = type(row)._base_manager.filter(account=row.account_id)
-    opts, at = row._meta, row.created_at
-    newer = rows.filter(
-        Q(created_at__gt=at) | Q(pk__gt=row.pk), created_at__gte=at
-    ).order_by("created_at", "id")
-    older = rows.filter(
-        Q(created_at__lt=at) | Q(pk__lt=row.pk), created_at__lte=at
-    ).order_by("-created_at", "-id")
-    return [
-        (text, reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[pk]))
-        for text, found in (("Newer", newer), ("Older", older))
-        for pk in found.values_list("pk", flat=True)[:1]
-    ]
+    name = f"admin:{opts.app_label}_{opts.model_name}_change"
+    pairs = zip(("Newer", "Older"), find_neighbors(row, rows), strict=True)
+    return [(text, reverse(name, args=[found.pk])) for text, found in pairs if found]
 
 
 def build_history(

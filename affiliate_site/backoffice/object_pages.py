@@ -4,6 +4,7 @@ from urllib.parse import urlencode
 
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.template.response import TemplateResponse
 
 from affiliate_site.backoffice.form_pages import FormPagesMixin
@@ -42,6 +43,24 @@ class ObjectPageMixin(FormPagesMixin):
             **self.get_object_context(request, row),
         }
         return TemplateResponse(request, self.object_template, context)
+
+
+def find_neighbors(row, rows) -> tuple:
+    """The objects before and after this one in a list, newest first, or None."""
+    at = row.created_at
+    newer = Q(created_at__gt=at) | Q(pk__gt=row.pk)
+    older = Q(created_at__lt=at) | Q(pk__lt=row.pk)
+    return (
+        # The first condition says nothing new, but an index can answer it.
+        rows.filter(created_at__gte=at)
+        .filter(newer)
+        .order_by("created_at", "id")
+        .first(),
+        rows.filter(created_at__lte=at)
+        .filter(older)
+        .order_by("-created_at", "-id")
+        .first(),
+    )
 
 
 class Section:

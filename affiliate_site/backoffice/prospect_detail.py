@@ -1,10 +1,7 @@
 """The page of a prospect: who it is, and its referral link."""
 
-from affiliate_site.backoffice.affiliate_detail import (
-    find_neighbors,
-    get_full_name,
-    list_details,
-)
+from affiliate_site.backoffice.affiliate_detail import get_full_name, list_details
+from affiliate_site.backoffice.object_pages import find_neighbors
 from affiliate_site.links import build_referral_link
 
 
