@@ -62,7 +62,7 @@ DOCUMENTED = {
     "export_openapi": "[FILE]",
     "export_person": "ACCOUNT ID",
     "erase_person": "ACCOUNT ID",
-    "doctor": "",
+    "doctor": "[--probe URL] [--startup]",
     "backup": "[FILE]",
     "restore": "FILE [--noinput]",
 }
@@ -72,7 +72,6 @@ NOT_IMPLEMENTED = {
     "import_account",
     "export_person",
     "erase_person",
-    "doctor",
     "backup",
     "restore",
 }
