@@ -118,7 +118,7 @@ elif PGBOUNCER:
     # The time limits are settings of the role, without which gunicorn does not start.
     DATABASE |= {
         "ENGINE": "affiliate_site.postgresql",
-        "OPTIONS": NETWORK_OPTIONS,
+        "OPTIONS": NETWORK_OPTIONS | DATABASE.get("OPTIONS", {}),
         "DISABLE_SERVER_SIDE_CURSORS": True,
     }
 else:
@@ -126,7 +126,7 @@ else:
     # for each connection that a server restart has closed.
     DATABASE |= {
         "ENGINE": "affiliate_site.postgresql",
-        "OPTIONS": POSTGRESQL_OPTIONS,
+        "OPTIONS": POSTGRESQL_OPTIONS | DATABASE.get("OPTIONS", {}),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }
