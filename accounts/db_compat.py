@@ -88,16 +88,18 @@ def use_snapshot() -> Iterator[None]:
 def without_statement_timeout() -> Iterator[None]:
     """Lift PostgreSQL's statement timeout within the block.
 
-    Behind PgBouncer there are no session settings, so no timeout to lift.
+    Behind PgBouncer there are no session settings, and the role's timeout holds.
     """
     options = connection.settings_dict["OPTIONS"].get("options", "")
     if "statement_timeout" not in options:
         yield
         return
+    database: Any = connection
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
     try:
-        yield
+        with database.limit_answers(None):
+            yield
     finally:
         with connection.cursor() as cursor:
             cursor.execute("RESET statement_timeout")
