@@ -4,8 +4,11 @@
 import os
 import sys
 
-from django.core.management import execute_from_command_line
-
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        from accounts.command_line import run_command_line
+
+        run_command_line(sys.argv)
+    except KeyboardInterrupt:  # while modules are imported
+        sys.exit("CommandError: interrupted")

@@ -14,13 +14,14 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import OperationalError
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from accounts.actor import use_actor
+from accounts.command_line import describe_failure
 from accounts.errors import DomainError
 from accounts.exact_json import format_decimal, serialize_exact_json
 from accounts.models.accounts import Account
@@ -46,8 +47,11 @@ class JsonCommand(BaseCommand, ABC):
                 self.run(at=timezone.now(), **options)
             except DomainError as error:
                 raise CommandError(error.text) from error
-            except OperationalError as error:
-                raise CommandError(f"Database unavailable: {error}") from error
+            except (DatabaseError, InterfaceError) as error:
+                reason = describe_failure(error)
+                if reason is None:
+                    raise
+                raise CommandError(reason) from error
 
     @property
     def command_name(self) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
@@ -88,16 +88,18 @@ def use_snapshot() -> Iterator[None]:
 def without_statement_timeout() -> Iterator[None]:
     """Lift PostgreSQL's statement timeout within the block.
 
-    Behind PgBouncer there are no session settings, so no timeout to lift.
+    Behind PgBouncer there are no session settings, and the role's timeout holds.
     """
     options = connection.settings_dict["OPTIONS"].get("options", "")
     if "statement_timeout" not in options:
         yield
         return
+    database: Any = connection
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
     try:
-        yield
+        with database.limit_answers(None):
+            yield
     finally:
         with connection.cursor() as cursor:
             cursor.execute("RESET statement_timeout")
@@ -219,6 +221,30 @@ def list_invalid_triggers(table: str) -> dict[str, str]:
         elif not found[name][2]:
             invalid[name] = "disabled"
     return invalid
+
+
+def list_accepted_changes(table: str) -> list[str]:
+    """Try to change and to delete the last row of an append-only table, and roll back.
+
+    Returns the statements that the database accepted; an empty table shows nothing.
+    """
+    last_row = f"WHERE id = (SELECT max(id) FROM {table})"  # noqa: S608 - our own name
+    statements = {
+        "UPDATE": f"UPDATE {table} SET id = id {last_row}",  # noqa: S608
+        "DELETE": f"DELETE FROM {table} {last_row}",  # noqa: S608
+    }
+    accepted = []
+    for action, statement in statements.items():
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(statement)
+                if cursor.rowcount > 0:
+                    accepted.append(action)
+                transaction.set_rollback(True)
+        except DatabaseError as error:
+            if "append-only" not in str(error):
+                raise
+    return accepted
 
 
 def count_non_integer_rows(table: str, column: str) -> int:

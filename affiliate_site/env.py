@@ -32,7 +32,12 @@ FALSE_VALUES = ("off", "false", "0", "no", "")
 
 def get_text(name: str, default: str = "") -> str:
     """Return the variable without outer white space; empty means not set."""
-    return os.environ.get(name, "").strip() or default
+    value = os.environ.get(name, "").strip()
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ImproperlyConfigured(f"{name} is not valid UTF-8") from None
+    return value or default
 
 
 def get_secret(name: str) -> str:
@@ -120,6 +125,17 @@ def is_valid_port(text: str) -> bool:
     return not text.isdigit() or 0 < int(text) <= MAX_PORT
 
 
+def get_trusted_origins() -> list[str]:
+    """Read origins, by default that of `PUBLIC_URL`."""
+    origins = get_list("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
+    for origin in origins:
+        if not ORIGIN.fullmatch(origin):
+            raise ImproperlyConfigured(
+                f"CSRF_TRUSTED_ORIGINS must list http(s)://host[:port], not {origin!r}"
+            )
+    return origins
+
+
 def get_email_settings() -> dict[str, Any]:
     """Return the settings of the mail server; without `EMAIL_URL` no mail is sent."""
     if not EMAIL_URL:
@@ -175,7 +191,10 @@ def get_database_settings() -> dict[str, Any]:
     try:
         if not DATABASE_URL.startswith(DATABASE_SCHEMES):
             raise ValueError("another scheme")
-        return environ.Env.db_url_config(DATABASE_URL)
+        database: dict[str, Any] = environ.Env.db_url_config(DATABASE_URL)
+        if database["NAME"] in ("", ":memory:"):
+            raise ValueError("no database")
+        return database
     except (ValueError, ImproperlyConfigured):
         # Not chained: the original message contains the URL and its password.
         raise ImproperlyConfigured(
@@ -191,7 +210,7 @@ SECRET_KEY = get_secret_key()
 SECRET_KEY_FALLBACKS = get_list("SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = get_allowed_hosts()
 PUBLIC_URL = get_public_url()
-CSRF_TRUSTED_ORIGINS = get_list("CSRF_TRUSTED_ORIGINS", PUBLIC_URL)
+CSRF_TRUSTED_ORIGINS = get_trusted_origins()
 BEHIND_TLS = PUBLIC_URL.startswith("https://")
 TRUSTED_PROXY_COUNT = get_integer("TRUSTED_PROXY_COUNT", 0, minimum=0)
 PGBOUNCER = get_boolean("PGBOUNCER")

@@ -22,14 +22,26 @@ SHARED_PROCESSORS: list = [
 ]
 
 
-def configure_logging(*, level: str, console: bool) -> None:
-    """Render records of structlog and of libraries the same way, on standard error."""
+def create_formatter(*, console: bool) -> logging.Formatter:
+    """Return the formatter of all records: JSON lines, or text for a terminal."""
     renderer = (
         structlog.dev.ConsoleRenderer()
         if console
         else structlog.processors.JSONRenderer()
     )
     formatters = [] if console else [structlog.processors.format_exc_info]
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=SHARED_PROCESSORS,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            *formatters,
+            renderer,
+        ],
+    )
+
+
+def configure_logging(*, level: str, console: bool) -> None:
+    """Render records of structlog and of libraries the same way, on standard error."""
     structlog.configure(
         processors=[
             *SHARED_PROCESSORS,
@@ -40,16 +52,7 @@ def configure_logging(*, level: str, console: bool) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler()
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=SHARED_PROCESSORS,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *formatters,
-                renderer,
-            ],
-        )
-    )
+    handler.setFormatter(create_formatter(console=console))
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)

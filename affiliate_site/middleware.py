@@ -9,7 +9,7 @@ from django.contrib.sessions import middleware as sessions
 from django.core.exceptions import DisallowedHost
 from django.middleware import common, csrf, security
 
-from affiliate_site import health, http_errors
+from affiliate_site import health, http_errors, probe
 from affiliate_site.http_errors import API_PREFIXES
 
 MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
@@ -109,6 +109,8 @@ class ResponseHeadersMiddleware:
         return response
 
     def get_health_or_response(self, request):
+        if request.path_info == "/healthz" and probe.is_probe(request):
+            return probe.describe_request(request)
         if request.path_info in HEALTH_VIEWS:
             return HEALTH_VIEWS[request.path_info](request)
         return self.get_response(request)

@@ -10,6 +10,8 @@ DEBUG = env.DEBUG
 SECRET_KEY = env.SECRET_KEY
 SECRET_KEY_FALLBACKS = env.SECRET_KEY_FALLBACKS
 ALLOWED_HOSTS = env.ALLOWED_HOSTS
+BASE_DIR = env.BASE_DIR
+PGBOUNCER = env.PGBOUNCER
 PUBLIC_URL = env.PUBLIC_URL
 TRUSTED_PROXY_COUNT = env.TRUSTED_PROXY_COUNT
 DEMO = env.DEMO
@@ -58,7 +60,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [env.BASE_DIR / "templates"],
+        "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -80,26 +82,43 @@ SQLITE_OPTIONS = {
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
     ),
 }
+# Seconds on PostgreSQL. The limit of statements applies to requests only (wsgi.py).
+TIME_LIMITS = {
+    "lock_timeout": 3,
+    "idle_in_transaction_session_timeout": 15,
+    "statement_timeout": 10,
+}
 # Just-in-time compilation adds 0.1 s to a statement that the planner thinks is long.
 POSTGRESQL_SETTINGS = (
-    "-c lock_timeout=3s -c idle_in_transaction_session_timeout=15s -c jit=off"
+    f"-c lock_timeout={TIME_LIMITS['lock_timeout']}s"
+    " -c idle_in_transaction_session_timeout="
+    f"{TIME_LIMITS['idle_in_transaction_session_timeout']}s"
+    " -c statement_timeout=0 -c jit=off"
 )
-POSTGRESQL_OPTIONS = {
+# Without these, a server that is gone without a word is noticed after minutes.
+NETWORK_OPTIONS = {
+    "connect_timeout": 3,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,  # milliseconds
+}
+POSTGRESQL_OPTIONS = NETWORK_OPTIONS | {
     "options": POSTGRESQL_SETTINGS,
     "server_side_binding": True,
     "prepare_threshold": 5,
-    "connect_timeout": 3,
 }
 
 DATABASES = {"default": env.get_database_settings()}
 DATABASE = DATABASES["default"]
 if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
     DATABASE |= {"OPTIONS": SQLITE_OPTIONS, "CONN_MAX_AGE": None}
-elif env.PGBOUNCER:
-    # PgBouncer in transaction mode has no sessions: no session settings, no cursors.
+elif PGBOUNCER:
+    # PgBouncer in transaction mode has no sessions: no cursors, no session settings.
+    # The time limits are settings of the role, without which gunicorn does not start.
     DATABASE |= {
         "ENGINE": "affiliate_site.postgresql",
-        "OPTIONS": {},
+        "OPTIONS": NETWORK_OPTIONS | DATABASE.get("OPTIONS", {}),
         "DISABLE_SERVER_SIDE_CURSORS": True,
     }
 else:
@@ -107,7 +126,7 @@ else:
     # for each connection that a server restart has closed.
     DATABASE |= {
         "ENGINE": "affiliate_site.postgresql",
-        "OPTIONS": POSTGRESQL_OPTIONS,
+        "OPTIONS": POSTGRESQL_OPTIONS | DATABASE.get("OPTIONS", {}),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }
@@ -223,7 +242,7 @@ DEFAULT_FROM_EMAIL = env.DEFAULT_FROM_EMAIL
 # Static files and the OpenAPI document.
 
 STATIC_URL = "/static/"
-STATIC_ROOT = env.BASE_DIR / "staticfiles"
+STATIC_ROOT = BASE_DIR / "staticfiles"
 STORAGES = {
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"

@@ -11,7 +11,6 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.core.cache.backends.base import BaseCache
-from django.utils import timezone
 from django_ratelimit.core import get_usage
 
 from accounts.services.rate_limits import (
@@ -109,7 +108,7 @@ def _count_hit(request, group: str, limit: ClientRate, subject: str = "") -> boo
         return False
     text = f"{group} {_get_network(ip, 48)} {subject}"
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return count_request(digest, limit.per_48, at=timezone.now()).is_exceeded
+    return count_request(digest, limit.per_48).is_exceeded
 
 
 def _get_network(ip: str, prefix: int) -> str:
@@ -129,7 +128,7 @@ class RateLimitCache(BaseCache):
 
     def add(self, key, value, timeout=60, version=None):
         window = timedelta(seconds=timeout)
-        return open_window(str(key), hits=value, window=window, at=timezone.now())
+        return open_window(str(key), hits=value, window=window)
 
     def incr(self, key, delta=1, version=None):
         hits = add_hits(str(key), hits=delta)

@@ -12,19 +12,25 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
 
+ANSWER_DELAY_SECONDS = 2  # for the way of an answer
+
 django_application = get_wsgi_application()
 
 
 def limit_statements() -> None:
-    """Limit the statements of requests to ten seconds on PostgreSQL.
+    """Limit the statements of requests on PostgreSQL, for connections opened later.
 
-    The limit applies to connections opened after this call. Management commands have
-    none: `migrate` and `prune` can take minutes on large tables. PgBouncer does not
-    support session settings.
+    Management commands have no limit: `migrate` and `prune` can take minutes on large
+    tables. PgBouncer does not support session settings: there it is the role's limit.
+    The client waits a little longer, in case that the server does not answer at all.
     """
-    options = settings.DATABASES["default"]["OPTIONS"]
-    if "options" in options:
-        options["options"] += " -c statement_timeout=10s"
+    database = settings.DATABASES["default"]
+    if database["ENGINE"] != "affiliate_site.postgresql":
+        return
+    seconds = settings.TIME_LIMITS["statement_timeout"]
+    database["ANSWER_SECONDS"] = seconds + ANSWER_DELAY_SECONDS
+    if "options" in database["OPTIONS"]:
+        database["OPTIONS"]["options"] += f" -c statement_timeout={seconds}s"
 
 
 limit_statements()

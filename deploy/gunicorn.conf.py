@@ -1,16 +1,35 @@
-"""gunicorn settings: threads, timeouts, and system checks before the fork."""
+"""gunicorn settings: threads, timeouts, and the checks before the start."""
 
 import gc
+import json
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
 from gunicorn.glogging import Logger
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+try:
+    from affiliate_site import env
+    from affiliate_site.logs import create_formatter
+except ImproperlyConfigured as error:
+    sys.exit(f"Startup refused: {error}")
 
 
 class RedactingLogger(Logger):
     """gunicorn's log without request data: no keys, addresses or queries."""
+
+    def setup(self, cfg):
+        super().setup(cfg)
+        if env.LOG_FORMAT == "json":
+            logging.captureWarnings(capture=True)
+            for handler in self.error_log.handlers:
+                handler.setFormatter(create_formatter(console=False))
 
     def warning(self, msg, *args, **kwargs):
         if msg.startswith("Invalid request from"):
@@ -23,15 +42,13 @@ class RedactingLogger(Logger):
         super().exception(msg, *args, **kwargs)
 
 
-ROOT = Path(__file__).resolve().parent.parent
-
 wsgi_app = "affiliate_site.wsgi"
 chdir = str(ROOT)
 bind = os.environ.get("BIND", "127.0.0.1:8000")
 # gthread, but threads do not wait for clients; see there. TLS ends at the proxy.
 worker_class = "deploy.receiving_worker.ReceivingWorker"
-workers = int(os.environ.get("WEB_CONCURRENCY") or 2)
-threads = int(os.environ.get("WEB_THREADS") or 4)
+workers = env.WEB_CONCURRENCY
+threads = env.WEB_THREADS
 timeout = 30  # seconds; also for the arrival of a whole request
 graceful_timeout = 30
 keepalive = 75  # seconds; longer than the proxy's, or reused connections break
@@ -50,12 +67,28 @@ worker_tmp_dir = MEMORY if Path(MEMORY).is_dir() else None
 
 
 def on_starting(server):
-    """Stop if a system check fails. The checks run in a subprocess: workers must not
-    inherit an open database connection."""
-    check = [sys.executable, str(ROOT / "manage.py"), "check", "--database", "default"]
-    if subprocess.run(check, stdout=subprocess.DEVNULL, check=False).returncode:  # noqa: S603
-        server.log.error("Startup aborted: see the errors above.")
-        sys.exit(1)
+    """Refuse to start with one line for each check that fails. The checks run in a
+    subprocess: workers must not inherit an open database connection."""
+    command = [sys.executable, str(ROOT / "manage.py"), "doctor", "--startup", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if not done.returncode:
+        return
+    try:
+        checks = json.loads(done.stdout)["checks"]
+    except ValueError:
+        checks = []
+        server.log.error("Startup refused: %s", done.stderr.strip())
+    for check in checks:
+        if check["status"] == "failure":
+            server.log.error("Startup refused: %(name)s: %(detail)s. %(advice)s", check)
+    sys.exit(1)
+
+
+def on_reload(server):
+    """HUP replaces the workers by forks of a process with the code of the start."""
+    server.log.warning(
+        "HUP loads neither new code nor new settings: restart the service instead."
+    )
 
 
 def when_ready(server):

@@ -197,10 +197,24 @@ class ReceivingWorker(ThreadWorker):
         delay = min(self.nr_conns * ACCEPT_DELAY, MAX_ACCEPT_DELAY)
         time.sleep(max(delay, 0))
         with suppress(BlockingIOError, ConnectionAbortedError):
-            sock, address = listener.accept()
-            self.nr_conns += 1
-            server = listener.getsockname()
-            self.enqueue_req(Connection(self, self.cfg, sock, address, server))
+            self.add_connection(listener)
+
+    def add_connection(self, listener) -> None:
+        sock, address = listener.accept()
+        self.nr_conns += 1
+        server = listener.getsockname()
+        self.enqueue_req(Connection(self, self.cfg, sock, address, server))
+
+    def accept_last_connections(self) -> None:
+        """The worker stops: accept who has connected already, and refuse all others.
+
+        Otherwise the kernel would reset these connections when the listener is closed.
+        """
+        for listener in self.sockets:
+            with suppress(BlockingIOError, ConnectionAbortedError):
+                while self.nr_conns < self.worker_connections:
+                    self.add_connection(listener)
+            listener.close()
 
     def enqueue_req(self, conn):
         """Receive the next request: the connection is new, or readable, or bytes of
@@ -309,6 +323,7 @@ class ReceivingWorker(ThreadWorker):
 
     def _cap_keepalive(self, deadline):
         """The worker stops: end idle connections by the deadline, new ones too."""
+        self.accept_last_connections()
         super()._cap_keepalive(deadline)
         for conn in self.pending_conns:
             if not conn.request.data:

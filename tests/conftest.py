@@ -101,6 +101,14 @@ class ApiClient:
         )
 
 
+@pytest.fixture(autouse=True)
+def count_by_the_clock_of_the_test(monkeypatch):
+    """Count rate limits by the time that a test sets; PostgreSQL does not know it."""
+    monkeypatch.setattr(
+        "accounts.services.rate_limits.get_time", lambda: datetime.now(UTC)
+    )
+
+
 @pytest.fixture
 def account(db):
     return AccountFactory(slug="harbor", plan__name="enterprise")

@@ -3,6 +3,7 @@
 from accounts.models.accounts import Account, Plan
 from accounts.models.api_keys import ApiKey, IdempotencyKey, RateWindow
 from accounts.models.audit_log import AuditLogEntry
+from accounts.models.command_runs import CommandRun
 from accounts.models.daily_stats import StaleDay
 from accounts.models.invitations import Invitation
 from accounts.models.row_counts import DailyRowCount
@@ -15,6 +16,7 @@ __all__ = [
     "Account",
     "ApiKey",
     "AuditLogEntry",
+    "CommandRun",
     "DailyRowCount",
     "Delivery",
     "IdempotencyKey",

@@ -134,6 +134,11 @@ def count_pending_deliveries() -> int:
     ).count()
 
 
+def has_enabled_endpoints() -> bool:
+    """Return whether any account has a webhook or postback that is enabled."""
+    return WebhookEndpoint.objects.enabled().exists()
+
+
 def list_deliveries(
     account: Account, *, webhook: str, only_failed: bool
 ) -> list[dict[str, Any]]:

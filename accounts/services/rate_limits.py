@@ -10,26 +10,33 @@ from typing import Any
 
 from django.db import connection
 
+from accounts.db_compat import get_database_time
 from accounts.models.api_keys import RateWindow
 
 TABLE = RateWindow._meta.db_table
 
 COUNT_SQL = f"""
-    INSERT INTO {TABLE} AS w (subject, started_at, hits) VALUES (%s, %s, 1)
+    INSERT INTO {TABLE} AS w (subject, started_at, hits) VALUES (%s, {{time}}, 1)
     ON CONFLICT (subject) DO UPDATE SET
-        hits = CASE WHEN w.started_at <= %s THEN 1 ELSE w.hits + 1 END,
+        hits = CASE WHEN w.started_at <= {{expired}} THEN 1 ELSE w.hits + 1 END,
         started_at = CASE
-            WHEN w.started_at <= %s THEN excluded.started_at ELSE w.started_at
+            WHEN w.started_at <= {{expired}} THEN excluded.started_at ELSE w.started_at
         END
     RETURNING started_at, hits
 """  # noqa: S608 - the name is our own
 OPEN_WINDOW_SQL = f"""
-    INSERT INTO {TABLE} AS w (subject, started_at, hits) VALUES (%s, %s, %s)
+    INSERT INTO {TABLE} AS w (subject, started_at, hits) VALUES (%s, {{time}}, %s)
     ON CONFLICT (subject)
         DO UPDATE SET hits = excluded.hits, started_at = excluded.started_at
-        WHERE w.started_at <= %s
+        WHERE w.started_at <= {{expired}}
     RETURNING hits
 """  # noqa: S608
+# The clock of the database server: that of one application server may be wrong.
+SERVER_CLOCK = {
+    "time": "clock_timestamp()",
+    "expired": "excluded.started_at - %s::interval",
+}
+GIVEN_TIME = {"time": "%s", "expired": "%s"}
 ADD_HITS_SQL = f"UPDATE {TABLE} SET hits = hits + %s WHERE subject = %s RETURNING hits"  # noqa: S608
 
 
@@ -63,20 +70,42 @@ class RateLimitUsage:
         return ceil(self.ends_at.timestamp())
 
 
-def count_request(subject: str, limit: RateLimit, *, at: datetime) -> RateLimitUsage:
+def get_time() -> datetime | None:
+    """Return the time to count by; None: PostgreSQL reads its own clock."""
+    return None if connection.vendor == "postgresql" else get_database_time()
+
+
+def count_request(
+    subject: str, limit: RateLimit, *, at: datetime | None = None
+) -> RateLimitUsage:
     """Count one request of the subject in one SQL statement.
 
-    Call it outside any transaction, so that failed requests count as well.
+    Call it outside any transaction, so that failed requests count as well. `at` is by
+    default the time of the database server, which all application servers share.
     """
-    expired_at = at - limit.window
-    started_at, hits = _fetch_row(COUNT_SQL, subject, at, expired_at, expired_at)
+    at = at or get_time()
+    if at is None:
+        sql = COUNT_SQL.format(**SERVER_CLOCK)
+        row = _fetch_row(sql, subject, limit.window, limit.window)
+    else:
+        expired_at = at - limit.window
+        sql = COUNT_SQL.format(**GIVEN_TIME)
+        row = _fetch_row(sql, subject, at, expired_at, expired_at)
+    started_at, hits = row
     ends_at = _ensure_utc(started_at) + limit.window
     return RateLimitUsage(limit=limit.max_requests, hits=hits, ends_at=ends_at)
 
 
-def open_window(subject: str, *, hits: int, window: timedelta, at: datetime) -> bool:
+def open_window(
+    subject: str, *, hits: int, window: timedelta, at: datetime | None = None
+) -> bool:
     """Start a window with this many hits; return False if one is already running."""
-    return bool(_fetch_row(OPEN_WINDOW_SQL, subject, at, hits, at - window))
+    at = at or get_time()
+    if at is None:
+        sql = OPEN_WINDOW_SQL.format(**SERVER_CLOCK)
+        return bool(_fetch_row(sql, subject, hits, window))
+    sql = OPEN_WINDOW_SQL.format(**GIVEN_TIME)
+    return bool(_fetch_row(sql, subject, at, hits, at - window))
 
 
 def add_hits(subject: str, *, hits: int) -> int | None:

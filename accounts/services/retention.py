@@ -8,6 +8,7 @@ from django.contrib.sessions.models import Session
 from django.db import models
 from django.db.models import Q
 
+from accounts.db_compat import get_database_time
 from accounts.models.accounts import Account
 from accounts.models.api_keys import RateWindow
 from accounts.services.idempotency import RESPONSE_RETENTION
@@ -19,8 +20,9 @@ MAX_RATE_WINDOW = timedelta(minutes=15)  # of all rate limits
 
 
 def delete_expired_rate_windows(*, at: datetime, dry_run: bool) -> int:
-    """Delete rate limit windows that are over."""
-    expired = RateWindow.objects.filter(started_at__lte=at - MAX_RATE_WINDOW)
+    """Delete rate limit windows that are over, by the clock that counts them."""
+    before = min(at, get_database_time()) - MAX_RATE_WINDOW
+    expired = RateWindow.objects.filter(started_at__lte=before)
     return delete_in_batches(expired, dry_run=dry_run)
 
 

@@ -15,7 +15,7 @@ class RateLimitThrottle(BaseThrottle):
         if rate is None:
             return True
         parts = [str(request.auth.pk), type(view).__name__, view.action]
-        view.usage = count_request(SEPARATOR.join(parts), rate, at=view.at)
+        view.usage = count_request(SEPARATOR.join(parts), rate)
         return not view.usage.is_exceeded
 
 

@@ -3,11 +3,14 @@
 Django expects a backend in a module of this name.
 """
 
+import math
 import select
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db.backends.postgresql import base
-from psycopg import adapters
+from psycopg import Connection, OperationalError, adapters, errors
 from psycopg.postgres import types
 from psycopg.pq import Format
 
@@ -15,9 +18,53 @@ from psycopg.pq import Format
 # the time zone. All sessions are in UTC, which psycopg's own sets too.
 UTC_LOADER = adapters.get_loader(types["timestamptz"].oid, Format.TEXT)
 
+POLL_SECONDS = 0.1  # psycopg's own interval
+
+
+class LimitedConnection(Connection[Any]):
+    """Closes itself if the server does not answer within `answer_seconds`."""
+
+    answer_seconds: float | None = None
+
+    def wait(
+        self, gen: Any, interval: float = POLL_SECONDS, timeout: float | None = None
+    ) -> Any:
+        if timeout is None:
+            timeout = self.answer_seconds
+        try:
+            return super().wait(gen, interval, timeout)
+        except errors._WaitTimeout:  # noqa: SLF001 - psycopg wants it converted
+            # A late answer would be taken for that to the next statement.
+            self.pgconn.finish()
+            raise OperationalError(f"no answer within {timeout} s") from None
+
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Checks a kept connection without a query, and loads times by compiled code."""
+    """Checks a kept connection without a query, loads times by compiled code, and does
+    not wait forever for a server that has stopped to answer.
+
+    `answer_seconds` is the time for one answer; None: no limit. A frozen server keeps
+    no time limits of its own, and its machine still acknowledges what it receives.
+    """
+
+    def __init__(self, settings_dict: dict[str, Any], alias: str = "default") -> None:
+        super().__init__(settings_dict, alias)
+        self.answer_seconds: float | None = settings_dict.get("ANSWER_SECONDS")
+
+    @contextmanager
+    def limit_answers(self, seconds: float | None) -> Iterator[None]:
+        """Use another limit within the block, for new connections, too."""
+        before = self.answer_seconds
+        self.set_answer_seconds(seconds)
+        try:
+            yield
+        finally:
+            self.set_answer_seconds(before)
+
+    def set_answer_seconds(self, seconds: float | None) -> None:
+        self.answer_seconds = seconds
+        if self.connection is not None:
+            self.connection.answer_seconds = seconds
 
     def is_usable(self) -> bool:
         """Ask the server only if it has sent something, or has closed the connection.
@@ -31,7 +78,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return not poller.poll(0) or super().is_usable()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        if self.answer_seconds is not None:
+            limit = math.ceil(self.answer_seconds)
+            limit = min(limit, conn_params.get("connect_timeout", limit))
+            conn_params = conn_params | {"connect_timeout": limit}
         connection = super().get_new_connection(conn_params)
+        connection.__class__ = LimitedConnection
+        connection.answer_seconds = self.answer_seconds
         connection.adapters.register_loader("timestamptz", UTC_LOADER)
         return connection
 

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from accounts.models.webhooks import Delivery, WebhookEndpoint
+from accounts.services.command_runs import WORKER_NAME, record_command_run
 from accounts.services.deliveries import (
     DeliveryResult,
     claim_deliveries,
@@ -30,6 +31,7 @@ MAX_CALLS_PER_ENDPOINT = 4  # while more than half of all slots are free; else o
 MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # whose last call failed; one per endpoint
 MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
 POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
+HEARTBEAT_INTERVAL = timedelta(minutes=1)
 
 ResultCallback = Callable[[Delivery, DeliveryResult], None]
 
@@ -44,6 +46,7 @@ class DeliveryWorker:
     def __init__(self, on_result: ResultCallback) -> None:
         self.on_result = on_result
         self.due_before: datetime | None = None
+        self.heartbeat_at: datetime | None = None
         self.stopping = threading.Event()
         self.calls_in_progress: dict[Future[DeliveryResult], Delivery] = {}
 
@@ -58,6 +61,7 @@ class DeliveryWorker:
         with ThreadPoolExecutor(MAX_CONCURRENCY) as executor:
             while not self.stopping.is_set():
                 with self.retry_on_database_error():
+                    self.record_heartbeat(at=timezone.now())
                     self.start_due_deliveries(
                         executor, due=due_before or timezone.now()
                     )
@@ -69,6 +73,12 @@ class DeliveryWorker:
                     self.stopping.wait(POLL_INTERVAL_SECONDS)
             while self.calls_in_progress:
                 self.record_finished_calls(timeout_seconds=None)
+
+    def record_heartbeat(self, *, at: datetime) -> None:
+        """Record once a minute that a worker is alive."""
+        if not self.heartbeat_at or abs(at - self.heartbeat_at) >= HEARTBEAT_INTERVAL:
+            record_command_run(WORKER_NAME, at=at)
+            self.heartbeat_at = at
 
     def start_due_deliveries(
         self, executor: ThreadPoolExecutor, *, due: datetime

@@ -196,27 +196,39 @@ def test_treats_broken_chunked_body_as_empty(api, method, status):
     assert response.status == status
 
 
+PSQL = "affiliate_site.postgresql"
+SQLITE = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {"timeout": 20}}
+
+
 @pytest.mark.parametrize(
-    ("options", "limited"),
+    ("database", "limited"),
     [
         (
-            {"options": "-c lock_timeout=3s"},
-            {"options": "-c lock_timeout=3s -c statement_timeout=10s"},
+            {"ENGINE": PSQL, "OPTIONS": {"options": "-c lock_timeout=3s"}},
+            {
+                "ENGINE": PSQL,
+                "OPTIONS": {"options": "-c lock_timeout=3s -c statement_timeout=10s"},
+                "ANSWER_SECONDS": 12,
+            },
         ),
-        ({"transaction_mode": "IMMEDIATE"}, {"transaction_mode": "IMMEDIATE"}),
-        ({}, {}),
+        (SQLITE, SQLITE),
+        (
+            {"ENGINE": PSQL, "OPTIONS": {}},
+            {"ENGINE": PSQL, "OPTIONS": {}, "ANSWER_SECONDS": 12},
+        ),
     ],
     ids=["PostgreSQL", "SQLite", "PgBouncer"],
 )
-def test_sets_statement_timeout_where_sessions_have_settings(
-    monkeypatch, options, limited
-):
-    databases = {"default": {"OPTIONS": options}}
-    monkeypatch.setattr(wsgi, "settings", SimpleNamespace(DATABASES=databases))
+def test_limits_statements_and_answers(monkeypatch, database, limited):
+    databases = {"default": database}
+    settings = SimpleNamespace(
+        DATABASES=databases, TIME_LIMITS={"statement_timeout": 10}
+    )
+    monkeypatch.setattr(wsgi, "settings", settings)
 
     wsgi.limit_statements()
 
-    assert databases == {"default": {"OPTIONS": limited}}
+    assert databases == {"default": limited}
 
 
 SHOW_LIMIT = """

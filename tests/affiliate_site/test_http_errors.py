@@ -279,7 +279,7 @@ def test_failure_during_authentication_is_503(non_raising_client, monkeypatch):
 
 
 def test_failure_of_rate_limiting_is_503(non_raising_client, monkeypatch):
-    def count_request(subject, limit, *, at):
+    def count_request(subject, limit):
         raise FAILURES["away"]
 
     monkeypatch.setattr("affiliate_site.api.throttling.count_request", count_request)

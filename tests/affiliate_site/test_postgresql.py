@@ -128,3 +128,30 @@ def test_loads_times_in_utc(kept, name):
 
     assert loaded == times
     assert all(time is None or time.tzinfo is UTC for time in loaded)
+
+
+def test_does_not_wait_forever_for_an_answer(make_connection):
+    waiting = make_connection()
+
+    with waiting.limit_answers(0.1):
+        with pytest.raises(OperationalError, match=r"no answer within 0\.1 s"):
+            run_query(waiting, "SELECT pg_sleep(0.5)")
+        assert waiting.connection.closed
+    start_request(waiting)
+
+    assert run_query(waiting, "SELECT 1") == [(1,)]
+
+
+def test_limits_answers_of_requests_only(make_connection):
+    assert make_connection().answer_seconds is None
+    limited = make_connection()
+    limited.settings_dict["ANSWER_SECONDS"] = 12
+
+    limited = limited.copy()
+    limited.ensure_connection()
+
+    assert limited.connection.answer_seconds == 12
+    with limited.limit_answers(None):
+        assert limited.connection.answer_seconds is None
+    assert limited.connection.answer_seconds == 12
+    limited.close()

@@ -62,9 +62,9 @@ DOCUMENTED = {
     "export_openapi": "[FILE]",
     "export_person": "ACCOUNT ID",
     "erase_person": "ACCOUNT ID",
-    "doctor": "",
     "backup": "[FILE] [--force] [--keep DAYS]",
     "restore": "FILE [--force]",
+    "doctor": "[--probe URL] [--startup]",
 }
 
 # Documented commands that are not implemented yet.
@@ -72,7 +72,6 @@ NOT_IMPLEMENTED = {
     "import_account",
     "export_person",
     "erase_person",
-    "doctor",
 }
 
 IMPLEMENTED = {

@@ -12,6 +12,7 @@ MODELS = [model for app in APPS for model in apps.get_app_config(app).get_models
 # The tables without an account, each with the reason.
 WITHOUT_AN_ACCOUNT = {
     "accounts.Account": "is the account itself",
+    "accounts.CommandRun": "a time per command",
     "accounts.Plan": "a price list",
     "accounts.RateWindow": "short-lived counters",
     "accounts.User": "operators belong to no account",

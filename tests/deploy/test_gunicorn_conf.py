@@ -1,18 +1,26 @@
-"""gunicorn settings: redacted log, no trusted proxies."""
+"""gunicorn settings: redacted log, refused starts, no trusted proxies."""
 
+import json
 import logging
 import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
+
+from affiliate_site import env
+from tests.command_line import ROOT
 
 CONF = Path(__file__).resolve().parents[2] / "deploy" / "gunicorn.conf.py"
 
 
 @pytest.fixture
-def log(caplog):
+def log(caplog, monkeypatch):
+    monkeypatch.setattr(env, "LOG_FORMAT", "console")
     log = runpy.run_path(str(CONF))["RedactingLogger"](Config())
     log.error_log.addHandler(caplog.handler)
     yield log
@@ -40,6 +48,78 @@ def test_keeps_other_messages(log, caplog):
     log.warning("Worker (pid:%s) was sent SIGKILL!", 7)
 
     assert caplog.messages == ["Worker (pid:7) was sent SIGKILL!"]
+
+
+def test_writes_json_where_the_site_does(log, monkeypatch):
+    monkeypatch.setattr(env, "LOG_FORMAT", "json")
+    log.setup(log.cfg)
+    (handler,) = [item for item in log.error_log.handlers if hasattr(item, "_gunicorn")]
+    record = log.error_log.makeRecord(
+        "gunicorn.error", logging.INFO, "", 0, "Up: %s", ("8000",), None
+    )
+
+    line = json.loads(handler.format(record))
+
+    assert (line["event"], line["level"]) == ("Up: 8000", "info")
+
+
+def start(monkeypatch, **result):
+    """Run the hook of the start after checks with this result; return its lines."""
+    lines = []
+    server = SimpleNamespace(
+        log=SimpleNamespace(error=lambda text, values: lines.append(text % values))
+    )
+    on_starting = runpy.run_path(str(CONF))["on_starting"]
+    done = SimpleNamespace(**{"stdout": "", "stderr": "", "returncode": 1} | result)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
+    on_starting(server)
+    return lines
+
+
+def test_starts_if_all_checks_pass(monkeypatch):
+    assert start(monkeypatch, returncode=0) == []
+
+
+@pytest.mark.parametrize("result", [{"stdout": '{"checks": []}'}, {"stderr": "Bad"}])
+def test_refuses_to_start_if_the_checks_fail(monkeypatch, result):
+    with pytest.raises(SystemExit) as error:
+        start(monkeypatch, **result)
+
+    assert error.value.code == 1
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "migrations: unapplied migrations. run manage.py migrate"),
+        ({"PGBOUNCER": "perhaps"}, "PGBOUNCER must be on or off, not 'perhaps'"),
+    ],
+    ids=["not migrated", "odd variable"],
+)
+def test_says_in_one_line_why_it_does_not_start(tmp_path, variables, expected):
+    process = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-m", "gunicorn", "-c", str(CONF), "--bind", "127.0.0.1:0"],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "DATABASE_URL": f"sqlite:///{tmp_path}/empty.sqlite3",
+            "SECRET_KEY": "of-this-test-only",
+            "LOG_FORMAT": "json",
+        }
+        | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    lines = process.stderr.splitlines()
+
+    assert (process.returncode, process.stdout) == (1, "")
+    assert lines[-1].count(f"Startup refused: {expected}") == 1
+    assert process.stderr.count("Startup refused") == 1
+    if not variables:
+        assert all(json.loads(line) for line in lines)
 
 
 def test_lines_show_the_process(log):

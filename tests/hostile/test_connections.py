@@ -2,11 +2,13 @@
 nobody (docs/reliability.md, section 7).
 """
 
+import os
 import select
 import socket
 import time
 from contextlib import ExitStack, contextmanager
-from signal import SIGHUP
+from pathlib import Path
+from signal import SIGCONT, SIGHUP, SIGSTOP, SIGTERM
 
 import pytest
 from django.db import connection
@@ -454,3 +456,33 @@ def test_silent_connections_do_not_delay_the_stop(start_server, connect):
 
         assert server.process.wait(timeout=20) == 0
         assert silent.is_closed()
+
+
+def test_answers_who_has_connected_before_the_stop(start_server, connect):
+    with start_server(workers=1) as server:
+        assert connect(server).ask("GET", "/healthz")[0] == 200
+        master = server.process.pid
+        tasks = Path(f"/proc/{master}/task/{master}/children").read_text()
+        (worker,) = map(int, tasks.split())
+
+        os.kill(worker, SIGSTOP)  # so that the connections wait to be accepted
+        clients = [connect(server) for _ in range(5)]
+        for client in clients:
+            client.send(build_request("GET", "/healthz"))
+        server.process.terminate()
+        while not has_pending_signal(worker, SIGTERM):
+            assert server.process.poll() is None
+        os.kill(worker, SIGCONT)
+        answers = [client.read_response() for client in clients]
+
+        assert server.process.wait(timeout=TIMEOUT_SECONDS) == 0
+    assert [(status, headers["connection"]) for status, headers, _ in answers] == [
+        (200, "close")
+    ] * 5
+
+
+def has_pending_signal(pid: int, number: int) -> bool:
+    """Return whether a stopped process has been sent the signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (mask,) = (line.split()[1] for line in status.splitlines() if "ShdPnd" in line)
+    return bool(int(mask, 16) >> (number - 1) & 1)

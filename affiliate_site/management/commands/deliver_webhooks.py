@@ -1,11 +1,17 @@
 import signal
 from contextlib import contextmanager
 
+import structlog
 from django.core.management.base import CommandError
 
+from accounts.command_line import discard_output
 from accounts.commands import JsonCommand
 from accounts.services.deliveries import count_pending_deliveries
+from affiliate_site import env
+from affiliate_site.health import NotReady, check_migrations
 from affiliate_site.webhooks.worker import DeliveryWorker
+
+log = structlog.get_logger(__name__)
 
 
 class Command(JsonCommand):
@@ -22,6 +28,11 @@ class Command(JsonCommand):
             raise CommandError(
                 "--json prints a summary, which exists only with --once", returncode=2
             )
+        try:
+            check_migrations()
+        except NotReady as error:
+            raise CommandError(str(error)) from error
+        self.is_service = not once
         self.counts = {"sent": 0, "failed": 0}
         worker = DeliveryWorker(on_result=self.report_delivery)
         with stop_on_signals(worker):
@@ -32,10 +43,21 @@ class Command(JsonCommand):
             self.write_result("\n".join(lines), **counts)
 
     def report_delivery(self, delivery, result):
-        self.counts["failed" if result.error else "sent"] += 1
-        if not self.as_json:
-            self.stdout.write(format_delivery(delivery, result))
+        outcome = "failed" if result.error else "sent"
+        self.counts[outcome] += 1
+        if self.as_json:
+            return
+        text = format_delivery(delivery, result)
+        if self.is_service and env.LOG_FORMAT == "json":
+            log.info("delivery", outcome=outcome, id=delivery.pk, text=text)
+            return
+        try:
+            self.stdout.write(text)
             self.stdout.flush()
+        except OSError as error:
+            # The deliveries that are claimed must be sent and recorded all the same.
+            discard_output()
+            log.warning("output_closed", reason=str(error))
 
 
 def format_delivery(delivery, result) -> str:

@@ -1,5 +1,6 @@
 from accounts.commands import JsonCommand
 from accounts.models.accounts import Account
+from accounts.services.command_runs import record_command_run
 from accounts.services.retention import (
     delete_expired_deliveries,
     delete_expired_idempotency_keys,
@@ -47,5 +48,6 @@ class Command(JsonCommand):
         if not dry_run:
             merge_count_changes(accounts)
             store_row_counts(accounts, at=at)
+            record_command_run(self.command_name, at=at)
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
         self.write_result("\n".join(lines), **counts)

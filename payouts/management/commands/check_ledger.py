@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from accounts.commands import JsonCommand
 from accounts.db_compat import use_snapshot
 from accounts.services.accounts import get_account
+from accounts.services.command_runs import record_command_run
 from payouts.services.ledger_digests import DigestReport
 from payouts.services.ledger_invariants import Discrepancy
 from payouts.services.reconciliation import (
@@ -56,6 +57,8 @@ class Command(JsonCommand):
             )
         if note:
             record_result(report, at=at)
+            if account is None:
+                record_command_run(self.command_name, at=at)
         self.write_result(
             _render_summary(report),
             ok=not report.discrepancies,

@@ -9,6 +9,7 @@ from accounts.commands import JsonCommand
 from accounts.errors import InvalidInput
 from accounts.models.accounts import Account
 from accounts.services.accounts import get_account
+from accounts.services.command_runs import record_command_run
 from payouts.services.bonuses import grant_bonuses
 from tracking.money import format_amount
 
@@ -44,3 +45,5 @@ class Command(JsonCommand):
         )
         if errors:
             raise CommandError(f"Not every bonus was granted: {'; '.join(errors)}")
+        if account is None:
+            record_command_run(self.command_name, at=at)

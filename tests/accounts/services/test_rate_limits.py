@@ -4,11 +4,13 @@ import json
 import subprocess
 import sys
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 
 from accounts.models.api_keys import RateWindow
+from accounts.services import rate_limits
 from accounts.services.rate_limits import (
     RateLimit,
     add_hits,
@@ -18,6 +20,7 @@ from accounts.services.rate_limits import (
 from tests.command_line import ROOT, build_environment
 from tests.conftest import NOW
 
+GET_TIME = rate_limits.get_time  # the tests of other modules replace it
 MINUTE = timedelta(minutes=1)
 MICROSECOND = timedelta(microseconds=1)
 LIMIT = RateLimit(3, minutes=1)
@@ -55,6 +58,28 @@ def to_timestamp(time):
 
 def as_tuple(usage):
     return usage.hits, usage.remaining, usage.is_exceeded
+
+
+def test_counts_by_the_clock_of_the_database(capture_queries, monkeypatch):
+    """A host whose clock is two hours fast must not move the windows of all."""
+    fast = datetime.now(UTC) + timedelta(hours=2)
+    monkeypatch.setattr(rate_limits, "get_time", GET_TIME)
+    if connection.vendor == "postgresql":
+        monkeypatch.setattr(rate_limits, "get_database_time", lambda: fast)
+    before = datetime.now(UTC)
+
+    with capture_queries() as queries:
+        usages = [count_request("subject", LIMIT) for _ in range(4)]
+
+    assert len(queries) == 4
+    assert [usage.hits for usage in usages] == [1, 2, 3, 4]
+    assert {usage.ends_at for usage in usages} == {usages[0].ends_at}
+    assert before <= usages[0].ends_at - MINUTE <= datetime.now(UTC)
+    RateWindow.objects.update(started_at=before - MINUTE)
+    assert count_request("subject", LIMIT).hits == 1
+    assert not open_window("subject", hits=1, window=MINUTE)
+    RateWindow.objects.update(started_at=before - MINUTE)
+    assert open_window("subject", hits=5, window=MINUTE)
 
 
 def test_starts_a_window_with_the_first_hit():

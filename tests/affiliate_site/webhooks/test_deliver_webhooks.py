@@ -1,20 +1,25 @@
 """The command `deliver_webhooks`."""
 
-import re
+import io
+import json
 import signal
 import subprocess
 import sys
 from uuid import uuid4
 
 import pytest
+from django.core.management import call_command
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from accounts.services.webhooks import create_webhook, disable_webhook
+from affiliate_site import health
 from tests.command_line import (
     ROOT,
     build_environment,
     is_usage_error,
     run_command,
+    run_failing_command,
     run_json_command,
 )
 from tests.factories.accounts import AccountFactory
@@ -119,7 +124,7 @@ def test_json_requires_once(db):
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_runs_until_signal(committed_db, webhook_receiver, name):
-    """A process ends with exit code 0 and prints every delivery."""
+    """A process ends with exit code 0 and logs every delivery, as JSON if all is."""
     scenario = ProgramScenario(AccountFactory(slug=f"webhooks-{uuid4().hex[:12]}"))
     create_webhook(scenario.account, url=webhook_receiver.url, at=timezone.now())
     create_customers(scenario, "c-1")
@@ -132,13 +137,39 @@ def test_runs_until_signal(committed_db, webhook_receiver, name):
         stderr=subprocess.PIPE,
         text=True,
     ) as worker:
-        pattern = re.compile(
-            rf"sent \d+ evt_\w{{16}} customer.created to {scenario.account}/we_\w+: "
-        )
-        while not pattern.match(line := worker.stdout.readline()):
-            assert line, worker.stderr.read()
+        lines = []
+        while not lines or f"to {scenario.account}/" not in lines[-1].get("text", ""):
+            line = worker.stderr.readline()
+            assert line, lines
+            lines.append(json.loads(line))
         worker.send_signal(signal.Signals[name])
-        _, err = worker.communicate(timeout=30)
+        out, err = worker.communicate(timeout=30)
 
-    assert (worker.returncode, err) == (0, "")
+    assert (worker.returncode, out) == (0, "")
+    assert all(json.loads(line) for line in err.splitlines())
+    assert lines[-1]["outcome"] == "sent"
     assert scenario.account.deliveries.get().delivered_at
+
+
+def test_goes_on_after_its_output_was_closed(scenario, webhook, webhook_receiver):
+    """Otherwise claimed deliveries would wait for the end of their lease."""
+
+    class ClosedPipe(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+    create_customers(scenario, "c-1", "c-2", "c-3")
+
+    with pytest.raises(BrokenPipeError):  # of the summary, which nobody can read
+        call_command("deliver_webhooks", "--once", stdout=ClosedPipe())
+
+    assert not scenario.account.deliveries.filter(delivered_at=None).exists()
+
+
+def test_refuses_a_database_that_is_not_migrated(db, monkeypatch):
+    monkeypatch.setattr(health, "_migrated", set())
+    MigrationRecorder.Migration.objects.filter(app="accounts").last().delete()
+
+    assert run_failing_command("deliver_webhooks") == (
+        "unapplied migrations: run manage.py migrate"
+    )

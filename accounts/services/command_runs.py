@@ -1,0 +1,22 @@
+"""Record when commands ran, for `manage.py doctor`."""
+
+from datetime import datetime
+
+from accounts.models.command_runs import CommandRun
+
+WORKER_NAME = "deliver_webhooks"  # records every minute that it is alive
+
+
+def record_command_run(name: str, *, at: datetime) -> None:
+    """Record that a command has done its work, or that a worker is alive."""
+    CommandRun.objects.bulk_create(
+        [CommandRun(name=name, succeeded_at=at)],
+        update_conflicts=True,
+        unique_fields=["name"],
+        update_fields=["succeeded_at"],
+    )
+
+
+def get_command_runs() -> dict[str, datetime]:
+    """Map each command that has been recorded to its last time."""
+    return dict(CommandRun.objects.values_list("name", "succeeded_at"))

@@ -1,0 +1,460 @@
+"""The checks of `manage.py doctor`: is this installation set up and cared for?
+
+Each check returns one finding and changes nothing. gunicorn runs `STARTUP_CHECKS`
+before it serves.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core import checks
+from django.db import DatabaseError, InterfaceError, connection
+from django.http.request import validate_host
+from django.utils import timezone
+
+from accounts.db_compat import (
+    get_database_time,
+    list_accepted_changes,
+    list_invalid_triggers,
+)
+from accounts.models.accounts import Account
+from accounts.services.command_runs import WORKER_NAME, get_command_runs
+from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
+from affiliate_site.checks import check_database_durability
+from affiliate_site.health import MIN_FREE_DISK_SHARE, NotReady, check_migrations
+from affiliate_site.probe import HEADER, sign_probe
+from payouts.services.reconciliation import APPEND_ONLY_MODELS
+
+OK = "ok"
+WARNING = "warning"
+FAILURE = "failure"
+
+MIN_VERSIONS = {"postgresql": (15,), "sqlite": (3, 35)}
+MAX_HEARTBEAT_AGE = timedelta(minutes=5)
+MAX_NIGHTLY_AGE = timedelta(hours=36)
+MAX_CLOCK_DIFFERENCE = timedelta(seconds=30)  # beyond: failure
+TOLERATED_CLOCK_DIFFERENCE = timedelta(seconds=2)
+LOW_DISK_SHARE = 0.15
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+PROBE_TIMEOUT_SECONDS = 5
+FORGED_ADDRESS = "192.0.2.1"  # of nobody (RFC 5737)
+SECRET_KEY_CHECKS = ("security.W009", "security.W025")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found: status, the facts, and what to do if it is not OK."""
+
+    status: str
+    detail: str
+    advice: str = ""
+
+
+def run_doctor(
+    *, at: datetime, probe_url: str | None = None, only_startup: bool = False
+) -> dict[str, Finding]:
+    """Run all checks, or only those that must pass before the service starts.
+
+    A check is left out if one that it requires has failed. `probe_url` is an address of
+    the service as its clients use it.
+    """
+    findings: dict[str, Finding] = {}
+    for name, check in CHECKS.items():
+        if only_startup and name not in STARTUP_CHECKS:
+            continue
+        required = REQUIRED_CHECKS.get(name)
+        if required is None or is_passed(required, findings):
+            findings[name] = run_check(check, at)
+    if probe_url is not None:
+        findings["proxy_headers"] = run_check(check_proxy_headers, probe_url)
+    return findings
+
+
+def is_passed(name: str, findings: dict[str, Finding]) -> bool:
+    """Return whether a check has been run and has not failed."""
+    return name in findings and findings[name].status != FAILURE
+
+
+def run_check(check: Callable[[Any], Finding], argument: Any) -> Finding:
+    """Run one check; an error of the database or of a file is a failure."""
+    try:
+        return check(argument)
+    except (DatabaseError, InterfaceError, OSError) as error:
+        return Finding(
+            FAILURE,
+            f"{type(error).__name__}: {error}",
+            "check DATABASE_URL and the log of the database",
+        )
+
+
+def check_settings(_at: datetime) -> Finding:
+    """Run Django's system checks."""
+    errors = [
+        message
+        for message in checks.run_checks()
+        if message.is_serious() and not message.is_silenced()
+    ]
+    if errors:
+        return Finding(
+            FAILURE,
+            "; ".join(f"{error.id}: {error.msg}" for error in errors),
+            errors[0].hint or "run manage.py check",
+        )
+    return Finding(OK, "no system check fails")
+
+
+def check_secret_key(_at: datetime) -> Finding:
+    """Check the strength of SECRET_KEY and of SECRET_KEY_FALLBACKS."""
+    messages = checks.run_checks(
+        tags=[checks.Tags.security], include_deployment_checks=True
+    )
+    if any(message.id in SECRET_KEY_CHECKS for message in messages):
+        return Finding(
+            FAILURE,
+            "SECRET_KEY or one of SECRET_KEY_FALLBACKS can be guessed",
+            "use 50 random characters: python -c"
+            " 'import secrets; print(secrets.token_urlsafe(50))'",
+        )
+    return Finding(OK, "long and random")
+
+
+def check_debug(_at: datetime) -> Finding:
+    """DEBUG shows settings and code to everybody."""
+    if settings.DEBUG:
+        return Finding(FAILURE, "DEBUG is on", "unset DEBUG")
+    return Finding(OK, "off")
+
+
+def check_public_url(_at: datetime) -> Finding:
+    """PUBLIC_URL must be https, behind a trusted proxy, and an allowed host."""
+    url = urlsplit(settings.PUBLIC_URL)
+    host = url.hostname or ""
+    allowed = f"[{host}]" if ":" in host else host
+    if not validate_host(allowed, settings.ALLOWED_HOSTS):
+        return Finding(
+            FAILURE,
+            f"requests to {settings.PUBLIC_URL} are answered with 400",
+            f"add {allowed} to ALLOWED_HOSTS",
+        )
+    if url.scheme != "https":
+        return Finding(
+            WARNING if host in LOOPBACK else FAILURE,
+            f"{settings.PUBLIC_URL}: keys and passwords travel unencrypted",
+            "put a proxy with TLS in front and set PUBLIC_URL=https://...",
+        )
+    if not settings.TRUSTED_PROXY_COUNT:
+        return Finding(
+            FAILURE,
+            "TRUSTED_PROXY_COUNT is 0: https requests look like http, so that the back"
+            " office redirects forever, and all clients share one address",
+            "set TRUSTED_PROXY_COUNT to the number of proxies in front",
+        )
+    return Finding(OK, f"{settings.PUBLIC_URL}, HSTS and Secure cookies are on")
+
+
+def check_email(_at: datetime) -> Finding:
+    """Without e-mail, owners see notices only on the dashboard."""
+    if settings.EMAIL_BACKEND.endswith("dummy.EmailBackend"):
+        return Finding(
+            WARNING,
+            "not configured: no invitations, no notices to owners",
+            "set EMAIL_URL and DEFAULT_FROM_EMAIL",
+        )
+    if settings.DEFAULT_FROM_EMAIL.endswith("@localhost"):
+        return Finding(
+            WARNING,
+            f"the sender is {settings.DEFAULT_FROM_EMAIL}",
+            "set DEFAULT_FROM_EMAIL to an address of your domain",
+        )
+    return Finding(OK, f"sent as {settings.DEFAULT_FROM_EMAIL}")
+
+
+def check_static_files(_at: datetime) -> Finding:
+    """Pages whose static files were not collected answer 500."""
+    collected = getattr(staticfiles_storage, "hashed_files", None)
+    if collected is None:
+        return Finding(OK, "served without a manifest")
+    missing = [
+        path
+        for finder in get_finders()
+        for path, _storage in finder.list([])
+        if path not in collected
+    ]
+    if missing:
+        return Finding(
+            FAILURE,
+            f"{len(missing)} static files are not collected, for example {missing[0]}",
+            "run manage.py collectstatic --noinput",
+        )
+    return Finding(OK, f"{len(collected)} files are collected")
+
+
+def check_database(_at: datetime) -> Finding:
+    """The database answers and is new enough."""
+    connection.ensure_connection()
+    version = ".".join(map(str, connection.get_database_version()))
+    if connection.get_database_version() < MIN_VERSIONS[connection.vendor]:
+        return Finding(
+            FAILURE, f"{connection.display_name} {version} is too old", "upgrade it"
+        )
+    return Finding(OK, f"{connection.display_name} {version}")
+
+
+def check_durability(_at: datetime) -> Finding:
+    """A committed transaction must be on disk."""
+    if connection.vendor == "postgresql":
+        errors = check_database_durability(None, databases=["default"])
+        if errors:
+            return Finding(
+                FAILURE,
+                " ".join(error.msg for error in errors),
+                " ".join(error.hint for error in errors),
+            )
+        return Finding(OK, "fsync, full_page_writes, synchronous_commit are on")
+    with connection.cursor() as cursor:
+        found = [
+            str(cursor.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("journal_mode", "synchronous")
+        ]
+    if found != ["wal", "2"]:
+        return Finding(
+            FAILURE,
+            f"journal mode {found[0]}, synchronous {found[1]}",
+            "keep the database on a local disk, which WAL needs",
+        )
+    return Finding(OK, "journal mode WAL, synchronous FULL")
+
+
+def check_unapplied_migrations(_at: datetime) -> Finding:
+    """The tables must be those of this release."""
+    try:
+        check_migrations()
+    except NotReady as error:
+        return Finding(FAILURE, "unapplied migrations", str(error).partition(": ")[2])
+    return Finding(OK, "all are applied")
+
+
+def check_time_limits(_at: datetime) -> Finding:
+    """On PostgreSQL, waits must end. Behind PgBouncer the limits are the role's."""
+    if connection.vendor != "postgresql":
+        return Finding(OK, "SQLite waits for locks for at most 20 s")
+    limits = dict(settings.TIME_LIMITS)
+    if not settings.PGBOUNCER:
+        del limits["statement_timeout"]  # commands have none
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, setting::bigint FROM pg_settings WHERE name = ANY(%s)",
+            [list(limits)],
+        )
+        milliseconds = dict(cursor.fetchall())
+        cursor.execute("SELECT current_user, current_database()")
+        role, database = cursor.fetchone()
+    missing = {
+        name: seconds
+        for name, seconds in limits.items()
+        if not 0 < milliseconds[name] <= seconds * 1000
+    }
+    if missing:
+        return Finding(
+            FAILURE,
+            f"no limit, or a longer one: {', '.join(missing)}",
+            "as the role itself or as an administrator, run "
+            + " ".join(
+                f'ALTER ROLE "{role}" IN DATABASE "{database}" SET {name} = \'{n}s\';'
+                for name, n in missing.items()
+            )
+            + " then RECONNECT in PgBouncer's console",
+        )
+    return Finding(OK, ", ".join(f"{name} {n} s" for name, n in limits.items()))
+
+
+def check_triggers(_at: datetime) -> Finding:
+    """The append-only tables must refuse changes: they are tried and rolled back."""
+    problems = []
+    for model in APPEND_ONLY_MODELS:
+        table = model._meta.db_table
+        invalid = list_invalid_triggers(table)
+        problems += [f"{name}: {problem}" for name, problem in invalid.items()]
+        problems += [f"{table} accepts {name}" for name in list_accepted_changes(table)]
+    if problems:
+        return Finding(
+            FAILURE,
+            "; ".join(problems),
+            "find out who removed the triggers, run check_ledger, and create them again"
+            " (MakeAppendOnly in the migrations)",
+        )
+    return Finding(OK, f"{len(APPEND_ONLY_MODELS)} tables refuse UPDATE and DELETE")
+
+
+def check_clock(_at: datetime) -> Finding:
+    """The clock of this machine must agree with that of the database server."""
+    before = timezone.now()
+    database_time = get_database_time()
+    ahead = before + (timezone.now() - before) / 2 - database_time
+    detail = f"{ahead.total_seconds():+.1f} s against the database"
+    if abs(ahead) <= TOLERATED_CLOCK_DIFFERENCE:
+        return Finding(OK, detail)
+    return Finding(
+        WARNING if abs(ahead) <= MAX_CLOCK_DIFFERENCE else FAILURE,
+        detail,
+        "synchronize the clocks of both machines (NTP)",
+    )
+
+
+def check_ledger_result(_at: datetime) -> Finding:
+    """The last `check_ledger --note` must have found nothing."""
+    slugs = list(
+        Account.objects.filter(discrepancy_count__gt=0).values_list("slug", flat=True)
+    )
+    if slugs:
+        return Finding(
+            FAILURE,
+            f"discrepancies in {', '.join(slugs)}",
+            "make no payments; run check_ledger and explain each line",
+        )
+    return Finding(OK, "no known discrepancy")
+
+
+def check_webhook_worker(at: datetime) -> Finding:
+    """Webhooks and postbacks are sent only while a worker runs."""
+    if not has_enabled_endpoints():
+        return Finding(OK, "no webhook is enabled, so no worker is needed")
+    alive_at = get_command_runs().get(WORKER_NAME)
+    if alive_at and at - alive_at <= MAX_HEARTBEAT_AGE:
+        return Finding(OK, f"alive at {alive_at:%Y-%m-%d %H:%M} UTC")
+    last = f"not since {alive_at:%Y-%m-%d %H:%M} UTC" if alive_at else "never"
+    return Finding(
+        FAILURE,
+        f"a worker ran {last}; {count_pending_deliveries()} deliveries wait",
+        "run manage.py deliver_webhooks as a service",
+    )
+
+
+def check_nightly(name: str) -> Callable[[datetime], Finding]:
+    """Return the check that a nightly command succeeded within 36 hours."""
+
+    def check(at: datetime) -> Finding:
+        ran_at = get_command_runs().get(name)
+        if ran_at and at - ran_at <= MAX_NIGHTLY_AGE:
+            return Finding(OK, f"succeeded at {ran_at:%Y-%m-%d %H:%M} UTC")
+        advice = f"run manage.py {NIGHTLY_COMMANDS[name]} every night"
+        if ran_at:
+            detail = f"overdue, last success at {ran_at:%Y-%m-%d %H:%M} UTC"
+            return Finding(FAILURE, detail, advice)
+        return Finding(WARNING, "has never succeeded", advice)
+
+    return check
+
+
+def check_disk(_at: datetime) -> Finding:
+    """Check the disk of the SQLite file, or else of the installation."""
+    is_sqlite = connection.vendor == "sqlite"
+    name = connection.settings_dict["NAME"] if is_sqlite else settings.BASE_DIR
+    disk = shutil.disk_usage(Path(str(name)).parent if is_sqlite else name)
+    detail = f"{disk.free / disk.total:.0%} of {disk.total / 1e9:.0f} GB are free"
+    if disk.free >= disk.total * LOW_DISK_SHARE:
+        return Finding(OK, detail)
+    is_full = disk.free < disk.total * MIN_FREE_DISK_SHARE
+    advice = "run prune, remove old backups and logs, or enlarge the disk"
+    return Finding(FAILURE if is_full and is_sqlite else WARNING, detail, advice)
+
+
+def check_proxy_headers(url: str) -> Finding:
+    """Request the service with forged headers, and compare what it sees."""
+    expected = urlsplit(url)
+    other_scheme = {"https": "http", "http": "https"}.get(expected.scheme, "")
+    if not other_scheme or not expected.netloc:
+        return Finding(FAILURE, f"{url} is no URL", "give --probe https://host")
+    try:
+        response = httpx.get(
+            f"{expected.scheme}://{expected.netloc}/healthz",
+            headers={
+                HEADER: sign_probe(),
+                "X-Forwarded-For": FORGED_ADDRESS,
+                "X-Forwarded-Proto": other_scheme,
+            },
+            timeout=PROBE_TIMEOUT_SECONDS,
+            trust_env=False,
+        )
+        seen = response.json()["request"]
+    except httpx.HTTPError as error:
+        return Finding(FAILURE, f"{url}: {error}", "check DNS, TLS and the proxy")
+    except (ValueError, KeyError, TypeError):
+        return Finding(
+            FAILURE,
+            f"{url} answered {response.status_code}, without what it sees",
+            "forward /healthz to this service, with its SECRET_KEY and header X-Doctor",
+        )
+    return compare_request(seen, scheme=expected.scheme, host=expected.netloc)
+
+
+def compare_request(seen: dict[str, Any], *, scheme: str, host: str) -> Finding:
+    """Compare what the service saw of a request with what was sent."""
+    advice = (
+        "let the proxy set Host, X-Forwarded-Proto and X-Forwarded-For itself, and set"
+        " TRUSTED_PROXY_COUNT to the number of proxies"
+    )
+    problems = []
+    if seen["scheme"] != scheme:
+        problems.append(f"scheme {seen['scheme']} instead of {scheme}")
+    if seen["host"] != host:
+        problems.append(f"host {seen['host']!r} instead of {host!r}")
+    if seen["address"] == FORGED_ADDRESS:
+        problems.append("clients choose their address themselves")
+    if problems:
+        return Finding(FAILURE, "; ".join(problems), advice)
+    return Finding(
+        OK,
+        f"{seen['scheme']}://{seen['host']}, asked by {seen['address']}, which must be"
+        " an address of this machine",
+    )
+
+
+# The arguments with which a nightly command counts.
+NIGHTLY_COMMANDS = {
+    "prune": "prune",
+    "grant_bonuses": "grant_bonuses",
+    "check_ledger": "check_ledger --note",
+}
+
+CHECKS: dict[str, Callable[[datetime], Finding]] = {
+    "settings": check_settings,
+    "secret_key": check_secret_key,
+    "debug": check_debug,
+    "public_url": check_public_url,
+    "email": check_email,
+    "static_files": check_static_files,
+    "disk": check_disk,
+    "database": check_database,
+    "durability": check_durability,
+    "migrations": check_unapplied_migrations,
+    "time_limits": check_time_limits,
+    "triggers": check_triggers,
+    "clock": check_clock,
+    "ledger": check_ledger_result,
+    "webhook_worker": check_webhook_worker,
+    **{name: check_nightly(name) for name in NIGHTLY_COMMANDS},
+}
+STARTUP_CHECKS = (
+    "settings",
+    "static_files",
+    "database",
+    "durability",
+    "migrations",
+    "time_limits",
+)
+REQUIRED_CHECKS = {
+    **dict.fromkeys(("durability", "migrations", "time_limits", "clock"), "database"),
+    **dict.fromkeys(
+        ("triggers", "ledger", "webhook_worker", *NIGHTLY_COMMANDS), "migrations"
+    ),
+}

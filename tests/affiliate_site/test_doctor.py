@@ -1,0 +1,408 @@
+"""`manage.py doctor`: each check with what it accepts, warns about and refuses."""
+
+import json
+from collections import namedtuple
+from datetime import timedelta
+
+import httpx
+import pytest
+from django.core import signing
+from django.db import OperationalError, connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client, override_settings
+from django.utils import timezone
+
+from accounts.db_compat import get_trigger_names
+from accounts.models.accounts import Account
+from accounts.models.audit_log import AuditLogEntry
+from accounts.services.command_runs import get_command_runs, record_command_run
+from accounts.services.webhooks import create_webhook
+from affiliate_site import doctor, health, probe
+from tests.command_line import run_command, run_failing_command, run_json_command
+from tests.conftest import NOW
+
+Disk = namedtuple("Disk", "total used free")
+STRONG_SECRET = "k3-Fq" * 12
+NIGHTLY = ("prune", "grant_bonuses", "check_ledger")
+
+
+@pytest.fixture(autouse=True)
+def installation(settings, monkeypatch):
+    """Settings of an installation that is in order."""
+    monkeypatch.setattr(health, "_migrated", set())
+    settings.SECRET_KEY = STRONG_SECRET
+    settings.PUBLIC_URL = "https://aff.example.net"
+    settings.ALLOWED_HOSTS = ["aff.example.net", "testserver"]
+    settings.TRUSTED_PROXY_COUNT = 1
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.DEFAULT_FROM_EMAIL = "post@aff.example.net"
+    disk = Disk(total=1000, used=500, free=500)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: disk)
+    return settings
+
+
+@pytest.fixture
+def nightly_runs(db):
+    for name in NIGHTLY:
+        record_command_run(name, at=timezone.now())
+
+
+def get_finding(name, at=None, **options):
+    return doctor.run_doctor(at=at or timezone.now(), **options)[name]
+
+
+def get_status(name, at=None):
+    return get_finding(name, at).status
+
+
+def test_finds_nothing_wrong_with_an_installation_in_order(nightly_runs, scenario):
+    scenario.create_conversion("100")
+
+    lines = run_command("doctor").splitlines()
+    result = run_json_command("doctor")
+
+    assert [line.split(":")[0].split() for line in lines] == [
+        ["OK", name] for name in doctor.CHECKS
+    ]
+    assert result["ok"] is True
+    assert [list(check) for check in result["checks"]] == [
+        ["name", "status", "detail", "advice"]
+    ] * len(lines)
+    assert {check["status"] for check in result["checks"]} == {"ok"}
+    assert {check["advice"] for check in result["checks"]} == {""}
+
+
+def test_exits_with_1_and_says_what_to_do(nightly_runs, installation, capsys):
+    installation.DEBUG = True
+
+    for arguments in [(), ("--json",)]:
+        with pytest.raises(SystemExit) as error:
+            run_command("doctor", *arguments)
+        assert error.value.code == 1
+
+
+def test_a_warning_is_no_failure(nightly_runs, installation):
+    installation.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+
+    assert "warning  email: not configured" in run_command("doctor")
+    assert run_json_command("doctor")["ok"] is True
+
+
+def test_startup_runs_only_what_must_hold(db):
+    names = [
+        check["name"] for check in run_json_command("doctor", "--startup")["checks"]
+    ]
+
+    assert sorted(names) == sorted(doctor.STARTUP_CHECKS)
+
+
+SETTINGS = [
+    ("secret_key", {"SECRET_KEY": "short"}, "failure"),
+    ("secret_key", {"SECRET_KEY_FALLBACKS": ["short"]}, "failure"),
+    ("debug", {"DEBUG": True}, "failure"),
+    ("public_url", {"PUBLIC_URL": "http://aff.example.net"}, "failure"),
+    ("public_url", {"TRUSTED_PROXY_COUNT": 0}, "failure"),
+    ("public_url", {"ALLOWED_HOSTS": ["other.example.net"]}, "failure"),
+    (
+        "public_url",
+        {"PUBLIC_URL": "http://127.0.0.1:8000", "ALLOWED_HOSTS": ["127.0.0.1"]},
+        "warning",
+    ),
+    (
+        "public_url",
+        {"PUBLIC_URL": "http://[::1]:8000", "ALLOWED_HOSTS": ["[::1]"]},
+        "warning",
+    ),
+    (
+        "email",
+        {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"},
+        "warning",
+    ),
+    ("email", {"DEFAULT_FROM_EMAIL": "affiliate-site@localhost"}, "warning"),
+]
+
+
+@pytest.mark.engine_independent
+def test_judges_settings(subtests):
+    for name, changes, status in SETTINGS:
+        with subtests.test(name, **changes), override_settings(**changes):
+            finding = doctor.CHECKS[name](NOW)
+            assert finding.status == status
+            assert finding.advice
+
+
+def test_reports_a_failing_system_check(monkeypatch):
+    from django.core import checks
+
+    error = checks.Error("Nothing works.", hint="Mend it.", id="affiliate_site.E999")
+    monkeypatch.setattr(checks, "run_checks", lambda **options: [error])
+
+    assert doctor.check_settings(NOW) == doctor.Finding(
+        "failure", "affiliate_site.E999: Nothing works.", "Mend it."
+    )
+
+
+def test_misses_static_files_that_were_not_collected(monkeypatch, settings, tmp_path):
+    settings.STATIC_ROOT = tmp_path
+    settings.STORAGES = {
+        "staticfiles": {
+            "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        }
+    }
+
+    finding = doctor.check_static_files(NOW)
+
+    assert finding.status == "failure"
+    assert finding.advice == "run manage.py collectstatic --noinput"
+
+
+def test_warns_about_a_disk_that_fills_up(monkeypatch):
+    statuses = []
+    for free in (200, 100, 40):
+        disk = Disk(total=1000, used=1000 - free, free=free)
+        monkeypatch.setattr("shutil.disk_usage", lambda path, disk=disk: disk)
+        statuses.append(doctor.check_disk(NOW).status)
+
+    full = "failure" if connection.vendor == "sqlite" else "warning"
+    assert statuses == ["ok", "warning", full]
+
+
+def test_leaves_out_what_needs_an_absent_database(db, monkeypatch):
+    def fail(*args):
+        raise OperationalError("connection refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "ensure_connection", fail)
+        findings = doctor.run_doctor(at=NOW)
+
+    assert findings["database"] == doctor.Finding(
+        "failure",
+        "OperationalError: connection refused",
+        "check DATABASE_URL and the log of the database",
+    )
+    assert list(findings)[-1] == "database"
+
+
+def test_refuses_an_old_database(db, monkeypatch):
+    monkeypatch.setitem(doctor.MIN_VERSIONS, connection.vendor, (99,))
+
+    assert get_finding("database").detail.endswith("is too old")
+
+
+def test_leaves_out_what_needs_missing_tables(db):
+    MigrationRecorder.Migration.objects.filter(app="accounts").last().delete()
+
+    findings = doctor.run_doctor(at=NOW)
+
+    assert findings["migrations"] == doctor.Finding(
+        "failure", "unapplied migrations", "run manage.py migrate"
+    )
+    assert {"triggers", "ledger", "webhook_worker", *NIGHTLY}.isdisjoint(findings)
+    assert "clock" in findings
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
+def test_refuses_a_volatile_sqlite(committed_db):
+    connection.ensure_connection()
+    connection.connection.execute("PRAGMA synchronous = OFF")
+    try:
+        assert get_status("durability") == "failure"
+    finally:
+        connection.connection.execute("PRAGMA synchronous = FULL")
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL")
+def test_refuses_a_volatile_postgresql(db):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = off")
+
+    assert get_status("durability") == "failure"
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL")
+def test_wants_time_limits_of_the_role_behind_pgbouncer(db, settings):
+    assert get_status("time_limits") == "ok"
+    settings.PGBOUNCER = True
+
+    finding = get_finding("time_limits")
+
+    assert finding.status == "failure"
+    assert "SET statement_timeout = '10s';" in finding.advice
+    assert "lock_timeout" not in finding.advice
+
+
+def test_finds_a_missing_trigger_and_a_table_that_accepts_changes(scenario):
+    scenario.create_conversion("100")
+    table = AuditLogEntry._meta.db_table
+    suffix = "" if connection.vendor == "sqlite" else f" ON {table}"
+    with connection.cursor() as cursor:
+        for name in get_trigger_names(table):
+            cursor.execute(f"DROP TRIGGER {name}{suffix}")
+    before = AuditLogEntry.objects.count()
+
+    finding = get_finding("triggers")
+
+    assert finding.status == "failure"
+    assert f"{table}_no_update: no trigger" in finding.detail
+    assert f"{table} accepts UPDATE" in finding.detail
+    assert AuditLogEntry.objects.count() == before
+
+
+def test_compares_the_clock_with_the_database(db, monkeypatch):
+    statuses = []
+    for seconds in (0, -10, 7200):
+        now = timezone.now() + timedelta(seconds=seconds)
+        monkeypatch.setattr(doctor, "get_database_time", lambda now=now: now)
+        statuses.append(doctor.check_clock(NOW).status)
+
+    assert statuses == ["ok", "warning", "failure"]
+
+
+def test_names_accounts_with_discrepancies(account):
+    Account.objects.update(discrepancy_count=2)
+
+    assert get_finding("ledger").detail == "discrepancies in harbor"
+    assert get_status("ledger") == "failure"
+
+
+def test_wants_a_worker_only_if_there_are_webhooks(account):
+    record_command_run("deliver_webhooks", at=NOW - timedelta(days=1))
+    assert get_status("webhook_worker", NOW) == "ok"
+
+    create_webhook(account, url="https://hooks.example.net/", at=NOW)
+
+    assert get_status("webhook_worker", NOW) == "failure"
+    record_command_run("deliver_webhooks", at=NOW - timedelta(minutes=4))
+    assert get_status("webhook_worker", NOW) == "ok"
+    assert get_status("webhook_worker", NOW + timedelta(minutes=2)) == "failure"
+
+
+def test_warns_about_nightly_commands_until_they_ran(db):
+    for name in NIGHTLY:
+        assert get_status(name, NOW) == "warning"
+        record_command_run(name, at=NOW)
+        assert get_status(name, NOW + timedelta(hours=36)) == "ok"
+        assert get_status(name, NOW + timedelta(hours=37)) == "failure"
+
+
+def test_commands_record_their_success(scenario, monkeypatch):
+    run_command("prune", "--dry-run")
+    run_command("check_ledger")
+    run_command("check_ledger", "--note", "--account", "harbor")
+    run_command("grant_bonuses", "--account", "harbor")
+    assert get_command_runs() == {}
+
+    started = timezone.now()
+    run_command("prune")
+    run_command("check_ledger", "--note")
+    run_command("grant_bonuses")
+    run_command("deliver_webhooks", "--once")
+
+    runs = get_command_runs()
+    assert set(runs) == {*NIGHTLY, "deliver_webhooks"}
+    assert all(started <= ran_at <= timezone.now() for ran_at in runs.values())
+
+
+def test_a_failed_run_is_no_success(account, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OperationalError("away")
+
+    command = "payouts.management.commands.grant_bonuses.grant_bonuses"
+    monkeypatch.setattr(command, fail)
+
+    run_failing_command("grant_bonuses")
+
+    assert get_command_runs() == {}
+
+
+# The probe: `X-Doctor` is signed with the secret key.
+
+
+def ask_healthz(value, **headers):
+    return Client().get("/healthz", headers={"X-Doctor": value, **headers}).json()
+
+
+def test_shows_a_signed_probe_what_the_service_sees(installation):
+    installation.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+    seen = ask_healthz(
+        probe.sign_probe(),
+        **{
+            "Host": "aff.example.net",
+            "X-Forwarded-For": "192.0.2.1, 203.0.113.9",
+            "X-Forwarded-Proto": "https",
+        },
+    )
+
+    assert seen == {
+        "status": "ok",
+        "request": {
+            "scheme": "https",
+            "host": "aff.example.net",
+            "address": "203.0.113.9",
+        },
+    }
+
+
+def test_shows_nothing_without_a_valid_signature(monkeypatch):
+    value = probe.sign_probe()
+    monkeypatch.setattr(probe, "MAX_AGE_SECONDS", -1)
+    for invalid in ("", "x", value, signing.dumps("probe"), value[:-1]):
+        assert ask_healthz(invalid) == {"status": "ok"}
+
+
+def answer(monkeypatch, response):
+    def get(url, headers, **options):
+        answer.headers = headers
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    monkeypatch.setattr(httpx, "get", get)
+
+
+def describe(**seen):
+    request = {
+        "scheme": "https",
+        "host": "aff.example.net",
+        "address": "203.0.113.9",
+    } | seen
+    return httpx.Response(200, text=json.dumps({"status": "ok", "request": request}))
+
+
+PROBES = [
+    (describe(), "ok"),
+    (describe(scheme="http"), "failure"),
+    (describe(host="127.0.0.1:8000"), "failure"),
+    (describe(address=doctor.FORGED_ADDRESS), "failure"),
+    (httpx.Response(200, text='{"status": "ok"}'), "failure"),
+    (httpx.Response(502, text="<html>"), "failure"),
+    (httpx.ConnectError("refused"), "failure"),
+]
+
+
+@pytest.mark.engine_independent
+def test_compares_what_a_probe_sees(monkeypatch, subtests):
+    for response, status in PROBES:
+        with subtests.test(response=response):
+            answer(monkeypatch, response)
+            finding = doctor.check_proxy_headers("https://aff.example.net/readyz")
+            assert finding.status == status
+            assert bool(finding.advice) == (status != "ok")
+    assert answer.headers["X-Forwarded-Proto"] == "http"
+    assert answer.headers["X-Forwarded-For"] == doctor.FORGED_ADDRESS
+
+
+def test_probes_only_if_asked(nightly_runs, monkeypatch):
+    answer(monkeypatch, describe())
+
+    assert "proxy_headers" not in run_command("doctor")
+    assert "OK       proxy_headers: https://aff.example.net" in run_command(
+        "doctor", "--probe", "https://aff.example.net"
+    )
+
+
+@pytest.mark.engine_independent
+def test_refuses_a_probe_of_no_url():
+    for url in ("aff.example.net", "ftp://aff.example.net", "https://"):
+        assert doctor.check_proxy_headers(url).status == "failure"
