@@ -24,6 +24,7 @@ EXAMPLE_SECRETS = ("changeme", "change-me", "secret", "example")
 ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[\w.-]+)(:[0-9]{1,5})?", re.ASCII)
 HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+):[0-9]{1,5}", re.ASCII)
 MAX_PORT = 65535
+MIN_TOKEN_LENGTH = 16
 EMAIL_SCHEMES = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
 DATABASE_SCHEMES = ("postgres://", "postgresql://", "sqlite:///")
 TRUE_VALUES = ("on", "true", "1", "yes")
@@ -66,6 +67,20 @@ def get_optional_feature(name: str, package: str, module: str) -> bool:
     if is_on and not is_installed:
         raise ImproperlyConfigured(f"{name} is on, but {package} is not installed")
     return is_on
+
+
+def get_metrics_token() -> str:
+    """Return the token of `/metrics`, which is off without one."""
+    token = get_secret("METRICS_TOKEN")
+    if token and len(token) < MIN_TOKEN_LENGTH:
+        raise ImproperlyConfigured(
+            f"METRICS_TOKEN must have at least {MIN_TOKEN_LENGTH} characters"
+        )
+    if token and find_spec("prometheus_client") is None:
+        raise ImproperlyConfigured(
+            "METRICS_TOKEN is set, but prometheus-client is not installed"
+        )
+    return token
 
 
 def get_integer(name: str, default: int, *, minimum: int) -> int:
@@ -216,6 +231,7 @@ TRUSTED_PROXY_COUNT = get_integer("TRUSTED_PROXY_COUNT", 0, minimum=0)
 PGBOUNCER = get_boolean("PGBOUNCER")
 DEMO = get_boolean("DEMO")
 STAFF_OTP = get_optional_feature("STAFF_OTP", "django-otp", "django_otp")
+METRICS_TOKEN = get_metrics_token()
 EMAIL_URL = get_text("EMAIL_URL")
 EMAIL = get_email_settings()
 DEFAULT_FROM_EMAIL = get_text("DEFAULT_FROM_EMAIL", "affiliate-site@localhost")

@@ -89,6 +89,7 @@ class RequestLogMiddleware:
             connection.execute_wrapper(query_counter),
         ):
             response = self.get_response(request)
+        request.query_count = query_counter.count
         is_server_error = response.status_code >= 500
         log = request_log.error if is_server_error else request_log.info
         log(
@@ -98,7 +99,7 @@ class RequestLogMiddleware:
             route=get_route(request),
             status=response.status_code,
             ms=round((time.perf_counter() - started) * 1000, 1),
-            queries=query_counter.count,
+            queries=request.query_count,
             bytes=0 if response.streaming else len(response.content),
             exc_info=getattr(request, "failure", None) if is_server_error else None,
             **get_caller(request),

@@ -52,6 +52,10 @@ MIDDLEWARE = [
     "affiliate_site.middleware.MessageMiddleware",
 ]
 
+METRICS_TOKEN = env.METRICS_TOKEN
+if METRICS_TOKEN:
+    MIDDLEWARE.insert(1, "affiliate_site.metrics.MetricsMiddleware")
+
 ROOT_URLCONF = "affiliate_site.urls"
 WSGI_APPLICATION = "affiliate_site.wsgi.application"
 APPEND_SLASH = True

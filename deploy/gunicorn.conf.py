@@ -4,8 +4,10 @@ import gc
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -66,6 +68,13 @@ MEMORY = "/dev/shm"  # noqa: S108 - worker files hold a heartbeat, no data
 worker_tmp_dir = MEMORY if Path(MEMORY).is_dir() else None
 
 
+# The processes count requests in files of their own, for one answer of /metrics.
+if env.METRICS_TOKEN and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(
+        prefix="affiliate-site-metrics-", dir=worker_tmp_dir
+    )
+
+
 def on_starting(server):
     """Refuse to start with one line for each check that fails. The checks run in a
     subprocess: workers must not inherit an open database connection."""
@@ -94,3 +103,17 @@ def on_reload(server):
 def when_ready(server):
     """Exclude preloaded objects from garbage collection: the workers share them."""
     gc.freeze()
+
+
+def child_exit(server, worker):
+    """Forget what only a living process can report."""
+    if env.METRICS_TOKEN:
+        from prometheus_client.multiprocess import mark_process_dead
+
+        mark_process_dead(worker.pid)
+
+
+def on_exit(server):
+    """Remove the counts."""
+    if env.METRICS_TOKEN:
+        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)

@@ -1,11 +1,12 @@
 """Create, find, lock and unlock accounts, and change their plan and settings."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from zoneinfo import available_timezones
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, models, transaction
 
 from accounts.errors import (
     AccountLocked,
@@ -175,6 +176,23 @@ def record_reconciliation(
     Account.objects.filter(pk=account.pk).update(
         reconciled_at=at, discrepancy_count=discrepancy_count
     )
+
+
+@dataclass(frozen=True)
+class ReconciliationState:
+    """Results of the last reconciliations of all accounts."""
+
+    discrepancy_count: int
+    unchecked_count: int  # accounts that were never reconciled
+
+
+def get_reconciliation_state() -> ReconciliationState:
+    """Add up the results that `record_reconciliation` stored."""
+    totals = Account.objects.aggregate(
+        discrepancies=models.Sum("discrepancy_count"),
+        unchecked=models.Count("pk", filter=models.Q(reconciled_at=None)),
+    )
+    return ReconciliationState(totals["discrepancies"] or 0, totals["unchecked"])
 
 
 def lock_account(account: Account, *, at: datetime) -> Account:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import models, transaction
 
 from accounts.errors import DeliveryNotFound, PostbackNotTestable, WebhookDisabled
 from accounts.exact_json import serialize_exact_json
@@ -132,6 +132,15 @@ def count_pending_deliveries() -> int:
     return Delivery.objects.filter(
         due_at__isnull=False, endpoint__disabled_at=None
     ).count()
+
+
+def get_oldest_due_time() -> datetime | None:
+    """Return since when the oldest delivery of all accounts is due, or None."""
+    waiting = Delivery.objects.filter(
+        due_at__isnull=False, endpoint__disabled_at=None
+    ).aggregate(oldest=models.Min("due_at"))
+    oldest: datetime | None = waiting["oldest"]
+    return oldest
 
 
 def has_enabled_endpoints() -> bool:
