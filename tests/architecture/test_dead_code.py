@@ -28,10 +28,10 @@ CALLED_BY_NAME = {
 
 def words() -> Counter[str]:
     """Count the words of all source files and templates."""
-    files = (file for folder in FOLDERS for file in (ROOT / folder).rglob("*"))
+    files = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*")]
     return Counter(
         word
-        for file in files
+        for file in [*files, ROOT / "manage.py"]
         if file.suffix in SUFFIXES
         for word in re.findall(r"\w+", file.read_text())
     )
