@@ -1,5 +1,7 @@
 """Forms whose values go to a service; an API serializer may validate them."""
 
+from collections.abc import Mapping
+
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AutocompleteSelect
@@ -108,6 +110,8 @@ class ServiceForm(forms.Form):
 
     serializer_class: type | None = None
     fieldsets: FieldSets = ()
+    # The fields of errors that name none, as the specification says.
+    error_fields: Mapping[type[DomainError], str] = {}
 
     def __init__(self, *args, account, row=None, **kwargs):
         self.account, self.row = account, row
@@ -183,7 +187,8 @@ class ServiceForm(forms.Form):
     def add_domain_error(self, error: DomainError) -> None:
         """Show what a service refused."""
         for each in error.errors if isinstance(error, ErrorList) else [error]:
-            self.add_error_at(each.path, each.text)
+            path = each.path or self.error_fields.get(type(each))
+            self.add_error_at(path, each.text)
 
     @staticmethod
     def _replace_widget(field, widget_class):
