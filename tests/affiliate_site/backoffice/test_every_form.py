@@ -364,12 +364,11 @@ def test_answers_hostile_input_beside_its_field(shared, submit):
                     answer = submit(case, shared.owner, sent)
                     if problem := find_problem(field, name, kind, answer):
                         problems.append((case.name, name, kind, problem))
-                    elif answer.errors:
+                    elif answer.errors and isinstance(field, RowChoiceField):
                         str(answer.response.context_data["form"][name])  # renders
-        for name in ("version", "effects"):
-            for kind in ("NUL", "1,000,000 characters", "empty"):
-                with report_exceptions(problems, case.name, name, kind):
-                    submit(case, shared.owner, values | {name: TEXTS[kind]})
+        for name in ("version", "effects"):  # hidden fields
+            with report_exceptions(problems, case.name, name):
+                submit(case, shared.owner, values | {name: NUL})
 
     assert not problems, list_lines(problems)
 
