@@ -33,6 +33,11 @@ PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
 class RowSearchWidget(AutocompleteSelect):
     """Searches rows; a value that cannot be the key of a row selects none."""
 
+    def build_attrs(self, base_attrs, extra_attrs=None):
+        """Open the list in the main landmark instead of outside of all of them."""
+        attrs = super().build_attrs(base_attrs, extra_attrs)
+        return attrs | {"data-dropdown-parent": "#main"}
+
     def optgroups(self, name, value, attr=None):
         keys = [key for key in value if parse_integer_id(key)]
         return super().optgroups(name, keys or [""], attr)
