@@ -56,7 +56,7 @@ from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.enrollments import Enrollment
 from tracking.models.prospects import Prospect
-from tracking.services.affiliate_search import list_hidden_matches
+from tracking.services.affiliate_search import list_enrollments, list_hidden_matches
 from tracking.services.enrollments import set_approval
 
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
@@ -128,19 +128,23 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 
     def prepare_rows(self, request, rows):
         """Add the statistics; operators see them if all rows are of one account."""
-        term, account = request.GET.get(SEARCH_VAR), request.user.account
-        found_by = list_hidden_matches(account, rows, term) if term and account else {}
-        for row in rows:
-            row.found_by = found_by.get(row.pk, ())
         at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
-        performance = {}
+        performance, enrollments = {}, []
         if len(accounts) == 1:
             (account,) = accounts.values()
             period = Period(at.date() - timedelta(days=STATISTICS_DAYS - 1), at.date())
             affiliate_ids = [row.pk for row in rows]
             performance = calculate_performance(account, affiliate_ids, period, at=at)
+            enrollments = list_enrollments(account, rows)
+        found_by = list_hidden_matches(
+            rows, enrollments, request.GET.get(SEARCH_VAR, "")
+        )
         for row in rows:
             row.performance = performance.get(row.pk)
+            row.found_by = found_by.get(row.pk, ())
+            row.approvals = [
+                approved for pk, approved, *_ in enrollments if pk == row.pk
+            ]
 
     @display(description="Name")
     def name(self, affiliate):
@@ -163,14 +167,13 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         """Labels of the approval statuses, with the number of programs if several."""
         if affiliate.deleted_at:
             return format_labels([("danger", "Removed")])
-        approvals = affiliate.performance.approvals if affiliate.performance else ()
         return format_labels(
             (
                 STATUS_COLORS[status],
                 f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
             )
             for approved, status in APPROVAL_STATUSES.items()
-            if (n := approvals.count(approved))
+            if (n := affiliate.approvals.count(approved))
         )
 
     @display(description="Group")
@@ -185,11 +188,10 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         """The number of programs per approval status."""
         if affiliate.deleted_at:
             return f"Deleted {format_datetime(affiliate.deleted_at)}"
-        approvals = affiliate.performance.approvals if affiliate.performance else ()
         counts = [
-            f"{approvals.count(approved)} {status}"
+            f"{affiliate.approvals.count(approved)} {status}"
             for approved, status in APPROVAL_STATUSES.items()
-            if approved in approvals
+            if approved in affiliate.approvals
         ]
         return ", ".join(counts) or EMPTY_VALUE
 
