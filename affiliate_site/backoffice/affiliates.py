@@ -11,12 +11,23 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
-from affiliate_site.backoffice.affiliate_detail import build_affiliate_context
+from affiliate_site.backoffice.affiliate_detail import (
+    build_affiliate_context,
+    get_full_name,
+)
 from affiliate_site.backoffice.affiliate_pages import AFFILIATE_PAGES, AddAffiliatePage
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     action,
     display,
+)
+from affiliate_site.backoffice.details import (
+    Details,
+    DetailsMixin,
+    Section,
+    find_neighbors,
+    label_status,
+    link_to,
 )
 from affiliate_site.backoffice.enrollment_pages import (
     ENROLLMENT_PAGES,
@@ -37,7 +48,6 @@ from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
-    cached_per_request,
     format_datetime,
     format_labels,
     format_totals,
@@ -54,7 +64,7 @@ from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSea
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
-from tracking.models.enrollments import Enrollment
+from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.models.prospects import Prospect
 from tracking.services.affiliate_search import list_enrollments, list_hidden_matches
 from tracking.services.enrollments import set_approval
@@ -223,7 +233,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 
 
 @admin.register(Enrollment)
-class EnrollmentAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
 
     add_page = AddEnrollmentPage
@@ -235,8 +245,6 @@ class EnrollmentAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAd
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-applied_at", "-id")
-    exclude = ("approved",)
-    readonly_fields = ("status", "links", "coupon")
     actions = ("approve_selected", "disapprove_selected")
 
     class Media:
@@ -261,18 +269,36 @@ class EnrollmentAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAd
             raise Http404
         return get_qr_code_response(row, kind)
 
-    @cached_per_request
-    def links(self, enrollment):
+    def get_details(self, request, enrollment):
         rows = enrollment.account.enrollments.filter(pk=enrollment.pk)
-        return render_links(rows.for_links())
+        row = rows.with_link_parts().values(*LINK_COLUMNS, "coupon__code").get()
+        affiliate, program = enrollment.affiliate, enrollment.program
+        facts = [
+            ("Affiliate", link_to(affiliate, get_full_name(affiliate))),
+            ("Affiliate ID", affiliate.slug),
+            ("Program", link_to(program, program.title)),
+            ("Applied", format_datetime(enrollment.applied_at)),
+            ("Referral code", row["code__code"]),
+            ("Coupon", row["coupon__code"]),
+        ]
+        return Details(
+            headline=f"{get_full_name(affiliate)} in {program.title}",
+            labels=[label_status(self.status(enrollment))],
+            is_removed=affiliate.deleted_at is not None,
+            sections=[
+                Section("Program affiliate", facts=facts),
+                Section("Links", lines=render_links(row)),
+            ],
+        )
+
+    def find_neighbors(self, enrollment):
+        """Those of the same program."""
+        rows = enrollment.account.enrollments.filter(program=enrollment.program_id)
+        return find_neighbors(enrollment, rows, "applied_at")
 
     @display(description="Status", ordering="approved", label=STATUS_COLORS)
     def status(self, enrollment):
         return APPROVAL_STATUSES[enrollment.approved]
-
-    def coupon(self, enrollment):
-        coupons = enrollment.account.coupons.filter(enrollment=enrollment)
-        return ", ".join(coupon.code for coupon in coupons) or EMPTY_VALUE
 
     def has_manage_permission(self, request):
         return request.user.has_perm("tracking.change_enrollment")

@@ -82,13 +82,19 @@ class DetailsMixin(FormPagesMixin):
         """The content of the page."""
         raise NotImplementedError
 
+    def find_neighbors(self, row) -> list[tuple[str, str]]:
+        """Links to the objects beside it in the list."""
+        return find_neighbors(
+            row, type(row)._base_manager.filter(account=row.account_id)
+        )
+
     def change_view(self, request, object_id, form_url="", extra_context=None):
         """Add the content and the links to the neighbors."""
         context = dict(extra_context or {})
         row = self.get_object(request, object_id)
         if row is not None and self.has_view_permission(request, row):
             context["details"] = self.get_details(request, row)
-            context["neighbors"] = find_neighbors(row)
+            context["neighbors"] = self.find_neighbors(row)
         return super().change_view(request, object_id, form_url, context)
 
 
@@ -106,16 +112,15 @@ def label_status(status: str) -> tuple[str, str]:
     return status, STATUS_COLORS.get(status, "")
 
 
-def find_neighbors(row) -> list[tuple[str, str]]:
-    """Links to the next newer and older object of the account: texts and URLs."""
-    rows = type(row)._base_manager.filter(account=row.account_id)
-    opts, at = row._meta, row.created_at
+def find_neighbors(row, rows, moment: str = "created_at") -> list[tuple[str, str]]:
+    """Links to the next newer and older of some rows by a moment: texts and URLs."""
+    opts, at = row._meta, getattr(row, moment)
     newer = rows.filter(
-        Q(created_at__gt=at) | Q(pk__gt=row.pk), created_at__gte=at
-    ).order_by("created_at", "id")
+        Q((f"{moment}__gt", at)) | Q(pk__gt=row.pk), (f"{moment}__gte", at)
+    ).order_by(moment, "id")
     older = rows.filter(
-        Q(created_at__lt=at) | Q(pk__lt=row.pk), created_at__lte=at
-    ).order_by("-created_at", "-id")
+        Q((f"{moment}__lt", at)) | Q(pk__lt=row.pk), (f"{moment}__lte", at)
+    ).order_by(f"-{moment}", "-id")
     return [
         (text, reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[pk]))
         for text, found in (("Newer", newer), ("Older", older))
