@@ -16,10 +16,11 @@ from django.core.exceptions import PermissionDenied
 from django.db import connection, transaction
 from django.http import Http404
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
-from accounts.models.api_keys import Role
+from accounts.models.api_keys import RateWindow, Role
 from accounts.models.users import User
 from accounts.services.api_keys import create_api_key
 from accounts.services.staff import create_staff_user
@@ -471,5 +472,56 @@ def test_two_people_do_not_overwrite_each_other(shared, submit):
             text = str(answer.errors.get("__all__"))
             if "Somebody changed this" not in text or answer.was_stored:
                 problems.append((case.name, name, answer.errors))
+
+    assert not problems, list_lines(problems)
+
+
+# Forms that are no form pages, with their fields; those of test_second_factor.py need
+# a device.
+OTHER_FORMS = {
+    "login": ("account", "username", "password"),
+    "password_change": ("old_password", "new_password1", "new_password2"),
+    "invitation": ("token", "password", "repeated"),
+    "payouts_commission_save_view": ("name", "query"),
+    "payouts_commission_changelist": ("action", "_selected_action", "reason", "_undo"),
+}
+HOSTILE_DATES = ("0001-01-01", "9999-12-31", "2026-02-30", "yesterday", NUL)
+
+
+def test_other_forms_answer_hostile_input(shared, db):
+    client = Client()
+    client.force_login(shared.owner)
+    commission = shared.account.commissions.filter(status="pending").first()
+    action = {
+        "action": "disapprove_selected",
+        "_selected_action": commission.pk,
+        "confirmed": "yes",
+    }
+    problems = []
+    for name, fields in OTHER_FORMS.items():
+        for field in fields:
+            for kind in ("NUL", "1,000,000 characters", "two values"):
+                value = TEXTS[kind]
+                data = (action if "changelist" in name else {}) | {field: value}
+                url = reverse(f"admin:{name}")
+                RateWindow.objects.all().delete()  # of attempts to sign in
+                with report_exceptions(problems, name, field, kind):
+                    status = client.post(url, data).status_code
+                    assert status in (200, 302, 400, 403, 404, 429), status
+
+    bulk_payout = {"currency": "EUR", "minimum": "0", "approved_until": "2026-11-20"}
+    for field, values in (
+        ("currency", CHOICES.values()),
+        ("minimum", NUMBERS.values()),
+        ("approved_until", HOSTILE_DATES),
+    ):
+        for value in values:
+            with report_exceptions(problems, "bulk_payouts", field, str(value)[:20]):
+                query = bulk_payout | {field: str(value)[:1000]}
+                response = client.get(reverse("admin:bulk_payouts"), query)
+                if response.status_code == 400 and NUL in query.values():
+                    continue  # the address itself
+                errors = response.context["form"].errors
+                assert field in errors or value == HOSTILE_DATES[0], errors
 
     assert not problems, list_lines(problems)
