@@ -150,6 +150,7 @@ class DuplicateWebhook(InvalidInput):
     """An enabled webhook has the same URL and events."""
 
     message = "Webhook '{webhook}' already has this URL and these events"
+    property_path = "url"
 
 
 class WebhookOwnerDeleted(Conflict):

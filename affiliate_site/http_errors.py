@@ -28,6 +28,7 @@ MESSAGES = {
     404: "Not Found",
     405: "Method Not Allowed",
     413: "Request Entity Too Large",
+    429: "Too Many Requests",
     500: "Internal Server Error",
     503: "Service Unavailable",
 }

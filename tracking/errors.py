@@ -349,6 +349,7 @@ class DuplicateProgram(InvalidInput):
     """Program slugs are unique in an account."""
 
     message = "Program '{slug}' already exists"
+    property_path = "slug"
 
 
 class CurrencyInUse(InvalidInput):

@@ -11,12 +11,22 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
-from affiliate_site.backoffice.affiliate_detail import build_affiliate_context
+from affiliate_site.backoffice.affiliate_detail import (
+    build_affiliate_context,
+    get_full_name,
+)
 from affiliate_site.backoffice.affiliate_pages import AFFILIATE_PAGES, AddAffiliatePage
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     action,
     display,
+)
+from affiliate_site.backoffice.details import (
+    Details,
+    DetailsMixin,
+    Section,
+    label_status,
+    link_to,
 )
 from affiliate_site.backoffice.enrollment_pages import (
     ENROLLMENT_PAGES,
@@ -37,7 +47,6 @@ from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
-    cached_per_request,
     format_datetime,
     format_labels,
     format_totals,
@@ -46,7 +55,7 @@ from affiliate_site.backoffice.group_detail import build_group_context
 from affiliate_site.backoffice.group_pages import GROUP_PAGES, AddGroupPage
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from affiliate_site.backoffice.note_pages import NOTE_PAGES, AddNotePage
-from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.backoffice.object_pages import ObjectPageMixin, find_neighbors
 from affiliate_site.backoffice.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.prospect_detail import build_prospect_context
 from affiliate_site.backoffice.prospect_pages import PROSPECT_PAGES, AddProspectPage
@@ -54,9 +63,9 @@ from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSea
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
-from tracking.models.enrollments import Enrollment
+from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.models.prospects import Prospect
-from tracking.services.affiliate_search import list_hidden_matches
+from tracking.services.affiliate_search import list_enrollments, list_hidden_matches
 from tracking.services.enrollments import set_approval
 
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
@@ -128,19 +137,23 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 
     def prepare_rows(self, request, rows):
         """Add the statistics; operators see them if all rows are of one account."""
-        term, account = request.GET.get(SEARCH_VAR), request.user.account
-        found_by = list_hidden_matches(account, rows, term) if term and account else {}
-        for row in rows:
-            row.found_by = found_by.get(row.pk, ())
         at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
-        performance = {}
+        performance, enrollments = {}, []
         if len(accounts) == 1:
             (account,) = accounts.values()
             period = Period(at.date() - timedelta(days=STATISTICS_DAYS - 1), at.date())
             affiliate_ids = [row.pk for row in rows]
             performance = calculate_performance(account, affiliate_ids, period, at=at)
+            enrollments = list_enrollments(account, rows)
+        found_by = list_hidden_matches(
+            rows, enrollments, request.GET.get(SEARCH_VAR, "")
+        )
         for row in rows:
             row.performance = performance.get(row.pk)
+            row.found_by = found_by.get(row.pk, ())
+            row.approvals = [
+                approved for pk, approved, *_ in enrollments if pk == row.pk
+            ]
 
     @display(description="Name")
     def name(self, affiliate):
@@ -163,14 +176,13 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         """Labels of the approval statuses, with the number of programs if several."""
         if affiliate.deleted_at:
             return format_labels([("danger", "Removed")])
-        approvals = affiliate.performance.approvals if affiliate.performance else ()
         return format_labels(
             (
                 STATUS_COLORS[status],
                 f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
             )
             for approved, status in APPROVAL_STATUSES.items()
-            if (n := approvals.count(approved))
+            if (n := affiliate.approvals.count(approved))
         )
 
     @display(description="Group")
@@ -185,11 +197,10 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         """The number of programs per approval status."""
         if affiliate.deleted_at:
             return f"Deleted {format_datetime(affiliate.deleted_at)}"
-        approvals = affiliate.performance.approvals if affiliate.performance else ()
         counts = [
-            f"{approvals.count(approved)} {status}"
+            f"{affiliate.approvals.count(approved)} {status}"
             for approved, status in APPROVAL_STATUSES.items()
-            if approved in approvals
+            if approved in affiliate.approvals
         ]
         return ", ".join(counts) or EMPTY_VALUE
 
@@ -221,7 +232,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 
 
 @admin.register(Enrollment)
-class EnrollmentAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
 
     add_page = AddEnrollmentPage
@@ -233,8 +244,6 @@ class EnrollmentAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAd
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-applied_at", "-id")
-    exclude = ("approved",)
-    readonly_fields = ("status", "links", "coupon")
     actions = ("approve_selected", "disapprove_selected")
 
     class Media:
@@ -259,18 +268,36 @@ class EnrollmentAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAd
             raise Http404
         return get_qr_code_response(row, kind)
 
-    @cached_per_request
-    def links(self, enrollment):
+    def get_details(self, request, enrollment):
         rows = enrollment.account.enrollments.filter(pk=enrollment.pk)
-        return render_links(rows.for_links())
+        row = rows.with_link_parts().values(*LINK_COLUMNS, "coupon__code").get()
+        affiliate, program = enrollment.affiliate, enrollment.program
+        facts = [
+            ("Affiliate", link_to(affiliate, get_full_name(affiliate))),
+            ("Affiliate ID", affiliate.slug),
+            ("Program", link_to(program, program.title)),
+            ("Applied", format_datetime(enrollment.applied_at)),
+            ("Referral code", row["code__code"]),
+            ("Coupon", row["coupon__code"]),
+        ]
+        return Details(
+            headline=f"{get_full_name(affiliate)} in {program.title}",
+            labels=[label_status(self.status(enrollment))],
+            is_removed=affiliate.deleted_at is not None,
+            sections=[
+                Section("Program affiliate", facts=facts),
+                Section("Links", lines=render_links(row)),
+            ],
+        )
+
+    def find_neighbors(self, enrollment):
+        """Those of the same program."""
+        rows = enrollment.account.enrollments.filter(program=enrollment.program_id)
+        return find_neighbors(enrollment, rows, "applied_at")
 
     @display(description="Status", ordering="approved", label=STATUS_COLORS)
     def status(self, enrollment):
         return APPROVAL_STATUSES[enrollment.approved]
-
-    def coupon(self, enrollment):
-        coupons = enrollment.account.coupons.filter(enrollment=enrollment)
-        return ", ".join(coupon.code for coupon in coupons) or EMPTY_VALUE
 
     def has_manage_permission(self, request):
         return request.user.has_perm("tracking.change_enrollment")

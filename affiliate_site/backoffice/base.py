@@ -55,6 +55,7 @@ from affiliate_site.backoffice.list_totals import (
 from affiliate_site.backoffice.onboarding import dismiss_view
 from affiliate_site.backoffice.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.xlsx_exports import export_xlsx
+from affiliate_site.http_errors import render_error_page
 from affiliate_site.throttling import count_sign_in_attempt
 
 __all__ = [
@@ -231,9 +232,7 @@ def throttle_sign_in(request, email: str) -> HttpResponse | None:
     """Count a sign-in attempt; the 429 response if there were too many, else None."""
     if not count_sign_in_attempt(request, email):
         return None
-    return HttpResponse(
-        TOO_MANY_SIGN_INS_MESSAGE, status=429, content_type="text/plain"
-    )
+    return render_error_page(request, 429, TOO_MANY_SIGN_INS_MESSAGE)
 
 
 class PreparedChangeList(ChangeList):

@@ -22,7 +22,11 @@ from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.models.programs import Program
 from tracking.search import fold_text, list_search_words
-from tracking.services.affiliate_search import find_affiliates, list_hidden_matches
+from tracking.services.affiliate_search import (
+    find_affiliates,
+    list_enrollments,
+    list_hidden_matches,
+)
 
 MAX_ROWS = 8  # affiliates, or conversions, of one search
 MAX_TERM_LENGTH = 255  # characters; no ID and no e-mail address is longer
@@ -182,7 +186,8 @@ def list_affiliates(request, term: str) -> Iterator[SearchResult]:
     account = request.user.account
     pks = find_affiliates(account, term).pks
     rows = account.affiliates.in_bulk(pks[:MAX_ROWS])
-    found_by = list_hidden_matches(account, rows.values(), term) if rows else {}
+    enrollments = list_enrollments(account, rows.values()) if rows else []
+    found_by = list_hidden_matches(rows.values(), enrollments, term)
     for row in filter(None, map(rows.get, pks)):
         details = [row.email or "", *found_by.get(row.pk, ())]
         details += ["deleted"] if row.deleted_at else []

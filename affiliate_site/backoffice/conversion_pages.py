@@ -49,6 +49,15 @@ from payouts.services.conversion_updates import (
     update_commission,
     update_conversion,
 )
+from tracking.errors import (
+    CookieExpired,
+    DuplicateConversion,
+    InvalidAssetOrSource,
+    InvalidClickId,
+    TooManyConversionAttempts,
+    UnknownCoupon,
+    UnknownCustomer,
+)
 from tracking.models.affiliates import Affiliate
 from tracking.money import list_currencies
 
@@ -103,6 +112,15 @@ class NewConversionForm(MoneyForm):
     """A conversion that staff add by hand."""
 
     serializer_class = ConversionInputSerializer
+    error_fields = {
+        CookieExpired: "click_id",
+        DuplicateConversion: "external_id",
+        InvalidAssetOrSource: "affiliate",
+        InvalidClickId: "click_id",
+        TooManyConversionAttempts: "external_id",
+        UnknownCoupon: "coupon",
+        UnknownCustomer: "customer_id",
+    }
 
     affiliate = RowChoiceField(
         "affiliates",
@@ -267,6 +285,7 @@ class ConversionForm(MoneyForm):
     """What can be corrected about a conversion."""
 
     serializer_class = ConversionUpdateSerializer
+    error_fields = {DuplicateConversion: "external_id"}
 
     amount = forms.DecimalField()
     should_recalculate = forms.BooleanField(

@@ -6,6 +6,7 @@ from affiliate_site.api.resources.customers import CustomerUpdateSerializer
 from affiliate_site.backoffice.conversion_pages import MAX_ID_LENGTH, MetaDataFormField
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
+from tracking.errors import DuplicateCustomer
 from tracking.models.customers import CustomerStatus
 from tracking.services.customers import (
     cancel_customer,
@@ -19,6 +20,7 @@ class CustomerForm(ServiceForm):
     """What can be corrected about a customer."""
 
     serializer_class = CustomerUpdateSerializer
+    error_fields = {DuplicateCustomer: "customer_id"}
 
     customer_id = forms.CharField(
         label="Customer ID", max_length=MAX_ID_LENGTH, help_text="Your own ID."

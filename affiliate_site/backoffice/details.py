@@ -70,13 +70,19 @@ class DetailsMixin(FormPagesMixin):
         """The content of the page."""
         raise NotImplementedError
 
+    def find_neighbors(self, row) -> tuple:
+        """The objects before and after this one in the list, or None."""
+        return find_neighbors(
+            row, type(row)._base_manager.filter(account=row.account_id)
+        )
+
     def change_view(self, request, object_id, form_url="", extra_context=None):
         """Add the content and the links to the neighbors."""
         context = dict(extra_context or {})
         row = self.get_object(request, object_id)
         if row is not None and self.has_view_permission(request, row):
             context["details"] = self.get_details(request, row)
-            context["neighbors"] = list_neighbors(row)
+            context["neighbors"] = link_neighbors(self.find_neighbors(row))
         return super().change_view(request, object_id, form_url, context)
 
 
@@ -94,13 +100,19 @@ def label_status(status: str) -> tuple[str, str]:
     return status, STATUS_COLORS.get(status, "")
 
 
-def list_neighbors(row) -> list[tuple[str, str]]:
-    """Links to the next newer and older object of the account: texts and URLs."""
-    opts = row._meta
-    rows = type(row)._base_manager.filter(account=row.account_id)
-    name = f"admin:{opts.app_label}_{opts.model_name}_change"
-    pairs = zip(("Newer", "Older"), find_neighbors(row, rows), strict=True)
-    return [(text, reverse(name, args=[found.pk])) for text, found in pairs if found]
+def link_neighbors(neighbors) -> list[tuple[str, str]]:
+    """Texts and URLs of the links to the next newer and older object."""
+    return [
+        (
+            text,
+            reverse(
+                f"admin:{row._meta.app_label}_{row._meta.model_name}_change",
+                args=[row.pk],
+            ),
+        )
+        for text, row in zip(("Newer", "Older"), neighbors, strict=True)
+        if row is not None
+    ]
 
 
 def build_history(

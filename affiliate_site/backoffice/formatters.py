@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
-from functools import wraps
 
 from django.utils import timezone
 from django.utils.html import conditional_escape, format_html_join
@@ -86,16 +85,3 @@ def format_key_values(data) -> str:
         "\n".join(f"{name}: {value}" for name, value in (data or {}).items())
         or EMPTY_VALUE
     )
-
-
-def cached_per_request(method):
-    """Compute an expensive column once per row: the theme reads it several times."""
-    attribute = f"cached_{method.__name__}"
-
-    @wraps(method)
-    def get_cached(model_admin, row):
-        if attribute not in vars(row):
-            setattr(row, attribute, method(model_admin, row))
-        return getattr(row, attribute)
-
-    return get_cached

@@ -1,5 +1,7 @@
 """Forms whose values go to a service; an API serializer may validate them."""
 
+from collections.abc import Mapping
+
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AutocompleteSelect
@@ -30,6 +32,11 @@ PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
 
 class RowSearchWidget(AutocompleteSelect):
     """Searches rows; a value that cannot be the key of a row selects none."""
+
+    def build_attrs(self, base_attrs, extra_attrs=None):
+        """Open the list in the main landmark instead of outside of all of them."""
+        attrs = super().build_attrs(base_attrs, extra_attrs)
+        return attrs | {"data-dropdown-parent": "#main"}
 
     def optgroups(self, name, value, attr=None):
         keys = [key for key in value if parse_integer_id(key)]
@@ -108,6 +115,8 @@ class ServiceForm(forms.Form):
 
     serializer_class: type | None = None
     fieldsets: FieldSets = ()
+    # The fields of errors that name none, as the specification says.
+    error_fields: Mapping[type[DomainError], str] = {}
 
     def __init__(self, *args, account, row=None, **kwargs):
         self.account, self.row = account, row
@@ -183,7 +192,8 @@ class ServiceForm(forms.Form):
     def add_domain_error(self, error: DomainError) -> None:
         """Show what a service refused."""
         for each in error.errors if isinstance(error, ErrorList) else [error]:
-            self.add_error_at(each.path, each.text)
+            path = each.path or self.error_fields.get(type(each))
+            self.add_error_at(path, each.text)
 
     @staticmethod
     def _replace_widget(field, widget_class):

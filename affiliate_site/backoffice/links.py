@@ -56,21 +56,14 @@ def build_links(row) -> list[AffiliateLink]:
     ]
 
 
-def render_links(rows) -> str:
-    """The links of rows of `EnrollmentQuerySet.for_links` as HTML."""
-    programs = [
-        {
-            "title": row["program__title"],
-            "approved": row["approved"],
-            "enrollment_url": reverse(
-                "admin:tracking_enrollment_change", args=[row["pk"]]
-            ),
-            "links": build_links(row),
-            "has_qr_codes": index < MAX_QR_CODES,
-        }
-        for index, row in enumerate(rows)
-    ]
-    return render_to_string("admin/affiliate_links.html", {"programs": programs})
+def render_links(row) -> str:
+    """The links of a row of `EnrollmentQuerySet.for_links` as HTML."""
+    context = {
+        "program": row["program__title"],
+        "approved": row["approved"],
+        "links": build_links(row),
+    }
+    return render_to_string("admin/affiliate_links.html", context)
 
 
 def get_qr_code_response(row, kind: str) -> HttpResponse:

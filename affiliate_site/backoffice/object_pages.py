@@ -45,22 +45,17 @@ class ObjectPageMixin(FormPagesMixin):
         return TemplateResponse(request, self.object_template, context)
 
 
-def find_neighbors(row, rows) -> tuple:
-    """The objects before and after this one in a list, newest first, or None."""
-    at = row.created_at
-    newer = Q(created_at__gt=at) | Q(pk__gt=row.pk)
-    older = Q(created_at__lt=at) | Q(pk__lt=row.pk)
-    return (
-        # The first condition says nothing new, but an index can answer it.
-        rows.filter(created_at__gte=at)
-        .filter(newer)
-        .order_by("created_at", "id")
-        .first(),
-        rows.filter(created_at__lte=at)
-        .filter(older)
-        .order_by("-created_at", "-id")
-        .first(),
+def find_neighbors(row, rows, moment: str = "created_at") -> tuple:
+    """The rows before and after this one by a moment, newest first, or None."""
+    at = getattr(row, moment)
+    newer = Q((f"{moment}__gt", at)) | Q(pk__gt=row.pk)
+    older = Q((f"{moment}__lt", at)) | Q(pk__lt=row.pk)
+    # The conditions with `gte` and `lte` say nothing new, but an index answers them.
+    newer_rows = rows.filter(newer, (f"{moment}__gte", at)).order_by(moment, "id")
+    older_rows = rows.filter(older, (f"{moment}__lte", at)).order_by(
+        f"-{moment}", "-id"
     )
+    return newer_rows.first(), older_rows.first()
 
 
 class Section:

@@ -54,7 +54,7 @@ def create_program(
     """Create a program with its commission type `standard`."""
     currency = get_currency(settings.currency)
     if not SLUG_PATTERN.fullmatch(slug):
-        raise InvalidSlug(slug=slug)
+        raise InvalidSlug(slug=slug, path="slug")
     columns = {name: getattr(settings, name) for name in PROGRAM_COLUMNS}
     validate_program(columns)
     validate_rate(settings.rate_kind, settings.rate, currency, path="rate")

@@ -163,16 +163,12 @@ class Statistics:
 
 @dataclass(frozen=True)
 class AffiliatePerformance:
-    """The statistics of an affiliate in a period, and its present balance due.
-
-    `approvals` has the approval in each program: True, False or None for pending.
-    """
+    """The statistics of an affiliate in a period, and its present balance due."""
 
     clicks: int
     conversions: int
     revenue: Sums
     balance_due: Sums
-    approvals: tuple[bool | None, ...]
 
 
 @dataclass(frozen=True)
@@ -411,10 +407,6 @@ def calculate_performance(
     kinds = (_Counter.count_clicks, _Counter.count_conversions)
     statistics = load_statistics(account, period.days, at=at, kinds=kinds)
     totals = statistics.affiliate_totals(period.days, affiliates)
-    approvals: dict[int, list[bool | None]] = defaultdict(list)
-    rows = account.enrollments.filter(affiliate__in=affiliates)
-    for affiliate, approved in rows.values_list("affiliate", "approved"):
-        approvals[affiliate].append(approved)
     balances = get_payable_balances(account, affiliates)
     return {
         affiliate: AffiliatePerformance(
@@ -422,7 +414,6 @@ def calculate_performance(
             conversions=total.conversions,
             revenue=total.revenue.in_order(),
             balance_due=balances.get(affiliate, {}),
-            approvals=tuple(approvals[affiliate]),
         )
         for affiliate, total in totals.items()
     }

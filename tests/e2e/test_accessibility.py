@@ -8,6 +8,12 @@ from django.utils import timezone
 from accounts.models.api_keys import Role
 from accounts.services.invitations import create_invitation
 from payouts.services.commissions import approve_commission
+from tests.affiliate_site.backoffice.form_samples import (
+    create_rows_for_all_pages,
+    list_cases,
+)
+from tests.concurrency.server import make_key
+from tests.conftest import ApiClient
 from tests.e2e.test_back_office import back_office, static_files
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
@@ -73,10 +79,7 @@ class PageVisits:
             f"&approved_until={timezone.now():%Y-%m-%d}",
             "a program affiliate": f"tracking/enrollment/{enrollment_id}/change/",
             "adding a key": "accounts/apikey/add/",
-            "adding a webhook": "accounts/webhookendpoint/add/",
-            "adding a staff user": "accounts/user/add/",
             "invitations": "accounts/invitation/",
-            "account settings": "settings/",
             "an invitation": f"invitation/?token={token}",
             "two-factor authentication": "second-factor/",
         }
@@ -162,6 +165,72 @@ def test_all_pages_pass_the_accessibility_rules(
     ]
 
     assert found == []
+
+
+class FormVisits:
+    """Visits form pages of an account that has a row for each of them."""
+
+    def __init__(self, back_office, scenario) -> None:
+        self.back_office, self.page = back_office, back_office.page
+        account = scenario.account
+        create_rows_for_all_pages(account, ApiClient(make_key(account)), "harbor")
+        self.user = account.staff.get(email__startswith="owner@")
+        self.cases = list_cases(account)
+
+    def select_examples(self):
+        """A few pages that have all kinds of fields together, longest forms first."""
+        seen, examples = set(), []
+        kinds = {case: self.list_kinds(case) for case in self.cases}
+        for case in sorted(self.cases, key=lambda case: -len(kinds[case])):
+            if kinds[case] - seen:
+                examples.append(case)
+                seen |= kinds[case]
+        return examples
+
+    def list_kinds(self, case):
+        """The widgets of a form; a page without fields is a kind of its own."""
+        fields = case.get_form(self.user).fields.values()
+        return {type(field.widget) for field in fields} or {None}
+
+    def visit(self, cases):
+        """Open the pages, what searches rows, and the errors of an empty form."""
+        for case in cases:
+            self.back_office.open(case.url.removeprefix("/admin/"))
+            yield case.name
+            for combobox in self.page.locator(".select2-selection").all():
+                combobox.click()
+                self.page.locator(".select2-results__option--highlighted").wait_for()
+                yield f"{case.name}, rows to choose from"
+
+    def show_errors(self):
+        """Send a form without what it needs."""
+        self.back_office.open("tracking/conversion/add/")
+        self.back_office.click("button[name=_save]")
+        self.page.locator(".errorlist").first.wait_for()
+
+
+def list_form_violations(visits, cases):
+    return [
+        f"{name}: {violation}"
+        for name in visits.visit(cases)
+        for violation in list_violations(visits.page)
+    ]
+
+
+def test_all_kinds_of_fields_pass_the_accessibility_rules(back_office, page, scenario):
+    visits = FormVisits(back_office, scenario)
+
+    found = list_form_violations(visits, visits.select_examples())
+    visits.show_errors()
+
+    assert found + list(list_violations(page)) == []
+
+
+@pytest.mark.slow
+def test_all_forms_pass_the_accessibility_rules(back_office, page, scenario):
+    visits = FormVisits(back_office, scenario)
+
+    assert list_form_violations(visits, visits.cases) == []
 
 
 def test_skips_to_the_content(back_office, page, conversion):

@@ -62,12 +62,12 @@ def update_suffixes(account: Account, *, affiliate_id: int) -> None:
     The lock makes concurrent changes of an affiliate and its codes wait for each other.
     """
     affiliate = account.affiliates.select_for_update(no_key=True).get(pk=affiliate_id)
-    codes_by_row = list_codes(account, [affiliate])
+    enrollments = list_enrollments(account, [affiliate])
     suffixes = set(
         list_suffixes(
             [
                 *(getattr(affiliate, name) for name in SEARCHED_FIELDS),
-                *(text for _, *codes in codes_by_row for text in codes),
+                *(text for _, _, *codes in enrollments for text in codes),
             ]
         )
     )
@@ -81,30 +81,34 @@ def update_suffixes(account: Account, *, affiliate_id: int) -> None:
     )
 
 
-def list_codes(
+def list_enrollments(
     account: Account, affiliates: Collection[Affiliate]
-) -> list[tuple[int, str | None, str | None]]:
-    """The keys of these affiliates with their referral codes and coupons."""
+) -> list[tuple[int, bool | None, str | None, str | None]]:
+    """The keys of these affiliates with their approvals, referral codes and coupons."""
     rows = account.enrollments.filter(affiliate__in=affiliates).annotate(
         code=join_within_account("referral_codes"),
         coupon=join_within_account("coupons"),
     )
-    return list(rows.values_list("affiliate", "code__code", "coupon__code"))
+    columns = ("affiliate", "approved", "code__code", "coupon__code")
+    return list(rows.values_list(*columns))
 
 
 def list_hidden_matches(
-    account: Account, affiliates: Collection[Affiliate], term: str
+    affiliates: Collection[Affiliate],
+    enrollments: Collection[tuple[int, bool | None, str | None, str | None]],
+    term: str,
 ) -> dict[int, list[str]]:
     """Map affiliates to what a search found them by, if a list does not show it.
 
-    That is a company, a referral code or a coupon: `coupon HANA10`.
+    That is a company, a referral code or a coupon: `coupon HANA10`. `enrollments` are
+    those of `list_enrollments`.
     """
     words = list_search_words(term)
     texts: dict[int, list[tuple[str, str | None]]] = defaultdict(list)
     for affiliate in affiliates:
         if affiliate.company_name:
             texts[affiliate.pk].append(("company", affiliate.company_name))
-    for pk, *codes in list_codes(account, affiliates):
+    for pk, _, *codes in enrollments:
         texts[pk] += zip(("referral code", "coupon"), codes, strict=True)
     return {
         pk: [

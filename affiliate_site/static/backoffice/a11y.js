@@ -36,7 +36,31 @@ document.addEventListener("DOMContentLoaded", () => {
   palette?.setAttribute("role", "dialog");
   palette?.setAttribute("aria-label", "Search");
   palette?.querySelector("input").setAttribute("placeholder", "Go to a page, or search by exact ID");
+  // After the callbacks of Django's own scripts, which make the fields that search.
+  window.django?.jQuery?.(nameSearchFields);
 });
+
+// Select2 names neither its field, unless it has a value, nor what it opens. It hides the
+// <select> that the <label> belongs to.
+function nameSearchFields() {
+  for (const select of document.querySelectorAll("select.select2-hidden-accessible")) {
+    const label = document.querySelector(`label[for="${select.id}"]`);
+    const field = select.nextElementSibling.querySelector("[role=combobox]");
+    const value = field.querySelector(".select2-selection__rendered");
+    label.id = `${select.id}_label`;
+    field.setAttribute("aria-labelledby", `${label.id} ${value.id}`);
+    for (const name of ["aria-describedby", "aria-invalid"]) {
+      if (select.hasAttribute(name)) field.setAttribute(name, select.getAttribute(name));
+    }
+    value.removeAttribute("role"); // a text in the field, not another field
+    value.removeAttribute("aria-readonly");
+    window.django.jQuery(select).on("select2:open", () => {
+      const [search, list] = ["searchbox", "listbox"].map((role) => document.querySelector(`.select2-dropdown [role=${role}]`));
+      for (const part of [search, list]) part.setAttribute("aria-labelledby", label.id);
+      field.setAttribute("aria-controls", list.id);
+    });
+  }
+}
 
 document.addEventListener("keydown", (event) => {
   if (!event.target.matches("[role=button][x-on\\:click]")) return;

@@ -490,7 +490,7 @@ def test_shows_the_error_of_a_duplicate_webhook(staff_client, account):
     response = client.post(path, form, follow=True)
 
     webhook = account.webhook_endpoints.get()
-    assert response.context["form"].non_field_errors() == [
+    assert response.context["form"].errors["url"] == [
         f"Webhook '{webhook}' already has this URL and these events"
     ]
 

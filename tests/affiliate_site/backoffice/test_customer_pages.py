@@ -33,7 +33,7 @@ def test_corrects_a_customer(staff_client, account, customer):
     [
         ({"customer_id": ""}, "customer_id", "required"),
         ({"customer_id": "x" * 256}, "customer_id", "255 characters"),
-        ({"customer_id": "taken"}, "__all__", "Duplicate customer"),
+        ({"customer_id": "taken"}, "customer_id", "Duplicate customer"),
         ({"meta_data": "plan"}, "meta_data", "key: value"),
         ({"meta_data": "\n".join(f"k{n}: 1" for n in range(11))}, "meta_data", "10"),
     ],

@@ -1,5 +1,6 @@
 """Pages about a conversion, a commission and a payment."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -172,3 +173,34 @@ def test_leads_to_the_neighbors_of_the_own_account(
     assert staff_client("viewer").get(page_url(third, "change")).context[
         "neighbors"
     ] == [("Older", page_url(second, "change"))]
+
+
+def test_shows_an_affiliate_in_a_program(staff_client, account, scenario):
+    scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
+    client, enrollment = staff_client(), scenario.mina.enrollment
+
+    details, sections, page = get_details(client, enrollment)
+
+    assert details.headline == "Mina Kessler in Harbor Lamp Partners"
+    assert list(details.labels) == [("approved", "success")]
+    facts = dict(sections["Program affiliate"].facts)
+    assert page_url(scenario.mina.affiliate, "change") in facts["Affiliate"]
+    assert page_url(scenario.program, "change") in facts["Program"]
+    assert facts["Affiliate ID"] == "minakessler"
+    assert (facts["Coupon"], facts["Referral code"]) == (
+        scenario.mina.coupon,
+        scenario.mina.code,
+    )
+    assert scenario.mina.asset_id in sections["Links"].lines
+    assert f'href="{page_url(enrollment, "disapprove")}"' in page
+    other = account.enrollments.exclude(pk=enrollment.pk).get()
+    assert f'href="{page_url(other, "change")}" rel="prev"' in page
+
+
+def test_breadcrumbs_keep_the_letters_of_an_id(staff_client, scenario):
+    response = staff_client().get(page_url(scenario.mina.affiliate, "change"))
+
+    page = response.content.decode()
+    assert re.search(r"truncate tracking-tight\">\s*minakessler\s*</a>", page)
+    assert "Minakessler" not in page
+    assert re.search(r"truncate tracking-tight\">\s*Affiliates\s*</a>", page)

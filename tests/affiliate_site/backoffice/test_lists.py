@@ -1,16 +1,21 @@
 """Lists: small pages, coloured labels, removed rows, what staff should check."""
 
 import re
+from unittest.mock import patch
 
 import pytest
+from django.contrib import admin
 from django.urls import reverse
 
+from accounts.tenant_admin import TenantAdmin
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
 from tracking.claims import Trust
 
 MAX_PAGE_BYTES = 120_000
+MAX_STATEMENTS = 15
 ROW_PATTERN = re.compile(r'<tr class="(data-row[^"]*)">(.*?)</tr>', re.DOTALL)
 
 
@@ -93,3 +98,31 @@ def test_exports_the_columns_that_a_list_leaves_out(staff_client, scenario):
 
     titles = response.getvalue().decode().splitlines()[0]
     assert '"Kind","Name","Conversion","Payment","Created at"' in titles
+
+
+def test_takes_at_most_15_statements(staff_client, account, api, capture_queries):
+    """Also with several pages of rows, a search and filters."""
+    sample = create_rows_for_all_pages(account, api, "harbor")
+    client = staff_client()
+    filters = {"affiliate": sample.enrolled_affiliate, "program": sample.program}
+    counts = {}
+
+    with patch.object(TenantAdmin, "list_per_page", 2):
+        for model, page in admin.site._registry.items():
+            url = reverse(
+                f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"
+            )
+            accepted = {
+                name: filters[name]
+                for name in (
+                    getattr(each, "parameter_name", "") for each in page.list_filter
+                )
+                if name in filters
+            }
+            for query in ({}, {"q": "harbor"}, accepted, {"q": "harbor"} | accepted):
+                client.get(url, query)  # stores the statistics of past days
+                with capture_queries() as executed:
+                    assert client.get(url, query).status_code == 200
+                counts[model._meta.label, str(query)] = len(executed)
+
+    assert {key: n for key, n in counts.items() if n > MAX_STATEMENTS} == {}

@@ -208,6 +208,7 @@ def test_limits_attempts_per_email_and_address(owner, client, time_machine):
 
     assert response.status_code == 429
     assert b"Wait a minute" in response.content
+    assert response["Content-Type"].startswith("text/html")
     # Other IP addresses are not limited, so that nobody can lock out the owner.
     assert sign_in(Client(), address="198.51.100.9").status_code == 302
 

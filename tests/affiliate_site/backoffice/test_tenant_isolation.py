@@ -10,23 +10,19 @@ from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user
 from django.urls import NoReverseMatch, reverse
-from django.utils import timezone
 
 from accounts.models.accounts import TenantModel
 from accounts.models.api_keys import Role
 from accounts.models.users import User
-from accounts.services.invitations import create_invitation
-from accounts.services.signing_secrets import create_signing_secret
-from accounts.services.staff import create_staff_user
-from accounts.services.webhooks import create_webhook
 from accounts.tenant_admin import TenantAdmin, TenantScopeMixin
-from payouts.models.ledger import LedgerAccount, LedgerAccountType
-from tests.affiliate_site.backoffice.rates import create_rates
+from tests.affiliate_site.backoffice.form_samples import (
+    create_rows,
+    create_rows_for_all_pages,
+    list_rows,
+)
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT
-from tests.sample_account import SampleAccount
 from tracking.models.conversions import Conversion
-from tracking.services.failed_page_calls import record_failed_page_call
 
 MARKER = "zz-marker"
 ADMINS = admin.site._registry
@@ -69,49 +65,8 @@ def build_url(model, name, *args):
 @pytest.fixture
 def foreign_data(other_account, other_api):
     """An account with a row of each model, with the marker in each text."""
-    sample = SampleAccount(other_api, other_account.slug, MARKER)
-    create_webhook(other_account, url=f"https://{MARKER}.example/", at=timezone.now())
-    create_signing_secret(other_account, at=timezone.now())
-    for name in (
-        "approved_amount",
-        "payment_id",
-        "note_id",
-        "prospect_id",
-        "payout_method",
-        "group_id",
-        "contested_claim",
-    ):
-        assert getattr(sample, name)
-    owner, _ = create_staff_user(
-        other_account,
-        email=f"{MARKER}@example.org",
-        role=Role.OWNER,
-        password=None,
-        at=timezone.now(),
-    )
-    create_invitation(
-        other_account,
-        email=f"{MARKER}-2@example.org",
-        role=Role.VIEWER,
-        by=owner,
-        at=timezone.now(),
-    )
-    other_account.field_definitions.create(slug=MARKER, title=MARKER, type="text")
-    create_rates(other_account, MARKER)
-    record_failed_page_call(
-        other_account,
-        reason=MARKER,
-        page=f"https://{MARKER}.example/",
-        at=timezone.now(),
-    )
+    create_rows(other_account, other_api, MARKER)
     return other_account
-
-
-def list_rows(model, account):
-    rows = model._base_manager.filter(account=account)
-    return (
-        rows.filter(kind=LedgerAccountType.PAYABLE) if model is LedgerAccount else rows
-    )
 
 
 def test_every_model_has_a_page_or_a_reason():
@@ -288,30 +243,8 @@ def test_opens_all_pages_of_the_own_account(
     staff_client, account, api, capture_queries, subtests
 ):
     """All roles can open the pages, with a limited number of queries."""
-    sample = SampleAccount(api, account.slug, "harbor")
-    create_webhook(account, url="https://harbor.example/", at=timezone.now())
-    create_signing_secret(account, at=timezone.now())
-    for name in (
-        "payment_id",
-        "note_id",
-        "prospect_id",
-        "payout_method",
-        "group_id",
-        "contested_claim",
-    ):
-        assert getattr(sample, name)
-    account.field_definitions.create(slug="size", title="Size", type="text")
-    create_rates(account, "harbor")
-    record_failed_page_call(account, reason="a", page="", at=timezone.now())
-    assert sample.create_affiliate("third")
+    create_rows_for_all_pages(account, api, "harbor")
     clients = [staff_client(role=role) for role in Role.values]
-    create_invitation(
-        account,
-        email="zoe@harbor.example.org",
-        role=Role.VIEWER,
-        by=account.staff.get(role=Role.OWNER),
-        at=timezone.now(),
-    )
     clients[0].get("/admin/")  # stores the statistics of past days
 
     for role, client in zip(Role.values, clients, strict=True):

@@ -156,7 +156,7 @@ def test_edits_url_and_events(staff_client, account, plain_webhook):
         ({"url": "javascript:alert(1)"}, "url", "Invalid URL"),
         ({"url": f"https://a.example/?{'x' * 2000}"}, "url", "2000 characters"),
         ({"events": ["customer.born"]}, "events", "not one of the available"),
-        ({"url": "https://hooks.example.net/other"}, "__all__", "already has this URL"),
+        ({"url": "https://hooks.example.net/other"}, "url", "already has this URL"),
     ],
     ids=str,
 )

@@ -338,10 +338,9 @@ def test_calculates_the_performance_of_affiliates(busy, account):
         conversions=3,
         revenue=amounts(EUR="250.5", USD="30"),
         balance_due=amounts(EUR="7.5"),
-        approvals=(True,),
     )
     assert performance[numbers["Odette"]].revenue == amounts(EUR="10")
-    assert performance[zoe.affiliate.pk] == AffiliatePerformance(0, 0, {}, {}, (None,))
+    assert performance[zoe.affiliate.pk] == AffiliatePerformance(0, 0, {}, {})
 
 
 def test_counts_the_running_days_of_affiliates_too(busy, account):

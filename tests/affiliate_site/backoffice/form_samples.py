@@ -1,0 +1,231 @@
+"""All form pages of the back office, an account with a row for each, and values.
+
+The pages are found, not listed: a new one is part of the tests at once.
+"""
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.messages.storage.cookie import CookieStorage
+from django.contrib.sessions.backends.signed_cookies import SessionStore
+from django.core.management import call_command
+from django.test import RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models.api_keys import Role
+from accounts.models.users import User
+from accounts.services.invitations import create_invitation
+from accounts.services.signing_secrets import create_signing_secret
+from accounts.services.staff import create_staff_user
+from accounts.services.webhooks import create_webhook
+from affiliate_site.backoffice.account_pages import AccountSettingsPage
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import RowChoiceField
+from payouts.models.ledger import LedgerAccount, LedgerAccountType
+from tests.affiliate_site.backoffice.rates import create_rates
+from tests.sample_account import SampleAccount
+from tracking.services.customers import cancel_customer
+from tracking.services.failed_page_calls import record_failed_page_call
+
+# Values that the type of a field does not tell, by name, or by page and name.
+SAMPLES: dict[str | tuple[str, str], Any] = {
+    "address__address": "Quay 1",
+    "address__city": "Ljubljana",
+    "address__country": "SI",
+    "address__postal_code": "1000",
+    "email": "sample@harbor.example.org",
+    "url": "https://sample.example/hook",
+    ("AddConversionPage", "coupon"): "harbor-10",
+    ("AddCustomFieldPage", "options"): "small\nlarge",
+    ("AddCustomFieldPage", "type"): "select",
+    ("PayBalancePage", "amount"): "2",
+    ("SetPayoutMethodPage", "details"): "paypal_address: p@harbor.example.org",
+}
+# The samples that a value of another field replaces.
+ALTERNATIVES = {
+    ("AddConversionPage", "affiliate"): "coupon",
+    ("AddConversionPage", "click_id"): "coupon",
+}
+SAMPLES_BY_TYPE = {forms.DecimalField: "5", forms.IntegerField: "5"}
+
+
+def create_rows(account, api, marker: str) -> SampleAccount:
+    """Create a row of each model, with the marker in each text."""
+    sample = SampleAccount(api, account.slug, marker)
+    now = timezone.now()
+    create_webhook(account, url=f"https://{marker}.example/", at=now)
+    create_signing_secret(account, at=now)
+    for name in (
+        "approved_amount",
+        "payment_id",
+        "note_id",
+        "prospect_id",
+        "payout_method",
+        "group_id",
+        "contested_claim",
+    ):
+        assert getattr(sample, name)
+    owner, _ = create_staff_user(
+        account,
+        email=f"{marker}@example.org",
+        role=Role.OWNER,
+        password=None,
+        at=now,
+    )
+    create_invitation(
+        account, email=f"{marker}-2@example.org", role=Role.VIEWER, by=owner, at=now
+    )
+    account.field_definitions.create(slug=marker, title=marker, type="text")
+    create_rates(account, marker)
+    record_failed_page_call(
+        account, reason=marker, page=f"https://{marker}.example/", at=now
+    )
+    return sample
+
+
+def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
+    """Create the same, and rows in the states that `is_offered` of the pages asks."""
+    sample = create_rows(account, api, marker)
+    slug = f"{marker}-archived"
+    call_command(
+        "create_program",
+        *(account.slug, slug, "--title", slug, "--currency", "EUR"),
+        stdout=io.StringIO(),
+    )
+    account.programs.filter(slug=slug).update(archived_at=timezone.now())
+    program = account.programs.get(slug=sample.program)
+    applicant = {"affiliate": {"id": sample.second_affiliate}}
+    sample.post(f"/programs/{program.slug}/affiliates/", applicant)
+    account.commission_types.create(
+        program=program,
+        identifier=f"{marker}-extra",
+        title=f"{marker}-extra",
+        kind="percentage",
+        value=5,
+    )
+    sale = {"coupon": sample.coupon, "amount": 30, "customer_id": f"{marker}-gone"}
+    sample.post("/conversions/", sale)
+    customer = account.customers.get(customer_id=sale["customer_id"])
+    cancel_customer(account, public_id=customer.public_id, at=timezone.now())
+    sample.create_affiliate("third")  # in no program
+    return sample
+
+
+@dataclass(frozen=True)
+class PageCase:
+    """A form page with the row that it is about; None if it creates one."""
+
+    page: type[FormPage]
+    model_admin: Any
+    row: Any = None
+
+    @property
+    def name(self) -> str:
+        return self.page.__name__
+
+    @property
+    def url(self) -> str:
+        if self.page is AccountSettingsPage:
+            return reverse("admin:account_settings")
+        opts = self.model_admin.opts
+        prefix = f"admin:{opts.app_label}_{opts.model_name}"
+        if self.row is None:
+            return reverse(f"{prefix}_add")
+        return reverse(f"{prefix}_{self.page.name}", args=[self.row.pk])
+
+    def call(self, user, data=None, *, row=None):
+        """Call the page without the middleware; the response is not rendered."""
+        factory, row = RequestFactory(), row or self.row
+        request = (
+            factory.get(self.url) if data is None else factory.post(self.url, data)
+        )
+        request.user = User.objects.select_related("account").get(pk=user.pk)
+        request.session = SessionStore()
+        request._messages = CookieStorage(request)
+        view = self.page.as_view(model_admin=self.model_admin)
+        return view(request, **({"object_id": row.pk} if row else {}))
+
+    def get_form(self, user):
+        """The form as it is before anything is entered."""
+        return self.call(user).context_data["form"]
+
+    def get_values(self, user) -> dict[str, Any]:
+        """Values that the page should accept, as a browser would send them."""
+        context = self.call(user).context_data
+        form = context["form"]
+        values = {
+            name: self.get_value(name, field, form[name].value())
+            for name, field in form.fields.items()
+        }
+        sent = {
+            name: "on" if value is True else getattr(value, "pk", value)
+            for name, value in values.items()
+            if value not in (None, False, "")
+        }
+        return sent | ({"version": context["version"]} if context["version"] else {})
+
+    def set_value(self, values, name, value) -> dict[str, Any]:
+        """The values with another one, without what cannot be sent with it."""
+        replaced = ALTERNATIVES.get((self.name, name))
+        kept = {key: value for key, value in values.items() if key != replaced}
+        return kept | {name: value}
+
+    def get_value(self, name, field, initial):
+        """The value that the form starts with, else a sample or the first choice."""
+        if (self.name, name) in SAMPLES:
+            return SAMPLES[self.name, name]
+        if initial not in (None, "", [], {}):
+            return initial
+        if name in SAMPLES:
+            return SAMPLES[name]
+        if not field.required:
+            return None
+        if isinstance(field, RowChoiceField):
+            return field.queryset.last()
+        if isinstance(field, forms.ChoiceField):
+            return field.choices[0][0]
+        return SAMPLES_BY_TYPE.get(type(field), "sample")
+
+
+def list_pages() -> list[tuple[type[FormPage], Any]]:
+    """All form pages, each with the page of its model."""
+    return [
+        *(
+            (page, model_admin)
+            for model_admin in admin.site._registry.values()
+            for page in (
+                getattr(model_admin, "add_page", None),
+                *getattr(model_admin, "row_pages", ()),
+            )
+            if page is not None
+        ),
+        (AccountSettingsPage, admin.site.get_model_admin(User)),
+    ]
+
+
+def list_rows(model, account):
+    """The rows of an account that the page of the model shows."""
+    rows = model._base_manager.filter(account=account).order_by("pk")
+    return (
+        rows.filter(kind=LedgerAccountType.PAYABLE) if model is LedgerAccount else rows
+    )
+
+
+def list_cases(account) -> list[PageCase]:
+    """A case for each page; fails if the account has no row for one of them."""
+    cases, missing = [], []
+    for page, model_admin in list_pages():
+        if page not in getattr(model_admin, "row_pages", ()):
+            cases.append(PageCase(page, model_admin))
+            continue
+        rows = list_rows(model_admin.model, account).reverse()
+        row = next((row for row in rows if page.is_offered(row)), None)
+        if row is None:
+            missing.append(page.__name__)
+        cases.append(PageCase(page, model_admin, row))
+    assert missing == [], "create_rows_for_all_pages has no row that offers these pages"
+    return cases
