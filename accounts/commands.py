@@ -29,6 +29,10 @@ from accounts.services.accounts import get_account
 
 INTEGER_PATTERN = re.compile(r"[0-9]+", re.ASCII)
 MAX_ROW_ID = 2**63 - 1
+# Of terminals, and those that change the direction of the text around them.
+CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 AMOUNT_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
@@ -46,7 +50,7 @@ class JsonCommand(BaseCommand, ABC):
             try:
                 self.run(at=timezone.now(), **options)
             except DomainError as error:
-                raise CommandError(error.text) from error
+                raise CommandError(escape_controls(error.text)) from error
             except (DatabaseError, InterfaceError) as error:
                 reason = describe_failure(error)
                 if reason is None:
@@ -64,9 +68,9 @@ class JsonCommand(BaseCommand, ABC):
     def write_result(self, text: str | None, **result: Any) -> None:
         """Print the text (nothing if it is None) or, with --json, the result."""
         if self.as_json:
-            self.stdout.write(serialize_exact_json(result).decode())
+            self.stdout.write(escape_controls(serialize_exact_json(result).decode()))
         elif text is not None:
-            self.stdout.write(text)
+            self.stdout.write(escape_controls(text))
 
     def write_table(
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], **result: Any
@@ -77,7 +81,8 @@ class JsonCommand(BaseCommand, ABC):
             return
         table = Table(*columns, box=None, pad_edge=False)
         for row in rows:
-            table.add_row(*(Text(_format_cell(value)) for value in row))
+            cells = (escape_controls(_format_cell(value)) for value in row)
+            table.add_row(*(Text(cell.replace("\n", "\\n")) for cell in cells))
         # Rich needs the stream that Django's OutputWrapper wraps.
         stream: Any = self.stdout._out  # noqa: SLF001
         width = None if self.stdout.isatty() else 200
@@ -100,6 +105,14 @@ class AccountCommand(JsonCommand):
         self, account: Account, *, at: datetime, **options: Any
     ) -> None:
         """Call one service for this account and write its result."""
+
+
+def escape_controls(text: str) -> str:
+    """Write control characters as `\\u001b`: stored texts must not control a terminal.
+
+    Line breaks stay.
+    """
+    return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def parse_amount_argument(text: str) -> Decimal:

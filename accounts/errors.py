@@ -122,6 +122,13 @@ class UnknownEventName(InvalidInput):
     message = "Unknown event '{name}'; available events: {names}"
 
 
+class UnknownMacro(InvalidInput):
+    """No macro of a postback has this name."""
+
+    message = "Unknown macro '${{{name}}}'; available macros: {names}"
+    property_path = "url"
+
+
 class WebhookNotFound(NotFound):
     """The account has no endpoint with this ID."""
 

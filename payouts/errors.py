@@ -56,6 +56,14 @@ class CommissionUnfunded(Conflict):
     code = "commission_unfunded"
 
 
+class PayoutFeatureRequired(InvalidInput):
+    """Only accounts that pay through the service have a payout balance."""
+
+    message = (
+        "Account '{slug}' does not pay through the service, so it has no payout balance"
+    )
+
+
 class BalanceTooLarge(InvalidInput):
     """The amount would move a balance beyond `MAX_BALANCE`."""
 

@@ -38,7 +38,7 @@ def create_account(
     """Create an account on a plan."""
     if not SLUG_PATTERN.fullmatch(slug):
         raise InvalidSlug(slug=slug)
-    validate_length("The name", name)
+    validate_name("The name", name)
     try:
         with transaction.atomic():
             account = Account.objects.create(
@@ -64,6 +64,13 @@ def validate_length(
     if len(text) > limit:
         rule = f"{limit} characters at most"
         raise InvalidSetting(setting=setting, rule=rule, path=path)
+
+
+def validate_name(setting: str, text: str, *, path: str | None = None) -> None:
+    """Raise if a name or title is blank, too long, or has control characters."""
+    if not text.strip() or not text.isprintable():
+        raise InvalidSetting(setting=setting, rule="text in one line", path=path)
+    validate_length(setting, text, path=path)
 
 
 def get_plan(name: str) -> Plan:
@@ -154,11 +161,7 @@ def update_settings(
 def validate_settings(changes: Mapping[str, Any]) -> None:
     """Raise `InvalidSetting` or `UnknownTimeZone` for the first invalid value."""
     if "name" in changes:
-        name = changes["name"]
-        if not name.strip() or not name.isprintable():
-            rule = "text in one line"
-            raise InvalidSetting(setting="The name", rule=rule, path="name")
-        validate_length("The name", name, path="name")
+        validate_name("The name", changes["name"], path="name")
     if changes.get("time_zone", "UTC") not in available_timezones():
         raise UnknownTimeZone(time_zone=changes["time_zone"])
     if not 0 < changes.get("max_browser_amount", 1) <= MAX_INTEGER:

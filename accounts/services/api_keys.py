@@ -14,7 +14,7 @@ from accounts.ids import calculate_checksum, generate_random_text
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.api_keys import ApiKey
-from accounts.services.accounts import validate_length
+from accounts.services.accounts import validate_name
 from accounts.services.audit_log import log_event
 
 KEY_PREFIX = "aff_live_"
@@ -26,8 +26,12 @@ MIN_LAST_USED_INTERVAL = timedelta(minutes=1)
 def create_api_key(
     account: Account, *, name: str, role: str, at: datetime
 ) -> tuple[ApiKey, str]:
-    """Create a key and return it with its text, which is not stored."""
-    validate_length("The label", name, path="name")
+    """Create a key and return it with its text, which is not stored.
+
+    `name` is a label; it may be empty.
+    """
+    if name:
+        validate_name("The label", name, path="name")
     with transaction.atomic():
         while True:
             text = _generate_key()

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
+from accounts.errors import UnknownMacro
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
@@ -21,6 +22,18 @@ from accounts.models.webhooks import (
 )
 
 MACRO_PATTERN = re.compile(r"\$\{([^{}]*)\}")
+POSTBACK_MACROS = (
+    "click_subid",
+    "commission_amount",
+    "currency",
+    "conversion.id",
+    "conversion.external_id",
+    "conversion.amount",
+    "conversion.commissions",
+    "customer.id",
+)
+CLICK_MACRO = "conversion.click.meta_data[{key}]"  # with any key
+CLICK_MACRO_PATTERN = re.compile(r"conversion\.click\.meta_data\[[^\[\]]+\]")
 
 
 @dataclass(frozen=True)
@@ -84,8 +97,16 @@ def publish_events(
     account.deliveries.bulk_create(deliveries)
 
 
+def validate_macros(url: str) -> None:
+    """Raise `UnknownMacro` for the first macro that no event fills in."""
+    for name in MACRO_PATTERN.findall(url):
+        if name not in POSTBACK_MACROS and not CLICK_MACRO_PATTERN.fullmatch(name):
+            names = [*POSTBACK_MACROS, CLICK_MACRO]
+            raise UnknownMacro(name=name, names=", ".join(names))
+
+
 def fill_macros(url: str, values: Mapping[str, str]) -> str:
-    """Replace each `${…}` by its percent-encoded value; unknown macros become empty."""
+    """Replace each `${…}` by its percent-encoded value, which may be missing."""
     return MACRO_PATTERN.sub(
         lambda match: quote(values.get(match[1], ""), safe=""), url
     )

@@ -30,7 +30,7 @@ from accounts.models.webhooks import (
 )
 from accounts.services.accounts import validate_length
 from accounts.services.audit_log import log_event
-from accounts.services.outbox import MACRO_PATTERN
+from accounts.services.outbox import MACRO_PATTERN, validate_macros
 from accounts.url_safety import parse_url
 
 MAX_WEBHOOK_URL_LENGTH = 2000
@@ -65,6 +65,7 @@ def create_postback_endpoint(
     """
     # Macros are not allowed in the host: "!" makes it invalid.
     validate_url(MACRO_PATTERN.sub("!", url))
+    validate_macros(url)
     validate_event_names(events, allowed=POSTBACK_EVENTS)
     return _create_endpoint(
         account, url=url, events=events, affiliate=affiliate, method=method, at=at

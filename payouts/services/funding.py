@@ -8,9 +8,19 @@ from django.db import transaction
 from accounts.errors import InvalidSetting
 from accounts.models.accounts import Account
 from accounts.services.audit_log import log_event
+from payouts.errors import PayoutFeatureRequired
 from payouts.services.ledger import open_ledger_session
 from tracking.errors import AmountTooLarge
 from tracking.money import get_currency, validate_amount
+
+
+def fund_payouts(
+    account: Account, *, amount: Decimal, currency: str, at: datetime
+) -> tuple[str, Decimal]:
+    """Top up the payout balance of an account that has the payout feature."""
+    if not account.uses_payouts:
+        raise PayoutFeatureRequired(slug=account.slug)
+    return top_up_payout_balance(account, amount=amount, currency=currency, at=at)
 
 
 def top_up_payout_balance(

@@ -15,7 +15,7 @@ from accounts.errors import InvalidSetting, InvalidSlug
 from accounts.ids import SLUG_PATTERN
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.accounts import validate_length
+from accounts.services.accounts import validate_name
 from accounts.services.audit_log import log_event
 from payouts.errors import (
     CommissionTypeNotFound,
@@ -201,10 +201,8 @@ def delete_group_rate(account: Account, *, pk: int, at: datetime) -> None:
 
 
 def validate_title(title: str) -> None:
-    """Raise `InvalidSetting` if a title is empty or too long."""
-    if not title.strip():
-        raise InvalidSetting(setting="The title", rule="not empty", path="title")
-    validate_length("The title", title, path="title")
+    """Raise `InvalidSetting` if a title is blank, too long or not in one line."""
+    validate_name("The title", title, path="title")
 
 
 def serialize_rate(row: CommissionType | Level | GroupRate) -> dict[str, str]:

@@ -10,7 +10,7 @@ from accounts.errors import InvalidSetting, InvalidSlug
 from accounts.ids import SLUG_PATTERN
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.accounts import validate_length
+from accounts.services.accounts import validate_length, validate_name
 from accounts.services.audit_log import log_event
 from tracking.errors import CustomFieldNotFound, DuplicateCustomField
 from tracking.models.affiliates import CustomField, FieldType
@@ -93,9 +93,7 @@ def get_custom_field(account: Account, pk: int) -> CustomField:
 
 def validate_field(title: str, field_type: str, options: Sequence[str]) -> None:
     """Raise `InvalidSetting` if the title or the options are invalid."""
-    if not title.strip():
-        raise InvalidSetting(setting="The title", rule="not empty", path="title")
-    validate_length("The title", title, path="title")
+    validate_name("The title", title, path="title")
     if field_type in CHOICE_TYPES and not options:
         rule = "given, one per line: the type is a choice"
         raise InvalidSetting(setting="The options", rule=rule, path="options")

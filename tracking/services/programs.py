@@ -9,7 +9,7 @@ from django.db import transaction
 from accounts.errors import InvalidSetting
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.accounts import validate_length
+from accounts.services.accounts import validate_length, validate_name
 from accounts.services.audit_log import log_event
 from tracking.errors import ArchivedProgramReadOnly, CurrencyInUse, ProgramNotFound
 from tracking.models.programs import Program
@@ -86,9 +86,7 @@ def has_conversions(account: Account, program: Program) -> bool:
 
 def validate_program(values: Mapping[str, Any]) -> None:
     """Raise `InvalidSetting` for the first invalid value, by column."""
-    if not values["title"].strip():
-        raise InvalidSetting(setting="The title", rule="not empty", path="title")
-    validate_length("The title", values["title"], path="title")
+    validate_name("The title", values["title"], path="title")
     validate_length("The category", values.get("group_label", ""), path="group_label")
     _validate_number("The cookie time", values, "cookie_time", MAX_COOKIE_TIME_DAYS)
     for setting, column in (

@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
+from accounts.services.accounts import validate_name
 from accounts.services.api_keys import create_api_key
 
 
@@ -14,7 +15,7 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--name", default="", help="label")
+        parser.add_argument("--name", help="label")
         role = parser.add_mutually_exclusive_group()
         role.add_argument(
             "--role",
@@ -35,11 +36,13 @@ class Command(AccountCommand):
         account: Account,
         *,
         at: datetime,
-        name: str = "",
+        name: str | None = None,
         role: str = Role.VIEWER,
         **options: Any,
     ) -> None:
-        key, text = create_api_key(account, name=name, role=role, at=at)
+        if name is not None:
+            validate_name("The label", name)
+        key, text = create_api_key(account, name=name or "", role=role, at=at)
         self.write_result(
             text, key=text, prefix=key.prefix, name=key.name, role=key.role
         )

@@ -5,7 +5,7 @@ import structlog
 from django.core.management.base import CommandError
 
 from accounts.command_line import discard_output
-from accounts.commands import JsonCommand
+from accounts.commands import JsonCommand, escape_controls
 from accounts.services.deliveries import count_pending_deliveries
 from affiliate_site import env
 from affiliate_site.health import NotReady, check_migrations
@@ -52,7 +52,7 @@ class Command(JsonCommand):
             log.info("delivery", outcome=outcome, id=delivery.pk, text=text)
             return
         try:
-            self.stdout.write(text)
+            self.stdout.write(escape_controls(text))
             self.stdout.flush()
         except OSError as error:
             # The deliveries that are claimed must be sent and recorded all the same.

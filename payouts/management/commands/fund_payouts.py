@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand, parse_amount_argument
 from accounts.models.accounts import Account
-from payouts.services.funding import top_up_payout_balance
+from payouts.services.funding import fund_payouts
 from tracking.money import format_amount
 
 
@@ -24,7 +24,7 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, **options: Any
     ) -> None:
         added: Decimal = options["amount"]
-        currency, balance = top_up_payout_balance(
+        currency, balance = fund_payouts(
             account, amount=added, currency=options["currency"], at=at
         )
         self.write_result(

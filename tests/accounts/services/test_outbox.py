@@ -23,7 +23,9 @@ def render_names(settings):
 
 def render(account, subjects):
     return [
-        EventPayload(f'"{subject}"'.encode(), affiliate="mina", macros={"word": "a b"})
+        EventPayload(
+            f'"{subject}"'.encode(), affiliate="mina", macros={"currency": "a b"}
+        )
         for subject in subjects
     ]
 
@@ -130,7 +132,7 @@ def test_renders_nothing_without_subscribers(account, settings):
 
 def test_publishes_to_the_postbacks_of_the_affiliate_only(account):
     create_postback_endpoint(
-        account, affiliate="mina", url=f"{URL}?w=${{word}}", at=NOW
+        account, affiliate="mina", url=f"{URL}?w=${{currency}}", at=NOW
     )
     create_postback_endpoint(account, affiliate="odette", url=URL, at=NOW)
     create_postback_endpoint(
@@ -141,7 +143,7 @@ def test_publishes_to_the_postbacks_of_the_affiliate_only(account):
     record_change(account, "conversion.deleted", account, at=NOW)
 
     assert list_delivered_bodies(account) == [
-        (f"{URL}?w=${{word}}", "conversion.created", b"", f"{URL}?w=a%20b")
+        (f"{URL}?w=${{currency}}", "conversion.created", b"", f"{URL}?w=a%20b")
     ]
 
 

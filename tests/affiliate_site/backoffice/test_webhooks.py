@@ -20,7 +20,7 @@ from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 
 WEBHOOK_URL = "https://hooks.example.net/orders/lamp?token=zz-secret#zz-secret"
-POSTBACK_URL = "https://mina.example.net/pixel?key=zz-secret&sale=${conversion_id}"
+POSTBACK_URL = "https://mina.example.net/pixel?key=zz-secret&sale=${conversion.id}"
 
 
 @pytest.fixture

@@ -1,13 +1,17 @@
 """Webhook payloads (docs/api-contract.md, section 6.1)."""
 
 import json
+from decimal import Decimal
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.db import transaction
 
+from accounts.errors import UnknownMacro
 from accounts.models.webhooks import WEBHOOK_EVENTS
+from accounts.services.outbox import CLICK_MACRO, POSTBACK_MACROS, validate_macros
 from accounts.services.webhooks import create_postback_endpoint, create_webhook
+from affiliate_site.webhooks.payloads import get_conversion_macros
 from tests.conftest import NOW
 from tests.sample_account import SampleAccount
 
@@ -365,7 +369,8 @@ def test_number_of_queries_is_independent_of_endpoints(
 MACROS = (
     "s=${click_subid}&a=${commission_amount}&c=${currency}&i=${conversion.id}"
     "&e=${conversion.external_id}&t=${conversion.amount}&u=${customer.id}"
-    "&m=${conversion.click.meta_data[subid1]}&x=${unknown}"
+    "&m=${conversion.click.meta_data[subid1]}"
+    "&x=${conversion.click.meta_data[unknown]}"
 )
 
 
@@ -403,6 +408,23 @@ def test_sends_postback_to_the_affiliate_of_the_conversion(account, sample_accou
         f"&i={conversion['id']}&e=order%2F1&t=150.5&u={conversion['customer']['id']}"
         "&m=a%20b%26c&x="
     ]
+
+
+def test_accepts_exactly_the_macros_that_events_fill_in(account, sample_account):
+    macros = [*POSTBACK_MACROS, CLICK_MACRO.format(key="subid1")]
+    for macro in macros:
+        validate_macros(f"https://t.example/?x=${{{macro}}}")
+    for macro in ("amount", "", "conversion_id", "conversion.click.meta_data[]"):
+        with pytest.raises(UnknownMacro) as error:
+            validate_macros(f"https://t.example/?x=${{{macro}}}")
+        assert str(error.value).startswith(f"Unknown macro '${{{macro}}}'; available")
+    conversion = sample_account.api.get(
+        f"/conversions/{sample_account.conversion_id}/"
+    ).json()
+    conversion["affiliate_meta_data"] = {"subid1": "a"}
+    conversion["amount"] = Decimal(1)
+
+    assert set(get_conversion_macros(conversion, [])) == set(macros)
 
 
 def test_postback_contains_only_own_commissions(account, sample_account):

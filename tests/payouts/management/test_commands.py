@@ -398,6 +398,14 @@ def test_does_not_check_an_unknown_account(account):
 # The payout balance.
 
 
+@pytest.fixture
+def paying_account(account):
+    """An account with the payout feature."""
+    account.uses_payouts = True
+    account.save()
+    return account
+
+
 def snapshot_ledger(account):
     """Rows that a rejected top-up must not change."""
     return [
@@ -406,16 +414,16 @@ def snapshot_ledger(account):
     ]
 
 
-def test_adds_to_the_payout_balance_each_time(account):
+def test_adds_to_the_payout_balance_each_time(paying_account):
     sums = [("1250.50", "EUR"), ("0.01", "eur"), ("7", "JPY"), ("0.5", "KWD")]
 
     output = [run_command("fund_payouts", "harbor", *words) for words in sums]
 
     assert output == ["1250.50 EUR\n", "1250.51 EUR\n", "7 JPY\n", "0.500 KWD\n"]
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(paying_account)
 
 
-def test_prints_the_payout_balance_as_json(account):
+def test_prints_the_payout_balance_as_json(paying_account):
     run_command("fund_payouts", "harbor", "1250.50", "EUR")
 
     output = run_command("fund_payouts", "harbor", "0.05", "eur", "--json")
@@ -448,11 +456,11 @@ def test_prints_a_negative_payout_balance(account):
         (["unknown", "5", "EUR"], "unknown"),
     ],
 )
-def test_rejects_invalid_top_ups(account, words, message):
-    before = snapshot_ledger(account)
+def test_rejects_invalid_top_ups(paying_account, words, message):
+    before = snapshot_ledger(paying_account)
 
     assert message in run_failing_command("fund_payouts", *words)
-    assert snapshot_ledger(account) == before
+    assert snapshot_ledger(paying_account) == before
 
 
 @pytest.mark.parametrize(

@@ -496,8 +496,9 @@ def test_checks_fields_before_the_state(api, account, commission):
 @pytest.mark.parametrize("on", [True, False], ids=["turned-on", "turned-off"])
 def test_is_final_while_the_payouts_feature_is_on(api, account, commission, on):
     """The feature is turned on or off after the approval."""
-    use_payouts(account, on=not on)
+    use_payouts(account)
     run_command("fund_payouts", "harbor", "20", "EUR")
+    use_payouts(account, on=not on)
     approve_commission(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
     use_payouts(account, on=on)
 
