@@ -74,12 +74,3 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   event.target.click();
 });
-
-// Search fields of forms get their labels, after the script that makes them.
-window.addEventListener("load", () => window.django?.jQuery?.(() => {
-  for (const select of document.querySelectorAll("select.admin-autocomplete")) {
-    const label = select.labels[0]?.textContent.replace("*", "").trim();
-    const field = select.nextElementSibling?.querySelector(".select2-selection__rendered");
-    if (label) field?.setAttribute("aria-label", label);
-  }
-}));
