@@ -22,6 +22,7 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import Section, find_neighbors
 from affiliate_site.backoffice.sparklines import Sparkline, build_sparkline
+from payouts.models.ledger import LedgerAccountType
 from payouts.models.payments import PayoutMethodKind
 from payouts.services.payables import get_payable_balances
 from payouts.services.statistics import load_statistics
@@ -104,11 +105,20 @@ def get_full_name(person) -> str:
 
 
 def get_pay_url(request, affiliate, balances) -> str:
-    """The balances of the affiliate, for those who may pay; empty if none is due."""
+    """Where to pay the affiliate, for those who may; empty if nothing is due.
+
+    The list of its balances, if there are several currencies.
+    """
     if not request.user.has_perm("payouts.add_payment") or not any(
         amount > 0 for amount in balances.values()
     ):
         return ""
+    rows = affiliate.account.ledger_accounts.filter(
+        affiliate=affiliate, kind=LedgerAccountType.PAYABLE, balance__gt=0
+    )
+    pks = list(rows.values_list("pk", flat=True)[:2])
+    if len(pks) == 1:
+        return reverse("admin:payouts_ledgeraccount_pay", args=pks)
     query = urlencode({"q": affiliate.slug})
     return f"{reverse('admin:payouts_ledgeraccount_changelist')}?{query}"
 
