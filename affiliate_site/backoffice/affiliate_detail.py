@@ -22,9 +22,8 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import Section, find_neighbors
 from affiliate_site.backoffice.sparklines import Sparkline, build_sparkline
-from payouts.models.ledger import LedgerAccountType
 from payouts.models.payments import PayoutMethodKind
-from payouts.services.payables import get_payable_balances
+from payouts.services.payables import get_payable_balances, list_payable_accounts
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals
 from tracking.models.enrollments import LINK_COLUMNS
@@ -113,12 +112,9 @@ def get_pay_url(request, affiliate, balances) -> str:
         amount > 0 for amount in balances.values()
     ):
         return ""
-    rows = affiliate.account.ledger_accounts.filter(
-        affiliate=affiliate, kind=LedgerAccountType.PAYABLE, balance__gt=0
-    )
-    pks = list(rows.values_list("pk", flat=True)[:2])
-    if len(pks) == 1:
-        return reverse("admin:payouts_ledgeraccount_pay", args=pks)
+    rows = list_payable_accounts(affiliate.account, affiliate)
+    if len(rows) == 1:
+        return reverse("admin:payouts_ledgeraccount_pay", args=[rows[0].pk])
     query = urlencode({"q": affiliate.slug})
     return f"{reverse('admin:payouts_ledgeraccount_changelist')}?{query}"
 
