@@ -542,7 +542,6 @@ def find_conversion(walk, order):
 
 def test_finds_and_decides(walk):
     scenario = ProgramScenario(walk.account)
-    walk.account.affiliates.get()
     now = timezone.now()
     for number in range(1, 53):
         scenario.create_conversion(
@@ -636,6 +635,7 @@ def decide_by_keyboard(walk):
     press_until("button[name=index]", 3)
     enter()
     assert "2 commissions" in walk.text
+    page.locator("#id_reason:focus").wait_for()
     page.keyboard.type("Own orders")
     press_until("button[type=submit]", 3)
     enter()
