@@ -9,7 +9,6 @@ from axe_playwright_python.base import AXE_SCRIPT
 from tests.e2e.test_accessibility import ANIMATIONS_FINISHED, RUN_AXE_SCRIPT
 from tests.e2e.test_back_office import BackOfficePage
 
-TIMEOUT_MS = 20_000
 SIDEBAR_WIDTH = 1280  # pixels of the window from which the sidebar is always open
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 
@@ -25,7 +24,6 @@ class StaffWalk(BackOfficePage):
         super().__init__(context, server)
         self.account = account
         self.checked_pages = checked_pages
-        self.page.set_default_timeout(TIMEOUT_MS)
         self.click_count = 0
         self.too_long: list[str] = []  # jobs with more clicks than expected
 

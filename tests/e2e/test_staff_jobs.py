@@ -90,6 +90,7 @@ def sign_in(device, chromium, server, checked_pages):
     )
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     walk = StaffWalk(context, server, account, checked_pages[theme])
+    walk.page.set_default_timeout(60_000)  # a server that has just been started
     walk.sign_in(account, email)
     yield walk
     context.close()
@@ -320,15 +321,15 @@ def test_brings_affiliates_into_a_program(walk):
     anna = walk.account.staff.get().email.capitalize()
     for sentence in (
         f"{anna} created affiliate hanakim",
-        f"{anna} put affiliate hanakim into a group",
+        f"{anna} put affiliate hanakim into the group Magazines",
         f"{anna} set the payout method paypal of affiliate hanakim",
         f"{anna} added affiliate hanakim to program",
     ):
         assert sentence in text
     walk.follow("affiliate hanakim")
     text = walk.follow("Activity")
-    assert "put the affiliate into the group Magazines" in text
-    assert "set the parent to noahmeyer" in text
+    assert "into the group Magazines" in text
+    assert "to noahmeyer" in text
 
     with walk.job("remove an affiliate", clicks=2):
         walk.follow("Remove")
@@ -519,7 +520,7 @@ def test_corrects_sales_and_pays(walk):
     assert "Balance due of hanakim becomes negative: -16.00 EUR." in text
     assert walk.main.locator("#effects .negative").count()
     text = walk.press("Remove conversion")
-    assert "amount 200 → 150" in text
+    assert "amount: 200 → 150" in text
     with walk.job("read the history of a sale", clicks=1):
         if walk.is_phone:
             walk.find("link", "More actions").click()
