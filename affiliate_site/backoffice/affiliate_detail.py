@@ -23,7 +23,7 @@ from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import Section, find_neighbors
 from affiliate_site.backoffice.sparklines import Sparkline, build_sparkline
 from payouts.models.payments import PayoutMethodKind
-from payouts.services.payables import get_payable_balances
+from payouts.services.payables import get_payable_balances, list_payable_accounts
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals
 from tracking.models.enrollments import LINK_COLUMNS
@@ -104,11 +104,17 @@ def get_full_name(person) -> str:
 
 
 def get_pay_url(request, affiliate, balances) -> str:
-    """The balances of the affiliate, for those who may pay; empty if none is due."""
+    """Where to pay the affiliate, for those who may; empty if nothing is due.
+
+    The list of its balances, if there are several currencies.
+    """
     if not request.user.has_perm("payouts.add_payment") or not any(
         amount > 0 for amount in balances.values()
     ):
         return ""
+    rows = list_payable_accounts(affiliate.account, affiliate)
+    if len(rows) == 1:
+        return reverse("admin:payouts_ledgeraccount_pay", args=[rows[0].pk])
     query = urlencode({"q": affiliate.slug})
     return f"{reverse('admin:payouts_ledgeraccount_changelist')}?{query}"
 

@@ -44,7 +44,7 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
     search_help_text = "Search by click ID"
     extra_lookups = ("affiliate_id",)
     ordering = ("-created_at", "-id")
-    exclude = ("dedup_key", "meta_data")
+    exclude = ("dedup_key", "meta_data", "enrollment")
     readonly_fields = ("browser", "formatted_meta_data")
 
     def browser(self, click):

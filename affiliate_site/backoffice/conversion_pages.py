@@ -315,6 +315,9 @@ class ConversionPage(MoneyFormPage):
     def is_offered(cls, conversion):
         return conversion.deleted_at is None
 
+    def get_subject(self):
+        return f"conversion {self.row.external_id or self.row}"
+
     def lock_row(self, at):
         return lock_conversion(self.account, self.row.pk)
 
@@ -483,6 +486,9 @@ class CommissionPage(MoneyFormPage):
     @classmethod
     def is_offered(cls, commission):
         return commission.deleted_at is None
+
+    def get_subject(self):
+        return f"commission {self.row} of {self.row.affiliate}"
 
     def lock_row(self, at):
         return lock_commission(self.account, commission_id=self.row.pk, at=at)

@@ -3,8 +3,9 @@
 from django import forms
 from django.contrib import admin
 
-from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.form_pages import FormPage, FormPagesMixin
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.services.custom_fields import (
@@ -63,6 +64,9 @@ class AddCustomFieldPage(FormPage):
     def save(self, form, at):
         return create_custom_field(self.account, at=at, **form.cleaned_data)
 
+    def get_done_message(self, field):
+        return f"The custom field {field.title} was created."
+
 
 class EditCustomFieldPage(FormPage):
     """Change a custom field."""
@@ -85,6 +89,9 @@ class EditCustomFieldPage(FormPage):
             self.account, pk=self.row.pk, changes=form.cleaned_data, at=at
         )
 
+    def get_done_message(self, field):
+        return f"The custom field {field.title} was saved."
+
 
 class RemoveCustomFieldPage(FormPage):
     """Remove a custom field."""
@@ -101,12 +108,20 @@ class RemoveCustomFieldPage(FormPage):
         delete_custom_field(self.account, pk=self.row.pk, at=at)
         self.row = None
 
+    def get_done_message(self, result):
+        return "The custom field was removed."
+
 
 @admin.register(CustomField)
 class CustomFieldAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Custom fields of the account's affiliates."""
 
     list_display = ("title", "slug", "type", "required")
+    fields = readonly_fields = ("title", "slug", "type", "choices", "required")
     ordering = ("id",)
     add_page = AddCustomFieldPage
     row_pages = (EditCustomFieldPage, RemoveCustomFieldPage)
+
+    @display(description="Options")
+    def choices(self, field):
+        return ", ".join(map(str, field.options or ())) or EMPTY_VALUE

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin import ModelAdmin
-from django.contrib.admin.helpers import AdminForm
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
 from django.http import Http404
@@ -163,9 +162,7 @@ class FormPage(FormView):
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
         form, opts = context["form"], self.model_admin.opts
-        admin_form = AdminForm(
-            form, form.get_fieldsets(), {}, model_admin=self.model_admin
-        )
+        admin_form = form.get_admin_form(self.model_admin)
         self.request.current_app = self.model_admin.admin_site.name
         return {
             **self.model_admin.admin_site.each_context(self.request),

@@ -8,9 +8,10 @@ from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.validators import ProhibitNullCharactersValidator
 from rest_framework.exceptions import ValidationError
 from unfold import widgets
+from unfold.forms import AdminForm
 
 from accounts.errors import DomainError, ErrorList
-from affiliate_site.api.errors import flatten_errors
+from affiliate_site.api.errors import MISSING_PARAMETER, flatten_errors
 from affiliate_site.api.fields import parse_integer_id
 
 FIELD_WIDGETS = {
@@ -34,9 +35,12 @@ class RowSearchWidget(AutocompleteSelect):
     """Searches rows; a value that cannot be the key of a row selects none."""
 
     def build_attrs(self, base_attrs, extra_attrs=None):
-        """Open the list in the main landmark instead of outside of all of them."""
+        """Say what to type; open the list in the main landmark, not outside of it."""
         attrs = super().build_attrs(base_attrs, extra_attrs)
-        return attrs | {"data-dropdown-parent": "#main"}
+        return attrs | {
+            "data-placeholder": "Search by name, e-mail or ID",
+            "data-dropdown-parent": "#main",
+        }
 
     def optgroups(self, name, value, attr=None):
         keys = [key for key in value if parse_integer_id(key)]
@@ -144,6 +148,14 @@ class ServiceForm(forms.Form):
         fieldsets = self.fieldsets or ((None, tuple(self.fields)),)
         return [(title, {"fields": fields}) for title, fields in fieldsets]
 
+    def get_admin_form(self, model_admin) -> AdminForm:
+        """The form as the theme renders it.
+
+        Django's class looks like the theme's only after the theme has replaced parts of
+        it, which it does when a process renders its first page of a row.
+        """
+        return AdminForm(self, self.get_fieldsets(), {}, model_admin=model_admin)
+
     def get_label(self, name: str) -> str:
         """The label of a field as the page shows it."""
         return str(self[name].label) if name in self.fields else name
@@ -181,6 +193,8 @@ class ServiceForm(forms.Form):
 
     def add_error_at(self, path: str | None, text: str) -> None:
         """Show an error at the field with this path in the API, else above the form."""
+        if text == MISSING_PARAMETER:  # said in the words of forms
+            text = str(forms.Field.default_error_messages["required"])
         steps = (path or "").replace("[", ".").replace("]", "").split(".")
         for length in range(len(steps), 0, -1):
             name = PATH_SEPARATOR.join(steps[:length])

@@ -1,6 +1,7 @@
 """Forms of payments: pay a balance, and cancel a payment."""
 
 from django import forms
+from django.urls import reverse
 
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.money_pages import (
@@ -44,6 +45,9 @@ class PayBalancePage(MoneyFormPage):
     def is_offered(cls, ledger_account):
         return bool(ledger_account.balance and ledger_account.balance > 0)
 
+    def get_subject(self):
+        return str(self.row.affiliate)
+
     def get_unlocked_initial(self, ledger_account):
         balance, currency = ledger_account.balance, ledger_account.currency
         return {"amount": get_amount_initial(balance, currency)}
@@ -61,6 +65,11 @@ class PayBalancePage(MoneyFormPage):
     def get_done_message(self, payment):
         amount = format_money(payment.amount, payment.currency)
         return f"Payment {payment} of {amount} was recorded."
+
+    def get_done_url(self, payment):
+        if payment is None:
+            return super().get_done_url(None)
+        return reverse("admin:payouts_payment_change", args=[payment.pk])
 
 
 class CancelPaymentPage(MoneyFormPage):

@@ -38,7 +38,11 @@ class PersonForm(ServiceForm):
     company__description = forms.CharField(
         label="About the company", required=False, widget=MULTI_LINE({"rows": 2})
     )
-    address__address = forms.CharField(label="Street and number", required=False)
+    address__address = forms.CharField(
+        label="Street and number",
+        required=False,
+        help_text="An address has a street, a postal code, a city and a country.",
+    )
     address__address_two = forms.CharField(label="Address line 2", required=False)
     address__postal_code = forms.CharField(label="Postal code", required=False)
     address__city = forms.CharField(label="City", required=False)

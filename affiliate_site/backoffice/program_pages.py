@@ -1,5 +1,7 @@
 """Forms of programs: create one, and change its settings."""
 
+from typing import Any
+
 from django import forms
 
 from affiliate_site.backoffice.form_pages import FormPage
@@ -99,6 +101,13 @@ class NewProgramForm(ProgramForm):
         initial=10,
         help_text="10 is 10 percent, or 10 units of the currency.",
     )
+
+    def __init__(self, *args, **kwargs):
+        """Ask for the currency, unless the account has a default."""
+        super().__init__(*args, **kwargs)
+        if not self.initial["currency"]:
+            currency: Any = self.fields["currency"]
+            currency.choices = [("", "Choose a currency"), *currency.choices]
 
     fieldsets = (
         (None, ("slug", *ProgramForm.fieldsets[0][1])),

@@ -163,17 +163,17 @@ def list_cards(program: Program) -> list[dict[str, Any]]:
     return [
         {
             "title": "Affiliates",
-            "value": numbers["active"],
+            "lines": [numbers["active"]],
             "url": f"{of_program}&approved__exact=1",
         },
         {
             "title": "Applications to review",
-            "value": numbers["waiting"],
+            "lines": [numbers["waiting"]],
             "url": f"{of_program}&approved__isnull=True",
         },
         {
             "title": "Declined",
-            "value": numbers["declined"],
+            "lines": [numbers["declined"]],
             "url": f"{of_program}&approved__exact=0",
         },
     ]

@@ -1,9 +1,11 @@
 """Forms of a program's commission types, levels, group rates and bonuses."""
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
@@ -88,6 +90,7 @@ class NewGroupRateForm(RateForm):
         super().__init__(*args, **kwargs)
         types: Any = self.fields["commission_type"]
         types.queryset = types.queryset.filter(program=self.row).in_definition_order()
+        self.initial["commission_type"] = types.queryset.filter(is_default=True).first()
 
 
 class BonusForm(TitledRateForm):
@@ -109,6 +112,7 @@ class RatePage(FormPage):
 
     permission = "tracking.change_program"
     feature = ""
+    done = "was saved"
 
     @classmethod
     def is_offered(cls, row):
@@ -116,6 +120,9 @@ class RatePage(FormPage):
 
     def get_subject(self):
         return describe(self.row)
+
+    def get_done_message(self, result):
+        return f"{capfirst(describe(result or self.row))} {self.done}."
 
     def get_done_url(self, result):
         program = getattr(self.row, "program", None) or getattr(
@@ -139,7 +146,11 @@ class EditRatePage(RatePage):
     explanation = FROM_NOW_ON
 
     def get_unlocked_initial(self, row):
-        return {name: getattr(row, name) for name in self.form_class.base_fields}
+        values = {name: getattr(row, name) for name in self.form_class.base_fields}
+        return {
+            name: f"{value.normalize():f}" if isinstance(value, Decimal) else value
+            for name, value in values.items()
+        }
 
 
 class RemoveRatePage(RatePage):
@@ -147,6 +158,7 @@ class RemoveRatePage(RatePage):
 
     name = "remove"
     title = button = "Remove"
+    done = "was removed"
     is_dangerous = True
     remove: Any = None
 
@@ -303,6 +315,7 @@ class EndBonusPage(RemoveRatePage):
 
     name = "end"
     title = button = "End bonus"
+    done = "was ended"
     explanation = "It is not granted for the present period, nor for later ones."
     remove = staticmethod(bonus_rules.end_bonus)
 

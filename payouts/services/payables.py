@@ -10,6 +10,7 @@ from accounts.models.accounts import Account
 from payouts.models.commissions import BalanceKey
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, TransferType
 from tracking.amounts import ExactSum
+from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
 
 
@@ -45,6 +46,16 @@ def list_payables(
         Payable(row, (row.balance or ZERO) - approved_since[row.pk])
         for row in rows.order_by("-balance", "id")
     ]
+
+
+def list_payable_accounts(
+    account: Account, affiliate: Affiliate
+) -> list[LedgerAccount]:
+    """List the positive payable balances of an affiliate, one per currency."""
+    rows = account.ledger_accounts.filter(
+        kind=LedgerAccountType.PAYABLE, affiliate=affiliate, balance__gt=ZERO
+    )
+    return list(rows.order_by("currency"))
 
 
 def get_payable_totals(account: Account) -> list[tuple[str, Decimal]]:

@@ -59,8 +59,9 @@ class PersistentConnection:
 
 
 @contextmanager
-def run_server(*arguments: str, workers: int = WORKERS):
-    """Run gunicorn on the test database, with further command-line arguments."""
+def run_server(*arguments: str, workers: int = WORKERS, **environment: str):
+    """Run gunicorn on the test database, with further command-line arguments and
+    environment variables."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         # The socket listens before gunicorn starts, so that clients need no retry.
         listener.listen(256)
@@ -74,7 +75,8 @@ def run_server(*arguments: str, workers: int = WORKERS):
                 "WEB_CONCURRENCY": str(workers),
                 "WEB_THREADS": str(THREADS),
                 "LOG_LEVEL": "ERROR",
-            },
+            }
+            | environment,
             pass_fds=[listener.fileno()],
         ) as gunicorn:
             server = Server(listener.getsockname()[1], gunicorn)

@@ -8,6 +8,7 @@ const BUTTON_LABELS = [
   ["opencommand", "Search (Ctrl + K)"],
   ["filterOpen = true", "Filters"],
   ["openTabsDropdown", "More tabs"],
+  ["showActions", "More actions"],
 ];
 // Labels of scrolling regions, by selector; the theme gives all of them the same label.
 const SCROLL_REGION_LABELS = [
@@ -19,12 +20,12 @@ const SCROLL_REGION_LABELS = [
 
 document.addEventListener("DOMContentLoaded", () => {
   for (const element of document.querySelectorAll("[x-on\\:click]")) {
-    if (element.matches("button, input, a[href], #changelist-filter-close")) continue;
-    element.setAttribute("role", "button");
-    element.tabIndex = 0;
     const handler = element.getAttribute("x-on:click");
     const entry = BUTTON_LABELS.find(([part]) => handler.includes(part));
     if (entry) element.setAttribute("aria-label", entry[1]);
+    if (element.matches("button, input, a[href], #changelist-filter-close")) continue;
+    element.setAttribute("role", "button");
+    element.tabIndex = 0;
   }
   for (const [selector, label] of SCROLL_REGION_LABELS) {
     for (const element of document.querySelectorAll(selector)) element.dataset.simplebarAriaLabel = label;
@@ -32,6 +33,11 @@ document.addEventListener("DOMContentLoaded", () => {
   document.getElementById("tabs-items")?.setAttribute("aria-label", "Tabs");
   document.getElementById("tabs-dropdown")?.setAttribute("aria-label", "More tabs");
   document.querySelector("#tabs-items > .active")?.setAttribute("aria-current", "page");
+  // Without #main in the URL: with it, the next page would ignore `autofocus`.
+  document.querySelector(".skip-link")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  });
   const palette = document.querySelector('[x-data="searchCommand()"]');
   palette?.setAttribute("role", "dialog");
   palette?.setAttribute("aria-label", "Search");

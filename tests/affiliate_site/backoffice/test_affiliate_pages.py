@@ -108,7 +108,7 @@ def test_creates_an_affiliate_with_all_its_data(account, staff_client, fields):
         ({"email": "hana"}, "email", "not a valid email"),
         ({"email": "Taken@Example.org"}, "email", "already in use"),
         ({"new_password": "short"}, "new_password", "8 characters at least"),
-        ({"address__city": "Koper"}, "address__postal_code", "Missing"),
+        ({"address__city": "Koper"}, "address__postal_code", "required"),
         ({"address__country": "ZZ"}, "address__country", "valid choice"),
         ({"company__description": "x" * 1001}, "company__description", "1000"),
         ({"meta_data": "no colon"}, "meta_data", "key: value"),
