@@ -103,6 +103,16 @@ class ApiClient:
 
 @pytest.fixture
 def account(db):
+    return create_account()
+
+
+@pytest.fixture(scope="module")
+def shared_account(shared_rows):
+    """The account of a module whose tests share rows; see `shared_rows`."""
+    return create_account()
+
+
+def create_account():
     return AccountFactory(slug="harbor", plan__name="enterprise")
 
 
@@ -172,7 +182,11 @@ def committed_db(django_db_setup, django_db_blocker):
 
 @pytest.fixture(scope="module")
 def shared_rows(django_db_setup, django_db_blocker):
-    """Allow fixtures to create rows that all tests of a module read."""
+    """Allow fixtures to create rows that all tests of a module begin with.
+
+    Each test changes them in a savepoint of its own, and needs a copy of the objects:
+    `deepcopy(shared_scenario)`.
+    """
     from django.db import transaction
 
     with django_db_blocker.unblock(), transaction.atomic():

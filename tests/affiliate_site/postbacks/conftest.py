@@ -1,5 +1,6 @@
 """Fixtures for postbacks: requests by GET and POST, and a program."""
 
+from copy import deepcopy
 from urllib.parse import urlencode
 
 import pytest
@@ -36,16 +37,27 @@ def send_postback(request, api):
     return send
 
 
-@pytest.fixture
-def scenario(account):
+@pytest.fixture(scope="module")
+def shared_scenario(shared_account):
     """A program with four affiliates and two commission types."""
-    scenario = ProgramScenario(account)
+    scenario = ProgramScenario(shared_account)
     scenario.create_commission_type("accessories", "7.5")
     scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     scenario.pavel = scenario.create_enrolled_affiliate("Pavel", "Horn")
     scenario.jana = scenario.create_enrolled_affiliate("Jana", "Lind")
+    return scenario
+
+
+@pytest.fixture
+def scenario(shared_scenario, db):
+    scenario = deepcopy(shared_scenario)
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
+
+
+@pytest.fixture
+def account(scenario):
+    return scenario.account
 
 
 @pytest.fixture

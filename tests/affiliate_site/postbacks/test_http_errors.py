@@ -31,9 +31,8 @@ def assert_error_response(response, status, message):
 
 
 @pytest.fixture
-def scenario(account):
-    """A program with a conversion and a customer."""
-    scenario = ProgramScenario(account)
+def scenario(scenario):
+    """With a conversion and a customer."""
     scenario.create_conversion("200", external_id="order-1", customer_id="acct-1")
     return scenario
 
