@@ -2,6 +2,7 @@
 
 import gc
 from contextlib import contextmanager
+from copy import deepcopy
 from datetime import UTC, datetime
 
 import pytest
@@ -102,13 +103,10 @@ class ApiClient:
 
 
 @pytest.fixture
-def account(db):
-    return create_account()
-
-
-@pytest.fixture(scope="module")
-def shared_account(shared_rows):
-    """The account of a module whose tests share rows; see `shared_rows`."""
+def account(request, db):
+    """An account; that of `shared_scenario` in modules that use it."""
+    if "shared_scenario" in request.fixturenames:
+        return request.getfixturevalue("scenario_copy").account
     return create_account()
 
 
@@ -184,8 +182,7 @@ def committed_db(django_db_setup, django_db_blocker):
 def shared_rows(django_db_setup, django_db_blocker):
     """Allow fixtures to create rows that all tests of a module begin with.
 
-    Each test changes them in a savepoint of its own, and needs a copy of the objects:
-    `deepcopy(shared_scenario)`.
+    Each test changes them in a savepoint of its own.
     """
     from django.db import transaction
 
@@ -237,6 +234,23 @@ def webhook_receiver(settings):
 
 
 @pytest.fixture
-def scenario(account):
-    """A program with a rate of 10 % in EUR; `scenario.mina` is enrolled in it."""
+def scenario(request, account):
+    """A program with a rate of 10 % in EUR; `scenario.mina` is enrolled in it.
+
+    Its rows are created before each test, or once for all tests of a module with
+    `pytestmark = pytest.mark.usefixtures("shared_scenario")`.
+    """
+    if "shared_scenario" in request.fixturenames:
+        return request.getfixturevalue("scenario_copy")
     return ProgramScenario(account)
+
+
+@pytest.fixture(scope="module")
+def shared_scenario(shared_rows):
+    return ProgramScenario(create_account())
+
+
+@pytest.fixture
+def scenario_copy(shared_scenario, db):
+    """Objects that a test may change, of the rows that the module shares."""
+    return deepcopy(shared_scenario)

@@ -1,6 +1,5 @@
 """Fixtures for postbacks: requests by GET and POST, and a program."""
 
-from copy import deepcopy
 from urllib.parse import urlencode
 
 import pytest
@@ -8,7 +7,6 @@ from django.utils import timezone
 
 from tests.conftest import ApiClient
 from tests.ledger_checks import assert_amounts_consistent
-from tests.program_scenario import ProgramScenario
 
 
 def flatten_to_query(data, name=""):
@@ -38,9 +36,9 @@ def send_postback(request, api):
 
 
 @pytest.fixture(scope="module")
-def shared_scenario(shared_account):
+def shared_scenario(shared_scenario):
     """A program with four affiliates and two commission types."""
-    scenario = ProgramScenario(shared_account)
+    scenario = shared_scenario
     scenario.create_commission_type("accessories", "7.5")
     scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     scenario.pavel = scenario.create_enrolled_affiliate("Pavel", "Horn")
@@ -49,15 +47,9 @@ def shared_scenario(shared_account):
 
 
 @pytest.fixture
-def scenario(shared_scenario, db):
-    scenario = deepcopy(shared_scenario)
+def scenario(scenario):
     yield scenario
     assert_amounts_consistent(scenario.account)
-
-
-@pytest.fixture
-def account(scenario):
-    return scenario.account
 
 
 @pytest.fixture
