@@ -46,9 +46,12 @@ coverage: TEST_RUNNER := -m slipcover --fail-under 0 --json --out .coverage.json
 coverage: test  ## run the tests with coverage; fail below the threshold of pyproject.toml
 	@$(PY) -m slipcover --merge .coverage.json --out .coverage.json
 
+# Collecting the files without such tests would take as long as many of the tests.
+INTEGRATION_FILES = $$(grep -rl --include='test_*.py' 'mark\.integration' tests)
+
 test-integration: setup  ## run browser tests, races, state machine, fuzzing and demo
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
-	@$(PY) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "integration and not slow"
+	@$(PY) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "integration and not slow" $(INTEGRATION_FILES)
 
 slow: setup  ## run the long tests: races with gunicorn, the state machine
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0

@@ -2,6 +2,7 @@
 
 import gc
 from contextlib import contextmanager
+from copy import deepcopy
 from datetime import UTC, datetime
 
 import pytest
@@ -110,7 +111,14 @@ def count_by_the_clock_of_the_test(monkeypatch):
 
 
 @pytest.fixture
-def account(db):
+def account(request, db):
+    """An account; that of `shared_scenario` in modules that use it."""
+    if "shared_scenario" in request.fixturenames:
+        return request.getfixturevalue("scenario_copy").account
+    return create_account()
+
+
+def create_account():
     return AccountFactory(slug="harbor", plan__name="enterprise")
 
 
@@ -180,7 +188,10 @@ def committed_db(django_db_setup, django_db_blocker):
 
 @pytest.fixture(scope="module")
 def shared_rows(django_db_setup, django_db_blocker):
-    """Allow fixtures to create rows that all tests of a module read."""
+    """Allow fixtures to create rows that all tests of a module begin with.
+
+    Each test changes them in a savepoint of its own.
+    """
     from django.db import transaction
 
     with django_db_blocker.unblock(), transaction.atomic():
@@ -231,6 +242,23 @@ def webhook_receiver(settings):
 
 
 @pytest.fixture
-def scenario(account):
-    """A program with a rate of 10 % in EUR; `scenario.mina` is enrolled in it."""
+def scenario(request, account):
+    """A program with a rate of 10 % in EUR; `scenario.mina` is enrolled in it.
+
+    Its rows are created before each test, or once for all tests of a module with
+    `pytestmark = pytest.mark.usefixtures("shared_scenario")`.
+    """
+    if "shared_scenario" in request.fixturenames:
+        return request.getfixturevalue("scenario_copy")
     return ProgramScenario(account)
+
+
+@pytest.fixture(scope="module")
+def shared_scenario(shared_rows):
+    return ProgramScenario(create_account())
+
+
+@pytest.fixture
+def scenario_copy(shared_scenario, db):
+    """Objects that a test may change, of the rows that the module shares."""
+    return deepcopy(shared_scenario)

@@ -11,7 +11,10 @@ from django.test import Client
 from tests.conftest import ApiClient
 from tests.wsgi_client import send_request
 
-pytestmark = pytest.mark.urls("tests.dummy_endpoints")
+pytestmark = [
+    pytest.mark.engine_independent,  # headers and paths
+    pytest.mark.urls("tests.dummy_endpoints"),
+]
 
 JSON = {"Accept": "application/json"}
 TRACE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)

@@ -11,7 +11,8 @@ import pytest
 
 from tests.conftest import NOW
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
-from tests.program_scenario import ProgramScenario
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 SALE = {"external_id": "order-1", "amount": 200}
 ONE = "/affiliates/minakessler/"
@@ -28,10 +29,9 @@ def now(time_machine):
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

@@ -4,8 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
+from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account, join_within_account
 from tracking.models.affiliates import Affiliate, SearchSuffix
+from tracking.models.enrollments import Enrollment
 from tracking.search import fold_text, list_search_words, list_suffixes
 
 SEARCHED_FIELDS = frozenset({"slug", "firstname", "lastname", "email", "company_name"})
@@ -56,12 +60,39 @@ def _list_with_word(account: Account, word: str, limit: int) -> tuple[list[int],
     return list(dict.fromkeys(pks[:limit])), len(pks) > limit
 
 
+@compiled
+def locked_affiliates_by_pk(account: Account, pk: int) -> QuerySet[Affiliate]:
+    """An affiliate, locked until the transaction ends."""
+    return Affiliate.objects.of(account).filter(pk=pk).select_for_update(no_key=True)
+
+
+@compiled
+def suffixes_of_affiliate(
+    account: Account, affiliate: Affiliate
+) -> QuerySet[SearchSuffix, tuple[str, int]]:
+    """The stored suffixes of an affiliate with their keys."""
+    rows = SearchSuffix.objects.of(account).filter(affiliate=affiliate)
+    return rows.values_list("suffix", "pk")
+
+
+@compiled
+def enrollments_of_affiliates(
+    account: Account, affiliates: list[int]
+) -> QuerySet[Enrollment, tuple[int, bool | None, str | None, str | None]]:
+    """The keys of affiliates with their approvals, referral codes and coupons."""
+    rows = Enrollment.objects.of(account).filter(affiliate__pk__in=affiliates)
+    return rows.annotate(
+        code=join_within_account("referral_codes"),
+        coupon=join_within_account("coupons"),
+    ).values_list("affiliate", "approved", "code__code", "coupon__code")
+
+
 def update_suffixes(account: Account, *, affiliate_id: int) -> None:
     """Store what an affiliate is found by; call it in the transaction of a change.
 
     The lock makes concurrent changes of an affiliate and its codes wait for each other.
     """
-    affiliate = account.affiliates.select_for_update(no_key=True).get(pk=affiliate_id)
+    (affiliate,) = locked_affiliates_by_pk.all(account=account, pk=affiliate_id)
     enrollments = list_enrollments(account, [affiliate])
     suffixes = set(
         list_suffixes(
@@ -71,10 +102,9 @@ def update_suffixes(account: Account, *, affiliate_id: int) -> None:
             ]
         )
     )
-    rows = account.search_suffixes.filter(affiliate=affiliate)
-    stored = dict(rows.values_list("suffix", "pk"))
+    stored = dict(suffixes_of_affiliate.all(account=account, affiliate=affiliate))
     if obsolete := [pk for suffix, pk in stored.items() if suffix not in suffixes]:
-        rows.filter(pk__in=obsolete).delete()
+        account.search_suffixes.filter(pk__in=obsolete).delete()
     account.search_suffixes.bulk_create(
         SearchSuffix(account=account, affiliate=affiliate, suffix=suffix)
         for suffix in sorted(suffixes - stored.keys())
@@ -85,12 +115,8 @@ def list_enrollments(
     account: Account, affiliates: Collection[Affiliate]
 ) -> list[tuple[int, bool | None, str | None, str | None]]:
     """The keys of these affiliates with their approvals, referral codes and coupons."""
-    rows = account.enrollments.filter(affiliate__in=affiliates).annotate(
-        code=join_within_account("referral_codes"),
-        coupon=join_within_account("coupons"),
-    )
-    columns = ("affiliate", "approved", "code__code", "coupon__code")
-    return list(rows.values_list(*columns))
+    pks = [affiliate.pk for affiliate in affiliates]
+    return enrollments_of_affiliates.all(account=account, affiliates=pks)
 
 
 def list_hidden_matches(

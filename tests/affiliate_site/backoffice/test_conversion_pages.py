@@ -23,6 +23,8 @@ from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 ADD_URL = "/admin/tracking/conversion/add/"
 CONVERSION_PAGES = ("edit", "add-commission", "remove")
 COMMISSION_PAGES = ("edit", "approve", "disapprove")

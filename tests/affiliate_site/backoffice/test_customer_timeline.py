@@ -20,6 +20,8 @@ from tests.program_scenario import (
 )
 from tracking.attribution import TrackingParameters
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 LINE = re.compile(r'<div class="backoffice-lines">(.*?)</div>')
 HOUR = timedelta(hours=1)
 

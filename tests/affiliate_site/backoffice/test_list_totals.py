@@ -10,6 +10,8 @@ from affiliate_site.backoffice import base, list_totals
 from payouts.services.conversion_updates import delete_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 LIST = "tracking_conversion"
 
 

@@ -19,6 +19,8 @@ from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 @pytest.fixture(autouse=True)
 def consistent_ledger(account):

@@ -8,6 +8,8 @@ from django.urls import reverse
 from accounts.models.accounts import Plan
 from tests.affiliate_site.backoffice.test_form_pages import get_form
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 def program_url(program, page="change"):
     return reverse(f"admin:tracking_program_{page}", args=[program.pk])

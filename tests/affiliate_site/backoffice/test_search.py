@@ -10,6 +10,8 @@ from payouts.services.conversion_updates import delete_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services import affiliate_search
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 LIST = "tracking_conversion"
 
 

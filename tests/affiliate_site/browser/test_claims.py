@@ -19,7 +19,6 @@ from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.explanation import explain_conversion
 from payouts.services.reconciliation import reconcile
 from tests.ledger_checks import assert_amounts_consistent
-from tests.program_scenario import ProgramScenario
 from tracking import claims
 from tracking.errors import ClaimNotFound
 from tracking.services.affiliates import PersonData
@@ -27,19 +26,21 @@ from tracking.services.enrollments import set_approval
 from tracking.services.programs import update_program
 from tracking.services.prospects import ProspectData, create_prospect
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def scenario(account, time_machine):
+def scenario(scenario, time_machine):
     """Mina is honest; Mallory is an affiliate who reports what is not true."""
     time_machine.move_to(NOON, tick=False)
-    scenario = ProgramScenario(account, auto_approve_commissions=True)
+    scenario.program.update_row(auto_approve_commissions=True)
     scenario.mallory = scenario.create_enrolled_affiliate("Mallory", "Thorn")
     yield scenario
-    assert_amounts_consistent(account)
-    for conversion in account.conversions.all():
-        explanation = explain_conversion(account, conversion_id=conversion.pk)
+    assert_amounts_consistent(scenario.account)
+    for conversion in scenario.account.conversions.all():
+        explanation = explain_conversion(scenario.account, conversion_id=conversion.pk)
         assert explanation.differences == []
 
 

@@ -12,19 +12,16 @@ def demo_account(db):
     return demo.create_demo_account(scale=1, at=timezone.now(), progress=iter)
 
 
-def test_renders_shop_with_affiliate_link(demo_account, settings):
-    settings.DEMO = True
+def test_renders_shop_with_affiliate_link_if_demo_is_on(demo_account, settings):
+    assert Client().get("/demo/").status_code == 404
 
+    settings.DEMO = True
     response = Client().get("/demo/")
 
     code = demo.get_first_referral_code(demo_account)
     assert response.status_code == 200
     assert f'href="/demo/?ref={code}&amp;tm_subid1=spring"' in response.content.decode()
     assert 'data-account="demo"' in response.content.decode()
-
-
-def test_not_found_without_demo_setting(demo_account):
-    assert Client().get("/demo/").status_code == 404
 
 
 def test_not_found_without_demo_account(db, settings):

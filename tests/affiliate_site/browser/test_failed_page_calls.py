@@ -10,20 +10,21 @@ from django.test import Client
 from accounts.services.accounts import lock_account
 from affiliate_site.backoffice.failed_page_calls import PROBLEMS
 from affiliate_site.browser import views
-from tests.program_scenario import ProgramScenario
 from tracking.services.attempts import record_failed_attempt
 from tracking.services.enrollments import set_approval
 from tracking.services.failed_page_calls import EXPECTED_REASONS
 from tracking.services.programs import archive_program
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 THANKS = "https://shop.example.net/thanks"
 
 
 @pytest.fixture
-def scenario(account, time_machine):
+def scenario(scenario, time_machine):
     time_machine.move_to(NOON, tick=False)
-    return ProgramScenario(account)
+    return scenario
 
 
 @pytest.fixture

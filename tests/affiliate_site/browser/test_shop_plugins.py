@@ -12,6 +12,8 @@ from django.test import Client
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 
 
@@ -49,12 +51,12 @@ class ShopPage:
 
 
 @pytest.fixture
-def scenario(account, time_machine):
+def scenario(scenario, time_machine):
     time_machine.move_to(NOON, tick=False)
-    scenario = ProgramScenario(account, auto_approve_commissions=True)
+    scenario.program.update_row(auto_approve_commissions=True)
     scenario.program.update_row(auto_approve_browser_sales=True)
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

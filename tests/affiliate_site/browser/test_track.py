@@ -20,6 +20,8 @@ from tracking.services.enrollments import set_approval
 from tracking.services.programs import archive_program
 from tracking.services.prospects import ProspectData, create_prospect
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 VID = re.compile(r"[0-9a-f]{32}")
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
@@ -54,12 +56,11 @@ class BrowserPage:
 
 
 @pytest.fixture
-def scenario(account, time_machine):
+def scenario(scenario, time_machine):
     time_machine.move_to(NOON, tick=False)
-    scenario = ProgramScenario(account)
     scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

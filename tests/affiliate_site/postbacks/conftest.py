@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from tests.conftest import ApiClient
 from tests.ledger_checks import assert_amounts_consistent
-from tests.program_scenario import ProgramScenario
 
 
 def flatten_to_query(data, name=""):
@@ -36,16 +35,21 @@ def send_postback(request, api):
     return send
 
 
-@pytest.fixture
-def scenario(account):
+@pytest.fixture(scope="module")
+def shared_scenario(shared_scenario):
     """A program with four affiliates and two commission types."""
-    scenario = ProgramScenario(account)
+    scenario = shared_scenario
     scenario.create_commission_type("accessories", "7.5")
     scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     scenario.pavel = scenario.create_enrolled_affiliate("Pavel", "Horn")
     scenario.jana = scenario.create_enrolled_affiliate("Jana", "Lind")
+    return scenario
+
+
+@pytest.fixture
+def scenario(scenario):
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
 from tracking.services.prospects import ProspectData, create_prospect
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 MISSING = "Missing mandatory parameter(s)"
 EARLIER = timedelta(days=1)
 

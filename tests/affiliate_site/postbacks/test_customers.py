@@ -12,6 +12,8 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_
 from tracking.services import customers
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 MISSING = "Missing mandatory parameter(s)"
 LOCKED = "Advertiser account locked"
 NOT_APPROVED = "Affiliate is not approved for this program"

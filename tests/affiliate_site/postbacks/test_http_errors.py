@@ -8,7 +8,9 @@ from django.test import Client
 from accounts.services.accounts import lock_account
 from accounts.services.api_keys import revoke_api_key
 from tests.conftest import ApiClient
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 PATHS = ["con/c/", "con/u/", "cus/c/", "cus/u/"]
 JSON = {"Accept": "application/json"}
@@ -31,9 +33,8 @@ def assert_error_response(response, status, message):
 
 
 @pytest.fixture
-def scenario(account):
-    """A program with a conversion and a customer."""
-    scenario = ProgramScenario(account)
+def scenario(scenario):
+    """With a conversion and a customer."""
     scenario.create_conversion("200", external_id="order-1", customer_id="acct-1")
     return scenario
 

@@ -16,6 +16,8 @@ from tests.command_line import (
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 @pytest.fixture
 def conversion(scenario):

@@ -15,12 +15,14 @@ from tests.command_line import (
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 @pytest.fixture
-def scenario(account, time_machine):
+def scenario(scenario, time_machine):
     """Mina has earned a bonus of 50 EUR in March; it is April."""
     time_machine.move_to("2026-04-01T00:00:00+00:00", tick=False)
-    return earning(ProgramScenario(account), "50")
+    return earning(scenario, "50")
 
 
 @pytest.fixture

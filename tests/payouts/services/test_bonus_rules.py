@@ -16,6 +16,8 @@ from payouts.services.bonus_rules import (
 from payouts.services.bonuses import grant_bonuses
 from tests.conftest import NOW
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 MAY = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JUNE = datetime(2026, 6, 1, 3, tzinfo=UTC)
 JULY = datetime(2026, 7, 1, 3, tzinfo=UTC)

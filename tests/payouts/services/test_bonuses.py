@@ -34,17 +34,18 @@ from tests.program_scenario import (
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.hierarchy import set_parent
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 MARCH = date(2026, 3, 1)
 APRIL = datetime(2026, 4, 1, tzinfo=UTC)
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     scenario.program.update_row(auto_approve_commissions=True)
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 def make_bonuses(account, *, at=APRIL):
@@ -154,14 +155,14 @@ def test_keeps_an_unfunded_bonus_pending(scenario, account, funds, states):
         pytest.param(RateKind.PERCENTAGE, "0.0005", "KWD", "0.001", id="of-195-KWD"),
     ],
 )
-def test_rounds_in_the_currency_of_the_program(account, kind, value, currency, amount):
-    scenario = ProgramScenario(account, currency=currency)
-    scenario.program.update_row(auto_approve_commissions=True)
+def test_rounds_in_the_currency_of_the_program(
+    scenario, account, kind, value, currency, amount
+):
+    scenario.program.update_row(currency=currency)
     scenario.create_bonus(goal="1", value=value, kind=kind)
     scenario.create_conversion("195")
 
     assert make_bonuses(account) == [("minakessler", "Goal", Decimal(amount))]
-    assert_ledger_consistent(account)
 
 
 # Progress towards the goal.

@@ -22,6 +22,8 @@ from tests.program_scenario import (
     build_line_items,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 STANDARD = CommissionRate(
     "standard", "Standard", "percentage", Decimal(10), "commission type standard"
 )
@@ -31,13 +33,12 @@ FLAT = CommissionRate(
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     scenario.create_commission_type(
         "flat", "2.5", kind=RateKind.FIXED, title="Flat fee"
     )
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 def resolve_rate(scenario, name):

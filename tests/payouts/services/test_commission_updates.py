@@ -27,17 +27,18 @@ from tests.ledger_checks import (
     fail_at_statement,
     snapshot_account,
 )
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import AmountTooLarge
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture

@@ -15,18 +15,19 @@ from tests.ledger_checks import (
     fail_at_statement,
     snapshot_account,
 )
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
+from tests.program_scenario import CONVERSION_CREATED_AT, mark_deleted
 from tracking.services.programs import archive_program
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 DECIDED = CONVERSION_CREATED_AT + timedelta(days=1)
 LATER = CONVERSION_CREATED_AT + timedelta(days=2)
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture

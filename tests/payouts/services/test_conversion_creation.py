@@ -44,14 +44,15 @@ from tracking.errors import (
 from tracking.services.attribution import verify_attribution_record
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 UNHEARD_OF = "00000000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture

@@ -42,16 +42,17 @@ from tracking.errors import (
 from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     scenario.create_commission_type("accessories", "7.5")
     scenario.create_commission_type("flat", "2.5", kind=RateKind.FIXED)
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture

@@ -27,15 +27,16 @@ from tracking.services.affiliates import PersonData
 from tracking.services.hierarchy import create_group, set_group, set_parent
 from tracking.services.prospects import ProspectData, create_prospect
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 def get_conversion_explanation(conversion):
@@ -462,9 +463,8 @@ CORRUPTIONS = {
     [ProgramScenario.create_conversion, with_override],
     ids=["calculated", "overridden"],
 )
-def test_finds_a_corrupted_commission(account, name, make):
-    scenario = ProgramScenario(account)
-    conversion = make(scenario)
+def test_finds_a_corrupted_commission(scenario_copy, account, name, make):
+    conversion = make(scenario_copy)
     corrupt_rows(account.commissions.filter(conversion=conversion), **CORRUPTIONS[name])
 
     found = list_discrepancies(conversion)
@@ -484,8 +484,8 @@ CALCULATIONS = {
 
 
 @pytest.mark.parametrize("name", CALCULATIONS)
-def test_finds_a_corrupted_calculation(account, name):
-    conversion = ProgramScenario(account).create_conversion("200")
+def test_finds_a_corrupted_calculation(scenario_copy, account, name):
+    conversion = scenario_copy.create_conversion("200")
     row = account.commissions.filter(conversion=conversion)
     calculation = json.loads(row.get().calculation) | {name: CALCULATIONS[name]}
     corrupt_rows(row, calculation=json.dumps(calculation))

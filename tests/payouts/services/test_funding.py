@@ -10,19 +10,20 @@ from payouts.services.commissions import approve_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import UnknownCurrency
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 
 @pytest.fixture
-def scenario(account):
+def scenario(scenario):
     """An account with the payout feature; commissions are 100 % of the conversion."""
-    account.uses_payouts = True
-    account.save()
-    scenario = ProgramScenario(account)
+    scenario.account.uses_payouts = True
+    scenario.account.save()
     scenario.create_commission_type("all", 100)
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 def add_funds(account, amount, currency="EUR"):

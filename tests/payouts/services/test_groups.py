@@ -16,6 +16,8 @@ from tracking.services.affiliates import PersonData
 from tracking.services.hierarchy import create_group, set_group
 from tracking.services.prospects import ProspectData, create_prospect
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 @pytest.fixture
 def group(account, scenario):

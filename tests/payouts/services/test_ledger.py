@@ -12,6 +12,8 @@ from payouts.services.ledger import get_payable_balances_by_slug, open_ledger_se
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 EARNED = ("earned", "expense", "pending")
 APPROVED = ("approved", "pending", "payable")
 REOPENED = ("reopened", "payable", "pending")
@@ -38,10 +40,9 @@ STATUS_SEQUENCES = {
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 def apply_status_changes(scenario, commission, *decisions):

@@ -33,6 +33,8 @@ from tests.program_scenario import (
     build_line_items,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 APPEND_ONLY = (AuditLogEntry, LedgerDigest, Transfer)
 

@@ -18,14 +18,15 @@ from tracking.services.affiliates import delete_affiliate
 from tracking.services.hierarchy import create_group, set_group, set_parent
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture

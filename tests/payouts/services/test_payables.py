@@ -13,6 +13,8 @@ from payouts.services.payables import list_payable_currencies, list_payables
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 DAY = timedelta(days=1)
 CLOSE = CONVERSION_CREATED_AT + 5 * DAY  # later approvals are not due
 

@@ -23,17 +23,18 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 PAID = CONVERSION_CREATED_AT + timedelta(days=7)
 LATER = CONVERSION_CREATED_AT + timedelta(days=8)
 
 
 @pytest.fixture
-def scenario(account):
+def scenario(scenario):
     """Commissions are 100 % of the conversion."""
-    scenario = ProgramScenario(account)
     scenario.create_commission_type("all", 100)
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 def make_approved_commissions(scenario, *amounts, **conversion):

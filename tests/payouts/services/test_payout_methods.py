@@ -12,6 +12,8 @@ from tests.ledger_checks import (
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.errors import AffiliateNotFound
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 def put(account, kind, details=None, *, primary=False, affiliate="minakessler"):
     return set_payout_method(

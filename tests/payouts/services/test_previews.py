@@ -20,16 +20,17 @@ from payouts.services.conversion_updates import (
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.previews import perform_if_confirmed, preview, preview_status
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_ledger_consistent(account)
+    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from payouts.services.rates import (
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 TEN_PERCENT = {"kind": RateKind.PERCENTAGE, "value": Decimal(10)}
 
 

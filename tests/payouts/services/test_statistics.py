@@ -40,6 +40,8 @@ from tracking.services.clicks import Visit, record_click
 from tracking.services.customers import delete_customer as remove_customer
 from tracking.services.prospects import ProspectData, create_prospect
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 DAY = timedelta(days=1)
 LATER = CONVERSION_CREATED_AT + 30 * DAY
 WEEK = Period(

@@ -13,6 +13,8 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.errors import AffiliateNotFound, DuplicateEmail
 from tracking.services.affiliates import delete_affiliate, update_affiliate
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 def apply_changes(account, slug="minakessler", **changes):
     return update_affiliate(

@@ -12,6 +12,8 @@ from tracking.services.attribution import attribute, verify_attribution_record
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.conversions import write_conversion
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 @pytest.fixture
 def insert(account, scenario):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.ledger_checks import assert_ledger_consistent
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import REST_CONVERSION_ORDER, TrackingParameters
 from tracking.errors import CustomerNotFound
 from tracking.models.customers import CustomerStatus
@@ -16,13 +16,15 @@ from tracking.services.customers import (
     update_customer,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 SECRET = "alice@example.org"
 
 
 @pytest.fixture
-def scenario(account):
-    yield ProgramScenario(account)
-    assert_ledger_consistent(account)
+def scenario(scenario):
+    yield scenario
+    assert_ledger_consistent(scenario.account)
 
 
 def get_anonymized_customer(account):

@@ -20,6 +20,8 @@ from tracking.services.hierarchy import (
     update_group,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 def attach_child(account, child, parent):
     return set_parent(

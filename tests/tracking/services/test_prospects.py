@@ -41,11 +41,13 @@ from tracking.services.prospects import (
     promote_prospect_manually,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 @pytest.fixture
-def scenario(account):
-    yield ProgramScenario(account)
-    assert_ledger_consistent(account)
+def scenario(scenario):
+    yield scenario
+    assert_ledger_consistent(scenario.account)
 
 
 def make_prospect(account, *, firstname="Pia", lastname="Lang", **fields):

@@ -17,6 +17,8 @@ from tracking.services.retention import (
 )
 from tracking.services.visitors import record_visit
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 HOUR = timedelta(hours=1)
 OLD = NOW - timedelta(days=90)
 MICROSECOND = timedelta(microseconds=1)
@@ -114,11 +116,6 @@ def test_deletes_visitors_in_batches(scenario, account, monkeypatch, capture_que
 )
 def test_truncates_an_address_to_its_network(ip, network):
     assert anonymize_ip(ip) == network
-
-
-@pytest.fixture
-def scenario(account):
-    return ProgramScenario(account)
 
 
 def make_visitor_rows(scenario, at, ip, user_agent="Harbor/1"):

@@ -6,6 +6,8 @@ from django.db import connection
 from tests.program_scenario import ProgramScenario
 from tracking.services.visitors import find_first_coupon
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 @pytest.fixture
 def set_coupons(scenario):

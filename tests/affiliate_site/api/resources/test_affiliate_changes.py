@@ -11,7 +11,7 @@ from tests.conftest import NOW
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
 from tests.program_scenario import ProgramScenario
 
-pytestmark = pytest.mark.usefixtures("frozen_time")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "frozen_time")
 
 PATH = "/affiliates/minakessler/"
 MISSING = "Missing mandatory parameter(s)"

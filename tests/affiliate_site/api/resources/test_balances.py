@@ -6,12 +6,13 @@ from payouts.services.commissions import approve_commission, disapprove_commissi
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 def make_approved_commission(scenario, amount, *, affiliate=None, **sale):

@@ -10,6 +10,8 @@ from tests.ledger_checks import assert_amounts_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 UNKNOWN = {"errors": [{"message": "Commission not found"}]}
 APPROVED = {"approved": True, "status": "approved"}
 DISAPPROVED = {"status": "disapproved"}
@@ -32,10 +34,9 @@ UNFUNDED = {
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

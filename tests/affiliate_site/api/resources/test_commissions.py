@@ -9,14 +9,15 @@ from tests.affiliate_site.api.resources.expected import expected_commission
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 UNKNOWN = {"errors": [{"message": "Commission not found"}]}
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

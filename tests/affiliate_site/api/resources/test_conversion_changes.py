@@ -17,6 +17,8 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_
 from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 UNKNOWN = {"errors": [{"message": "Conversion not found"}]}
 NO_JSON = {"errors": [{"message": "Request body was not valid JSON"}]}
 FINAL = {
@@ -35,12 +37,11 @@ LONG = "This value is too long, {{ limit }} characters at most."
 
 
 @pytest.fixture
-def scenario(account):
+def scenario(scenario):
     """A program with a second commission type."""
-    scenario = ProgramScenario(account)
     scenario.create_commission_type("accessories", "7.5")
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ from tests.ledger_checks import assert_amounts_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 UNKNOWN_CLICK_ID = "00000000-0000-7000-8000-000000000000"
 MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
 TOO_MANY_ATTEMPTS = "To many concurrent attempts to create conversion with id 'order-1'"
@@ -31,16 +33,15 @@ MISSING = "Missing mandatory parameter(s)"
 
 
 @pytest.fixture
-def scenario(account):
+def scenario(scenario):
     """A program with a second commission type and a second affiliate."""
-    scenario = ProgramScenario(account)
     scenario.create_commission_type("accessories", "7.5")
     scenario.create_commission_type(
         "flat", "2.5", kind=RateKind.FIXED, title="Flat fee"
     )
     scenario.second_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture
@@ -1121,7 +1122,7 @@ def test_reads_and_writes_amounts_exactly(
     ("currency", "kept"), [("JPY", b"100"), ("KWD", b"99.5"), ("EUR", b"99.5")]
 )
 def test_uses_the_currency_of_the_program(api, account, currency, kept):
-    scenario = ProgramScenario(account, "another", currency=currency)
+    scenario = ProgramScenario(account, "another", email=None, currency=currency)
 
     response = api.post(
         "/conversions/", {"coupon": scenario.mina.coupon, "amount": "99.50"}

@@ -5,12 +5,13 @@ import pytest
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 PATH = "/programs/harbor-lamp-partners/affiliates/minakessler/"
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     scenario.second_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
     return scenario
 

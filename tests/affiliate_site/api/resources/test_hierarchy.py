@@ -10,7 +10,7 @@ from tests.conftest import ApiClient
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import ProgramScenario
 
-pytestmark = pytest.mark.usefixtures("frozen_time")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "frozen_time")
 
 MINA = "/affiliates/minakessler/"
 GROUP, PARENT = f"{MINA}group/", f"{MINA}parent/"
@@ -19,15 +19,14 @@ NOT_FOUND = {"errors": [{"message": "Affiliate not found"}]}
 
 
 @pytest.fixture
-def scenario(account):
+def scenario(scenario):
     """Mina, Odette and Inga in a program that pays two levels."""
-    scenario = ProgramScenario(account)
     scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     scenario.inga = scenario.create_enrolled_affiliate("Inga", "Berg")
     scenario.create_level(2, "3")
     scenario.create_level(3, "1")
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

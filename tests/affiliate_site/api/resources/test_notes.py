@@ -9,6 +9,8 @@ from tests.conftest import NOW
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 PATH = "/affiliates/minakessler/notes/"
 NO_NOTE = {"errors": [{"message": "Note not found"}]}
 NO_AFFILIATE = {"errors": [{"message": "Affiliate not found"}]}

@@ -10,17 +10,18 @@ from payouts.services.commissions import approve_commission
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 UNKNOWN = {"errors": [{"message": "Payment not found"}]}
 ORDER = {"affiliate_id": "minakessler", "amount": 23.74, "currency": "EUR"}
 APRIL = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def scenario(account):
-    scenario = ProgramScenario(account)
+def scenario(scenario):
     scenario.second_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 def expected_payment(payment, **changed):

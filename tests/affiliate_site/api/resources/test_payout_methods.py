@@ -5,6 +5,8 @@ import pytest
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 PATH = "/affiliates/minakessler/payout-methods/"
 PAYPAL = f"{PATH}paypal/"
 ADDRESS = {"paypal_address": "mina@notes.example.org"}

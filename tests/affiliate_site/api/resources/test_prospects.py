@@ -11,7 +11,7 @@ from tests.ledger_checks import assert_amounts_consistent, snapshot_account
 from tests.program_scenario import ProgramScenario
 from tracking.services.programs import archive_program
 
-pytestmark = pytest.mark.usefixtures("frozen_time")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "frozen_time")
 
 PATH = "/affiliate-prospects/"
 NAME = {"firstname": "Pia", "lastname": "Lang"}
@@ -39,14 +39,13 @@ MORE = {"custom_fields": {"Your site": "p.example"}, "meta_data": {"tier": "gold
 
 
 @pytest.fixture
-def scenario(account):
+def scenario(scenario, account):
     """A program with a rate of 10 %, 25 % for the group Gold, and a custom field."""
-    scenario = ProgramScenario(account)
     account.field_definitions.create(slug="site", title="Your site", type="url")
     group = account.affiliate_groups.create(public_id="ag_gold", title="Gold")
     scenario.create_group_rate(group, "25")
     yield scenario
-    assert_amounts_consistent(account)
+    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture
@@ -640,7 +639,7 @@ def test_rejects_the_asset_of_another_program(api, account, scenario, pia):
     }
 
 
-def test_reports_every_invalid_field(api, program):
+def test_reports_every_invalid_field(api, scenario):
     response = api.post(
         "/affiliate-prospects/",
         {"firstname": "Pia", "program_id": "zz", "affiliate_group_id": "gr_zz"},

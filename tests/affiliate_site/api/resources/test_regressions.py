@@ -5,10 +5,7 @@ import pytest
 from payouts.services.commissions import approve_commission, disapprove_commission
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
-
-@pytest.fixture
-def scenario(account):
-    return ProgramScenario(account)
+pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 
 def list_field_errors(response):

@@ -8,6 +8,8 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services.hierarchy import create_group
 from tracking.services.programs import archive_program
 
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
 TYPES = "/programs/harbor-lamp-partners/commission-types/"
 LEVELS = "/programs/harbor-lamp-partners/levels/"
 BONUSES = "/programs/harbor-lamp-partners/bonuses/"
@@ -30,11 +32,6 @@ SECOND = {
     "commission_value": 3,
     "percentage": 3,
 }
-
-
-@pytest.fixture
-def scenario(account):
-    return ProgramScenario(account)
 
 
 def get_json(response):
