@@ -59,6 +59,8 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         named_rows = find_named_rows(request.user, rows)
         for entry in rows:
             entry.emails, entry.slugs, entry.named_rows = emails, slugs, named_rows
+            if pks := get_affiliate_change(entry):
+                entry.details["affiliate"] = [slugs.get(pk, pk) for pk in pks]
 
     def get_search_results(self, request, queryset, search_term):
         """Find the entries of an affiliate by its ID."""
@@ -120,8 +122,15 @@ def list_affiliate_ids(entries) -> list[int | None]:
         for pk in (
             parse_id(AFFILIATE_PATTERN, entry.subject),
             entry.details.get("parent"),
+            *(pk for pk in get_affiliate_change(entry) if isinstance(pk, int)),
         )
     ]
+
+
+def get_affiliate_change(entry) -> list:
+    """The affiliates before and after, if the entry says that another one has it."""
+    pks = entry.details.get("affiliate")
+    return pks if isinstance(pks, list) else []
 
 
 def parse_id(pattern: re.Pattern[str], text: str) -> int | None:
