@@ -59,8 +59,7 @@ def publish_events(
     postbacks = enabled.postbacks() if kind in POSTBACK_EVENTS else enabled.none()
     if not webhooks and not postbacks.exists():
         return
-    render: Render = import_string(settings.EVENT_PAYLOAD_RENDERER)
-    payloads = render(account, payload_rows)
+    payloads = render_payloads(account, payload_rows)
     endpoints = webhooks + _filter_postbacks(postbacks, payloads, kind)
     deliveries: list[Delivery] = []
     for entry, payload in zip(entries, payloads, strict=True):
@@ -82,6 +81,14 @@ def publish_events(
             if endpoint.affiliate in ("", payload.affiliate)
         ]
     account.deliveries.bulk_create(deliveries)
+
+
+def render_payloads(
+    account: Account, rows: Sequence[models.Model]
+) -> list[EventPayload]:
+    """Render the content of events that show these rows, all of one model."""
+    render: Render = import_string(settings.EVENT_PAYLOAD_RENDERER)
+    return render(account, rows)
 
 
 def fill_macros(url: str, values: Mapping[str, str]) -> str:

@@ -17,6 +17,8 @@ CALLED_BY_NAME = {
     "ApiFieldExtension": "the same",
     "InputSerializerExtension": "the same",
     "reload": "the tests call it",
+    "list_declared_columns": "the same",
+    "render_record_of_processing": "the same",
     "is_staff": "Django's admin reads it",
     "has_module_perms": "the same",
     "create_superuser": "the command createsuperuser",
