@@ -132,20 +132,23 @@ def _lock(rows: models.QuerySet[Row], found: list[Row]) -> list[Row]:
 def _erase(
     account: Account, person: Affiliate | Prospect | Customer, at: datetime
 ) -> int:
-    """Remove a person, unless it is removed, and erase its rows."""
-    is_removed = person.deleted_at is not None
+    """Remove a person, unless it is removed, and erase its rows; count them."""
+    is_active = person.deleted_at is None
     if isinstance(person, Affiliate):
-        if not is_removed:
+        if is_active:
             delete_affiliate(account, affiliate_id=person.slug, at=at)
-        return _erase_earnings(account, person) + erase_affiliate(account, person)
-    if isinstance(person, Prospect):
-        if not is_removed:
+        count = _erase_earnings(account, person) + erase_affiliate(account, person)
+    elif isinstance(person, Prospect):
+        if is_active:
             delete_prospect(account, public_id=person.public_id, at=at)
-        return erase_prospect(account, person)
-    if not is_removed:
-        delete_customer(account, public_id=person.public_id, at=at)
-    sales = account.commissions.filter(conversion__customer=person)
-    return update_other_values(sales, comment=None) + erase_customer(account, person)
+        count = erase_prospect(account, person)
+    else:
+        if is_active:
+            delete_customer(account, public_id=person.public_id, at=at)
+        sales = account.commissions.filter(conversion__customer=person)
+        count = update_other_values(sales, comment=None)
+        count += erase_customer(account, person)
+    return count + is_active
 
 
 def _erase_earnings(account: Account, affiliate: Affiliate) -> int:
