@@ -7,7 +7,7 @@ touched: commissions, transfers, payments and statistics stay as they are.
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ from tracking.models.prospects import Prospect
 from tracking.services.affiliates import delete_affiliate, lock_hierarchy
 from tracking.services.customers import delete_customer
 from tracking.services.erasure import (
+    ERASED_ID_PREFIX,
     ERASED_PERSON,
     delete_attempts,
     erase_affiliate,
@@ -43,6 +44,7 @@ from tracking.services.erasure import (
 )
 from tracking.services.prospects import delete_prospect
 
+ERASE_AGAIN_PERIOD = timedelta(days=2)
 MIN_TEXT_LENGTH = 3  # of what is searched in texts
 
 # Subjects of the audit log → rows of the account, and the column of their name.
@@ -104,6 +106,26 @@ def erase_person(account: Account, *, identifier: str, at: datetime) -> Erasure:
         row_count=count,
         balances={get_erased_id(pk): totals for pk, totals in balances.items()},
     )
+
+
+def erase_again(accounts: Iterable[Account], *, at: datetime, dry_run: bool) -> int:
+    """Erase affiliates who were removed within `ERASE_AGAIN_PERIOD` once more.
+
+    A sale that was recorded at the moment of the erasure may have stored the old ID in
+    its attribution record: it read the affiliate before, and wrote after. Returns the
+    number of rows.
+    """
+    count = 0
+    for account in accounts:
+        erased = account.affiliates.filter(
+            slug__begins_with=ERASED_ID_PREFIX,
+            deleted_at__gte=at - ERASE_AGAIN_PERIOD,
+        )
+        for slug in erased.order_by("pk").values_list("slug", flat=True):
+            with transaction.atomic():
+                count += erase_person(account, identifier=slug, at=at).row_count
+                transaction.set_rollback(dry_run)
+    return count
 
 
 def _lock_people(account: Account, people: People) -> People:

@@ -5,6 +5,9 @@ Commits are real: each test creates its own account and does not delete it.
 
 import pytest
 
+from payouts.services.erasure import erase_again
+from payouts.services.explanation import explain_conversion
+from tests.concurrency.affiliate_tasks import AT
 from tests.ledger_checks import snapshot_account
 
 pytestmark = pytest.mark.integration
@@ -30,6 +33,34 @@ def test_leaves_nothing_of_an_affiliate(workers, scenario):
         assert set(results[1:]) <= {"done", "AffiliateNotFound"}
     assert account.affiliates.filter(firstname="Erased").count() == ROUNDS
     assert MARK not in str(snapshot_account(account)).casefold()
+
+
+def test_sales_of_the_same_moment_are_erased_by_prune(workers, scenario):
+    account = scenario.account
+    for number in range(ROUNDS):
+        affiliate = scenario.create_enrolled_affiliate(f"{MARK}{number}", "x")
+        sale = {
+            "task": "create_conversion",
+            "account": account.slug,
+            "amount": "10",
+            "coupon": affiliate.coupon,
+        }
+
+        results = workers.run(
+            {
+                "task": "erase_person",
+                "account": account.slug,
+                "identifier": affiliate.slug,
+            },
+            *(sale | {"external_id": f"{number}-{n}"} for n in range(3)),
+        )
+
+        assert results[0] == "done"
+        assert set(results[1:]) <= {"done", "AffiliateDeleted", "UnknownCoupon"}
+    erase_again([account], at=AT, dry_run=False)
+    assert MARK not in str(snapshot_account(account)).casefold()
+    for pk in account.conversions.values_list("pk", flat=True):
+        assert explain_conversion(account, conversion_id=pk).differences == []
 
 
 def test_leaves_nothing_of_a_customer(workers, scenario):

@@ -58,7 +58,10 @@ def get_erased_id(affiliate_id: int) -> str:
 def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     """Erase an affiliate; its ID, made of its name, is replaced wherever it is."""
     erased_id = get_erased_id(affiliate.pk)
-    count = _erase_in_records(account, affiliate.slug, erased_id)
+    count = sum(
+        _erase_in_records(account, old_id, erased_id)
+        for old_id in {affiliate.slug, *_list_former_ids(account, affiliate)}
+    )
     count += update_other_values(
         account.affiliates.filter(pk=affiliate.pk),
         **ERASED_PERSON,
@@ -224,6 +227,32 @@ def _erase_in_records(account: Account, old_id: str, new_id: str) -> int:
     )
     claims = account.conversion_claims.all()
     return _change_records(records, change) + _change_claims(claims, change)
+
+
+def _list_former_ids(account: Account, affiliate: Affiliate) -> set[str]:
+    """List IDs of an erased affiliate that a concurrent request has stored again.
+
+    They decided one of its conversions or customers, and nobody has them now.
+    """
+    own = account.attribution_records.filter(
+        Q(conversion__affiliate=affiliate) | Q(customer__affiliate=affiliate)
+    )
+    texts = own.exclude(outcome__startswith=f'{{"affiliate":"{affiliate.slug}"')
+    winners = {
+        json.loads(text)["affiliate"]
+        for text in texts.values_list("outcome", flat=True)
+    }
+    return (
+        winners
+        - set(
+            account.affiliates.filter(slug__in=winners).values_list("slug", flat=True)
+        )
+        - set(
+            account.prospects.filter(public_id__in=winners).values_list(
+                "public_id", flat=True
+            )
+        )
+    )
 
 
 def _erase_visitor(entry: Entry) -> None:

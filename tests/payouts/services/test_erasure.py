@@ -19,7 +19,7 @@ from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from affiliate_site.personal_data import PERSONAL_COLUMNS, STAFF
 from payouts.errors import PersonNotFound
-from payouts.services.erasure import erase_person
+from payouts.services.erasure import erase_again, erase_person
 from payouts.services.explanation import explain_conversion
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.statistics import load_statistics
@@ -398,6 +398,28 @@ def test_nothing_is_written_about_an_erased_affiliate(account, scenario):
         with pytest.raises(Exception, match=r"(?i)affiliate"):
             write()
     assert find_marked_columns(MARK) == set()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_erases_again_what_a_concurrent_sale_has_stored(account, scenario, dry_run):
+    """It read the affiliate before the erasure, and wrote its record afterwards."""
+    sale = scenario.create_conversion("10", customer_id="anna")
+    records = account.attribution_records.all()
+    before = {row.pk: (row.inputs, row.outcome) for row in records}
+    erase_person(account, identifier="minakessler", at=NOW)
+    for pk, (inputs, outcome) in before.items():
+        records.filter(pk=pk).update(inputs=inputs, outcome=outcome)
+    assert explain_conversion(account, conversion_id=sale.pk).differences != []
+    stored = snapshot_account(account)
+
+    assert erase_again([account], at=NOW + timedelta(days=1), dry_run=dry_run) > 0
+
+    assert (snapshot_account(account) == stored) is dry_run
+    if not dry_run:
+        assert explain_conversion(account, conversion_id=sale.pk).differences == []
+        assert find_marked_columns("minakessler") == set()
+        assert erase_again([account], at=NOW, dry_run=False) == 0
+    assert erase_again([account], at=NOW + timedelta(days=3), dry_run=False) == 0
 
 
 def test_an_error_erases_nothing(account, person, monkeypatch):
