@@ -55,7 +55,7 @@ PERSONAL_COLUMNS = (
         "slug",
         AFFILIATE,
         UNTIL_ERASED,
-        "replaced by erased-<number>, wherever it is stored",
+        "replaced by erased-…, wherever it is stored",
     ),
     PersonalColumns(
         "tracking.Affiliate", "password", AFFILIATE, UNTIL_ERASED, "cleared (a hash)"
@@ -74,7 +74,7 @@ PERSONAL_COLUMNS = (
         "code",
         f"{AFFILIATE}, {PROSPECT}",
         UNTIL_ERASED,
-        "replaced by erased-<number>",
+        "replaced by erased-…",
     ),
     PersonalColumns(
         "payouts.PayoutMethod", "details", AFFILIATE, UNTIL_ERASED, "row deleted"
