@@ -12,7 +12,15 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
-from django.db.models import CharField, Func, Lookup, TextField
+from django.db.models import (
+    BinaryField,
+    CharField,
+    Func,
+    IntegerField,
+    Lookup,
+    TextField,
+    Value,
+)
 from django.db.models.sql.compiler import SQLCompiler
 
 BATCH_SIZE = 1000  # rows of one statement: PostgreSQL takes 65,535 values
@@ -304,6 +312,22 @@ class JsonTextAtKey(Func):
     ) -> tuple[str, list[Any]]:
         column, values = compiler.compile(self.source_expressions[0])
         return f"({column} ->> %s::text)", [*values, self.key]
+
+
+class BytesPosition(Func):
+    """The position of bytes in a binary column, counted from 1; 0: not found."""
+
+    function = "INSTR"
+    output_field = IntegerField()
+
+    def __init__(self, field: str, searched: bytes) -> None:
+        super().__init__(field, Value(searched, output_field=BinaryField()))
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        column, searched = map(compiler.compile, self.source_expressions)
+        return f"POSITION({searched[0]} IN {column[0]})", [*searched[1], *column[1]]
 
 
 if TYPE_CHECKING:

@@ -132,3 +132,13 @@ class BonusGoalInUse(InvalidInput):
     """The goal of a bonus that was granted decides what was granted already."""
 
     message = "Affiliates were granted this bonus: end it and create another one"
+
+
+class PersonNotFound(NotFound):
+    """The account has no affiliate, prospect or customer with this ID or address."""
+
+    message = (
+        "Account '{account}' has no affiliate, prospect or customer with the ID or"
+        " e-mail address '{person}'; an erased affiliate is found by the ID that"
+        " erase_person printed"
+    )

@@ -61,6 +61,8 @@ class Account(models.Model):
     )
     # Whether staff must set up a second factor, where it is available.
     require_second_factor = models.BooleanField(default=False, db_default=False)
+    # Days until `prune` cuts the addresses of visitors and drops their user agents.
+    visitor_data_days = models.PositiveSmallIntegerField(default=90, db_default=90)
     locked_at = models.DateTimeField(null=True)
     # Where staff see moments, an IANA name; all times are stored in UTC.
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")

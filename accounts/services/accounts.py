@@ -24,6 +24,7 @@ from accounts.services.audit_log import log_event
 
 MAX_TEXT_LENGTH = 255
 MAX_INTEGER = 2**31 - 1
+MAX_VISITOR_DATA_DAYS = 365
 
 
 def create_account(
@@ -169,6 +170,12 @@ def validate_settings(changes: Mapping[str, Any]) -> None:
             setting="The highest amount of a page",
             rule=f"a whole number from 1 to {MAX_INTEGER}",
             path="max_browser_amount",
+        )
+    if not 0 < changes.get("visitor_data_days", 1) <= MAX_VISITOR_DATA_DAYS:
+        raise InvalidSetting(
+            setting="The days of visitor data",
+            rule=f"a whole number from 1 to {MAX_VISITOR_DATA_DAYS}",
+            path="visitor_data_days",
         )
 
 

@@ -72,8 +72,7 @@ def publish_events(
     postbacks = enabled.postbacks() if kind in POSTBACK_EVENTS else enabled.none()
     if not webhooks and not postbacks.exists():
         return
-    render: Render = import_string(settings.EVENT_PAYLOAD_RENDERER)
-    payloads = render(account, payload_rows)
+    payloads = render_payloads(account, payload_rows)
     endpoints = webhooks + _filter_postbacks(postbacks, payloads, kind)
     deliveries: list[Delivery] = []
     for entry, payload in zip(entries, payloads, strict=True):
@@ -103,6 +102,14 @@ def validate_macros(url: str) -> None:
         if name not in POSTBACK_MACROS and not CLICK_MACRO_PATTERN.fullmatch(name):
             names = [*POSTBACK_MACROS, CLICK_MACRO]
             raise UnknownMacro(name=name, names=", ".join(names))
+
+
+def render_payloads(
+    account: Account, rows: Sequence[models.Model]
+) -> list[EventPayload]:
+    """Render the content of events that show these rows, all of one model."""
+    render: Render = import_string(settings.EVENT_PAYLOAD_RENDERER)
+    return render(account, rows)
 
 
 def fill_macros(url: str, values: Mapping[str, str]) -> str:

@@ -120,13 +120,22 @@ def rotate_secret(account: Account, *, webhook: str, at: datetime) -> WebhookEnd
 def disable_webhook(
     endpoint: WebhookEndpoint, *, reason: str = DISABLED_MANUALLY, at: datetime
 ) -> None:
-    """Disable an endpoint; its pending deliveries are kept until it is enabled."""
+    """Disable an endpoint; its pending deliveries are kept until it is enabled.
+
+    The audit log has no details of errors of a postback, whose host may be named after
+    its affiliate.
+    """
+    logged_reason = reason.partition(": ")[0] if endpoint.affiliate else reason
     with transaction.atomic():
         if endpoint.update_row(
             expected={"disabled_at": None}, disabled_at=at, disabled_because=reason
         ):
             log_event(
-                endpoint.account, "webhook.disabled", endpoint, at=at, reason=reason
+                endpoint.account,
+                "webhook.disabled",
+                endpoint,
+                at=at,
+                reason=logged_reason,
             )
 
 

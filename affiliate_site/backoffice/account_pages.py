@@ -60,6 +60,13 @@ class AccountSettingsForm(ServiceForm):
             " page calls."
         ),
     )
+    visitor_data_days = forms.IntegerField(
+        label="Days until visitor data is shortened",
+        help_text=(
+            "1 to 365. Then the nightly clean-up cuts the IP addresses of clicks,"
+            " customers and conversions and deletes their user agents."
+        ),
+    )
     require_second_factor = forms.BooleanField(
         label="Require two-factor authentication",
         required=False,
@@ -80,6 +87,7 @@ class AccountSettingsForm(ServiceForm):
             ),
         ),
         ("What pages may report", ("require_signatures", "max_browser_amount")),
+        ("Privacy", ("visitor_data_days",)),
         ("Sign-in", ("require_second_factor",)),
     )
 

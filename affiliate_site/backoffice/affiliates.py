@@ -57,6 +57,7 @@ from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from affiliate_site.backoffice.note_pages import NOTE_PAGES, AddNotePage
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, find_neighbors
 from affiliate_site.backoffice.payout_method_pages import SetPayoutMethodPage
+from affiliate_site.backoffice.personal_data_pages import PERSONAL_DATA_PAGES
 from affiliate_site.backoffice.prospect_detail import build_prospect_context
 from affiliate_site.backoffice.prospect_pages import PROSPECT_PAGES, AddProspectPage
 from affiliate_site.backoffice.search import AFFILIATE_SEARCH_HELP, AffiliateSearchMixin
@@ -85,6 +86,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         AddToProgramPage,
         AddNotePage,
         SetPayoutMethodPage,
+        *PERSONAL_DATA_PAGES,
     )
 
     list_display = (
@@ -354,7 +356,7 @@ class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     object_template = "admin/affiliates/prospect.html"
     add_page = AddProspectPage
-    row_pages = PROSPECT_PAGES
+    row_pages = (*PROSPECT_PAGES, *PERSONAL_DATA_PAGES)
 
     list_display = (
         *PERSON_FIELDS,

@@ -6,6 +6,7 @@ from accounts.models.audit_log import AuditLogEntry
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.audit_sentences import (
     find_names,
+    name_details,
     parse_actor_id,
     render_sentence,
 )
@@ -78,10 +79,4 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
 
     @display(description="Details")
     def formatted_details(self, entry):
-        names = {"user_id": entry.names.emails, "parent": entry.names.slugs}
-        return format_key_values(
-            {
-                key: names[key].get(value, value) if key in names else value
-                for key, value in entry.details.items()
-            }
-        )
+        return format_key_values(name_details(entry, entry.names))

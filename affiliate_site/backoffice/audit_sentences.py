@@ -144,8 +144,7 @@ def find_named_rows(user, entries) -> dict[tuple[str, str], Any]:
     """Map subjects, as (model name, name), to the rows that the user may see."""
     names = defaultdict(set)
     for entry in entries:
-        if parent := entry.details.get("parent"):
-            names["affiliate"].add(str(parent))
+        names["affiliate"] |= {str(pk) for pk in list_named_affiliates(entry)}
         model_name, name = parse_subject(entry)
         is_id = SUBJECT_MODELS.get(model_name, (None, ""))[1] == "pk"
         if model_name in SUBJECT_MODELS and (name.isdecimal() or not is_id):
@@ -157,6 +156,25 @@ def find_named_rows(user, entries) -> dict[tuple[str, str], Any]:
         for row in filter_for_user(found, user).select_related(*relations):
             rows[model_name, str(getattr(row, field))] = row
     return rows
+
+
+def list_named_affiliates(entry) -> list[int]:
+    """The IDs of the rows that the details name: a parent, or a changed affiliate."""
+    affiliate = entry.details.get("affiliate")
+    pks = affiliate if isinstance(affiliate, list) else []
+    return [pk for pk in (entry.details.get("parent"), *pks) if isinstance(pk, int)]
+
+
+def name_details(entry, names: Names) -> dict[str, Any]:
+    """The details with names instead of the IDs of rows."""
+    details = dict(entry.details)
+    if "user_id" in details:
+        details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
+    if "parent" in details:
+        details["parent"] = names.slugs.get(details["parent"], details["parent"])
+    if isinstance(details.get("affiliate"), list):
+        details["affiliate"] = [names.slugs.get(pk, pk) for pk in details["affiliate"]]
+    return details
 
 
 def parse_subject(entry) -> tuple[str, str]:
@@ -219,9 +237,7 @@ def render_sentence(entry, names: Names) -> SafeString:
 
 def render_action(entry, names: Names, *, begins_line: bool = False) -> SafeString:
     """`approved commission 84 of adastone: 37.48 EUR`."""
-    details = dict(entry.details)
-    if "user_id" in details:
-        details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
+    details = name_details(entry, names)
     text = get_predicate(entry, details, names)
     for name in PLACEHOLDER_PATTERN.findall(text):
         text = text.replace(f"{{{name}}}", str(details.pop(name, "")))
@@ -251,7 +267,7 @@ def get_predicate(entry, details, names: Names) -> str:
         details.pop("group")
         return "took {} out of its group"
     if entry.kind == "affiliate.updated" and "parent" in details:
-        return get_parent_predicate(details.pop("parent"), names)
+        return get_parent_predicate(details.pop("parent"))
     if fields := details.pop("fields", None):
         words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
         changed = ", ".join(dict.fromkeys(filter(None, words)))
@@ -260,11 +276,11 @@ def get_predicate(entry, details, names: Names) -> str:
     return f"{VERBS.get(verb, verb.replace('_', ' '))} {{}}"
 
 
-def get_parent_predicate(parent: int | None, names: Names) -> str:
+def get_parent_predicate(parent: str | int | None) -> str:
     """What happened to the parent of an affiliate."""
     if parent is None:
         return "removed the parent of {}"
-    return f"set the parent of {{}} to {names.slugs.get(parent, parent)}"
+    return f"set the parent of {{}} to {parent}"
 
 
 def render_details(details) -> SafeString:

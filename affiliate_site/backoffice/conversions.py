@@ -43,6 +43,7 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_money,
 )
+from affiliate_site.backoffice.personal_data_pages import PERSONAL_DATA_PAGES
 from affiliate_site.backoffice.search import AffiliateSearchMixin
 from payouts.explanation import translate_reason
 from payouts.models.commissions import (
@@ -107,7 +108,7 @@ class CustomerAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin)
     search_fields = ("public_id__exact", "customer_id__exact", "email_folded__exact")
     search_help_text = "Search by customer ID, e-mail or affiliate"
     ordering = ("-created_at", "-id")
-    row_pages = CUSTOMER_PAGES
+    row_pages = (*CUSTOMER_PAGES, *PERSONAL_DATA_PAGES)
 
     @display(description="Status", ordering="status", label=STATUS_COLORS)
     def status_label(self, customer):

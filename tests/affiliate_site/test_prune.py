@@ -31,6 +31,7 @@ NOTHING = {
     "sign_ins": 0,
     "visitors": 0,
     "traces": 0,
+    "erased": 0,
 }
 
 
@@ -111,6 +112,7 @@ EXPIRED = {
     "sign_ins": 0,
     "visitors": 2,
     "traces": 2,
+    "erased": 0,
 }
 
 

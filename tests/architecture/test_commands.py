@@ -70,8 +70,6 @@ DOCUMENTED = {
 # Documented commands that are not implemented yet.
 NOT_IMPLEMENTED = {
     "import_account",
-    "export_person",
-    "erase_person",
 }
 
 IMPLEMENTED = {

@@ -53,7 +53,8 @@ class AffiliateGroup(TenantModel):
 class Affiliate(Person):
     """An affiliate of an account; `parent` earns level commissions.
 
-    After deletion the `slug` stays reserved, while the `email` may be used again.
+    After deletion the `email` may be used again. The `slug` stays reserved until the
+    affiliate is erased, which replaces it.
     """
 
     slug = models.CharField("ID", max_length=64)

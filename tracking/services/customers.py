@@ -239,7 +239,7 @@ def confirm_customer(
         mark_stale(account, [customer], at)
         values["created_at"] = at
     customer.update_row(**values)
-    affiliates = [previous.slug, affiliate.slug]
+    affiliates = [previous.pk, affiliate.pk]
     log_event(account, "customer.confirmed", customer, at=at, affiliate=affiliates)
     if is_other:
         fields = ["affiliate", "program"]

@@ -25,6 +25,7 @@ from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.services.affiliate_search import update_suffixes
+from tracking.services.affiliates import get_affiliate
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.programs import ensure_not_archived
 
@@ -57,6 +58,8 @@ def create_enrollment(
     ensure_not_archived(program)
     try:
         with transaction.atomic():
+            # The lock keeps a concurrent erasure from leaving the coupon behind.
+            get_affiliate(account, affiliate.slug, lock=True)
             enrollment = account.enrollments.create(
                 program=program,
                 affiliate=affiliate,

@@ -10,13 +10,16 @@ from accounts.models.accounts import Account
 from accounts.services.audit_log import log_event
 from tracking.errors import NoteNotFound
 from tracking.models.affiliates import Affiliate, Note
+from tracking.services.affiliates import get_affiliate
 
 
 def create_note(
     account: Account, *, affiliate: Affiliate, text: str, at: datetime
 ) -> Note:
-    """Create a note."""
+    """Create a note; raise `AffiliateNotFound` if the affiliate was removed."""
     with transaction.atomic():
+        # The lock keeps a concurrent erasure from leaving the note behind.
+        affiliate = get_affiliate(account, affiliate.slug, lock=True)
         note = account.notes.create(
             public_id=generate_public_id("no"),
             affiliate=affiliate,

@@ -15,7 +15,6 @@ ATTEMPT_RETENTION = timedelta(hours=1)
 FAILED_PAGE_CALL_RETENTION = timedelta(days=90)
 # Longer than a cookie of the browser script lives (365 days), the longest cookie time.
 VISITOR_RETENTION = timedelta(days=400)
-VISITOR_DATA_RETENTION = timedelta(days=90)
 ANONYMIZED_PREFIX_LENGTHS = {4: 24, 6: 48}
 # Anonymized addresses, like 198.51.100.0 and 2001:db8:1::
 NETWORK_ADDRESS_PATTERN = r"^[0-9.]+[.]0$|^(:|([0-9a-f]+:){1,3}):$"
@@ -68,13 +67,14 @@ def delete_expired_visitors(
 def anonymize_visitor_data(
     accounts: Iterable[Account], *, at: datetime, dry_run: bool
 ) -> int:
-    """Anonymize addresses and remove user agents older than `VISITOR_DATA_RETENTION`.
+    """Anonymize addresses and remove user agents older than the account's setting.
 
     Covers clicks, customers and conversions; returns the number of rows.
     """
-    before = at - VISITOR_DATA_RETENTION
     return sum(
-        _anonymize_rows(rows.filter(created_at__lte=before), dry_run=dry_run)
+        _anonymize_rows(
+            rows, before=at - timedelta(days=account.visitor_data_days), dry_run=dry_run
+        )
         for account in accounts
         for rows in (
             account.clicks.all(),
@@ -92,21 +92,34 @@ def anonymize_ip(address: str) -> str:
     return str(network.network_address)
 
 
-def _anonymize_rows(rows: models.QuerySet[Any], *, dry_run: bool) -> int:
+def _anonymize_rows(
+    rows: models.QuerySet[Any], *, before: datetime, dry_run: bool
+) -> int:
+    """Anonymize in one pass from the newest row, by the index of the lists.
+
+    Each batch is a transaction that locks its rows.
+    """
     has_full_ip = Q(ip__isnull=False) & ~Q(ip__regex=NETWORK_ADDRESS_PATTERN)
-    remaining = rows.filter(has_full_ip | Q(user_agent__isnull=False))
+    expired = rows.filter(
+        has_full_ip | Q(user_agent__isnull=False), created_at__lte=before
+    )
     if dry_run:
-        return remaining.count()
-    count = 0
-    while batch := list(
-        remaining.order_by("pk").values_list("pk", "ip")[:DELETE_BATCH_SIZE]
-    ):
-        ids_by_address: dict[str | None, list[int]] = {}
-        for pk, address in batch:
-            ids_by_address.setdefault(address, []).append(pk)
+        return expired.count()
+    count, remaining = 0, expired.order_by("-created_at", "-id")
+    columns = ("account_id", "created_at", "ip", "user_agent")
+    while True:
         with transaction.atomic():
-            for address, ids in ids_by_address.items():
-                ip = anonymize_ip(address) if address else None
-                rows.filter(pk__in=ids).update(ip=ip, user_agent=None)
+            locked = remaining.select_for_update(no_key=True).only(*columns)
+            batch = list(locked[:DELETE_BATCH_SIZE])
+            for row in batch:
+                row.ip = anonymize_ip(row.ip) if row.ip else None
+                row.user_agent = None
+            rows.bulk_update(batch, ["ip", "user_agent"])
         count += len(batch)
-    return count
+        if len(batch) < DELETE_BATCH_SIZE:
+            return count
+        last = batch[-1]
+        remaining = expired.order_by("-created_at", "-id").filter(
+            Q(created_at__lt=last.created_at) | Q(pk__lt=last.pk),
+            created_at__lte=last.created_at,
+        )

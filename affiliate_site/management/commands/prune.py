@@ -9,6 +9,7 @@ from accounts.services.retention import (
     delete_expired_sessions,
 )
 from accounts.services.row_counts import merge_count_changes, store_row_counts
+from payouts.services.erasure import erase_again
 from payouts.services.statistics import refresh_stale_days
 from tracking.services.retention import (
     anonymize_visitor_data,
@@ -44,6 +45,7 @@ class Command(JsonCommand):
             "sign_ins": delete_expired_sessions(**kwargs),
             "visitors": delete_expired_visitors(accounts, **kwargs),
             "traces": anonymize_visitor_data(accounts, **kwargs),
+            "erased": erase_again(accounts, **kwargs),
         }
         if not dry_run:
             merge_count_changes(accounts)

@@ -269,3 +269,15 @@ def test_changes_no_postback_and_no_webhook_of_another_account(
         URL,
         POSTBACK,
     }
+
+
+def test_the_log_leaves_out_the_errors_of_postbacks(account):
+    """They name the host of an affiliate, and the log cannot be erased."""
+    postback = create_postback_endpoint(account, affiliate="mina", url=POSTBACK, at=NOW)
+    reason = "8 tries failed: no connection: mina.example has no address"
+
+    disable_webhook(postback, reason=reason, at=NOW)
+
+    assert postback.reload().disabled_because == reason
+    entry = account.audit_log.get(kind="webhook.disabled")
+    assert entry.details == {"reason": "8 tries failed"}

@@ -26,6 +26,7 @@ def test_saves_the_settings_and_logs_what_changed(account, staff_client):
         "default_currency": "SEK",
         "default_auto_approve_commissions": "on",
         "max_browser_amount": "500",
+        "visitor_data_days": "30",
     }
 
     response = client.post(URL, sent, follow=True)
@@ -41,6 +42,7 @@ def test_saves_the_settings_and_logs_what_changed(account, staff_client):
         "default_currency": ["", "SEK"],
         "default_auto_approve_commissions": [False, True],
         "max_browser_amount": [100000, 500],
+        "visitor_data_days": [90, 30],
     }
 
 
@@ -67,6 +69,8 @@ def test_new_programs_begin_with_the_defaults(account, staff_client):
         ({"max_browser_amount": "0"}, "max_browser_amount", "from 1 to"),
         ({"max_browser_amount": "-5"}, "max_browser_amount", "from 1 to"),
         ({"max_browser_amount": "9" * 30}, "max_browser_amount", "from 1 to"),
+        ({"visitor_data_days": "0"}, "visitor_data_days", "from 1 to 365"),
+        ({"visitor_data_days": "366"}, "visitor_data_days", "from 1 to 365"),
         ({"max_browser_amount": "a lot"}, "max_browser_amount", "whole number"),
         ({"require_signatures": "on"}, "require_signatures", "signing secret first"),
     ],

@@ -243,12 +243,14 @@ def test_viewers_see_no_buttons_and_managers_cannot_pay(
     }
 
 
-def test_removed_affiliates_are_shown_without_buttons(account, staff_client, mina):
+def test_removed_affiliates_can_only_be_exported_and_erased(
+    account, staff_client, mina
+):
     mina.update_row(deleted_at=NOW)
 
     context = staff_client().get(page_url(mina)).context
 
-    assert context["page_urls"] == {}
+    assert set(context["page_urls"]) == {"export_person", "erase_person"}
     assert context["badges"][0][1] == "danger"
     assert not any(card.urls for card in context["programs"])
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 from html import unescape
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import strip_tags
@@ -22,6 +23,7 @@ from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 from tracking.services.affiliates import delete_affiliate
+from tracking.services.customers import confirm_customer
 from tracking.services.hierarchy import set_parent
 
 LIST = "admin:accounts_auditlogentry_changelist"
@@ -85,6 +87,23 @@ def test_shows_old_and_new_values(staff_client, account):
     log_event(account, "program.changed", account, at=NOW, rate=["10", "7.5"])
 
     assert read_list(staff_client())[1][2] == "rate: ['10', '7.5']"
+
+
+def test_shows_whose_customer_it_became(staff_client, account):
+    scenario = ProgramScenario(account)
+    mina, inga = scenario.mina, scenario.create_enrolled_affiliate("Inga", "Berg")
+    customer = scenario.create_customer("anna")
+    customer.update_row(is_confirmed=False)
+    sale = scenario.create_conversion("10", affiliate=inga)
+    with transaction.atomic():
+        confirm_customer(account, customer, owner=sale, at=NOW)
+
+    entry = account.audit_log.get(kind="customer.confirmed")
+    assert entry.details == {"affiliate": [mina.affiliate.pk, inga.affiliate.pk]}
+    client = staff_client()
+    (details,) = [row[2] for row in read_list(client) if "affiliate: " in row[2]]
+    assert details == "affiliate: ['minakessler', 'ingaberg']"
+    assert "minakessler → ingaberg" in client.get(reverse(LIST)).content.decode()
 
 
 def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):

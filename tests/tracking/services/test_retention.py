@@ -186,6 +186,34 @@ def test_anonymizes_in_batches(scenario, account, monkeypatch):
     assert list_visitor_data(old) == {("192.0.2.0", None)}
 
 
+def test_keeps_visitor_data_as_many_days_as_the_account_says(scenario, account):
+    account.visitor_data_days = 30
+    old = make_visitor_rows(scenario, NOW - timedelta(days=30), "192.0.2.7")
+    recent = make_visitor_rows(scenario, NOW - timedelta(days=29), "192.0.2.7")
+
+    assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 3
+    assert list_visitor_data(old) == {("192.0.2.0", None)}
+    assert list_visitor_data(recent) == {("192.0.2.7", "Harbor/1")}
+
+
+def test_anonymizes_in_one_pass(scenario, account, monkeypatch, capture_queries):
+    """Rows of one moment, too, are read once; a batch writes them by one statement."""
+    monkeypatch.setattr(retention, "DELETE_BATCH_SIZE", 2)
+    clicks = [scenario.create_click(at=OLD - HOUR * (n // 3)) for n in range(7)]
+    for number, click in enumerate(clicks):
+        click.update_row(ip=f"198.51.{number}.7", user_agent="Harbor/1")
+
+    with capture_queries() as queries:
+        assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 7
+
+    assert [each.reload().ip for each in clicks] == [
+        f"198.51.{number}.0" for number in range(7)
+    ]
+    updates = [each for each in queries if each["sql"].startswith("UPDATE")]
+    assert len(updates) == 4
+    assert not account.clicks.exclude(user_agent=None).exists()
+
+
 def test_anonymizes_only_the_given_accounts(scenario, other_account):
     foreign = make_visitor_rows(
         ProgramScenario(other_account, prefix="zz-marker-"), OLD, "192.0.2.7"

@@ -1,0 +1,140 @@
+"""Export everything that is kept about a person, in the words of the API."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from accounts.db_compat import BATCH_SIZE, use_snapshot
+from accounts.models.accounts import Account
+from affiliate_site.api.representations.affiliates import (
+    AffiliateRepresentation,
+    EnrollmentEventRepresentation,
+    NoteRepresentation,
+    PayoutMethodRepresentation,
+    ProspectRepresentation,
+)
+from affiliate_site.api.representations.base import Representation
+from affiliate_site.api.representations.conversions import (
+    CommissionRepresentation,
+    ConversionRepresentation,
+    PaymentRepresentation,
+)
+from affiliate_site.api.representations.tracking import (
+    ClickRepresentation,
+    CustomerRepresentation,
+)
+from payouts.services.people import find_people
+from tracking.models.affiliates import Affiliate
+from tracking.models.customers import Customer
+from tracking.models.prospects import Prospect
+from tracking.services.erasure import find_clicks
+
+VISITOR_DATA = ("ip", "user_agent")
+
+
+def export_person(account: Account, *, identifier: str, at: datetime) -> dict[str, Any]:
+    """Return all rows of a person, removed ones too; raise `PersonNotFound`."""
+    with use_snapshot():
+        people = find_people(account, identifier)
+        return {
+            "account": account.slug,
+            "exported_at": at,
+            "affiliates": [
+                _export_affiliate(account, row) for row in people.affiliates
+            ],
+            "prospects": [_export_prospect(account, row) for row in people.prospects],
+            "customers": [_export_customer(account, row) for row in people.customers],
+        }
+
+
+def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
+    own = {"affiliate": affiliate}
+    programs = _represent(
+        EnrollmentEventRepresentation, account, account.enrollments.filter(**own)
+    )
+    postbacks = account.webhook_endpoints.filter(affiliate=affiliate.slug)
+    return {
+        **_represent_one(AffiliateRepresentation, account, affiliate),
+        "removed_at": affiliate.deleted_at,
+        "programs": [
+            {
+                key: value
+                for key, value in program.items()
+                if key not in AffiliateRepresentation.keys
+            }
+            for program in programs
+        ],
+        "payout_methods": _represent(
+            PayoutMethodRepresentation, account, account.payout_methods.filter(**own)
+        ),
+        "notes": _represent(NoteRepresentation, account, account.notes.filter(**own)),
+        "postbacks": list(postbacks.order_by("pk").values("url", "method", "events")),
+        "commissions": _represent(
+            CommissionRepresentation, account, account.commissions.filter(**own)
+        ),
+        "payments": _represent(
+            PaymentRepresentation, account, account.payments.filter(**own)
+        ),
+        "events": _list_events(account, f"affiliate:{affiliate.pk}"),
+    }
+
+
+def _export_prospect(account: Account, prospect: Prospect) -> dict[str, Any]:
+    return {
+        **_represent_one(ProspectRepresentation, account, prospect),
+        "meta_data": prospect.meta_data,
+        "custom_fields": prospect.custom_fields,
+        "removed_at": prospect.deleted_at,
+        "events": _list_events(account, f"prospect:{prospect.public_id}"),
+    }
+
+
+def _export_customer(account: Account, customer: Customer) -> dict[str, Any]:
+    conversions = account.conversions.filter(customer=customer)
+    clicks = find_clicks(account, customer)
+    visitors = account.visitors.filter(click__in=clicks.values("pk"))
+    return {
+        **_represent_one(CustomerRepresentation, account, customer),
+        **{name: getattr(customer, name) for name in VISITOR_DATA},
+        "removed_at": customer.deleted_at,
+        "conversions": _represent(
+            ConversionRepresentation, account, conversions, VISITOR_DATA
+        ),
+        "clicks": _represent(ClickRepresentation, account, clicks, VISITOR_DATA),
+        "tracking_ids": [visitor.tracking_id for visitor in visitors.order_by("pk")],
+        "events": _list_events(account, f"customer:{customer.public_id}"),
+    }
+
+
+def _represent_one(
+    representation: type[Representation], account: Account, row: Any
+) -> dict[str, Any]:
+    (found,) = representation.rows_by_pk.all(account=account, pks=[row.pk])
+    return representation.represent(found, account)
+
+
+def _represent(
+    representation: type[Representation],
+    account: Account,
+    rows: QuerySet[Any, Any],
+    columns: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Represent rows in the order of their ids, with further columns."""
+    found = list(rows.order_by("pk").values("pk", *columns))
+    answers: list[dict[str, Any]] = []
+    for start in range(0, len(found), BATCH_SIZE):
+        pks = [row["pk"] for row in found[start : start + BATCH_SIZE]]
+        tuples = list(representation.rows_by_pk.all(account=account, pks=pks))
+        answers += representation.represent_all(tuples, account)
+    return [
+        answer | {name: row[name] for name in columns}
+        for answer, row in zip(answers, found, strict=True)
+    ]
+
+
+def _list_events(account: Account, subject: str) -> list[dict[str, Any]]:
+    """What the audit log says happened to the person."""
+    events = account.audit_log.filter(subject=subject).order_by("pk")
+    return [{"kind": event.kind, "created_at": event.created_at} for event in events]

@@ -1,0 +1,286 @@
+"""Erase the personal data of one person from all tables of an account.
+
+What each column loses is declared in affiliate_site/personal_data.py. Money is not
+touched: commissions, transfers, payments and statistics stay as they are.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from django.db import models, transaction
+
+from accounts.models.accounts import Account
+from accounts.models.audit_log import AuditLogEntry
+from accounts.services.audit_log import log_event
+from accounts.services.erasure import (
+    change_rows,
+    delete_postbacks_of,
+    delete_saved_views,
+    erase_deliveries,
+    erase_stored_responses,
+    update_other_values,
+)
+from accounts.services.idempotency import RESPONSE_RETENTION
+from payouts.models.commissions import Commission
+from payouts.services.payables import get_payable_balances
+from payouts.services.people import People, find_people
+from tracking.models.affiliates import Affiliate
+from tracking.models.customers import Customer
+from tracking.models.prospects import Prospect
+from tracking.services.affiliates import delete_affiliate, lock_hierarchy
+from tracking.services.customers import delete_customer
+from tracking.services.erasure import (
+    ERASED_ID_PREFIX,
+    ERASED_PERSON,
+    delete_attempts,
+    erase_affiliate,
+    erase_customer,
+    erase_prospect,
+    get_erased_id,
+)
+from tracking.services.prospects import delete_prospect
+
+ERASE_AGAIN_PERIOD = timedelta(days=2)
+MIN_TEXT_LENGTH = 3  # of what is searched in texts
+
+# Subjects of the audit log → rows of the account, and the column of their name.
+SUBJECT_ROWS = {
+    "affiliate": ("affiliates", "pk"),
+    "prospect": ("prospects", "public_id"),
+    "customer": ("customers", "public_id"),
+    "conversion": ("conversions", "pk"),
+    "commission": ("commissions", "pk"),
+    "payment": ("payments", "public_id"),
+}
+ENROLLMENT_EVENTS = (  # their subject is the affiliate
+    "affiliate.added_to_program",
+    "affiliate.approved",
+    "affiliate.disapproved",
+)
+Row = TypeVar("Row", Affiliate, Prospect, Customer)
+
+ERASED_EVENTS = {
+    Affiliate: "affiliate.erased",
+    Prospect: "affiliate_prospect.erased",
+    Customer: "customer.erased",
+}
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """Who was erased, how many rows changed, and the balances that are still due.
+
+    `ids` name nobody; they find the same rows in a backup.
+    """
+
+    ids: list[str]
+    row_count: int
+    balances: dict[str, dict[str, Decimal]]  # by ID and currency
+
+
+def erase_person(account: Account, *, identifier: str, at: datetime) -> Erasure:
+    """Erase all that `find_people` finds; who is not removed yet is removed first.
+
+    A second call changes nothing. Balances stay payable. Raises `PersonNotFound`.
+    """
+    with transaction.atomic():
+        people = _lock_people(account, find_people(account, identifier))
+        texts = _PersonTexts(account, people, at)
+        counts = {person: _erase(account, person, at) for person in people}
+        count = sum(counts.values()) + texts.erase()
+        for person, own_count in counts.items():
+            if own_count:
+                log_event(account, ERASED_EVENTS[type(person)], person, at=at)
+        balances = get_payable_balances(account, [row.pk for row in people.affiliates])
+    return Erasure(
+        ids=[
+            get_erased_id(person.pk)
+            if isinstance(person, Affiliate)
+            else person.public_id
+            for person in people
+        ],
+        row_count=count,
+        balances={get_erased_id(pk): totals for pk, totals in balances.items()},
+    )
+
+
+def erase_again(accounts: Iterable[Account], *, at: datetime, dry_run: bool) -> int:
+    """Erase affiliates who were removed within `ERASE_AGAIN_PERIOD` once more.
+
+    A sale that was recorded at the moment of the erasure may have stored the old ID in
+    its attribution record: it read the affiliate before, and wrote after. Returns the
+    number of rows.
+    """
+    count = 0
+    for account in accounts:
+        erased = account.affiliates.filter(
+            slug__begins_with=ERASED_ID_PREFIX,
+            deleted_at__gte=at - ERASE_AGAIN_PERIOD,
+        )
+        for slug in erased.order_by("pk").values_list("slug", flat=True):
+            with transaction.atomic():
+                count += erase_person(account, identifier=slug, at=at).row_count
+                transaction.set_rollback(dry_run)
+    return count
+
+
+def _lock_people(account: Account, people: People) -> People:
+    """Lock in the order of docs/architecture.md, section 3.
+
+    The lock of an affiliate also waits for requests that have inserted a row of it, and
+    keeps others from doing so.
+    """
+    if people.affiliates:
+        lock_hierarchy(account)
+    conversions = account.conversions.filter(customer__in=people.customers)
+    locked = People(
+        affiliates=_lock(account.affiliates.all(), people.affiliates),
+        prospects=_lock(account.prospects.all(), people.prospects),
+        customers=_lock(account.customers.all(), people.customers),
+    )
+    list(conversions.select_for_update(no_key=True).order_by("pk").values("pk"))
+    return locked
+
+
+def _lock(rows: models.QuerySet[Row], found: list[Row]) -> list[Row]:
+    same = rows.filter(pk__in=[row.pk for row in found])
+    return list(same.select_for_update().order_by("pk"))
+
+
+def _erase(
+    account: Account, person: Affiliate | Prospect | Customer, at: datetime
+) -> int:
+    """Remove a person, unless it is removed, and erase its rows; count them."""
+    is_active = person.deleted_at is None
+    if isinstance(person, Affiliate):
+        if is_active:
+            delete_affiliate(account, affiliate_id=person.slug, at=at)
+        count = _erase_earnings(account, person) + erase_affiliate(account, person)
+    elif isinstance(person, Prospect):
+        if is_active:
+            delete_prospect(account, public_id=person.public_id, at=at)
+        count = erase_prospect(account, person)
+    else:
+        if is_active:
+            delete_customer(account, public_id=person.public_id, at=at)
+        sales = account.commissions.filter(conversion__customer=person)
+        count = update_other_values(sales, comment=None)
+        count += erase_customer(account, person)
+    return count + is_active
+
+
+def _erase_earnings(account: Account, affiliate: Affiliate) -> int:
+    """Erase payout methods, comments, and the ID in the calculations of others."""
+    own = account.commissions.filter(affiliate=affiliate)
+    naming = account.commissions.filter(calculation__contains=f'"{affiliate.slug}"')
+    erased_id = get_erased_id(affiliate.pk)
+
+    def change(commission: Commission) -> None:
+        calculation = json.loads(commission.calculation)
+        for ancestor in calculation.get("skipped", ()):
+            if ancestor["affiliate"] == affiliate.slug:
+                ancestor["affiliate"] = erased_id
+        commission.calculation = json.dumps(calculation, sort_keys=True)
+
+    return (
+        account.payout_methods.filter(affiliate=affiliate).delete()[0]
+        + update_other_values(own, comment=None)
+        + change_rows(naming, change, ["calculation"])
+        + delete_postbacks_of(account, affiliate.slug)
+    )
+
+
+class _PersonTexts:
+    """What names a person in the texts of other rows, read before it is erased."""
+
+    def __init__(self, account: Account, people: People, at: datetime) -> None:
+        self.account = account
+        conversions = account.conversions.filter(customer__in=people.customers)
+        sales = dict(conversions.values_list("pk", "external_id"))
+        commissions = account.commissions.filter(conversion__in=sales)
+        slugs = [affiliate.slug for affiliate in people.affiliates]
+        customer_ids = [customer.customer_id for customer in people.customers]
+        named: list[Affiliate | Prospect] = [*people.affiliates, *people.prospects]
+        public_ids = [prospect.public_id for prospect in people.prospects]
+        public_ids += [customer.public_id for customer in people.customers]
+        self.ids = [*slugs, *public_ids]
+        notes = account.notes.filter(
+            affiliate__in=people.affiliates, created_at__gt=at - RESPONSE_RETENTION
+        )
+        self.note_ids = list(notes.values_list("public_id", flat=True))
+        self.texts = _fold(
+            [
+                *public_ids,
+                *(person.email for person in named),
+                *(customer.email_folded for customer in people.customers),
+                *(text for text in customer_ids if "@" in text),
+            ]
+        )
+        self.words = _fold(
+            [
+                *slugs,
+                *customer_ids,
+                *(
+                    word
+                    for person in named
+                    if person.firstname != ERASED_PERSON["firstname"]
+                    for text in (person.firstname, person.lastname)
+                    for word in text.split()
+                ),
+            ]
+        )
+        self.quoted_slugs = {f'"{slug}"' for slug in slugs}
+        self.sales = sales
+        self.subjects = [
+            *(f"affiliate:{affiliate.pk}" for affiliate in people.affiliates),
+            *(f"prospect:{prospect.public_id}" for prospect in people.prospects),
+            *(f"customer:{customer.public_id}" for customer in people.customers),
+            *(f"conversion:{pk}" for pk in sales),
+            *(f"commission:{pk}" for pk in commissions.values_list("pk", flat=True)),
+        ]
+
+    def erase(self) -> int:
+        """Erase them, after the rows of the person; return the number of rows."""
+        return (
+            erase_deliveries(
+                self.account,
+                ids=self.ids,
+                texts=self.texts | self.quoted_slugs,
+                subjects=self.subjects,
+                find_payload_row=self._find_payload_row,
+            )
+            + erase_stored_responses(
+                self.account,
+                ids=[*self.ids, *self.note_ids],
+                beginnings=[f'{{"id":{pk},'.encode() for pk in self.sales],
+            )
+            + delete_attempts(
+                self.account,
+                texts=self.texts | self.words,
+                order_ids={order_id for order_id in self.sales.values() if order_id},
+            )
+            + delete_saved_views(self.account, texts=self.texts, words=self.words)
+        )
+
+    def _find_payload_row(self, event: AuditLogEntry) -> models.Model | None:
+        """Find the object that the body of an event shows."""
+        name, _, key = event.subject.partition(":")
+        if event.kind in ENROLLMENT_EVENTS:
+            program = event.details["program"]
+            rows: Any = self.account.enrollments.filter(program__slug=program)
+            return rows.filter(affiliate=key).first()  # type: ignore[no-any-return]
+        if name not in SUBJECT_ROWS:
+            return None
+        manager, column = SUBJECT_ROWS[name]
+        rows = getattr(self.account, manager)
+        return rows.filter(**{column: key}).first()  # type: ignore[no-any-return]
+
+
+def _fold(texts: Iterable[str | None]) -> set[str]:
+    """The texts, case-folded, without those that are too short to name somebody."""
+    folded = {text.casefold() for text in texts if text}
+    return {text for text in folded if len(text) >= MIN_TEXT_LENGTH}

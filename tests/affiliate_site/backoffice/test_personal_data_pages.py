@@ -1,0 +1,118 @@
+"""Owners export and erase the personal data of a person."""
+
+import json
+
+import pytest
+from django.urls import reverse
+
+from payouts.services.commissions import approve_commission
+from tests.affiliate_site.backoffice.money_forms import list_messages, page_url
+from tests.conftest import NOW
+from tests.factories.accounts import AccountFactory
+from tests.program_scenario import ProgramScenario
+from tracking.services.affiliates import PersonData, delete_affiliate
+from tracking.services.prospects import ProspectData, create_prospect
+
+PAGES = ("export_person", "erase_person")
+TITLES = ("Export personal data", "Erase personal data")
+
+
+def make_people(scenario):
+    person = PersonData(firstname="Pia", lastname="Lang", email="pia@notes.example.org")
+    prospect = create_prospect(scenario.account, data=ProspectData(person), at=NOW)
+    return [scenario.mina.affiliate, prospect, scenario.create_customer("anna@x.org")]
+
+
+@pytest.fixture
+def people(scenario):
+    return make_people(scenario)
+
+
+def get_page(client, row):
+    opts = row._meta
+    name = f"admin:{opts.app_label}_{opts.model_name}_change"
+    return client.get(reverse(name, args=[row.pk])).content.decode()
+
+
+def test_owners_see_the_buttons(staff_client, people):
+    client = staff_client()
+    for row in people:
+        page = get_page(client, row)
+        assert [title in page for title in TITLES] == [True, True], row
+        for name in PAGES:
+            assert client.get(page_url(row, name)).status_code == 200
+
+
+def test_others_may_not(staff_client, people):
+    client = staff_client("manager")
+    for row in people:
+        page = get_page(client, row)
+        assert [title in page for title in TITLES] == [False, False], row
+        for name in PAGES:
+            assert client.get(page_url(row, name)).status_code == 403
+            assert client.post(page_url(row, name)).status_code == 403
+        assert row.reload().deleted_at is None
+
+
+def test_downloads_what_the_command_prints(staff_client, people):
+    client = staff_client()
+
+    for row, kind in zip(people, ("affiliates", "prospects", "customers"), strict=True):
+        response = client.post(page_url(row, "export_person"))
+
+        assert response["Content-Disposition"].startswith("attachment; filename=")
+        assert "no-store" in response["Cache-Control"]
+        (found,) = json.loads(response.content)[kind]
+        assert found["id"] == str(row)
+
+
+def test_says_what_is_erased_and_erases_it(staff_client, account, scenario, people):
+    commission = scenario.get_commission(scenario.create_conversion("100"))
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+    client = staff_client()
+    shown = {
+        "affiliate": ("becomes erased-", "Balance due: 10.00 EUR", "removed first"),
+        "prospect": ("Referral codes are replaced", "removed first"),
+        "customer": ("Order IDs stay", "removed first"),
+    }
+
+    for row in people:
+        url = page_url(row, "erase_person")
+        page = client.get(url).content.decode()
+        for text in shown[row._meta.model_name]:
+            assert text in page, text
+        response = client.post(url, follow=True)
+        assert response.status_code == 200
+        assert list_messages(response)[-1].startswith("Erased: ")
+        assert row.reload().deleted_at is not None
+
+    affiliate, prospect, customer = (row.reload() for row in people)
+    assert (affiliate.slug, affiliate.email) == (f"erased-{affiliate.pk}", None)
+    assert (prospect.lastname, prospect.email) == ("person", None)
+    assert customer.customer_id == ""
+    entry = account.audit_log.filter(kind="customer.erased").get()
+    assert entry.actor.startswith("staff ")
+
+
+def test_erases_an_affiliate_that_was_removed_before(staff_client, account, scenario):
+    affiliate = scenario.mina.affiliate
+    delete_affiliate(account, affiliate_id=affiliate.slug, at=NOW)
+    client = staff_client()
+    url = page_url(affiliate, "erase_person")
+
+    assert "removed first" not in client.get(url).content.decode()
+    for _ in range(2):  # a second time changes nothing
+        assert client.post(url).status_code == 302
+
+    assert affiliate.reload().firstname == "Erased"
+    assert account.audit_log.filter(kind="affiliate.erased").count() == 1
+
+
+def test_people_of_other_accounts_do_not_exist(staff_client):
+    client = staff_client()
+
+    for row in make_people(ProgramScenario(AccountFactory(), email=None)):
+        for name in PAGES:
+            assert client.get(page_url(row, name)).status_code == 404
+            assert client.post(page_url(row, name)).status_code == 404
+        assert row.reload().deleted_at is None

@@ -1,0 +1,118 @@
+"""`export_person` and `erase_person`: docs/privacy.md."""
+
+import json
+
+import pytest
+
+from payouts.services.commissions import approve_commission
+from tests.command_line import run_command, run_failing_command, run_json_command
+from tests.conftest import NOW
+from tests.program_scenario import ProgramScenario
+from tracking.services.notes import create_note
+
+EMAIL = "mina@notes.example.org"
+
+
+@pytest.fixture
+def scenario(account):
+    scenario = ProgramScenario(account)
+    create_note(account, affiliate=scenario.mina.affiliate, text="Met in Oulu", at=NOW)
+    account.payout_methods.create(
+        affiliate=scenario.mina.affiliate, kind="paypal", details={"account": EMAIL}
+    )
+    return scenario
+
+
+def test_exports_an_affiliate(account, scenario, api):
+    sale = scenario.create_conversion("10")
+    commission = scenario.get_commission(sale)
+
+    (affiliate,) = run_json_command("export_person", "harbor", EMAIL)["affiliates"]
+
+    by_api = api.get("/affiliates/minakessler/").json()
+    assert affiliate | by_api == affiliate
+    assert affiliate["payout_methods"][0]["details"] == {"account": EMAIL}
+    assert [note["note"] for note in affiliate["notes"]] == ["Met in Oulu"]
+    (program,) = affiliate["programs"]
+    assert program["program"] == scenario.reference
+    assert program["coupon"] == scenario.mina.coupon
+    assert set(program) == {
+        "program",
+        "coupon",
+        "approved",
+        "applied_at",
+        "referral_link",
+    }
+    assert affiliate["commissions"] == [
+        api.get(f"/commissions/{commission.pk}/").json()
+    ]
+    assert affiliate["events"][0]["kind"] == "affiliate.created"
+
+
+def test_exports_a_customer_with_visitor_data(account, scenario, api):
+    click = scenario.create_click()
+    click.update_row(ip="203.0.113.7", user_agent="Harbor/1")
+    account.visitors.create(tracking_id="t" * 32, click=click)
+    customer = scenario.create_customer(EMAIL, click_id=str(click))
+    sale = scenario.create_conversion("10", customer_id=EMAIL)
+    sale.update_row(ip="203.0.113.8")
+
+    result = run_json_command("export_person", "harbor", EMAIL)
+
+    assert len(result["affiliates"]) == 1
+    (found,) = result["customers"]
+    by_api = api.get(f"/customers/{customer}/").json()
+    assert found | by_api == found
+    assert found["tracking_ids"] == ["t" * 32]
+    (conversion,) = found["conversions"]
+    assert conversion == api.get(f"/conversions/{sale.pk}/").json() | {
+        "ip": "203.0.113.8",
+        "user_agent": None,
+    }
+    (visit,) = found["clicks"]
+    assert (visit["ip"], visit["user_agent"]) == ("203.0.113.7", "Harbor/1")
+
+
+def test_exports_removed_prospects(account, scenario, api):
+    body = {"firstname": "Pia", "lastname": "Lang", "email": "pia@notes.example.org"}
+    prospect = api.post("/affiliate-prospects/", body).json()
+    api.delete(f"/affiliate-prospects/{prospect['id']}/")
+
+    result = json.loads(run_command("export_person", "harbor", prospect["id"]))
+
+    assert result["affiliates"] == result["customers"] == []
+    (found,) = result["prospects"]
+    assert (found["email"], found["meta_data"]) == (body["email"], {})
+    assert found["removed_at"] is not None
+
+
+def test_erases_by_command(account, scenario):
+    scenario.create_conversion("10")
+    account.commissions.update(comment="late")
+
+    result = run_json_command("erase_person", "harbor", EMAIL)
+
+    erased = account.affiliates.get()
+    assert result["ids"] == [erased.slug] == [f"erased-{erased.pk}"]
+    assert result["account"] == "harbor"
+    assert result["rows"] > 0
+    text = run_command("erase_person", "harbor", erased.slug)
+    assert f"Erased: {erased.slug}\nRows: 0\n" in text
+    (found,) = run_json_command("export_person", "harbor", erased.slug)["affiliates"]
+    assert "Kessler" not in str(found)
+    assert EMAIL not in str(found)
+
+
+def test_says_what_is_still_due(account, scenario):
+    commission = scenario.get_commission(scenario.create_conversion("100"))
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+
+    text = run_command("erase_person", "harbor", EMAIL)
+
+    slug = account.affiliates.get().slug
+    assert f"Balance due to {slug}: 10 EUR" in text
+
+
+@pytest.mark.parametrize("command", ["export_person", "erase_person"])
+def test_names_who_is_not_found(account, scenario, command):
+    assert "'nobody'" in run_failing_command(command, "harbor", "nobody")

@@ -1,0 +1,310 @@
+"""Erase the personal data of affiliates, prospects and customers.
+
+Rows, IDs without a name, amounts and relations stay. Each function returns how many
+rows it changed or deleted, and is called within the transaction of
+`payouts.services.erasure`, which has locked and removed the person.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q, Value
+from django.db.models.functions import Left, StrIndex
+
+from accounts.models.accounts import Account
+from accounts.services.erasure import change_rows, update_other_values
+from tracking.attribution import (
+    CLICK_ID,
+    COUPON,
+    CUSTOMER,
+    REFERRAL_CODE,
+    TRACKING_ID,
+)
+from tracking.models.affiliates import Affiliate
+from tracking.models.attribution_records import AttributionRecord
+from tracking.models.clicks import Click, parse_click_id
+from tracking.models.conversions import ConversionClaim
+from tracking.models.customers import Customer
+from tracking.models.people import ADDRESS_COLUMNS
+from tracking.models.prospects import Prospect
+from tracking.services.affiliate_search import update_suffixes
+from tracking.services.attribution import serialize_canonical_json
+
+ERASED = "erased"
+ERASED_ID_PREFIX = "erased-"  # no ID made of a name has a dash
+ERASED_PERSON: dict[str, Any] = {
+    "firstname": "Erased",
+    "lastname": "person",
+    "email": None,
+    "email_folded": None,
+    "company_name": None,
+    "company_description": None,
+    **dict.fromkeys(ADDRESS_COLUMNS),
+    "meta_data": {},
+    "custom_fields": {},
+}
+UNUSABLE_PASSWORD = "!"  # noqa: S105 - the hash of no password
+
+Entry = dict[str, Any]  # a candidate, a rejected candidate or an outcome, as stored
+
+
+def get_erased_id(affiliate_id: int) -> str:
+    """Return the ID that replaces the one made of the affiliate's name."""
+    return f"{ERASED_ID_PREFIX}{affiliate_id}"
+
+
+def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
+    """Erase an affiliate; its ID, made of its name, is replaced wherever it is."""
+    erased_id = get_erased_id(affiliate.pk)
+    count = sum(
+        _erase_in_records(account, old_id, erased_id)
+        for old_id in {affiliate.slug, *_list_former_ids(account, affiliate)}
+    )
+    count += update_other_values(
+        account.affiliates.filter(pk=affiliate.pk),
+        **ERASED_PERSON,
+        slug=erased_id,
+        password=UNUSABLE_PASSWORD,
+    )
+    enrollments = account.enrollments.filter(affiliate=affiliate)
+    count += account.coupons.filter(enrollment__in=enrollments).delete()[0]
+    count += _erase_codes(account, Q(enrollment__in=enrollments))
+    count += account.notes.filter(affiliate=affiliate).delete()[0]
+    count += _erase_links(account.clicks.filter(affiliate=affiliate))
+    update_suffixes(account, affiliate_id=affiliate.pk)
+    return count
+
+
+def erase_prospect(account: Account, prospect: Prospect) -> int:
+    """Erase a prospect, but not the affiliate that it became."""
+    rows = account.prospects.filter(pk=prospect.pk)
+    return (
+        _erase_in_records(account, prospect.public_id, prospect.public_id)
+        + update_other_values(rows, **ERASED_PERSON)
+        + _erase_codes(account, Q(prospect=prospect))
+        + _erase_links(account.clicks.filter(prospect=prospect))
+    )
+
+
+def erase_customer(account: Account, customer: Customer) -> int:
+    """Erase a customer with its conversions, clicks and tracking ids.
+
+    The shop's number of an order stays, because it keeps the order from being counted
+    twice, unless it contains an e-mail address.
+    """
+    conversions = account.conversions.filter(customer=customer)
+    claims = account.conversion_claims.filter(conversion__in=conversions)
+    count = _erase_clicks(account, customer)
+    count += _change_records(_find_records(account, customer), _erase_visitor)
+    count += _change_claims(claims, _erase_visitor, _erase_comments)
+    count += update_other_values(claims, tracking_id=None)
+    count += update_other_values(
+        account.customers.filter(pk=customer.pk),
+        customer_id="",
+        meta_data={},
+        email_folded=None,
+        user_agent=None,
+        ip=None,
+    )
+    count += update_other_values(conversions, meta_data={}, user_agent=None, ip=None)
+    return count + conversions.filter(external_id__contains="@").update(
+        external_id=None
+    )
+
+
+def delete_attempts(
+    account: Account, *, texts: Collection[str], order_ids: Collection[str]
+) -> int:
+    """Delete failed attempts of these orders, or with one of the texts in them."""
+    pks = [
+        attempt.pk
+        for attempt in account.conversion_attempts.all()
+        for stored in [f"{attempt.external_id}\n{attempt.message}".casefold()]
+        if attempt.external_id in order_ids or any(text in stored for text in texts)
+    ]
+    return account.conversion_attempts.filter(pk__in=pks).delete()[0]
+
+
+def _erase_codes(account: Account, condition: Q) -> int:
+    """Replace referral codes, which staff may have made of a name."""
+    return sum(
+        update_other_values(
+            account.referral_codes.filter(pk=code.pk),
+            code=f"{ERASED_ID_PREFIX}{code.pk}",
+        )
+        for code in account.referral_codes.filter(condition)
+    )
+
+
+def _erase_links(clicks: models.QuerySet[Any]) -> int:
+    """Erase what clicks repeat of an affiliate's link and of the page it is on."""
+    return update_other_values(clicks, referrer=None, meta_data={}) + _cut_queries(
+        clicks
+    )
+
+
+def _cut_queries(clicks: models.QuerySet[Any]) -> int:
+    """Cut queries and fragments off landing pages, as statistics do."""
+    return sum(
+        clicks.filter(landing_page__contains=mark).update(
+            landing_page=Left(
+                "landing_page", StrIndex(F("landing_page"), Value(mark)) - 1
+            )
+        )
+        for mark in "?#"
+    )
+
+
+def find_clicks(account: Account, customer: Customer) -> models.QuerySet[Click]:
+    """The clicks of a customer: those of it, of its conversions and of their claims."""
+    conversions = account.conversions.filter(customer=customer)
+    claims = account.conversion_claims.filter(conversion__in=conversions)
+    records = _find_records(account, customer)
+    inputs = [*records.values_list("inputs", flat=True)]
+    inputs += [claim.attribution["inputs"] for claim in claims]
+    sent = {
+        (candidate["parameter"], candidate["value"])
+        for text in inputs
+        for candidate in json.loads(text)["candidates"]
+    }
+    tracking_ids = [value for parameter, value in sent if parameter == TRACKING_ID]
+    click_ids = [
+        click_id
+        for parameter, value in sent
+        if parameter == CLICK_ID and (click_id := parse_click_id(value))
+    ]
+    visitors = account.visitors.filter(tracking_id__in=tracking_ids)
+    return account.clicks.filter(
+        Q(pk=customer.click_id)
+        | Q(pk__in=conversions.values("click"))
+        | Q(pk__in=claims.values("click"))
+        | Q(pk__in=visitors.values("click"))
+        | Q(public_id__in=click_ids)
+    )
+
+
+def _find_records(
+    account: Account, customer: Customer
+) -> models.QuerySet[AttributionRecord]:
+    conversions = account.conversions.filter(customer=customer)
+    return account.attribution_records.filter(
+        Q(customer=customer) | Q(conversion__in=conversions)
+    )
+
+
+def _erase_clicks(account: Account, customer: Customer) -> int:
+    """Erase the clicks of a customer, and delete their tracking ids."""
+    pks = list(find_clicks(account, customer).values_list("pk", flat=True))
+    clicks = account.clicks.filter(pk__in=pks)
+    deleted, _ = account.visitors.filter(click__in=pks).delete()
+    return (
+        deleted
+        + update_other_values(
+            clicks,
+            referrer=None,
+            user_agent=None,
+            ip=None,
+            meta_data={},
+            dedup_key=None,
+        )
+        + _cut_queries(clicks)
+    )
+
+
+def _erase_in_records(account: Account, old_id: str, new_id: str) -> int:
+    """Replace the ID of an affiliate or prospect, and the codes that named it."""
+
+    def change(entry: Entry) -> None:
+        if entry["affiliate"] == old_id:
+            entry["affiliate"] = new_id
+            if entry["parameter"] in (COUPON, REFERRAL_CODE) and entry.get("value"):
+                entry["value"] = ERASED
+
+    records = account.attribution_records.filter(
+        inputs__contains=f'"affiliate":"{old_id}"'
+    )
+    claims = account.conversion_claims.all()
+    return _change_records(records, change) + _change_claims(claims, change)
+
+
+def _list_former_ids(account: Account, affiliate: Affiliate) -> set[str]:
+    """List IDs of an erased affiliate that a concurrent request has stored again.
+
+    They decided one of its conversions or customers, and nobody has them now.
+    """
+    own = account.attribution_records.filter(
+        Q(conversion__affiliate=affiliate) | Q(customer__affiliate=affiliate)
+    )
+    texts = own.exclude(outcome__startswith=f'{{"affiliate":"{affiliate.slug}"')
+    winners = {
+        json.loads(text)["affiliate"]
+        for text in texts.values_list("outcome", flat=True)
+    }
+    return (
+        winners
+        - set(
+            account.affiliates.filter(slug__in=winners).values_list("slug", flat=True)
+        )
+        - set(
+            account.prospects.filter(public_id__in=winners).values_list(
+                "public_id", flat=True
+            )
+        )
+    )
+
+
+def _erase_visitor(entry: Entry) -> None:
+    """Erase the tracking id, and what the visitor sent that names nobody."""
+    is_unknown = entry["affiliate"] is None and entry["parameter"] != CUSTOMER
+    if entry.get("value") and (entry["parameter"] == TRACKING_ID or is_unknown):
+        entry["value"] = ERASED
+
+
+def _erase_comments(claim: ConversionClaim) -> None:
+    for line_item in claim.line_items:
+        if line_item.get("comment"):
+            line_item["comment"] = None
+
+
+def _change_records(
+    records: models.QuerySet[AttributionRecord], change: Callable[[Entry], None]
+) -> int:
+    """Change entries of attributions; inputs and outcome stay those of a replay."""
+
+    def change_record(record: AttributionRecord) -> None:
+        record.inputs, record.outcome = _change_attribution(
+            record.inputs, record.outcome, change
+        )
+
+    return change_rows(records, change_record, ("inputs", "outcome"))
+
+
+def _change_claims(
+    claims: models.QuerySet[ConversionClaim],
+    change: Callable[[Entry], None],
+    change_claim: Callable[[ConversionClaim], None] = lambda claim: None,
+) -> int:
+    def change_all(claim: ConversionClaim) -> None:
+        inputs, outcome = _change_attribution(
+            claim.attribution["inputs"], claim.attribution["outcome"], change
+        )
+        claim.attribution |= {"inputs": inputs, "outcome": outcome}
+        change_claim(claim)
+
+    return change_rows(claims, change_all, ("attribution", "line_items"))
+
+
+def _change_attribution(
+    inputs_text: str, outcome_text: str, change: Callable[[Entry], None]
+) -> tuple[str, str]:
+    inputs, outcome = json.loads(inputs_text), json.loads(outcome_text)
+    entries: Iterable[Entry] = (
+        *inputs["candidates"],
+        *outcome["rejected_candidates"],
+        outcome,
+    )
+    for entry in entries:
+        change(entry)
+    return serialize_canonical_json(inputs), serialize_canonical_json(outcome)
