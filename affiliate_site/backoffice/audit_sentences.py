@@ -142,7 +142,7 @@ def parse_actor_id(entry) -> int | None:
 
 def find_named_rows(user, entries) -> dict[tuple[str, str], Any]:
     """Map subjects, as (model name, name), to the rows that the user may see."""
-    names = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         names["affiliate"] |= {str(pk) for pk in list_named_affiliates(entry)}
         model_name, name = parse_subject(entry)
