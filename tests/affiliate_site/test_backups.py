@@ -5,12 +5,16 @@ import stat
 import subprocess
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from accounts.errors import DomainError
+from accounts.models.command_runs import CommandRun
+from accounts.services.command_runs import get_command_runs
 from affiliate_site import backups
 from affiliate_site.backups import create_backup, delete_old_backups, restore_backup
 from tests.command_line import run_manage_py
@@ -82,6 +86,15 @@ def test_copies_a_database_in_use_and_restores_it(database, tmp_path):
     assert read_plans(kept) == plans | {"committed", "too late"}
     assert read_plans(database) == plans | {"committed"}
     assert [path.name for path in tmp_path.glob("*.partial*")] == []
+
+
+def test_command_records_its_success(committed_db, tmp_path, no_ledger_check):
+    at = timezone.now()
+
+    call_command("backup", str(tmp_path / "copy.sqlite3"), stdout=StringIO())
+
+    assert get_command_runs()["backup"] >= at
+    CommandRun.objects.all().delete()  # it was committed
 
 
 def test_keeps_an_existing_file(database, tmp_path, no_ledger_check):

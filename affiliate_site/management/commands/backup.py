@@ -5,6 +5,7 @@ from django.core.management import CommandError
 from django.db import connection
 
 from accounts.commands import JsonCommand
+from accounts.services.command_runs import record_command_run
 from affiliate_site.backups import TIME_FORMAT, create_backup, delete_old_backups
 from affiliate_site.env import VAR_DIR
 
@@ -44,6 +45,7 @@ class Command(JsonCommand):
             deleted = delete_old_backups(directory, days=keep, at=at) if keep else 0
         except OSError as error:
             raise CommandError(f"The backup cannot be written: {error}") from error
+        record_command_run(self.command_name, at=at)
         self.write_result(
             str(backup.file),
             file=str(backup.file),
