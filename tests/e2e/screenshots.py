@@ -18,17 +18,17 @@ from tests.e2e.browser import CHROMIUM_FLAGS, CHROMIUM_PATH
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS_DIR = ROOT / "docs" / "screenshots"
 WIDTHS = {"desk": 1280, "phone": 390}
+# Each page and the widths at which the documents show it.
 PAGES = {
-    "dashboard": "",
-    "programs": "tracking/program/",
-    "affiliates": "tracking/affiliate/",
-    "program-affiliates": "tracking/enrollment/",
-    "clicks": "tracking/click/",
-    "customers": "tracking/customer/",
-    "conversion": "tracking/conversion/5/change/",
-    "commissions": "payouts/commission/",
-    "balances": "payouts/ledgeraccount/",
-    "audit-log": "accounts/auditlogentry/",
+    "dashboard": ("", ("desk", "phone")),
+    "program": ("tracking/program/1/change/", ("desk",)),
+    "affiliates": ("tracking/affiliate/", ("phone",)),
+    "affiliate": ("tracking/affiliate/1/change/", ("desk",)),
+    "conversion": ("tracking/conversion/5/change/", ("desk",)),
+    "correction": ("tracking/conversion/5/correct/", ("desk",)),
+    "commissions": ("payouts/commission/", ("desk", "phone")),
+    "balances": ("payouts/ledgeraccount/", ("desk",)),
+    "audit-log": ("accounts/auditlogentry/", ("desk",)),
 }
 
 
@@ -85,18 +85,19 @@ def take_screenshots(dashboard_url: str, demo: dict[str, str]) -> None:
             executable_path=CHROMIUM_PATH, args=CHROMIUM_FLAGS
         )
         page = browser.new_page()
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
         page.goto(dashboard_url)
         page.fill("#id_account", demo["account"])
         page.fill("#id_username", demo["email"])
         page.fill("#id_password", demo["password"])
         page.click("button[type=submit]")
         page.wait_for_url(dashboard_url)
-        for name, width in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": 844})
-            for title, path in PAGES.items():
+        for title, (path, widths) in PAGES.items():
+            for width in widths:
+                page.set_viewport_size({"width": WIDTHS[width], "height": 844})
                 page.goto(dashboard_url + path)
                 page.wait_for_load_state("networkidle")
-                page.screenshot(path=SCREENSHOTS_DIR / f"{title}-{name}.png")
+                page.screenshot(path=SCREENSHOTS_DIR / f"{title}-{width}.png")
         browser.close()
 
 

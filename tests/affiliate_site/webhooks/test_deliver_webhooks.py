@@ -132,7 +132,10 @@ def test_runs_until_signal(committed_db, webhook_receiver, name):
         [sys.executable, "manage.py", "deliver_webhooks"],
         cwd=ROOT,
         env=build_environment()
-        | {"WEBHOOK_ALLOWED_HOSTS": webhook_receiver.host_and_port},
+        | {
+            "WEBHOOK_ALLOWED_HOSTS": webhook_receiver.host_and_port,
+            "LOG_LEVEL": "INFO",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
