@@ -236,6 +236,7 @@ OTHER_COLUMNS = {
     "accounts.Account": ("slug name customer_email_keys default_currency time_zone"),
     "accounts.ApiKey": "digest prefix name role",
     "accounts.AuditLogEntry": "kind subject details actor trace_id",
+    "accounts.CommandRun": "name",
     "accounts.DailyRowCount": "list",
     "accounts.Delivery": "message_id",
     "accounts.IdempotencyKey": "key fingerprint",

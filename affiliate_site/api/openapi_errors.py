@@ -4,6 +4,8 @@ from affiliate_site.http_errors import MESSAGES
 
 INTEGER_SCHEMA, STRING_SCHEMA = {"type": "integer"}, {"type": "string"}
 
+# Too many requests are text in the API, and a page elsewhere.
+HTTP_ERROR_MESSAGES = [text for status, text in MESSAGES.items() if status != 429]
 ERRORS_SCHEMA = {
     "type": "object",
     "properties": {
@@ -29,7 +31,7 @@ ERRORS_SCHEMA = {
 HTTP_ERROR_SCHEMA = {
     "type": "object",
     "properties": {
-        "message": {"type": "string", "enum": list(MESSAGES.values())},
+        "message": {"type": "string", "enum": HTTP_ERROR_MESSAGES},
         "code": INTEGER_SCHEMA,
         "traceId": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     },

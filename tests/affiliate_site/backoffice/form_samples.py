@@ -40,6 +40,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     "email": "sample@harbor.example.org",
     "url": "https://sample.example/hook",
     ("AddConversionPage", "coupon"): "harbor-10",
+    ("AddProgramPage", "currency"): "EUR",
     ("AddCustomFieldPage", "options"): "small\nlarge",
     ("AddCustomFieldPage", "type"): "select",
     ("PayBalancePage", "amount"): "2",

@@ -39,6 +39,8 @@ from tests.ledger_checks import snapshot_account
 
 MARKER = "zz-marker"
 OWNER_PAGES = {
+    "ErasePersonPage",
+    "ExportPersonPage",
     "AccountSettingsPage",
     "AddApiKeyPage",
     "AddSigningSecretPage",
