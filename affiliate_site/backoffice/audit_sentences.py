@@ -195,7 +195,7 @@ def parse_subject(entry) -> tuple[str, str]:
 
 
 def describe_row(row) -> str:
-    """An object in words: `commission 84 of adastone, now 37.48 EUR`.
+    """An object in words: `commission 84 of adastone (now 37.48 EUR)`.
 
     Entries do not store amounts, and those of sales and commissions may have changed.
     """
@@ -207,7 +207,7 @@ def describe_row(row) -> str:
     elif isinstance(row, Payment):
         text += f" to {row.affiliate}: {format_money(row.amount, row.currency)}"
     if isinstance(row, Conversion | Commission):
-        text += f", now {format_money(row.amount, row.currency)}"
+        text += f" (now {format_money(row.amount, row.currency)})"
     return text
 
 
@@ -242,13 +242,13 @@ def describe_actor(entry, names: Names) -> str:
 
 
 def render_sentence(entry, names: Names) -> SafeString:
-    """`anna@example.org approved commission 84 of adastone, now 37.48 EUR`."""
+    """`anna@example.org approved commission 84 of adastone (now 37.48 EUR)`."""
     actor = capfirst(describe_actor(entry, names))
     return format_html("{} {}", actor, render_action(entry, names))
 
 
 def render_action(entry, names: Names, *, begins_line: bool = False) -> SafeString:
-    """`approved commission 84 of adastone, now 37.48 EUR`."""
+    """`approved commission 84 of adastone (now 37.48 EUR)`."""
     details = dict(entry.details)
     if "user_id" in details:
         details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
