@@ -13,6 +13,7 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
+from affiliate_site.backoffice.dashboard import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
@@ -44,10 +45,12 @@ APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
 
 @dataclass(frozen=True)
 class NumberCard:
-    """A number of the last days, and its curve if it is of one kind."""
+    """A number of the last days, the list of its rows, and its curve if it is of one
+    kind."""
 
     title: str
     value: str
+    url: str
     sparkline: Sparkline | None = None
 
 
@@ -143,26 +146,40 @@ def build_cards(affiliate, at) -> list[NumberCard]:
     statistics = load_statistics(affiliate.account, period.days, at=at)
     by_day = statistics.totals_by_day(period.days, [affiliate.pk])
     total = add_totals(by_day.values())
+    clicks_url, conversions_url, commissions_url = (
+        build_changelist_url(name, period, affiliate=affiliate.slug, **filters)
+        for name, filters in (
+            ("tracking_click", {}),
+            ("tracking_conversion", {"deleted_at__isnull": True}),
+            ("payouts_commission", {"deleted_at__isnull": True}),
+        )
+    )
     return [
-        build_count_card("Clicks", total.clicks, by_day),
-        build_count_card("Conversions", total.conversions, by_day),
-        build_amount_card("Revenue", total.revenue, by_day, lambda day: day.revenue),
+        build_count_card("Clicks", total.clicks, clicks_url, by_day),
+        build_count_card("Conversions", total.conversions, conversions_url, by_day),
         build_amount_card(
-            "Commissions", total.commissions, by_day, lambda day: day.commissions
+            "Revenue", total.revenue, conversions_url, by_day, lambda day: day.revenue
+        ),
+        build_amount_card(
+            "Commissions",
+            total.commissions,
+            commissions_url,
+            by_day,
+            lambda day: day.commissions,
         ),
     ]
 
 
-def build_count_card(title: str, total: int, by_day) -> NumberCard:
+def build_count_card(title: str, total: int, url: str, by_day) -> NumberCard:
     """The card of a number of rows."""
     values = [
         (day.isoformat(), getattr(totals, title.lower()))
         for day, totals in by_day.items()
     ]
-    return NumberCard(title, f"{total:,}", build_sparkline(title, values))
+    return NumberCard(title, f"{total:,}", url, build_sparkline(title, values))
 
 
-def build_amount_card(title: str, total, by_day, get_amounts) -> NumberCard:
+def build_amount_card(title: str, total, url: str, by_day, get_amounts) -> NumberCard:
     """The card of amounts; several currencies have no common curve."""
     sparkline = None
     if len(total) == 1:
@@ -172,7 +189,7 @@ def build_amount_card(title: str, total, by_day, get_amounts) -> NumberCard:
             for day, totals in by_day.items()
         ]
         sparkline = build_sparkline(f"{title} in {currency}", values)
-    return NumberCard(title, format_totals(total), sparkline)
+    return NumberCard(title, format_totals(total), url, sparkline)
 
 
 def list_details(person) -> list[tuple[str, str]]:

@@ -270,6 +270,9 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
             raise Http404
         return get_qr_code_response(row, kind)
 
+    def get_object_title(self, row):
+        return str(row.affiliate)
+
     def get_details(self, request, enrollment):
         rows = enrollment.account.enrollments.filter(pk=enrollment.pk)
         row = rows.with_link_parts().values(*LINK_COLUMNS, "coupon__code").get()

@@ -7,6 +7,7 @@ and objects of all its entries with one query per model.
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
@@ -18,6 +19,7 @@ from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.labels import FIELD_LABELS
+from payouts.models.allocations import PaymentAllocation
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate, AffiliateGroup
@@ -106,6 +108,8 @@ class Names:
     slugs: dict[int, str]  # of affiliates, by the IDs of their rows
     groups: dict[str, str]  # titles by ID
     rows: dict[tuple[str, str], Any]  # by model name and name in the entry
+    # What payments did to commissions, by the names of these and the time.
+    payment_predicates: dict[tuple[str, datetime], str]
 
 
 def find_names(user, entries) -> Names:
@@ -125,7 +129,30 @@ def find_names(user, entries) -> Names:
         if groups
         else {},
         rows=rows,
+        payment_predicates=find_payment_predicates(user, entries),
     )
+
+
+def find_payment_predicates(user, entries) -> dict[tuple[str, datetime], str]:
+    """Which payment paid a commission at that time, or was canceled then."""
+    ids = {
+        int(parse_subject(entry)[1])
+        for entry in entries
+        if entry.kind == "commission.updated"
+        and entry.details.get("fields") == ["payout"]
+    }
+    if not ids:
+        return {}
+    rows = filter_for_user(PaymentAllocation.objects.all(), user)
+    predicates = {}
+    for row in rows.filter(commission__in=ids).select_related("payment"):
+        name, payment = str(row.commission_id), row.payment
+        predicates[name, payment.created_at] = f"marked {{}} as paid by {payment}"
+        if payment.canceled_at:
+            predicates[name, payment.canceled_at] = (
+                f"marked {{}} as no longer paid by {payment}"
+            )
+    return predicates
 
 
 def find_column(model, user, column: str, **conditions) -> dict[int, str]:
@@ -186,16 +213,19 @@ def parse_subject(entry) -> tuple[str, str]:
 
 
 def describe_row(row) -> str:
-    """An object in words: `commission 84 of adastone: 37.48 EUR`."""
+    """An object in words: `commission 84 of adastone (now 37.48 EUR)`.
+
+    Entries do not store amounts, and those of sales and commissions may have changed.
+    """
     text = f"{row._meta.verbose_name} {row}"
     if isinstance(row, Conversion):
         text = f"conversion {row.external_id or row.pk}"
     elif isinstance(row, Commission):
         text += f" of {row.affiliate}"
     elif isinstance(row, Payment):
-        text += f" to {row.affiliate}"
-    if isinstance(row, Conversion | Commission | Payment):
-        text += f": {format_money(row.amount, row.currency)}"
+        text += f" to {row.affiliate}: {format_money(row.amount, row.currency)}"
+    if isinstance(row, Conversion | Commission):
+        text += f" (now {format_money(row.amount, row.currency)})"
     return text
 
 
@@ -230,13 +260,13 @@ def describe_actor(entry, names: Names) -> str:
 
 
 def render_sentence(entry, names: Names) -> SafeString:
-    """`anna@example.org approved commission 84 of adastone: 37.48 EUR`."""
+    """`anna@example.org approved commission 84 of adastone (now 37.48 EUR)`."""
     actor = capfirst(describe_actor(entry, names))
     return format_html("{} {}", actor, render_action(entry, names))
 
 
 def render_action(entry, names: Names, *, begins_line: bool = False) -> SafeString:
-    """`approved commission 84 of adastone: 37.48 EUR`."""
+    """`approved commission 84 of adastone (now 37.48 EUR)`."""
     details = name_details(entry, names)
     text = get_predicate(entry, details, names)
     for name in PLACEHOLDER_PATTERN.findall(text):
@@ -269,11 +299,19 @@ def get_predicate(entry, details, names: Names) -> str:
     if entry.kind == "affiliate.updated" and "parent" in details:
         return get_parent_predicate(details.pop("parent"))
     if fields := details.pop("fields", None):
-        words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
-        changed = ", ".join(dict.fromkeys(filter(None, words)))
-        return f"changed the {changed} of {{}}"
+        return get_fields_predicate(entry, fields, names)
     verb = entry.kind.rpartition(".")[2]
     return f"{VERBS.get(verb, verb.replace('_', ' '))} {{}}"
+
+
+def get_fields_predicate(entry, fields: list[str], names: Names) -> str:
+    """Which fields were changed, or which payment changed the payment status."""
+    moment = parse_subject(entry)[1], entry.created_at
+    if fields == ["payout"] and moment in names.payment_predicates:
+        return names.payment_predicates[moment]
+    words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
+    changed = ", ".join(dict.fromkeys(filter(None, words)))
+    return f"changed the {changed} of {{}}"
 
 
 def get_parent_predicate(parent: str | int | None) -> str:

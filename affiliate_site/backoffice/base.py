@@ -25,6 +25,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.text import capfirst
 from django.views.decorators.debug import sensitive_variables
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
@@ -237,6 +238,10 @@ def throttle_sign_in(request, email: str) -> HttpResponse | None:
 
 class PreparedChangeList(ChangeList):
     """A list whose page prepares its rows before they are rendered."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.title = capfirst(self.opts.verbose_name_plural)
 
     def get_results(self, request):
         self.request = request

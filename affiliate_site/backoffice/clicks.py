@@ -1,6 +1,9 @@
 """The page of clicks, newest first; searched by ID only, as there are millions."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.contrib.admin.utils import lookup_field
 
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
@@ -44,8 +47,22 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
     search_help_text = "Search by click ID"
     extra_lookups = ("affiliate_id",)
     ordering = ("-created_at", "-id")
-    exclude = ("dedup_key", "meta_data", "enrollment")
-    readonly_fields = ("browser", "formatted_meta_data")
+    exclude = ("dedup_key", "meta_data", "enrollment", "user_agent")
+    readonly_fields = ("browser", "full_user_agent", "formatted_meta_data")
+
+    def get_fields(self, request, obj=None):
+        """Those that this click has."""
+        names: Any = super().get_fields(request, obj)  # no groups of fields
+        return [name for name in names if obj is None or self.has_value(obj, name)]
+
+    def has_value(self, click, name: str) -> bool:
+        """Whether a field or a column of the page is not empty."""
+        value = lookup_field(name, click, self)[2]
+        return value not in (None, "", EMPTY_VALUE)
+
+    @display(description="User agent")
+    def full_user_agent(self, click):
+        return click.user_agent
 
     def browser(self, click):
         return get_browser(click.user_agent)

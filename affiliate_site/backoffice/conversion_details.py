@@ -1,5 +1,6 @@
 """What the pages of a conversion and of a commission show."""
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -50,6 +51,8 @@ CLAIM_STATUS_TEXTS = {
     ClaimStatus.OPEN: "a page, not confirmed yet",
     ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
 }
+# The beginning of the source of a rate that a group has.
+GROUP_SOURCE_PATTERN = re.compile(r"group (\S+)")
 CALCULATION_COLUMNS = (
     Column("ID"),
     Column("Affiliate"),
@@ -154,7 +157,7 @@ def build_attribution_section(attribution) -> Section:
     for candidate in attribution["clues"]:
         parameter = candidate["clue"]
         name = PARAMETER_NAMES.get(parameter, parameter)
-        result = reasons.get(parameter, "not known, so it could not decide")
+        result = reasons.get(parameter, "leads to no affiliate")
         if parameter == winner["clue"]:
             result = format_html("<strong>{}</strong>", "wins")
         rows.append(
@@ -181,6 +184,11 @@ def build_calculation_section(explanation, by_id) -> Section:
         for each in explanation.commissions
         for note in list_calculation_notes(each, by_id[each["id"]])
     ]
+    groups = (
+        list_group_titles(explanation.commissions, next(iter(by_id.values())).account)
+        if by_id
+        else {}
+    )
     verified = [
         "Verified: attribution and calculation give the same result",
         *explanation.differences,
@@ -190,12 +198,27 @@ def build_calculation_section(explanation, by_id) -> Section:
     return Section(
         "Calculation",
         columns=CALCULATION_COLUMNS,
-        rows=[build_calculation_row(each) for each in explanation.commissions],
+        rows=[
+            build_calculation_row(each, by_id[each["id"]], groups)
+            for each in explanation.commissions
+        ],
         facts=[("Notes", "\n".join(notes)), ("Check", "\n".join(verified))],
     )
 
 
-def build_calculation_row(commission: dict[str, Any]) -> tuple[Any, ...]:
+def list_group_titles(explained, account) -> dict[str, str]:
+    """Map the IDs of the groups whose rates were used to their titles."""
+    sources = (GROUP_SOURCE_PATTERN.match(each["rate"]["from"]) for each in explained)
+    ids = {match[1] for match in sources if match}
+    if not ids:
+        return {}
+    groups = account.affiliate_groups.filter(public_id__in=ids)
+    return dict(groups.values_list("public_id", "title"))
+
+
+def build_calculation_row(
+    commission: dict[str, Any], row: Commission, groups: dict[str, str]
+) -> tuple[Any, ...]:
     """One step: the rate and its source, the exact product, the rounded amount."""
     rate, currency = commission["rate"], commission["currency"]
     value = format_decimal(Decimal(rate["value"]))
@@ -217,13 +240,20 @@ def build_calculation_row(commission: dict[str, Any]) -> tuple[Any, ...]:
             commission["commission_type"],
         ),
         commission["affiliate"],
-        f"{factor} ({rate['from']})",
+        f"{factor} ({format_source(rate['from'], groups)})",
         product,
         "set by hand"
         if commission["set_by_hand"]
         else format_money(commission["amount"], currency),
         format_money(commission["amount"], currency),
-        commission["status"],
+        "removed" if row.deleted_at else commission["status"],
+    )
+
+
+def format_source(source: str, groups: dict[str, str]) -> str:
+    """Where a rate is from; groups by their titles, while they exist."""
+    return GROUP_SOURCE_PATTERN.sub(
+        lambda match: f"group {groups.get(match[1], match[1])}", source
     )
 
 
@@ -315,10 +345,16 @@ def get_commission_details(request, commission: Commission) -> Details:
             Section(
                 "Calculation",
                 columns=CALCULATION_COLUMNS,
-                rows=[build_calculation_row(explained)],
+                rows=[
+                    build_calculation_row(
+                        explained,
+                        commission,
+                        list_group_titles([explained], commission.account),
+                    )
+                ],
                 facts=[
                     (
-                        "Status at first",
+                        "First status",
                         f"{explained['born']['status']}, because"
                         f" {translate_reason(explained['born']['reason'])}",
                     )
@@ -468,7 +504,7 @@ def get_payment_details(request, payment) -> Details:
                 ],
             ),
             Section(
-                "What it pays",
+                "What it paid" if is_canceled else "What it pays",
                 notes=[] if allocations else ["No commission is covered in full."],
                 facts=[]
                 if is_canceled
@@ -497,7 +533,7 @@ def get_payment_details(request, payment) -> Details:
                         format_money(each.commission.amount, payment.currency),
                         "paid by it"
                         if each.commission.payment_id == payment.pk
-                        else "not paid by it any more",
+                        else "no longer paid by it",
                     )
                     for each in allocations
                 ],

@@ -582,7 +582,8 @@ class DisapproveCommissionPage(DecisionPage):
 
     name = "disapprove"
     title = "Disapprove"
-    button = "Disapprove commission"
+    button = "Continue"
+    confirm_button = "Disapprove commission"
     is_dangerous = True
     form_class = ReasonForm
     target_status = CommissionStatus.DISAPPROVED

@@ -126,6 +126,7 @@ class CustomerAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin)
 class ConversionAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
     """Conversions, with an explanation of attribution and commissions."""
 
+    list_display_links = ("conversion_id", "external_id")
     list_display = (
         "conversion_id",
         "external_id",

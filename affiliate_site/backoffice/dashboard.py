@@ -102,6 +102,7 @@ def add_dashboard_context(request, context):
         "now": format_datetime(at),
         "error": error,
         "period_choices": PERIOD_CHOICES_DAYS,
+        "last_month": get_last_month(at.date()),
         "cards": [
             *build_cards(current_totals, previous_totals, period),
             build_refunds_card(removed, removed_before, period),
@@ -139,6 +140,12 @@ def parse_period(request, *, today: date) -> tuple[Period, str]:
     if period.first.year <= date.min.year + 1:
         return default, "The start date is too early."
     return period, ""
+
+
+def get_last_month(today: date) -> Period:
+    """The whole calendar month before that of `today`."""
+    last = today.replace(day=1) - A_DAY
+    return Period(last.replace(day=1), last)
 
 
 def build_cards(

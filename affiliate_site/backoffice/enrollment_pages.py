@@ -44,6 +44,8 @@ class EnrollmentForm(ServiceForm):
             programs = programs.exclude(pk__in=present.values("program"))
         program: Any = self.fields["program"]
         program.queryset = programs
+        if len(programs[:2]) == 1:
+            self.initial.setdefault("program", programs[0].pk)
 
     def get_affiliate(self):
         """The affiliate of the page."""

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
 from django.http import Http404
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.generic.edit import FormView
@@ -169,7 +170,7 @@ class FormPage(FormView):
             **context,
             "title": self.title,
             "opts": opts,
-            "original": self.row,
+            "original": self.row and title_object(self.model_admin, self.row),
             "adminform": admin_form,
             "errors": form.errors,
             "media": self.model_admin.media + admin_form.media,
@@ -204,6 +205,25 @@ class SecretPage(FormPage):
             secret=self.get_secret(result),
             sign_in_url=self.get_sign_in_url(),
         )
+
+
+class TitledObject:
+    """An object that breadcrumbs show with this title."""
+
+    def __init__(self, row, title: str):
+        self.row, self.title = row, title
+
+    def __getattr__(self, name: str):
+        return getattr(self.row, name)
+
+    def __str__(self) -> str:
+        return self.title
+
+
+def title_object(model_admin, row) -> TitledObject:
+    """The object as breadcrumbs show it."""
+    get_title = getattr(model_admin, "get_object_title", str)
+    return TitledObject(row, get_title(row))
 
 
 class FormPagesMixin(ModelAdmin):
@@ -242,9 +262,18 @@ class FormPagesMixin(ModelAdmin):
         context: dict[str, Any] = {
             "page_buttons": self.list_buttons(request, row) if row else []
         }
-        return super().change_view(
+        if row:
+            context["subtitle"] = self.get_object_title(row)
+        response = super().change_view(
             request, object_id, form_url, context | (extra_context or {})
         )
+        if row and isinstance(response, TemplateResponse) and response.context_data:
+            response.context_data["original"] = title_object(self, row)
+        return response
+
+    def get_object_title(self, row) -> str:
+        """The name of an object in breadcrumbs and the title of its page."""
+        return str(row)
 
     def list_buttons(self, request, row) -> list[tuple[type[FormPage], str]]:
         """The pages that are offered for an object, with their URLs."""

@@ -29,6 +29,7 @@ class MoneyFormPage(FormPage):
 
     template_name = "admin/conversions/money_form_page.html"
     confirm_button = ""  # the text of the second button; `button` if empty
+    leave_button = "Cancel"
 
     def perform(self, form, at: datetime) -> Outcome:
         """Run `save`, and keep it if its effects were confirmed."""

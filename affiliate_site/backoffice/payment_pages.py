@@ -78,6 +78,7 @@ class CancelPaymentPage(MoneyFormPage):
     name = "cancel"
     title = "Cancel payment"
     button = "Cancel payment"
+    leave_button = "Keep payment"
     permission = "payouts.delete_payment"
     is_dangerous = True
     explanation = (

@@ -13,6 +13,7 @@ from affiliate_site.backoffice.base import (
 from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
 from affiliate_site.backoffice.conversion_details import get_payment_details
 from affiliate_site.backoffice.details import DetailsMixin
+from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.filters import (
     AffiliateFilter,
     BalanceFilter,
@@ -37,6 +38,13 @@ BULK_PAYOUTS_PATH = "bulk-payouts/"
 AFFILIATE_COLUMN = (("Affiliate", lambda row: row.affiliate),)
 
 
+def get_ledger_account_name(ledger_account) -> str:
+    """`Balance due of adastone`; accounts of no affiliate by their kind alone."""
+    name = LEDGER_ACCOUNT_NAMES[ledger_account.kind]
+    affiliate = ledger_account.affiliate
+    return f"{name} of {affiliate}" if affiliate else name
+
+
 @admin.register(LedgerAccount)
 class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """The balance due to each affiliate, per currency; actions pay it."""
@@ -56,6 +64,9 @@ class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
 
     def get_queryset(self, request):
         return super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
+
+    def get_object_title(self, row):
+        return f"{row.affiliate}, {row.currency}"
 
     def get_urls(self):
         """Add the bulk payout page."""
@@ -198,7 +209,12 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         "reason",
         "created_at",
     )
-    list_select_related = ("debit", "credit", "commission", "payment")
+    list_select_related = (
+        "debit__affiliate",
+        "credit__affiliate",
+        "commission",
+        "payment",
+    )
     list_filter = ("kind",)
     ordering = ("-id",)
     exclude = ("kind", "amount", "debit", "credit")
@@ -208,10 +224,10 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         return transfer.get_kind_display()
 
     def debit_account(self, transfer):
-        return transfer.debit
+        return get_ledger_account_name(transfer.debit)
 
     def credit_account(self, transfer):
-        return transfer.credit
+        return get_ledger_account_name(transfer.credit)
 
     @display(description="Amount")
     def formatted_amount(self, transfer):

@@ -483,7 +483,7 @@ def test_corrects_sales_and_pays(walk):
     with walk.job("decline a commission", clicks=3):
         walk.follow("Disapprove")
         walk.fill({"Reason": "Own order"})
-        walk.press("Disapprove commission")
+        walk.press("Continue")
         text = walk.press("Disapprove commission")
     assert "Own order" in text
     with walk.job("put a commission back to pending", clicks=2):

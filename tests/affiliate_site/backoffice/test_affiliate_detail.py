@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import strip_tags
+from django.utils.html import escape, strip_tags
 
 from accounts.models.api_keys import Role
 from payouts.services.commissions import approve_commission
@@ -44,7 +44,8 @@ def test_shows_who_it_is_and_what_it_earns(account, staff_client, scenario, mina
     commission = scenario.get_commission(scenario.create_conversion("200", at=now))
     approve_commission(account, commission_id=commission.pk, at=now)
 
-    response = staff_client().get(page_url(mina))
+    client = staff_client()
+    response = client.get(page_url(mina))
 
     context, page = response.context, response.content.decode()
     assert context["balance_due"] == "20.00 EUR"
@@ -54,6 +55,10 @@ def test_shows_who_it_is_and_what_it_earns(account, staff_client, scenario, mina
         ("Revenue", "200.00 EUR"),
         ("Commissions", "20.00 EUR"),
     ]
+    for card in context["cards"]:
+        rows = list(client.get(card.url).context["cl"].result_list)
+        assert [row.affiliate for row in rows] == [mina], card.title
+        assert f'href="{escape(card.url)}"' in page
     assert "Clicks by day" in page
     assert context["badges"] == [
         ("Harbor Lamp Partners: approved", "success"),

@@ -242,15 +242,15 @@ def test_says_who_did_what_to_whom(staff_client, account):
 
     sentences = read_sentences(client)
 
-    name = f"commission {commission.pk} of minakessler: 30.00 EUR"
+    name = f"commission {commission.pk} of minakessler (now 30.00 EUR)"
     assert sentences[:4] == [
-        f"Owner@harbor.example.org changed the payment status of {name}",
+        f"Owner@harbor.example.org marked {name} as paid by {payment.public_id}",
         f"Owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
         " 30.00 EUR",
         f"Owner@harbor.example.org changed {name} amount: 37.48 → 30",
         f"Owner@harbor.example.org approved {name}",
     ]
-    assert "The system created conversion order-7: 374.80 EUR" in sentences
+    assert "The system created conversion order-7 (now 374.80 EUR)" in sentences
     assert (
         "The system added affiliate minakessler to program harbor-lamp-partners:"
         " approved" in sentences
@@ -263,7 +263,11 @@ def test_history_leads_to_the_entries_of_the_object(staff_client, account):
     client = staff_client()
 
     for page, row, last in (
-        ("tracking_conversion", conversion, "created conversion order-7: 10.00 EUR"),
+        (
+            "tracking_conversion",
+            conversion,
+            "created conversion order-7 (now 10.00 EUR)",
+        ),
         ("tracking_affiliate", scenario.mina.affiliate, "created affiliate"),
         ("tracking_program", scenario.program, "created program"),
     ):

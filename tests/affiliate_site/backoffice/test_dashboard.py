@@ -13,7 +13,12 @@ from django.utils import timezone
 
 from accounts.models.users import User
 from accounts.services.accounts import update_settings
-from affiliate_site.backoffice.dashboard import GOOD, build_money_card, parse_period
+from affiliate_site.backoffice.dashboard import (
+    GOOD,
+    build_money_card,
+    get_last_month,
+    parse_period,
+)
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import delete_conversion
 from payouts.statistics import Period
@@ -94,6 +99,17 @@ def test_selects_the_first_and_last_day(staff_client, scenario):
         f"{period['from']} to {period['to']}, compared with the previous 44 days"
         in (response.content.decode())
     )
+
+
+@pytest.mark.parametrize(
+    ("today", "first", "last"),
+    [
+        (date(2026, 3, 31), date(2026, 2, 1), date(2026, 2, 28)),
+        (date(2026, 1, 1), date(2025, 12, 1), date(2025, 12, 31)),
+    ],
+)
+def test_offers_the_last_calendar_month(today, first, last):
+    assert get_last_month(today) == Period(first, last)
 
 
 @pytest.mark.parametrize(

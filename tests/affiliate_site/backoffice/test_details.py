@@ -12,6 +12,7 @@ from payouts.services.payments import PaymentOrder, create_payments
 from tests.affiliate_site.backoffice.money_forms import page_url
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import TrackingParameters
+from tracking.services.hierarchy import create_group, set_group
 
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
@@ -154,7 +155,7 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
     disapprove_commission(account, commission_id=commission.pk, at=LATER)
     _, sections, _ = get_details(client, payment)
     (row,) = list_texts(sections["What it pays"].rows)
-    assert row[3] == "not paid by it any more"
+    assert row[3] == "no longer paid by it"
 
 
 def test_leads_to_the_neighbors_of_the_own_account(
@@ -193,6 +194,8 @@ def test_shows_an_affiliate_in_a_program(staff_client, account, scenario):
     )
     assert scenario.mina.asset_id in sections["Links"].lines
     assert f'href="{page_url(enrollment, "disapprove")}"' in page
+    assert re.search(r"truncate tracking-tight\">\s*minakessler\s*</a>", page)
+    assert f"{enrollment}</a>" not in page
     other = account.enrollments.exclude(pk=enrollment.pk).get()
     assert f'href="{page_url(other, "change")}" rel="prev"' in page
 
@@ -204,3 +207,55 @@ def test_breadcrumbs_keep_the_letters_of_an_id(staff_client, scenario):
     assert re.search(r"truncate tracking-tight\">\s*minakessler\s*</a>", page)
     assert "Minakessler" not in page
     assert re.search(r"truncate tracking-tight\">\s*Affiliates\s*</a>", page)
+
+
+def test_names_the_group_whose_rate_was_used(staff_client, account, scenario):
+    group = create_group(account, title="Top affiliates", at=CONVERSION_CREATED_AT)
+    affiliate = scenario.mina.affiliate
+    set_group(
+        account,
+        affiliate_id=affiliate.slug,
+        group_id=group.public_id,
+        at=CONVERSION_CREATED_AT,
+    )
+    account.group_rates.create(
+        group=group,
+        commission_type=account.commission_types.get(),
+        kind="percentage",
+        value=12,
+    )
+    commission = scenario.get_commission(scenario.create_conversion("100"))
+    client = staff_client()
+
+    _, _, page = get_details(client, commission)
+    assert "12 % (group Top affiliates for type" in page
+    assert group.public_id not in page
+    _, _, page = get_details(client, commission.conversion)
+    assert "12 % (group Top affiliates for type" in page
+
+
+def test_a_removed_sale_has_removed_commissions(staff_client, account, conversion):
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    _, sections, _ = get_details(staff_client(), conversion)
+
+    assert [row[-1] for row in sections["Calculation"].rows] == ["removed"]
+
+
+def test_a_click_shows_its_browser_once_and_no_empty_rows(staff_client, scenario):
+    click = scenario.create_click()
+    click.user_agent = "Mozilla/5.0 (X11; Linux x86_64; rv:131.0) Gecko Firefox/131.0"
+    click.save(update_fields=["user_agent"])
+
+    page = staff_client().get(page_url(click, "change")).content.decode()
+
+    form = page.partition('id="click_form"')[2]
+    assert form.count("Firefox 131") == form.count("User agent") == 1
+    assert "Referrer" not in form
+
+
+def test_the_ledger_names_affiliates(staff_client, conversion):
+    page = staff_client().get("/admin/payouts/transfer/").content.decode()
+
+    assert "Pending of minakessler" in page
+    assert "Not earned" in page

@@ -14,6 +14,7 @@ from affiliate_site.backoffice.formatters import format_datetime
 from tests.affiliate_site.backoffice.test_form_pages import get_form
 from tests.program_scenario import ProgramScenario
 from tracking.services import account_settings
+from tracking.services.notes import create_note
 
 URL = "/admin/settings/"
 AT = datetime(2026, 6, 30, 22, 30, 5, tzinfo=UTC)
@@ -39,6 +40,19 @@ def test_lists_and_pages_show_moments_in_the_zone(staff_client, conversion):
     assert "Times in Europe/Berlin" in conversions
     assert "2026-07-01 00:30 CEST" in page
     assert "22:30" not in conversions + page
+
+
+def test_tabs_of_an_affiliate_show_moments_in_the_zone(
+    staff_client, account, conversion
+):
+    create_note(account, affiliate=conversion.affiliate, text="Called.", at=AT)
+    url = reverse("admin:tracking_affiliate_change", args=[conversion.affiliate_id])
+    client = staff_client()
+
+    for tab in ("conversions", "commissions", "notes"):
+        page = client.get(url, {"tab": tab}).content.decode()
+        assert "2026-07-01 00:30 CEST" in page, tab
+        assert "UTC" not in page, tab
 
 
 def test_exports_and_stored_times_stay_in_utc(staff_client, conversion):
