@@ -1,3 +1,4 @@
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -40,9 +41,9 @@ class Command(JsonCommand):
             if file is None:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = directory / f"{at.strftime(TIME_FORMAT)}.sqlite3"
-            backup = create_backup(database, file.absolute(), force=force)
+            backup = create_backup(database, file.resolve(), force=force)
             deleted = delete_old_backups(directory, days=keep, at=at) if keep else 0
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             raise CommandError(f"The backup cannot be written: {error}") from error
         self.write_result(
             str(backup.file),
@@ -64,7 +65,7 @@ def get_database_file() -> Path:
     """Return the path of the SQLite database; CommandError on PostgreSQL."""
     if connection.vendor != "sqlite":
         raise CommandError(OTHER_DATABASE)
-    database = Path(str(connection.settings_dict["NAME"]))
+    database = Path(str(connection.settings_dict["NAME"])).resolve()
     connection.close()
     return database
 
