@@ -52,6 +52,32 @@ def test_every_variable_is_in_the_example_and_in_the_readme():
     assert {name for name in names if f"`{name}`" not in readme} == set()
 
 
+def test_the_printed_commands_write_the_environment(tmp_path):
+    """The shell reads it like systemd; PASSWORD has what means something to a shell."""
+    guide = (ROOT / "docs/operations.md").read_text()
+    command = re.search(r"(?ms)^sed -e .*?deploy/env\.example", guide)[0]
+    script = f"""
+        HOST_NAME=a.example.org PASSWORD='p$q;r'
+        {command} | sed 's/^DATABASE_URL=.*[^/]site/&?a=b\\&c=d/' > {tmp_path}/env
+        set -a; . {tmp_path}/env
+        printf '%s\\n' "$DATABASE_URL" "$PUBLIC_URL" "$ALLOWED_HOSTS" "$SECRET_KEY"
+    """
+    database, url, hosts, key = run("sh", "-ec", f"cd {ROOT}; {script}").split()
+
+    assert database == (
+        "postgres://affiliate_site:p$q;r@127.0.0.1:5432/affiliate_site?a=b&c=d"
+    )
+    assert (url, hosts) == ("https://a.example.org", "a.example.org")
+    assert re.fullmatch("[0-9a-f]{64}", key)
+
+
+def test_directories_that_the_service_writes_to_belong_to_it():
+    guide = (ROOT / "docs/operations.md").read_text()
+    owned = re.findall(r"(?m)^install -d .*-o affiliate-site.* (\S+)$", guide)
+
+    assert set(owned) == {"var", "staticfiles"}
+
+
 @pytest.mark.parametrize(
     "unit", sorted(DEPLOY.glob("systemd/*.*")), ids=lambda p: p.name
 )
