@@ -1,12 +1,16 @@
 """The files of deploy/ are complete and accepted by the programs that read them."""
 
+import io
+import json
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from tests.command_line import ROOT
 
@@ -69,6 +73,26 @@ def test_the_printed_commands_write_the_environment(tmp_path):
     )
     assert (url, hosts) == ("https://a.example.org", "a.example.org")
     assert re.fullmatch("[0-9a-f]{64}", key)
+
+
+def test_the_first_affiliate_earns(db, client):
+    """The printed commands and requests, in their order."""
+    guide = (ROOT / "docs/operations.md").read_text()
+    for line in re.findall(r"(?m)^(?:KEY=\$\()?manage (create_[^)\n]*)", guide):
+        key = io.StringIO()
+        call_command(*shlex.split(line), stdout=key)
+    key = key.getvalue().strip()
+    requests = re.findall(r"\$HOST_NAME(/1.6/\S+) -d '(.*)'", guide)
+
+    def post(path, body):
+        return client.post(path, body, "application/json", headers={"X-Api-Key": key})
+
+    answers = [post(path, body) for path, body in requests]
+    code = answers[-1].json()["referral_link"]["link"].rpartition("ref=")[2]
+    sale = post("/1.6/conversions/", json.dumps({"amount": 50, "referral_code": code}))
+
+    assert [answer.status_code for answer in [*answers, sale]] == [200, 200, 200]
+    assert sale.json()["commissions"][0]["amount"] == 5
 
 
 def test_directories_that_the_service_writes_to_belong_to_it():
