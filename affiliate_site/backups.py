@@ -47,12 +47,12 @@ class InvalidBackup(InvalidInput):
 
 @dataclass(frozen=True)
 class Backup:
-    """A finished backup; `is_ledger_consistent` is the result of `check_ledger`."""
+    """A finished backup; `problem` is what `check_ledger` says of it, or empty."""
 
     file: Path
     bytes: int
     sha256: str
-    is_ledger_consistent: bool
+    problem: str
 
 
 def create_backup(database: Path, file: Path, *, force: bool) -> Backup:
@@ -68,14 +68,14 @@ def create_backup(database: Path, file: Path, *, force: bool) -> Backup:
     with write_aside(file) as partial:
         copy_database(database, partial)
         check_integrity(partial)
-        is_consistent = check_ledger(partial)
+        problem = check_ledger(partial)
         with closing(connect(partial)) as copy:
             # One file: a write-ahead log would be a second one.
             copy.execute("PRAGMA journal_mode=DELETE")
         digest = hash_file(partial)
     with write_aside(get_digest_file(file)) as partial:
         partial.write_text(f"{digest}  {file.name}\n")
-    return Backup(file, file.stat().st_size, digest, is_consistent)
+    return Backup(file, file.stat().st_size, digest, problem)
 
 
 def delete_old_backups(directory: Path, *, days: int, at: datetime) -> int:
@@ -245,8 +245,11 @@ def ensure_unused(database: Path) -> None:
         return  # no database, or a broken one: it is kept as it is
 
 
-def check_ledger(file: Path) -> bool:
-    """Run `check_ledger` on this database in a process of its own."""
+def check_ledger(file: Path) -> str:
+    """Run `check_ledger` on this database in a process of its own; return the problem.
+
+    A database that waits for `migrate` cannot be checked, but is worth a backup.
+    """
     process = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, str(BASE_DIR / "manage.py"), "check_ledger", "--json"],
         env=os.environ
@@ -261,12 +264,11 @@ def check_ledger(file: Path) -> bool:
         check=False,
     )
     try:
-        return bool(json.loads(process.stdout)["ok"])
-    except ValueError as error:
-        reason = (
-            process.stderr.strip().rpartition("\n")[2].removeprefix("CommandError: ")
-        )
-        raise BackupError(reason=f"The copy cannot be checked: {reason}") from error
+        is_consistent = json.loads(process.stdout)["ok"]
+    except ValueError:
+        reason = process.stderr.strip().rpartition("\n")[2]
+        return f"its ledger cannot be checked: {reason}"
+    return "" if is_consistent else "its ledger is not consistent: run check_ledger"
 
 
 def hash_file(file: Path) -> str:

@@ -34,7 +34,7 @@ def database(tmp_path, committed_db):
 @pytest.fixture
 def no_ledger_check(monkeypatch):
     """The check runs in a process of its own, which takes a second."""
-    monkeypatch.setattr(backups, "check_ledger", lambda file: True)
+    monkeypatch.setattr(backups, "check_ledger", lambda file: "")
 
 
 def read_plans(file) -> set[str]:
@@ -67,7 +67,7 @@ def test_copies_a_database_in_use_and_restores_it(database, tmp_path):
 
         backup = create_backup(database, file, force=False)
 
-    assert backup.is_ledger_consistent
+    assert backup.problem == ""
     assert read_plans(file) == plans | {"committed"}
     assert backup.bytes == file.stat().st_size
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -268,13 +268,25 @@ def test_tells_a_broken_ledger_from_a_failed_check(database, tmp_path):
     """The name has every character that means something in a URL."""
     file = tmp_path / "a b?c=%20#d+e&f.sqlite3"
 
-    assert create_backup(database, file, force=False).is_ledger_consistent
+    assert create_backup(database, file, force=False).problem == ""
 
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("ALTER TABLE payouts_transfer RENAME TO moved")
-    with pytest.raises(DomainError, match=r"cannot be checked: .*manage.py migrate"):
-        create_backup(database, file, force=True)
+    result = run_manage_py("backup", str(file), "--force", database=database)
+
+    assert (result.exit_code, result.stdout) == (1, f"{file}\n")
+    assert "The copy is complete, keep it, but its ledger cannot be" in result.stderr
+    assert "run manage.py migrate" in result.stderr
     assert read_plans(file)
+
+
+def test_records_its_success_for_the_doctor(database, tmp_path):
+    result = run_manage_py("backup", str(tmp_path / "copy"), database=database)
+
+    assert result.exit_code == 0, result.stderr
+    with closing(sqlite3.connect(database)) as connection:
+        names = connection.execute("SELECT name FROM accounts_commandrun").fetchall()
+    assert names == [("backup",)]
 
 
 def test_refuses_names_that_other_programs_cannot_read(database, tmp_path):

@@ -43,7 +43,7 @@ def installation(settings, monkeypatch):
 
 @pytest.fixture
 def nightly_runs(db):
-    for name in NIGHTLY:
+    for name in ("backup", *NIGHTLY):
         record_command_run(name, at=timezone.now())
 
 
@@ -283,6 +283,11 @@ def test_warns_about_nightly_commands_until_they_ran(db):
         record_command_run(name, at=NOW)
         assert get_status(name, NOW + timedelta(hours=36)) == "ok"
         assert get_status(name, NOW + timedelta(hours=37)) == "failure"
+
+
+def test_wants_backups_of_the_embedded_database_only(db):
+    expected = "warning" if connection.vendor == "sqlite" else "ok"
+    assert get_status("backup") == expected
 
 
 def test_commands_record_their_success(scenario, monkeypatch):

@@ -6,6 +6,7 @@ from django.core.management import CommandError
 from django.db import connection
 
 from accounts.commands import JsonCommand
+from accounts.services.command_runs import record_command_run
 from affiliate_site.backups import TIME_FORMAT, create_backup, delete_old_backups
 from affiliate_site.env import VAR_DIR
 
@@ -50,15 +51,13 @@ class Command(JsonCommand):
             file=str(backup.file),
             bytes=backup.bytes,
             sha256=backup.sha256,
-            ledger_ok=backup.is_ledger_consistent,
+            ledger_ok=not backup.problem,
             deleted=deleted,
         )
-        if not backup.is_ledger_consistent:
-            self.stderr.write(
-                "The copy is complete, but its ledger is not consistent: run"
-                " check_ledger, and keep this file."
-            )
+        if backup.problem:
+            self.stderr.write(f"The copy is complete, keep it, but {backup.problem}")
             sys.exit(1)
+        record_command_run(self.command_name, at=at)
 
 
 def get_database_file() -> Path:
