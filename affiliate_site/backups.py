@@ -1,11 +1,13 @@
 """Backup and restore of the embedded SQLite database (docs/operations.md, section 4).
 
 A backup is one file, readable by its owner only, and beside it `FILE.sha256`, which
-`sha256sum --check` accepts. Both functions raise `BackupError` and OSError, and leave
-no half-written file behind.
+`sha256sum --check` accepts. Both functions raise `BackupError`, `sqlite3.Error` and
+OSError, and leave no half-written file behind.
 """
 
+import fcntl
 import hashlib
+import json
 import os
 import sqlite3
 import subprocess
@@ -15,6 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 from django.conf import settings
 from django.db.migrations.loader import MigrationLoader
@@ -24,6 +27,10 @@ from affiliate_site.env import BASE_DIR
 
 NAME_PATTERN = "????????T??????Z.sqlite3"
 TIME_FORMAT = "%Y%m%dT%H%M%SZ"
+# SQLite keeps these files beside a database, and applies them to whatever database it
+# finds at its path.
+COMPANIONS = ("-wal", "-shm", "-journal")
+BUSY_MILLISECONDS = 20_000
 
 
 class BackupError(Conflict):
@@ -40,30 +47,35 @@ class InvalidBackup(InvalidInput):
 
 @dataclass(frozen=True)
 class Backup:
-    """A finished backup; `is_ledger_consistent` is the result of `check_ledger`."""
+    """A finished backup; `problem` is what `check_ledger` says of it, or empty."""
 
     file: Path
     bytes: int
     sha256: str
-    is_ledger_consistent: bool
+    problem: str
 
 
 def create_backup(database: Path, file: Path, *, force: bool) -> Backup:
     """Copy a database that is in use as of one moment, and check the copy."""
+    if file in (database, *get_companions(database)):
+        raise BackupError(reason=f"{file} belongs to the database: choose another name")
+    if not file.name.isprintable():
+        raise BackupError(
+            reason=f"{str(file)!r}: choose a name of printable characters"
+        )
     if file.exists() and not force:
         raise BackupError(reason=f"{file} exists: choose another name, or add --force")
     with write_aside(file) as partial:
-        with closing(connect(database)) as source, closing(connect(partial)) as copy:
-            source.backup(copy)
+        copy_database(database, partial)
         check_integrity(partial)
-        is_consistent = check_ledger(partial)
+        problem = check_ledger(partial)
         with closing(connect(partial)) as copy:
             # One file: a write-ahead log would be a second one.
             copy.execute("PRAGMA journal_mode=DELETE")
         digest = hash_file(partial)
     with write_aside(get_digest_file(file)) as partial:
         partial.write_text(f"{digest}  {file.name}\n")
-    return Backup(file, file.stat().st_size, digest, is_consistent)
+    return Backup(file, file.stat().st_size, digest, problem)
 
 
 def delete_old_backups(directory: Path, *, days: int, at: datetime) -> int:
@@ -93,35 +105,72 @@ def restore_backup(
         )
     kept = database.with_name(f"{database.name}.before-{at.strftime(TIME_FORMAT)}")
     with write_aside(database) as partial:
-        with closing(connect(file, "ro")) as source, closing(connect(partial)) as copy:
-            source.backup(copy)
-        if not database.exists():
-            return None
-        ensure_unused(database)
-        # At each moment there is a complete database at the path.
-        os.link(database, kept)
-    return kept
+        copy_database(file, partial, mode="ro")
+        is_replaced = database.exists()
+        if is_replaced:
+            ensure_unused(database)
+            # At each moment there is a complete database at the path.
+            os.link(database, kept)
+        for companion in get_companions(database):
+            if companion.exists():  # of a broken or missing database
+                suffix = companion.name.removeprefix(database.name)
+                companion.rename(kept.with_name(f"{kept.name}{suffix}"))
+    return kept if is_replaced else None
 
 
 @contextmanager
 def write_aside(file: Path) -> Iterator[Path]:
-    """Yield the path of a private file that replaces `file` at the end of the block."""
+    """Yield the path of a private file that replaces `file` at the end of the block.
+
+    One process at a time does so in a directory; the next one raises BackupError.
+    """
     partial = file.with_name(f"{file.name}.partial")
-    partial.unlink(missing_ok=True)
-    partial.touch(mode=0o600, exist_ok=False)
-    try:
-        yield partial
-        with partial.open("rb") as content:
-            os.fsync(content.fileno())
-        partial.replace(file)
-        directory = os.open(file.parent, os.O_RDONLY)
+    leftovers = (partial, *get_companions(partial))
+    with lock_directory(file.parent) as directory:
         try:
+            for leftover in leftovers:  # of a process that was killed
+                leftover.unlink(missing_ok=True)
+            partial.touch(mode=0o600, exist_ok=False)
+            yield partial
+            with partial.open("rb") as content:
+                os.fsync(content.fileno())
+            partial.replace(file)
             os.fsync(directory)
         finally:
-            os.close(directory)
+            for leftover in leftovers:
+                leftover.unlink(missing_ok=True)
+
+
+@contextmanager
+def lock_directory(directory: Path) -> Iterator[int]:
+    """Yield a descriptor of the directory, which no other process has locked."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise BackupError(
+            reason=f"Another backup or restore writes to {directory}: wait for its end"
+        ) from error
+    except OSError:
+        pass  # a network disk, which may have no such locks
+    try:
+        yield descriptor
     finally:
-        for name in (partial.name, f"{partial.name}-wal", f"{partial.name}-shm"):
-            partial.with_name(name).unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def get_companions(database: Path) -> list[Path]:
+    """Return the paths of SQLite's files beside a database, which may not exist."""
+    return [database.with_name(f"{database.name}{suffix}") for suffix in COMPANIONS]
+
+
+def copy_database(source: Path, target: Path, mode: str = "rw") -> None:
+    """Copy a database as of one moment; `mode` is for the connection to the source."""
+    with closing(connect(source, mode)) as original, closing(connect(target)) as copy:
+        # Not without waiting: another process may recover the write-ahead log.
+        original.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+        original.backup(copy)
 
 
 def connect(file: Path, mode: str = "rw") -> sqlite3.Connection:
@@ -196,20 +245,30 @@ def ensure_unused(database: Path) -> None:
         return  # no database, or a broken one: it is kept as it is
 
 
-def check_ledger(file: Path) -> bool:
-    """Run `check_ledger` on this database in a process of its own."""
+def check_ledger(file: Path) -> str:
+    """Run `check_ledger` on this database in a process of its own; return the problem.
+
+    A database that waits for `migrate` cannot be checked, but is worth a backup.
+    """
     process = subprocess.run(  # noqa: S603 - our own command
-        [sys.executable, str(BASE_DIR / "manage.py"), "check_ledger"],
+        [sys.executable, str(BASE_DIR / "manage.py"), "check_ledger", "--json"],
         env=os.environ
         | {
-            "DATABASE_URL": f"sqlite:///{file.absolute()}",
+            "DATABASE_URL": f"sqlite:///{quote(str(file.absolute()))}",
+            "DATABASE_URL_FILE": "",
             "SECRET_KEY": settings.SECRET_KEY,
+            "SECRET_KEY_FILE": "",
         },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
         check=False,
     )
-    return process.returncode == 0
+    try:
+        is_consistent = json.loads(process.stdout)["ok"]
+    except ValueError:
+        reason = process.stderr.strip().rpartition("\n")[2]
+        return f"its ledger cannot be checked: {reason}"
+    return "" if is_consistent else "its ledger is not consistent: run check_ledger"
 
 
 def hash_file(file: Path) -> str:

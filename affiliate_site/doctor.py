@@ -423,10 +423,10 @@ def compare_request(seen: dict[str, Any], *, scheme: str, host: str) -> Finding:
 
 # The arguments with which a nightly command counts.
 NIGHTLY_COMMANDS = {
+    "backup": "backup --keep 14",
     "prune": "prune",
     "grant_bonuses": "grant_bonuses",
     "check_ledger": "check_ledger --note",
-    "backup": "backup --keep 14",
 }
 
 CHECKS: dict[str, Callable[[datetime], Finding]] = {

@@ -19,6 +19,7 @@ from prometheus_client import (
     Counter,
     Histogram,
     generate_latest,
+    values,
 )
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -33,6 +34,12 @@ from affiliate_site.logs import get_route
 PREFIX = "affiliate_site_"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)  # seconds
+
+if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+    # Files are named by the number of the worker, not by its process id.
+    values.ValueClass = values.MultiProcessValue(
+        lambda: os.environ.get("METRICS_PROCESS", "main")
+    )
 
 REQUESTS = Counter(
     f"{PREFIX}requests",

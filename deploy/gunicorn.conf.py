@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import count
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -69,10 +70,12 @@ worker_tmp_dir = MEMORY if Path(MEMORY).is_dir() else None
 
 
 # The processes count requests in files of their own, for one answer of /metrics.
+metrics_directory = None
 if env.METRICS_TOKEN and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(
+    metrics_directory = tempfile.mkdtemp(
         prefix="affiliate-site-metrics-", dir=worker_tmp_dir
     )
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics_directory
 
 
 def on_starting(server):
@@ -105,15 +108,19 @@ def when_ready(server):
     gc.freeze()
 
 
-def child_exit(server, worker):
-    """Forget what only a living process can report."""
-    if env.METRICS_TOKEN:
-        from prometheus_client.multiprocess import mark_process_dead
+def pre_fork(server, worker):
+    """Give the worker the lowest free number. The successor of a worker continues its
+    counts: with files of its own, they would become more with each one."""
+    taken = {other.number for other in server.WORKERS.values()}
+    worker.number = next(number for number in count() if number not in taken)
 
-        mark_process_dead(worker.pid)
+
+def post_fork(server, worker):
+    """Name the files of the worker's counts (affiliate_site/metrics.py)."""
+    os.environ["METRICS_PROCESS"] = str(worker.number)
 
 
 def on_exit(server):
-    """Remove the counts."""
-    if env.METRICS_TOKEN:
-        shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
+    """Remove the counts, unless the operator has chosen their directory."""
+    if metrics_directory:
+        shutil.rmtree(metrics_directory, ignore_errors=True)

@@ -5,16 +5,12 @@ import stat
 import subprocess
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django.utils import timezone
 
 from accounts.errors import DomainError
-from accounts.models.command_runs import CommandRun
-from accounts.services.command_runs import get_command_runs
 from affiliate_site import backups
 from affiliate_site.backups import create_backup, delete_old_backups, restore_backup
 from tests.command_line import run_manage_py
@@ -38,7 +34,7 @@ def database(tmp_path, committed_db):
 @pytest.fixture
 def no_ledger_check(monkeypatch):
     """The check runs in a process of its own, which takes a second."""
-    monkeypatch.setattr(backups, "check_ledger", lambda file: True)
+    monkeypatch.setattr(backups, "check_ledger", lambda file: "")
 
 
 def read_plans(file) -> set[str]:
@@ -71,7 +67,7 @@ def test_copies_a_database_in_use_and_restores_it(database, tmp_path):
 
         backup = create_backup(database, file, force=False)
 
-    assert backup.is_ledger_consistent
+    assert backup.problem == ""
     assert read_plans(file) == plans | {"committed"}
     assert backup.bytes == file.stat().st_size
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -86,15 +82,6 @@ def test_copies_a_database_in_use_and_restores_it(database, tmp_path):
     assert read_plans(kept) == plans | {"committed", "too late"}
     assert read_plans(database) == plans | {"committed"}
     assert [path.name for path in tmp_path.glob("*.partial*")] == []
-
-
-def test_command_records_its_success(committed_db, tmp_path, no_ledger_check):
-    at = timezone.now()
-
-    call_command("backup", str(tmp_path / "copy.sqlite3"), stdout=StringIO())
-
-    assert get_command_runs()["backup"] >= at
-    CommandRun.objects.all().delete()  # it was committed
 
 
 def test_keeps_an_existing_file(database, tmp_path, no_ledger_check):
@@ -214,3 +201,105 @@ def test_is_not_for_postgresql(committed_db, monkeypatch):
     for command in (["backup"], ["restore", "file"]):
         with pytest.raises(CommandError, match=r"docs/operations.md, section 4"):
             call_command(*command)
+
+
+def test_never_writes_over_the_database(database, no_ledger_check):
+    """The service would go on writing to a file without a name."""
+    before = database.read_bytes()
+    link = database.with_name("link")
+    link.symlink_to(database)
+
+    for name in ("db.sqlite3", "db.sqlite3-wal", "db.sqlite3-shm", "link"):
+        file = database.with_name(name)
+        result = run_manage_py("backup", str(file), "--force", database=database)
+        assert (result.exit_code, result.stdout) == (1, ""), name
+        assert "belongs to the database: choose another name" in result.stderr, name
+
+    assert database.read_bytes() == before
+
+
+def test_ignores_the_write_ahead_log_of_another_database(
+    database, tmp_path, no_ledger_check
+):
+    """SQLite would apply it to the restored file."""
+    file = tmp_path / "copy.sqlite3"
+    create_backup(database, file, force=False)
+    plans = read_plans(file)
+    with closing(sqlite3.connect(database)) as service:
+        service.execute("SELECT 1 FROM accounts_plan").fetchall()
+        add_plan(database, "in the log only")
+        wal = database.with_name("db.sqlite3-wal")
+        log = wal.read_bytes()
+    database.unlink()
+    wal.write_bytes(log)
+
+    assert restore_backup(file, database, force=False, at=AT) is None
+
+    assert read_plans(database) == plans
+    kept = database.with_name("db.sqlite3.before-20270301T040506Z-wal")
+    assert kept.read_bytes() == log
+
+
+def test_writes_one_file_at_a_time(database, tmp_path, no_ledger_check):
+    file = tmp_path / "copy.sqlite3"
+    with (
+        backups.write_aside(tmp_path / "other") as partial,
+        pytest.raises(DomainError, match="Another backup or restore writes to"),
+    ):
+        create_backup(database, file, force=False)
+    assert not file.exists()
+    assert not partial.exists()
+
+    create_backup(database, file, force=False)
+
+
+def test_removes_what_a_killed_process_left(database, tmp_path, no_ledger_check):
+    file = tmp_path / "copy.sqlite3"
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        (tmp_path / f"copy.sqlite3.partial{suffix}").write_text("half")
+
+    create_backup(database, file, force=False)
+
+    assert read_plans(file) == read_plans(database)
+    assert list(tmp_path.glob("*.partial*")) == []
+
+
+def test_tells_a_broken_ledger_from_a_failed_check(database, tmp_path):
+    """The name has every character that means something in a URL."""
+    file = tmp_path / "a b?c=%20#d+e&f.sqlite3"
+
+    assert create_backup(database, file, force=False).problem == ""
+
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("ALTER TABLE payouts_transfer RENAME TO moved")
+    result = run_manage_py("backup", str(file), "--force", database=database)
+
+    assert (result.exit_code, result.stdout) == (1, f"{file}\n")
+    assert "The copy is complete, keep it, but its ledger cannot be" in result.stderr
+    assert "run manage.py migrate" in result.stderr
+    assert read_plans(file)
+
+
+def test_records_its_success_for_the_doctor(database, tmp_path):
+    result = run_manage_py("backup", str(tmp_path / "copy"), database=database)
+
+    assert result.exit_code == 0, result.stderr
+    with closing(sqlite3.connect(database)) as connection:
+        names = connection.execute("SELECT name FROM accounts_commandrun").fetchall()
+    assert names == [("backup",)]
+
+
+def test_refuses_names_that_other_programs_cannot_read(database, tmp_path):
+    with pytest.raises(DomainError, match="choose a name of printable characters"):
+        create_backup(database, tmp_path / "a\nb.sqlite3", force=False)
+
+
+def test_failures_of_sqlite_are_one_line(tmp_path, committed_db, monkeypatch):
+    def fail(*args, **kwargs):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(backups, "copy_database", fail)
+
+    with pytest.raises(CommandError, match=r"cannot be written: .*disk is full"):
+        call_command("backup", str(tmp_path / "copy.sqlite3"))
+    assert list(tmp_path.iterdir()) == []

@@ -285,6 +285,11 @@ def test_warns_about_nightly_commands_until_they_ran(db):
         assert get_status(name, NOW + timedelta(hours=37)) == "failure"
 
 
+def test_wants_backups_of_the_embedded_database_only(db):
+    expected = "warning" if connection.vendor == "sqlite" else "ok"
+    assert get_status("backup") == expected
+
+
 def test_commands_record_their_success(scenario, monkeypatch):
     run_command("prune", "--dry-run")
     run_command("check_ledger")

@@ -147,6 +147,27 @@ def test_counts_the_requests_of_all_processes(committed_db, monkeypatch):
     assert routes == {"1.6/conversions", "1.7/pb/con/c"}
 
 
+@pytest.mark.integration
+@pytest.mark.engine_independent
+def test_the_successor_of_a_process_continues_its_counts(committed_db, tmp_path):
+    """Files of each process of its own would fill the memory and slow the answer."""
+    environment = {"METRICS_TOKEN": TOKEN, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    limit = ("--max-requests", "4", "--max-requests-jitter", "0")
+    with run_server(*limit, workers=1, **environment) as server:
+        for _ in range(12):
+            client = server.connect("no key")
+            assert client.request("GET", "/programs/")[0] == 401
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        client = server.connect("")
+        client.http.request("GET", "/metrics", headers=headers)
+        found = Metrics(client.http.getresponse().read().decode())
+        files = sorted(path.name for path in tmp_path.iterdir())
+
+    labels = {"route": "1.6/programs/", "method": "GET", "status": "401"}
+    assert found.get("requests_total", **labels) == 12
+    assert files == ["counter_0.db", "histogram_0.db"]
+
+
 def find_routes(rules: str) -> list[str]:
     """The routes that expressions compare with."""
     texts = re.findall(r'route=~\\?"([^"\\]+)', rules)

@@ -1,12 +1,16 @@
 """The files of deploy/ are complete and accepted by the programs that read them."""
 
+import io
+import json
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from tests.command_line import ROOT
 
@@ -50,6 +54,52 @@ def test_every_variable_is_in_the_example_and_in_the_readme():
     assert len(names) > 15
     assert names - set(example) == set()
     assert {name for name in names if f"`{name}`" not in readme} == set()
+
+
+def test_the_printed_commands_write_the_environment(tmp_path):
+    """The shell reads it like systemd; PASSWORD has what means something to a shell."""
+    guide = (ROOT / "docs/operations.md").read_text()
+    command = re.search(r"(?ms)^sed -e .*?deploy/env\.example", guide)[0]
+    script = f"""
+        HOST_NAME=a.example.org PASSWORD='p$q;r'
+        {command} | sed 's/^DATABASE_URL=.*[^/]site/&?a=b\\&c=d/' > {tmp_path}/env
+        set -a; . {tmp_path}/env
+        printf '%s\\n' "$DATABASE_URL" "$PUBLIC_URL" "$ALLOWED_HOSTS" "$SECRET_KEY"
+    """
+    database, url, hosts, key = run("sh", "-ec", f"cd {ROOT}; {script}").split()
+
+    assert database == (
+        "postgres://affiliate_site:p$q;r@127.0.0.1:5432/affiliate_site?a=b&c=d"
+    )
+    assert (url, hosts) == ("https://a.example.org", "a.example.org")
+    assert re.fullmatch("[0-9a-f]{64}", key)
+
+
+def test_the_first_affiliate_earns(db, client):
+    """The printed commands and requests, in their order."""
+    guide = (ROOT / "docs/operations.md").read_text()
+    for line in re.findall(r"(?m)^(?:KEY=\$\()?manage (create_[^)\n]*)", guide):
+        key = io.StringIO()
+        call_command(*shlex.split(line), stdout=key)
+    key = key.getvalue().strip()
+    requests = re.findall(r"\$HOST_NAME(/1.6/\S+) -d '(.*)'", guide)
+
+    def post(path, body):
+        return client.post(path, body, "application/json", headers={"X-Api-Key": key})
+
+    answers = [post(path, body) for path, body in requests]
+    code = answers[-1].json()["referral_link"]["link"].rpartition("ref=")[2]
+    sale = post("/1.6/conversions/", json.dumps({"amount": 50, "referral_code": code}))
+
+    assert [answer.status_code for answer in [*answers, sale]] == [200, 200, 200]
+    assert sale.json()["commissions"][0]["amount"] == 5
+
+
+def test_directories_that_the_service_writes_to_belong_to_it():
+    guide = (ROOT / "docs/operations.md").read_text()
+    owned = re.findall(r"(?m)^install -d .*-o affiliate-site.* (\S+)$", guide)
+
+    assert set(owned) == {"var", "staticfiles"}
 
 
 @pytest.mark.parametrize(

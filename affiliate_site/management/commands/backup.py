@@ -1,3 +1,4 @@
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -41,32 +42,29 @@ class Command(JsonCommand):
             if file is None:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = directory / f"{at.strftime(TIME_FORMAT)}.sqlite3"
-            backup = create_backup(database, file.absolute(), force=force)
+            backup = create_backup(database, file.resolve(), force=force)
             deleted = delete_old_backups(directory, days=keep, at=at) if keep else 0
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             raise CommandError(f"The backup cannot be written: {error}") from error
-        record_command_run(self.command_name, at=at)
         self.write_result(
             str(backup.file),
             file=str(backup.file),
             bytes=backup.bytes,
             sha256=backup.sha256,
-            ledger_ok=backup.is_ledger_consistent,
+            ledger_ok=not backup.problem,
             deleted=deleted,
         )
-        if not backup.is_ledger_consistent:
-            self.stderr.write(
-                "The copy is complete, but its ledger is not consistent: run"
-                " check_ledger, and keep this file."
-            )
+        if backup.problem:
+            self.stderr.write(f"The copy is complete, keep it, but {backup.problem}")
             sys.exit(1)
+        record_command_run(self.command_name, at=at)
 
 
 def get_database_file() -> Path:
     """Return the path of the SQLite database; CommandError on PostgreSQL."""
     if connection.vendor != "sqlite":
         raise CommandError(OTHER_DATABASE)
-    database = Path(str(connection.settings_dict["NAME"]))
+    database = Path(str(connection.settings_dict["NAME"])).resolve()
     connection.close()
     return database
 

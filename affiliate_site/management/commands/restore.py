@@ -1,3 +1,4 @@
+import sqlite3
 from pathlib import Path
 
 from django.core.management import CommandError, call_command
@@ -28,8 +29,8 @@ class Command(JsonCommand):
     def run(self, *, at, file=None, force=False, **options):
         database = get_database_file()
         try:
-            kept = restore_backup(file.absolute(), database, force=force, at=at)
-        except OSError as error:
+            kept = restore_backup(file.resolve(), database, force=force, at=at)
+        except (OSError, sqlite3.Error) as error:
             raise CommandError(f"The backup cannot be restored: {error}") from error
         call_command("migrate", verbosity=0, interactive=False)
         with use_snapshot():
