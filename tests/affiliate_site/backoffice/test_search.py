@@ -83,14 +83,14 @@ def test_finds_conversions_by_the_beginning_of_their_order_id(owner_client, scen
             external_id=external_id,
             at=CONVERSION_CREATED_AT + timedelta(minutes=minute),
         )
-        for minute, external_id in enumerate(["R-42", "R-43", "r-42", "XR-42"])
+        for minute, external_id in enumerate(["QZX-42", "QZX-43", "qzx-42", "XQZX-42"])
     ]
     pks = [conversion.pk for conversion in conversions]
     commission = scenario.get_commission(conversions[0])
 
-    assert search_ids(owner_client, LIST, "R-4") == pks[:2]
-    assert search_ids(owner_client, LIST, "R-42") == pks[:1]
-    assert search_ids(owner_client, "payouts_commission", "R-42") == [commission.pk]
+    assert search_ids(owner_client, LIST, "QZX-4") == pks[:2]
+    assert search_ids(owner_client, LIST, "QZX-42") == pks[:1]
+    assert search_ids(owner_client, "payouts_commission", "QZX-42") == [commission.pk]
 
 
 def test_finds_deleted_conversions_too(owner_client, scenario):
