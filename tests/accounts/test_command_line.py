@@ -312,6 +312,13 @@ def test_ends_with_one_line_when_the_reader_is_gone(committed_db):
     )
 
 
+def is_reading_input(pid: int) -> bool:
+    """Whether a process sleeps in a system call on a pipe that is its input."""
+    system_call = Path(f"/proc/{pid}/syscall").read_text().split()
+    is_pipe = "pipe" in Path(f"/proc/{pid}/wchan").read_text()
+    return is_pipe and system_call[1:2] == ["0x0"]
+
+
 def test_ends_with_one_line_on_ctrl_c(committed_db):
     with start(
         "create_staff",
@@ -319,8 +326,8 @@ def test_ends_with_one_line_on_ctrl_c(committed_db):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:
-        # It sleeps in a read from the pipe, as soon as it waits for the password.
-        while "pipe" not in Path(f"/proc/{process.pid}/wchan").read_text():
+        # It sleeps in a read from its standard input while it waits for the password.
+        while not is_reading_input(process.pid):
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)

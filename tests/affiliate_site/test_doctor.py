@@ -15,6 +15,8 @@ from django.utils import timezone
 from accounts.db_compat import get_trigger_names
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
+from accounts.models.command_runs import CommandRun
+from accounts.models.webhooks import WebhookEndpoint
 from accounts.services.command_runs import get_command_runs, record_command_run
 from accounts.services.webhooks import create_webhook
 from affiliate_site import doctor, health, probe
@@ -45,6 +47,12 @@ def installation(settings, monkeypatch):
 def nightly_runs(db):
     for name in (*NIGHTLY, "backup"):
         record_command_run(name, at=timezone.now())
+
+
+@pytest.fixture
+def no_runs(db):
+    """Forget what tests of other processes have committed."""
+    CommandRun.objects.all().delete()
 
 
 def get_finding(name, at=None, **options):
@@ -262,13 +270,15 @@ def test_compares_the_clock_with_the_database(db, monkeypatch):
 
 
 def test_names_accounts_with_discrepancies(account):
-    Account.objects.update(discrepancy_count=2)
+    Account.objects.filter(pk=account.pk).update(discrepancy_count=2)
 
     assert get_finding("ledger").detail == "discrepancies in harbor"
     assert get_status("ledger") == "failure"
 
 
 def test_wants_a_worker_only_if_there_are_webhooks(account):
+    # Other tests commit webhooks.
+    WebhookEndpoint.objects.update(disabled_at=NOW)
     record_command_run("deliver_webhooks", at=NOW - timedelta(days=1))
     assert get_status("webhook_worker", NOW) == "ok"
 
@@ -280,7 +290,7 @@ def test_wants_a_worker_only_if_there_are_webhooks(account):
     assert get_status("webhook_worker", NOW + timedelta(minutes=2)) == "failure"
 
 
-def test_warns_about_nightly_commands_until_they_ran(db):
+def test_warns_about_nightly_commands_until_they_ran(no_runs):
     for name in (*NIGHTLY, *(["backup"] if connection.vendor == "sqlite" else [])):
         assert get_status(name, NOW) == "warning"
         record_command_run(name, at=NOW)
@@ -288,12 +298,12 @@ def test_warns_about_nightly_commands_until_they_ran(db):
         assert get_status(name, NOW + timedelta(hours=37)) == "failure"
 
 
-def test_wants_backups_of_the_embedded_database_only(db):
+def test_wants_backups_of_the_embedded_database_only(no_runs):
     expected = "warning" if connection.vendor == "sqlite" else "ok"
     assert get_status("backup") == expected
 
 
-def test_commands_record_their_success(scenario, monkeypatch):
+def test_commands_record_their_success(scenario, no_runs):
     run_command("prune", "--dry-run")
     run_command("check_ledger")
     run_command("check_ledger", "--note", "--account", "harbor")
@@ -311,7 +321,7 @@ def test_commands_record_their_success(scenario, monkeypatch):
     assert all(started <= ran_at <= timezone.now() for ran_at in runs.values())
 
 
-def test_a_failed_run_is_no_success(account, monkeypatch):
+def test_a_failed_run_is_no_success(account, no_runs, monkeypatch):
     def fail(*args, **kwargs):
         raise OperationalError("away")
 

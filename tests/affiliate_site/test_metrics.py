@@ -10,6 +10,8 @@ from django.test import override_settings
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from accounts.models.accounts import Account
+from accounts.models.webhooks import Delivery
 from accounts.services.accounts import record_reconciliation
 from accounts.services.command_runs import record_command_run
 from affiliate_site import metrics
@@ -75,6 +77,9 @@ def test_is_unknown_to_callers_without_the_token(rf):
 @ENABLED
 def test_reports_what_the_database_knows(rf, account):
     at = timezone.now() - timedelta(hours=3)
+    # Other tests commit accounts and deliveries.
+    Account.objects.exclude(pk=account.pk).update(reconciled_at=at, discrepancy_count=0)
+    Delivery.objects.update(due_at=None)
     record_command_run("prune", at=at)
     AccountFactory()
     record_reconciliation(account, discrepancy_count=2, at=at)
