@@ -290,8 +290,10 @@ def test_keeps_the_traceback_of_a_bug_and_on_request(monkeypatch):
 
 
 def start(*command, **options):
+    # In the background of a shell, tests and their processes would ignore Ctrl+C.
+    reset = ["env", "--default-signal=INT"]
     return subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "manage.py", *command],
+        [*reset, sys.executable, "manage.py", *command],
         cwd=ROOT,
         env=build_environment() | options.pop("env", {}),
         stderr=subprocess.PIPE,

@@ -25,7 +25,7 @@ PAGES = {
     "affiliates": ("tracking/affiliate/", ("phone",)),
     "affiliate": ("tracking/affiliate/1/change/", ("desk",)),
     "conversion": ("tracking/conversion/5/change/", ("desk",)),
-    "correction": ("tracking/conversion/5/correct/", ("desk",)),
+    "correction": ("tracking/conversion/5/edit/", ("desk",)),
     "commissions": ("payouts/commission/", ("desk", "phone")),
     "balances": ("payouts/ledgeraccount/", ("desk",)),
     "audit-log": ("accounts/auditlogentry/", ("desk",)),
