@@ -208,16 +208,16 @@ class SecretPage(FormPage):
 
 
 class TitledObject:
-    """An object that breadcrumbs show with this title."""
+    """An object that breadcrumbs show as this text; it may have a title of its own."""
 
-    def __init__(self, row, title: str):
-        self.row, self.title = row, title
+    def __init__(self, row, breadcrumb: str):
+        self.row, self.breadcrumb = row, breadcrumb
 
     def __getattr__(self, name: str):
         return getattr(self.row, name)
 
     def __str__(self) -> str:
-        return self.title
+        return self.breadcrumb
 
 
 def title_object(model_admin, row) -> TitledObject:

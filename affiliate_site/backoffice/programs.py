@@ -79,6 +79,9 @@ class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     def get_queryset(self, request):
         return super().get_queryset(request).select_related("account__plan")
 
+    def get_object_title(self, row):
+        return row.title
+
     def change_view(self, request, object_id, form_url="", extra_context=None):
         """Show the program in words and tables."""
         program = self.get_object(request, object_id)

@@ -1,5 +1,6 @@
 """The page of a program, and the forms of its rates and bonuses."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -26,6 +27,15 @@ def save(client, url, **values):
 
 def read_page(client, program):
     return client.get(program_url(program)).content.decode()
+
+
+def test_is_headed_by_the_title(staff_client, scenario):
+    program = scenario.program
+    assert program.title != program.slug
+
+    page = read_page(staff_client(), program)
+
+    assert re.search(rf"<h2[^>]*>{program.title}</h2>", page)
 
 
 def test_adds_edits_and_removes_a_commission_type(staff_client, scenario, account):
