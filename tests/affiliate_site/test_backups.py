@@ -13,9 +13,10 @@ from django.db import connection
 from accounts.errors import DomainError
 from affiliate_site import backups
 from affiliate_site.backups import create_backup, delete_old_backups, restore_backup
-from tests.command_line import run_manage_py
+from affiliate_site.management.commands import backup
+from tests.command_line import is_usage_error, run_json_command, run_manage_py
 
-pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
+pytestmark = pytest.mark.engine_independent
 
 AT = datetime(2027, 3, 1, 4, 5, 6, tzinfo=UTC)
 
@@ -264,6 +265,7 @@ def test_removes_what_a_killed_process_left(database, tmp_path, no_ledger_check)
     assert list(tmp_path.glob("*.partial*")) == []
 
 
+@pytest.mark.integration
 def test_tells_a_broken_ledger_from_a_failed_check(database, tmp_path):
     """The name has every character that means something in a URL."""
     file = tmp_path / "a b?c=%20#d+e&f.sqlite3"
@@ -280,6 +282,34 @@ def test_tells_a_broken_ledger_from_a_failed_check(database, tmp_path):
     assert read_plans(file)
 
 
+def test_command_names_the_file(committed_db, tmp_path, no_ledger_check, monkeypatch):
+    recorded = []
+    monkeypatch.setattr(backup, "VAR_DIR", tmp_path)
+    monkeypatch.setattr(
+        backup, "record_command_run", lambda name, at: recorded.append(name)
+    )
+    file = tmp_path / "copy.sqlite3"
+
+    result = run_json_command("backup", str(file), "--keep", "14")
+
+    assert result | {"sha256": "", "bytes": 0} == {
+        "file": str(file),
+        "bytes": 0,
+        "sha256": "",
+        "ledger_ok": True,
+        "deleted": 0,
+    }
+    assert recorded == ["backup"]
+    with pytest.raises(CommandError, match="exists: choose another name"):
+        call_command("backup", str(file))
+
+
+def test_command_wants_a_number_of_days(committed_db):
+    for days in ("0", "-1", "many"):
+        assert is_usage_error("backup", "--keep", days)
+
+
+@pytest.mark.integration
 def test_records_its_success_for_the_doctor(database, tmp_path):
     result = run_manage_py("backup", str(tmp_path / "copy"), database=database)
 
