@@ -76,7 +76,7 @@ def test_copies_a_database_in_use_and_restores_it(database, tmp_path):
     subprocess.run(check, cwd=tmp_path, check=True)  # noqa: S603 - our own command
     add_plan(database, "too late")
 
-    result = run_manage_py("restore", str(file), "--json", database=database)
+    result = run_manage_py("restore", str(file), "--force", "--json", database=database)
 
     assert result.exit_code == 0, result.stderr
     kept = next(tmp_path.glob("db.sqlite3.before-*"))
