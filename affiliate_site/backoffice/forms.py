@@ -193,7 +193,7 @@ class ServiceForm(forms.Form):
 
     def add_error_at(self, path: str | None, text: str) -> None:
         """Show an error at the field with this path in the API, else above the form."""
-        if text == MISSING_PARAMETER:  # said in the words of forms
+        if text == MISSING_PARAMETER:  # in the words of forms
             text = str(forms.Field.default_error_messages["required"])
         steps = (path or "").replace("[", ".").replace("]", "").split(".")
         for length in range(len(steps), 0, -1):
