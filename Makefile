@@ -9,13 +9,15 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 export HOST PORT
 TEST_WORKERS ?= 2
+# Half of their time they wait for browsers and other processes.
+INTEGRATION_WORKERS ?= 3
 CHECKS := types lint imports migrations deployment openapi-difference script-difference
 # Each target's output in one piece; all targets run, and one failure fails the run.
 IN_PARALLEL = $(MAKE) --no-print-directory --keep-going -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 COMPARE_LOCK = diff -q -I '^\#' $(1) - >/dev/null || { echo "$(1) differs from uv.lock: run make lock" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run worker test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference lock-difference script bench bench-back-office bench-page-calls screenshots openapi lock audit clean
+.PHONY: help setup run worker test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference lock-difference script bench bench-back-office bench-page-calls screenshots openapi lock audit release clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */\1\t/' | expand -t 20
@@ -51,9 +53,9 @@ INTEGRATION_FILES = $$(grep -rl --include='test_*.py' 'mark\.integration' tests)
 
 test-integration: setup  ## run browser tests, races, state machine, fuzzing and demo
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
-	@$(PY) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "integration and not slow" $(INTEGRATION_FILES)
+	@$(PY) -m pytest -n $(INTEGRATION_WORKERS) --dist worksteal -m "integration and not slow" $(INTEGRATION_FILES)
 
-slow: setup  ## run the long tests: races with gunicorn, the state machine
+slow: setup  ## run the long tests: races, the state machine, faults, removed guards
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m pytest -m slow
 
@@ -108,9 +110,9 @@ bench: setup  ## compare the API with bare SQL, FastAPI and textbook DRF: BENCH_
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 	@$(PY) -m benchmarks.api $(BENCH_OPTIONS)
 
-bench-back-office: setup  ## measure how the back office scales with the rows of an account
+bench-back-office: setup  ## measure how the lists of the back office grow with the rows
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
-	@$(PY) -m benchmarks.back_office
+	@$(PY) -m benchmarks.growth --only-lists
 
 bench-page-calls: setup  ## compare how long page calls take with known and unknown values
 	@$(PY) -m benchmarks.page_calls
@@ -125,15 +127,20 @@ openapi: setup  ## write openapi.json
 lock: setup  ## update uv.lock and the hashed requirements
 	@$(VENV)/bin/uv lock
 	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --quiet --output-file requirements.txt
+	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --extra metrics --quiet --output-file deploy/requirements.txt
 	@$(VENV)/bin/uv export --frozen --no-emit-project --quiet --output-file requirements-dev.txt
 
 lock-difference: setup  ## fail if uv.lock or the hashed requirements are outdated
 	@$(VENV)/bin/uv --system-certs lock --check --quiet
 	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --quiet | $(call COMPARE_LOCK,requirements.txt)
+	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --extra metrics --quiet | $(call COMPARE_LOCK,deploy/requirements.txt)
 	@$(VENV)/bin/uv export --frozen --no-emit-project --quiet | $(call COMPARE_LOCK,requirements-dev.txt)
 
 audit: setup  ## fail on known vulnerabilities of the locked packages
 	@$(VENV)/bin/pip-audit --disable-pip --require-hashes -r requirements-dev.txt --format json --progress-spinner off 2>/dev/null | $(PY) .ci/audit
 
+release:  ## build the archive of this version in dist/, from a clean checkout
+	@$(PYTHON) .ci/release
+
 clean:  ## remove .venv and build results, never var/
-	@rm -rf $(VENV) .coverage.json staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) dist .coverage.json staticfiles .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -151,9 +151,9 @@ class CompiledSelect:
 
         self.build_row = build_row
 
-    def run(self, values: dict[str, Any]) -> list[Any]:
+    def run(self, values: dict[str, Any], using: str) -> list[Any]:
         """Return the results with these values."""
-        connection = connections[DEFAULT_DB_ALIAS]
+        connection = connections[using]
         if self.locks and connection.get_autocommit():
             raise transaction.TransactionManagementError(
                 "a query that locks rows runs inside a transaction"
@@ -213,7 +213,7 @@ class CompiledQuery(Generic[Row]):
     def __call__(self, **values: Any) -> QuerySet[Any, Row]:
         return self.function(**values)
 
-    def all(self, **values: Any) -> list[Row]:
+    def all(self, using: str = DEFAULT_DB_ALIAS, /, **values: Any) -> list[Row]:
         """Return all results; none if a list is empty.
 
         A value is never None, which SQL compares otherwise than Python does.
@@ -232,7 +232,7 @@ class CompiledQuery(Generic[Row]):
         key = tuple(sizes)
         if key not in self.compiled:
             self.compiled[key] = self.compile(key)
-        return self.compiled[key].run(values)
+        return self.compiled[key].run(values, using)
 
     def first(self, **values: Any) -> Row | None:
         """Return the first result, or None."""

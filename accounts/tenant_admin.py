@@ -183,10 +183,17 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
         """Return what each search field finds; a page may add more."""
         user = get_user(request)
         matches = [
-            find_match(self.model, name, term, user)
+            find_match(self.model, name, value, user)
             for name in self.get_search_fields(request)
+            for value in self.list_search_terms(request, name, term)
         ]
         return [match for match in matches if match]
+
+    def list_search_terms(
+        self, request: HttpRequest, name: str, term: str
+    ) -> list[str]:
+        """Return what to look up in a search field; a page may add other spellings."""
+        return [term]
 
 
 class ReadOnlyTenantAdmin(TenantAdmin):

@@ -96,6 +96,7 @@ def restore_backup(
     No other connection may be open. The caller migrates and checks the ledger.
     """
     check_digest(file)
+    ensure_alone(file)
     check_integrity(file)
     check_migrations(file)
     if not force and (count := count_accounts(database)):
@@ -109,6 +110,7 @@ def restore_backup(
         is_replaced = database.exists()
         if is_replaced:
             ensure_unused(database)
+            remove_other_names(database)
             # At each moment there is a complete database at the path.
             os.link(database, kept)
         for companion in get_companions(database):
@@ -202,6 +204,16 @@ def check_integrity(file: Path) -> None:
         raise InvalidBackup(file=file, reason=results[0])
 
 
+def ensure_alone(file: Path) -> None:
+    """Raise InvalidBackup if a log is beside the file: it is no part of a backup."""
+    for log in get_companions(file):
+        if log.exists() and not log.name.endswith("-shm"):
+            raise InvalidBackup(
+                file=file,
+                reason=f"SQLite would apply {log.name} to it: move that away",
+            )
+
+
 def check_migrations(file: Path) -> None:
     """Raise InvalidBackup if a newer release has written the file."""
     known = set(MigrationLoader(None).disk_migrations)
@@ -214,6 +226,16 @@ def check_migrations(file: Path) -> None:
             file=file,
             reason=f"a newer release has written it ({unknown[-1]}); install that one",
         )
+
+
+def remove_other_names(database: Path) -> None:
+    """Remove names of the database itself, which a restore that was killed has left:
+    what is written to the database would change what they seem to keep."""
+    for other in database.parent.iterdir():
+        if other.name.startswith(f"{database.name}.before-") and other.samefile(
+            database
+        ):
+            other.unlink()
 
 
 def count_accounts(database: Path) -> int:

@@ -4,6 +4,8 @@ from django.conf import settings
 from django.core import checks
 from django.db import connections
 
+from accounts.replica import REPLICA, UnusableReplica, get_lag_bytes
+
 DURABILITY_SETTINGS = ("fsync", "full_page_writes", "synchronous_commit")
 
 
@@ -31,6 +33,24 @@ def check_database_durability(app_configs, databases, **kwargs):
                 for name in off
             ]
     return errors
+
+
+@checks.register(checks.Tags.database)
+def check_replica(app_configs, databases, **kwargs):
+    """Reject a replica that is none, or of another server: it has other rows."""
+    if REPLICA not in (databases or []):
+        return []
+    try:
+        get_lag_bytes()
+    except UnusableReplica as error:
+        return [
+            checks.Error(
+                f"DATABASE_REPLICA_URL cannot be used: {error}.",
+                hint="Correct or unset it.",
+                id="affiliate_site.E002",
+            )
+        ]
+    return []
 
 
 @checks.register(checks.Tags.security, deploy=True)

@@ -27,6 +27,7 @@ from accounts.db_compat import (
     list_invalid_triggers,
 )
 from accounts.models.accounts import Account
+from accounts.replica import REPLICA, UnusableReplica, get_lag_bytes
 from accounts.services.command_runs import WORKER_NAME, get_command_runs
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
 from affiliate_site.checks import check_database_durability
@@ -43,6 +44,7 @@ MAX_HEARTBEAT_AGE = timedelta(minutes=5)
 MAX_NIGHTLY_AGE = timedelta(hours=36)
 MAX_CLOCK_DIFFERENCE = timedelta(seconds=30)  # beyond: failure
 TOLERATED_CLOCK_DIFFERENCE = timedelta(seconds=2)
+MAX_REPLICA_LAG_BYTES = 16 << 20  # one file of the log
 LOW_DISK_SHARE = 0.15
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PROBE_TIMEOUT_SECONDS = 5
@@ -200,6 +202,10 @@ def check_static_files(_at: datetime) -> Finding:
 
 def check_database(_at: datetime) -> Finding:
     """The database answers and is new enough."""
+    name = connection.settings_dict["NAME"]
+    if connection.vendor == "sqlite" and not Path(str(name)).exists():
+        # A connection would create an empty file.
+        return Finding(FAILURE, f"there is no {name}", "run manage.py migrate")
     connection.ensure_connection()
     version = ".".join(map(str, connection.get_database_version()))
     if connection.get_database_version() < MIN_VERSIONS[connection.vendor]:
@@ -275,6 +281,29 @@ def check_time_limits(_at: datetime) -> Finding:
             + " then RECONNECT in PgBouncer's console",
         )
     return Finding(OK, ", ".join(f"{name} {n} s" for name, n in limits.items()))
+
+
+def check_replica(_at: datetime) -> Finding:
+    """The replica, if there is one, must be one of this database and keep up."""
+    if REPLICA not in settings.DATABASES:
+        return Finding(OK, "none is used")
+    try:
+        lag_bytes = get_lag_bytes()
+    except UnusableReplica as error:
+        return Finding(FAILURE, str(error), "correct or unset DATABASE_REPLICA_URL")
+    except (DatabaseError, InterfaceError) as error:
+        return Finding(
+            FAILURE,
+            f"{type(error).__name__}: {error}",
+            "lists are read from the primary; check DATABASE_REPLICA_URL and the log of"
+            " the replica",
+        )
+    detail = f"{lag_bytes} bytes behind the primary"
+    if lag_bytes > MAX_REPLICA_LAG_BYTES:
+        return Finding(
+            WARNING, detail, "lists are read from the primary until it catches up"
+        )
+    return Finding(OK, detail)
 
 
 def check_triggers(_at: datetime) -> Finding:
@@ -441,6 +470,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "durability": check_durability,
     "migrations": check_unapplied_migrations,
     "time_limits": check_time_limits,
+    "replica": check_replica,
     "triggers": check_triggers,
     "clock": check_clock,
     "ledger": check_ledger_result,
@@ -456,7 +486,9 @@ STARTUP_CHECKS = (
     "time_limits",
 )
 REQUIRED_CHECKS = {
-    **dict.fromkeys(("durability", "migrations", "time_limits", "clock"), "database"),
+    **dict.fromkeys(
+        ("durability", "migrations", "time_limits", "replica", "clock"), "database"
+    ),
     **dict.fromkeys(
         ("triggers", "ledger", "webhook_worker", *NIGHTLY_COMMANDS), "migrations"
     ),

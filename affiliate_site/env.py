@@ -26,7 +26,8 @@ HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+):[0-9]{1,5}", re.ASCI
 MAX_PORT = 65535
 MIN_TOKEN_LENGTH = 16
 EMAIL_SCHEMES = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
-DATABASE_SCHEMES = ("postgres://", "postgresql://", "sqlite:///")
+POSTGRESQL_SCHEMES = ("postgres://", "postgresql://")
+DATABASE_SCHEMES = (*POSTGRESQL_SCHEMES, "sqlite:///")
 TRUE_VALUES = ("on", "true", "1", "yes")
 FALSE_VALUES = ("off", "false", "0", "no", "")
 
@@ -203,19 +204,44 @@ def get_allowed_hosts() -> list[str]:
 
 def get_database_settings() -> dict[str, Any]:
     """Convert `DATABASE_URL` to the settings of Django's connection."""
+    return parse_database_url(
+        DATABASE_URL,
+        DATABASE_SCHEMES,
+        "DATABASE_URL must be postgres://user:pass@host:port/name or sqlite:///<path>",
+    )
+
+
+def get_replica_settings() -> dict[str, Any] | None:
+    """Convert `DATABASE_REPLICA_URL`, if it is set, to the settings of a connection."""
+    url = get_secret("DATABASE_REPLICA_URL")
+    if not url:
+        return None
+    if not DATABASE_URL.startswith(POSTGRESQL_SCHEMES):
+        raise ImproperlyConfigured(
+            "DATABASE_REPLICA_URL needs PostgreSQL: SQLite has no replicas. Unset it,"
+            " or set DATABASE_URL to the PostgreSQL server that is copied"
+        )
+    return parse_database_url(
+        url,
+        POSTGRESQL_SCHEMES,
+        "DATABASE_REPLICA_URL must be postgres://user:pass@host:port/name",
+    )
+
+
+def parse_database_url(
+    url: str, schemes: tuple[str, ...], message: str
+) -> dict[str, Any]:
+    """Return the settings of a connection, or raise ImproperlyConfigured."""
     try:
-        if not DATABASE_URL.startswith(DATABASE_SCHEMES):
+        if not url.startswith(schemes):
             raise ValueError("another scheme")
-        database: dict[str, Any] = environ.Env.db_url_config(DATABASE_URL)
+        database: dict[str, Any] = environ.Env.db_url_config(url)
         if database["NAME"] in ("", ":memory:"):
             raise ValueError("no database")
         return database
     except (ValueError, ImproperlyConfigured):
         # Not chained: the original message contains the URL and its password.
-        raise ImproperlyConfigured(
-            "DATABASE_URL must be postgres://user:pass@host:port/name"
-            " or sqlite:///<path>"
-        ) from None
+        raise ImproperlyConfigured(message) from None
 
 
 DEBUG = get_boolean("DEBUG")

@@ -6,10 +6,11 @@ ids, so the line has the URL pattern instead.
 
 import logging
 import re
+import sys
 import time
 
 import structlog
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from accounts.actor import use_actor
 
@@ -29,15 +30,33 @@ def create_formatter(*, console: bool) -> logging.Formatter:
         if console
         else structlog.processors.JSONRenderer()
     )
-    formatters = [] if console else [structlog.processors.format_exc_info]
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=SHARED_PROCESSORS,
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            *formatters,
+            format_exception,
             renderer,
         ],
     )
+
+
+def format_exception(logger, method, record):
+    """Add the traceback without values: a terminal would show those of variables, and
+    PostgreSQL adds to an error those of the row that it refused."""
+    error = record.get("exc_info")
+    if error is True:
+        error = sys.exception()
+    elif isinstance(error, tuple):
+        error = error[1]
+    record = structlog.processors.format_exc_info(logger, method, record)
+    while isinstance(error, BaseException):
+        if isinstance(error, DatabaseError):
+            message = str(error)
+            record["exception"] = record["exception"].replace(
+                message, message.partition("\nDETAIL:")[0]
+            )
+        error = error.__cause__ or error.__context__
+    return record
 
 
 def configure_logging(*, level: str, console: bool) -> None:

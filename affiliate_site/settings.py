@@ -113,27 +113,35 @@ POSTGRESQL_OPTIONS = NETWORK_OPTIONS | {
     "prepare_threshold": 5,
 }
 
-DATABASES = {"default": env.get_database_settings()}
-DATABASE = DATABASES["default"]
-if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
-    DATABASE |= {"OPTIONS": SQLITE_OPTIONS, "CONN_MAX_AGE": None}
-elif PGBOUNCER:
-    # PgBouncer in transaction mode has no sessions: no cursors, no session settings.
-    # The time limits are settings of the role, without which gunicorn does not start.
-    DATABASE |= {
-        "ENGINE": "affiliate_site.postgresql",
-        "OPTIONS": NETWORK_OPTIONS | DATABASE.get("OPTIONS", {}),
-        "DISABLE_SERVER_SIDE_CURSORS": True,
-    }
-else:
+
+def configure_postgresql(database: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a connection to PostgreSQL."""
+    if PGBOUNCER:
+        # PgBouncer in transaction mode has no sessions: no cursors, no session
+        # settings. The time limits are settings of the role, without which gunicorn
+        # does not start.
+        return database | {
+            "ENGINE": "affiliate_site.postgresql",
+            "OPTIONS": NETWORK_OPTIONS | database.get("OPTIONS", {}),
+            "DISABLE_SERVER_SIDE_CURSORS": True,
+        }
     # One persistent connection per thread with health checks. A pool would wait seconds
     # for each connection that a server restart has closed.
-    DATABASE |= {
+    return database | {
         "ENGINE": "affiliate_site.postgresql",
-        "OPTIONS": POSTGRESQL_OPTIONS | DATABASE.get("OPTIONS", {}),
+        "OPTIONS": POSTGRESQL_OPTIONS | database.get("OPTIONS", {}),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }
+
+
+DATABASES = {"default": env.get_database_settings()}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"] |= {"OPTIONS": SQLITE_OPTIONS, "CONN_MAX_AGE": None}
+else:
+    DATABASES["default"] = configure_postgresql(DATABASES["default"])
+if replica := env.get_replica_settings():
+    DATABASES["replica"] = configure_postgresql(replica)
 
 
 # Time and language: always UTC and English, as the API 1.6 specification words it. The

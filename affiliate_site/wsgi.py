@@ -24,13 +24,13 @@ def limit_statements() -> None:
     tables. PgBouncer does not support session settings: there it is the role's limit.
     The client waits a little longer, in case that the server does not answer at all.
     """
-    database = settings.DATABASES["default"]
-    if database["ENGINE"] != "affiliate_site.postgresql":
-        return
     seconds = settings.TIME_LIMITS["statement_timeout"]
-    database["ANSWER_SECONDS"] = seconds + ANSWER_DELAY_SECONDS
-    if "options" in database["OPTIONS"]:
-        database["OPTIONS"]["options"] += f" -c statement_timeout={seconds}s"
+    for database in settings.DATABASES.values():
+        if database["ENGINE"] != "affiliate_site.postgresql":
+            continue
+        database["ANSWER_SECONDS"] = seconds + ANSWER_DELAY_SECONDS
+        if "options" in database["OPTIONS"]:
+            database["OPTIONS"]["options"] += f" -c statement_timeout={seconds}s"
 
 
 limit_statements()

@@ -25,6 +25,7 @@ def main() -> None:
     add("--engine", choices=["postgresql", "sqlite"], default="postgresql")
     add("--rounds", type=int, default=7)
     add("--export-rows", type=int, default=200_000, help="of an export, at most")
+    add("--only-lists", action="store_true", help="of the back office")
     add("--skip-ledger", action="store_true", help="do not run check_ledger")
     add("--json", type=Path, metavar="FILE")
     options = parser.parse_args()

@@ -94,16 +94,23 @@ def create_affiliate_with_sale(account: Account, number: int, at: datetime) -> N
 
 @contextmanager
 def without_triggers() -> Iterator[None]:
-    """Check no foreign keys on a PostgreSQL of our own, as its superuser."""
+    """Check no foreign keys on a PostgreSQL of our own, as its superuser.
+
+    SQLite keeps all pages of the indexes in memory, which do not fit into its 2 MB.
+    """
     setting = (
         "SELECT set_config('session_replication_role', '{}', true)"
         " WHERE current_setting('is_superuser') = 'on'"
     )
     if connection.vendor == "postgresql":
         execute(setting.format("replica"))
+    else:
+        execute("PRAGMA cache_size = -4000000")
     yield
     if connection.vendor == "postgresql":
         execute(setting.format("origin"))
+    else:
+        execute("PRAGMA cache_size = -2000")
 
 
 def copy_rows(account: Account, count: int, start: datetime) -> None:
@@ -163,8 +170,11 @@ def copy(
     *,
     kind: str = "",
 ) -> None:
-    """Copy the rows of the first sales in turn, with expressions for some columns."""
+    """Copy the rows of the account in turn, with expressions for some columns."""
     table = model._meta.db_table
+    rows: models.QuerySet[Any] = model._base_manager.filter(account=account)
+    if kind:
+        rows = rows.filter(kind=kind)
     names = [field.column for field in model._meta.concrete_fields]
     if "id" not in columns:
         names.remove("id")
@@ -181,14 +191,9 @@ def copy(
         f"INSERT INTO {table} ({quoted}) SELECT {values} FROM ({numbers}) n JOIN"
         " (SELECT *, row_number() OVER (ORDER BY id) - 1 AS position"
         f" FROM {table} WHERE account_id = {account.pk}{condition}) t"
-        f" ON t.position = n.i % {count_affiliates(account)}"
+        f" ON t.position = n.i % {rows.count()}"
     )
     reset_sequence(table)
-
-
-def count_affiliates(account: Account) -> int:
-    """Return how many sales were created by the services: one per affiliate."""
-    return account.affiliates.count()
 
 
 def insert_approvals(account: Account, status: str, after_id: int) -> None:

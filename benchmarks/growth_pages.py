@@ -19,13 +19,17 @@ from django.utils import timezone
 import benchmarks.django_setup  # noqa: F401 - before models are imported
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
+from accounts.models.users import User
 from accounts.services.api_keys import create_api_key
 from accounts.services.staff import create_staff_user
 from benchmarks.growth_data import create_filled_account, settle_account
+from benchmarks.growth_lists import fill_lists, list_orders
 from benchmarks.operations import API, PAGE_SIZE
 from benchmarks.scenario import analyze_tables
 
-MAX_ADMIN_SQL_MS = 50.0
+MAX_DASHBOARD_SQL_MS = 50.0
+MAX_LIST_TIMES, MAX_LIST_STATEMENTS = 1.5, 15
+MAX_NOISE_SQL_MS = 5.0  # of a list; times of less say nothing
 MAX_SEARCH_SQL_MS = 20.0
 MAX_FIRST_PAGE_TIMES, MAX_FILTER_TIMES = 1.2, 1.5
 MAX_ANY_PAGE_TIMES, MAX_BALANCE_TIMES = 4.0, 3.0
@@ -35,12 +39,17 @@ OK = 200
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and its goal: times the first size, or milliseconds of SQL."""
+    """A page, and its goals: times the first size, milliseconds of SQL, statements.
+
+    Up to `noise_sql_ms` it may take any times those of the first size.
+    """
 
     name: str
     path: str
     max_times: float = 0.0
     max_sql_ms: float = 0.0
+    max_statements: int = 0
+    noise_sql_ms: float = 0.0
 
 
 @dataclass
@@ -50,6 +59,7 @@ class Site:
     account: Account
     rows: int
     key: str
+    user: User
     staff: Client
     statements: list[tuple[float, str]] = field(default_factory=list)  # the last ones
 
@@ -91,6 +101,7 @@ class Figures:
     sql_ms: float
     request_times: float
     sql_times: float
+    statements: int
     is_met: bool = True
 
 
@@ -116,18 +127,21 @@ def list_pages() -> Iterator[Page]:
         path = f"{API}/commissions/?{query}"
         yield Page(f"commissions: {query.partition('=')[0]}", path, MAX_FILTER_TIMES)
     yield Page("balances", f"{API}/balances/", MAX_BALANCE_TIMES)
-    yield Page("dashboard", "/admin/", 0, MAX_ADMIN_SQL_MS)
-    for name in (
-        "tracking/conversion",
-        "payouts/commission",
-        "tracking/customer",
-        "tracking/click",
-        "payouts/transfer",
-        "accounts/auditlogentry",
-    ):
-        yield Page(f"admin: {name}", f"/admin/{name}/", 0, MAX_ADMIN_SQL_MS)
+    yield Page("dashboard", "/admin/", 0, MAX_DASHBOARD_SQL_MS)
     search = "/admin/tracking/conversion/?q=order-7"
     yield Page("admin: search an external id", search, 0, MAX_SEARCH_SQL_MS)
+
+
+def list_back_office_pages(user: User) -> Iterator[Page]:
+    """Yield page 1 of every list of the back office, in each order."""
+    for name, path in list_orders(user):
+        yield Page(
+            f"admin: {name}",
+            path,
+            MAX_LIST_TIMES,
+            max_statements=MAX_LIST_STATEMENTS,
+            noise_sql_ms=MAX_NOISE_SQL_MS,
+        )
 
 
 def measure_growth(options: Namespace) -> list[Figures]:
@@ -138,19 +152,34 @@ def measure_growth(options: Namespace) -> list[Figures]:
         analyze_tables()
         check_ledger(sites, skip=options.skip_ledger)
         print_first_views(sites)
-        print(f"{'page':32}{'rows':>9}{'ms':>9}{'times':>7}{'SQL ms':>9}{'times':>7}")
+        print(
+            f"{'page':44}{'rows':>9}{'ms':>9}{'times':>7}{'SQL ms':>9}{'times':>7}   n"
+        )
         figures: list[Figures] = []
-        for page in list_pages():
-            figures += measure_page(page, sites, options.rounds)
+        if not options.only_lists:
+            figures += measure_sales(sites, options)
         for site in sites:
-            settle_account(site.account)
+            fill_lists(site.account, site.rows)
         analyze_tables()
-        nothing = f"{API}/conversions/?pending=true"
-        page = Page("conversions: nothing pending", nothing, MAX_FILTER_TIMES)
-        figures += measure_page(page, sites, options.rounds)
-        for site in sites:
-            print_export(site, options.export_rows)
+        for page in list_back_office_pages(sites[0].user):
+            figures += measure_page(page, sites, options.rounds)
     connection.close()
+    return figures
+
+
+def measure_sales(sites: Sequence[Site], options: Namespace) -> list[Figures]:
+    """Measure what sales alone fill, before and after all is approved, and exports."""
+    figures: list[Figures] = []
+    for page in list_pages():
+        figures += measure_page(page, sites, options.rounds)
+    for site in sites:
+        settle_account(site.account)
+    analyze_tables()
+    nothing = f"{API}/conversions/?pending=true"
+    page = Page("conversions: nothing pending", nothing, MAX_FILTER_TIMES)
+    figures += measure_page(page, sites, options.rounds)
+    for site in sites:
+        print_export(site, options.export_rows)
     return figures
 
 
@@ -165,7 +194,7 @@ def create_site(rows: int) -> Site:
     staff = Client()
     staff.force_login(user)
     print(f"{rows} rows in {perf_counter() - started:.0f} s", flush=True)
-    return Site(account, rows, key, staff)
+    return Site(account, rows, key, user, staff)
 
 
 def check_ledger(sites: Sequence[Site], *, skip: bool) -> None:
@@ -185,10 +214,11 @@ def print_first_views(sites: Sequence[Site]) -> None:
 
 def measure_page(page: Page, sites: Sequence[Site], rounds: int) -> list[Figures]:
     """Measure a page of all sites in turn; print and return medians."""
-    times: dict[int, list[tuple[float, float]]] = {site.rows: [] for site in sites}
+    times: dict[int, list[tuple[float, ...]]] = {site.rows: [] for site in sites}
     for _ in range(rounds):
         for site in sites:
-            times[site.rows].append(site.measure(page.path))
+            measured = site.measure(page.path)
+            times[site.rows].append((*measured, len(site.statements)))
     medians = {
         rows: tuple(map(statistics.median, zip(*measured, strict=True)))
         for rows, measured in times.items()
@@ -206,19 +236,38 @@ def compare(
     page: Page, rows: int, base: tuple[float, ...], measured: tuple[float, ...]
 ) -> Figures:
     """Compare medians of request and SQL with those of the first size."""
+    request_ms, sql_ms, statements = measured
     request_times, sql_times = (
-        value / max(first, 0.001) for value, first in zip(measured, base, strict=True)
+        value / max(first, 0.001)
+        for value, first in zip(measured[:2], base[:2], strict=True)
     )
-    is_met = not page.max_times or sql_times <= page.max_times
-    is_met = is_met and (not page.max_sql_ms or measured[1] <= page.max_sql_ms)
-    return Figures(page.name, rows, *measured, request_times, sql_times, is_met)
+    is_met = (
+        (
+            not page.max_times
+            or sql_times <= page.max_times
+            or sql_ms <= page.noise_sql_ms
+        )
+        and (not page.max_sql_ms or sql_ms <= page.max_sql_ms)
+        and (not page.max_statements or statements <= page.max_statements)
+    )
+    return Figures(
+        page.name,
+        rows,
+        request_ms,
+        sql_ms,
+        request_times,
+        sql_times,
+        int(statements),
+        is_met,
+    )
 
 
 def render_figures(row: Figures) -> str:
     """Return one line of the table."""
     return (
-        f"{row.page:32}{row.rows:9}{row.request_ms:9.1f}{row.request_times:7.2f}"
-        f"{row.sql_ms:9.2f}{row.sql_times:7.2f} {'' if row.is_met else 'MISSED'}"
+        f"{row.page:44}{row.rows:9}{row.request_ms:9.1f}{row.request_times:7.2f}"
+        f"{row.sql_ms:9.2f}{row.sql_times:7.2f}{row.statements:4}"
+        f" {'' if row.is_met else 'MISSED'}"
     )
 
 

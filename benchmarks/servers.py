@@ -20,8 +20,10 @@ START_SECONDS = 60
 WORKERS, THREADS = 2, 4
 GUNICORN = (sys.executable, "-m", "gunicorn")
 SERVICE = (*GUNICORN, "-c", "deploy/gunicorn.conf.py")
-# The service's own settings of gunicorn, for another application.
-TEXTBOOK_DRF = (*SERVICE, "django.core.wsgi:get_wsgi_application()")
+TEXTBOOK_DRF = (
+    *(*GUNICORN, "-c", "benchmarks/drf_gunicorn.py"),
+    "django.core.wsgi:get_wsgi_application()",
+)
 FASTAPI = (sys.executable, "-m", "uvicorn", "benchmarks.fastapi_server:app")
 FASTAPI_OPTIONS = ("--workers", str(WORKERS), "--no-access-log", "--log-level=warning")
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")

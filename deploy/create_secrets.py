@@ -1,6 +1,7 @@
 """Create the secrets of compose.yaml in a directory, once: database_password,
 database_url and secret_key. Files that exist are kept."""
 
+import os
 import secrets
 import sys
 from pathlib import Path
@@ -17,11 +18,20 @@ def main(directory: Path) -> None:
 
 
 def create(path: Path, value: str) -> str:
-    """Return the content of the file, which gets `value` if it does not exist."""
+    """Return the content of the file, which gets `value` if it does not exist.
+
+    It appears whole: a process that is killed leaves no empty password.
+    """
     if not path.exists():
-        path.write_text(value)
+        partial = path.with_name(f"{path.name}.partial")
+        partial.unlink(missing_ok=True)
+        with partial.open("w") as file:
+            file.write(value)
+            file.flush()
+            os.fsync(file.fileno())
         # The users of two images read it; nothing else mounts the volume.
-        path.chmod(0o444)
+        partial.chmod(0o444)
+        partial.replace(path)
     return path.read_text()
 
 

@@ -140,11 +140,41 @@ class IncomingRequest:
         del self.data[self.head_size : end]
 
 
+class ResponseSocket(socket.socket):
+    """Sends the head of a response in one call with the first part of its body.
+
+    gunicorn sends them one after the other, which wakes the client twice.
+    """
+
+    head: bytes | None = b""  # held back; None: the next bytes are a head
+
+    @classmethod
+    def take_over(cls, sock: socket.socket) -> "ResponseSocket":
+        """Replace an accepted socket."""
+        return cls(sock.family, sock.type, sock.proto, fileno=sock.detach())
+
+    def sendall(self, data, flags=0):
+        if self.head is None:
+            self.head = data
+        else:
+            head, self.head = self.head, b""
+            super().sendall(head + data, flags)
+
+    def sendfile(self, *arguments, **options):
+        self.flush()
+        return super().sendfile(*arguments, **options)
+
+    def flush(self) -> None:
+        """Send a head that no body follows."""
+        if self.head:
+            self.sendall(b"")
+
+
 class Connection(TConn):
     """A connection whose requests the main loop receives."""
 
-    def __init__(self, worker: "ReceivingWorker", *arguments) -> None:
-        super().__init__(*arguments)
+    def __init__(self, worker: "ReceivingWorker", cfg, sock, *addresses) -> None:
+        super().__init__(cfg, ResponseSocket.take_over(sock), *addresses)
         self.worker = worker
         # No source: the parser reads what `hand_over` puts into its buffer.
         self.parser = RequestParser(self.cfg, (), self.client)
@@ -271,10 +301,15 @@ class ReceivingWorker(ThreadWorker):
         else:
             req.body = io.BytesIO(req.body.read())
         conn.sock.settimeout(self.cfg.timeout)
+        conn.sock.head = None
         try:
-            return super().handle_request(req, conn)
+            keeps_open = super().handle_request(req, conn)
+            conn.sock.flush()
+            return keeps_open
         except TimeoutError:
             return False  # the client does not read the response
+        finally:
+            conn.sock.head = b""  # gunicorn may send an error page
 
     def _keepalive_after(self, conn, keepalive):
         return keepalive  # nothing is left to read of the body

@@ -19,6 +19,7 @@ OTHER_PAGES = "(all other pages)"
 
 Sums = Mapping[str, Decimal]  # currency → amount
 Key = TypeVar("Key", int, str)
+Number = TypeVar("Number", int, Decimal)
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class AffiliateTotals:
     clicks: int = 0
     conversions: int = 0
     revenue: Amounts = field(default_factory=Amounts)
+    earned: Amounts = field(default_factory=Amounts)  # pending or approved
 
 
 def add_totals(totals: Iterable[Totals]) -> Totals:
@@ -123,6 +125,6 @@ def is_closed(day: date, *, at: datetime) -> bool:
     return at >= start_of_day(day) + A_DAY + CLOSING_DELAY
 
 
-def rank_by_count(counts: Mapping[Key, int]) -> list[tuple[Key, int]]:
+def rank_by_count(counts: Mapping[Key, Number]) -> list[tuple[Key, Number]]:
     """The largest count first; of equal ones by key."""
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -171,8 +171,12 @@ class AttributionResult:
             raise UNKNOWN_PARAMETER_ERRORS[self.winner.parameter]
         if self.rejection_reason is RejectionReason.AFFILIATE_DELETED:
             raise AffiliateDeleted
-        if self.rejection_reason is RejectionReason.NOT_APPROVED:
-            raise AffiliateNotApproved
+        if self.rejection_reason is RejectionReason.NOT_APPROVED and self.winner:
+            raise AffiliateNotApproved(
+                affiliate=self.winner.affiliate,
+                program=self.winner.program,
+                parameter=self.winner.parameter,
+            )
         if self.rejection_reason is RejectionReason.PROGRAM_ARCHIVED:
             raise ProgramArchived
 

@@ -179,7 +179,10 @@ class AffiliateDeleted(InvalidInput):
 
 
 class AffiliateNotApproved(InvalidInput):
-    """Only approved affiliates earn commissions in a program."""
+    """Only approved affiliates earn commissions in a program.
+
+    `params` name the affiliate, the program and the tracking parameter that decided.
+    """
 
     message = "Affiliate is not approved for this program"
 

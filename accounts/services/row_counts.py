@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, transaction
 from django.db.models import Count, QuerySet, Subquery, Sum, Value
 from django.db.models.expressions import Col
 from django.db.models.functions import Coalesce, TruncDay
@@ -70,12 +70,16 @@ class CountedList:
         """The key under which its days are stored."""
         return get_list_key(self.model, self.lookup, self.value)
 
-    def count(self, at: datetime) -> RowCount:
-        """Count the rows; store the days that are over if this reads many rows."""
+    def count(self, at: datetime, *, using: str = DEFAULT_DB_ALIAS) -> RowCount:
+        """Count the rows; store the days that are over if this reads many rows.
+
+        What is stored is counted on the primary, whichever database is read here.
+        """
         # A constant is part of the SQL.
         constant = self.value if isinstance(self.value, bool) else None
         query = get_count_query(self.model, self.lookup, constant)
         ((stored_until, stored, later),) = query.all(
+            using,
             account=self.account,
             key=self.key,
             value=self.value,
@@ -306,9 +310,10 @@ def get_count_query(
         rows = select_rows(
             model, account, lookup, value if constant is None else constant
         )
-        later = rows.filter(created_at__gte=since, created_at__lt=until).filter(
+        # SQLite enters an index by the first lower bound: by `since`, it reads all.
+        later = rows.filter(
             created_at__gte=Coalesce(stored_until, Value(EARLIEST))
-        )
+        ).filter(created_at__gte=since, created_at__lt=until)
         return Account.objects.filter(pk=account).values_list(
             stored_until,
             Coalesce(

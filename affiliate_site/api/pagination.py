@@ -31,7 +31,7 @@ class LinkHeaderPagination(BasePagination):
         if counted_list is None:
             self.total = count_rows(queryset)
         else:
-            count = counted_list.count(view.at)
+            count = counted_list.count(view.at, using=queryset.db)
             self.total = count.stored + count.later
         if offset >= self.total:
             return queryset.none(), 0

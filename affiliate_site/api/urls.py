@@ -1,6 +1,6 @@
 """Paths of the API, in the order of docs/api-contract.md, appendix A."""
 
-from django.urls import path
+from django.urls import include, path
 
 from affiliate_site.api.filters import BaseFilterSet
 from affiliate_site.api.resources.affiliates import AffiliateViewSet
@@ -48,51 +48,46 @@ PARENT_ACTIONS: dict = {
     "delete": "remove_parent",
 }
 
-CUSTOMER_PATH = "customers/<str:customer_id>/"
-CONVERSION_PATH = "conversions/<str:conversion_id>/"
-COMMISSION_PATH = "commissions/<str:commission_id>/"
-AFFILIATE_PATH = "affiliates/<str:affiliate_id>/"
-PROGRAM_PATH = "programs/<str:program_id>/"
-PROGRAM_AFFILIATES_PATH = f"{PROGRAM_PATH}affiliates/"
-PROGRAM_AFFILIATE_PATH = f"{PROGRAM_AFFILIATES_PATH}<str:affiliate_id>/"
 
-META_DATA_VIEWSETS = {
-    "customers": CustomerMetaDataViewSet,
-    "conversions": ConversionMetaDataViewSet,
-    "affiliates": AffiliateMetaDataViewSet,
-}
+def list_meta_data_urls(viewset) -> list:
+    """Return the paths of the meta data of one kind of rows."""
+    return [
+        path("<str:row_id>/meta-data/", viewset.as_view(META_DATA_ACTIONS)),
+        path(
+            "<str:row_id>/meta-data/<str:key>/", viewset.as_view(META_DATA_KEY_ACTIONS)
+        ),
+    ]
 
-urlpatterns = [
-    path("customers/", CustomerViewSet.as_view(COLLECTION_ACTIONS)),
-    path(CUSTOMER_PATH, CustomerViewSet.as_view(DETAIL_ACTIONS)),
+
+CUSTOMER_URLS = [
+    path("", CustomerViewSet.as_view(COLLECTION_ACTIONS)),
+    path("<str:customer_id>/", CustomerViewSet.as_view(DETAIL_ACTIONS)),
     path(
-        f"{CUSTOMER_PATH}status/",
+        "<str:customer_id>/status/",
         CustomerViewSet.as_view({"put": "restore", "delete": "cancel"}),
     ),
-    *(
-        path(f"{resource}/<str:row_id>/meta-data/", viewset.as_view(META_DATA_ACTIONS))
-        for resource, viewset in META_DATA_VIEWSETS.items()
-    ),
-    *(
-        path(
-            f"{resource}/<str:row_id>/meta-data/<str:key>/",
-            viewset.as_view(META_DATA_KEY_ACTIONS),
-        )
-        for resource, viewset in META_DATA_VIEWSETS.items()
-    ),
-    path("conversions/", ConversionViewSet.as_view(COLLECTION_ACTIONS)),
-    path(CONVERSION_PATH, ConversionViewSet.as_view(DETAIL_ACTIONS)),
+    *list_meta_data_urls(CustomerMetaDataViewSet),
+]
+CONVERSION_URLS = [
+    path("", ConversionViewSet.as_view(COLLECTION_ACTIONS)),
+    path("<str:conversion_id>/", ConversionViewSet.as_view(DETAIL_ACTIONS)),
     path(
-        f"{CONVERSION_PATH}commissions/",
+        "<str:conversion_id>/commissions/",
         AddedCommissionViewSet.as_view({"post": "create"}),
     ),
-    path("commissions/", CommissionViewSet.as_view(LIST_ACTIONS)),
-    path(COMMISSION_PATH, CommissionViewSet.as_view(RETRIEVE_UPDATE_ACTIONS)),
-    path(f"{COMMISSION_PATH}approved/", CommissionViewSet.as_view(APPROVAL_ACTIONS)),
-    path(f"{COMMISSION_PATH}approval/", CommissionViewSet.as_view(APPROVAL_ACTIONS)),
-    path("affiliates/", AffiliateViewSet.as_view(COLLECTION_ACTIONS)),
+    *list_meta_data_urls(ConversionMetaDataViewSet),
+]
+COMMISSION_URLS = [
+    path("", CommissionViewSet.as_view(LIST_ACTIONS)),
+    path("<str:commission_id>/", CommissionViewSet.as_view(RETRIEVE_UPDATE_ACTIONS)),
+    path("<str:commission_id>/approved/", CommissionViewSet.as_view(APPROVAL_ACTIONS)),
+    path("<str:commission_id>/approval/", CommissionViewSet.as_view(APPROVAL_ACTIONS)),
+]
+AFFILIATE_PATH = "<str:affiliate_id>/"
+AFFILIATE_URLS = [
+    path("", AffiliateViewSet.as_view(COLLECTION_ACTIONS)),
     path(
-        "affiliates/custom-fields/",
+        "custom-fields/",
         AffiliateViewSet.as_view(
             {"get": "list_custom_fields"}, filterset_class=BaseFilterSet
         ),
@@ -118,40 +113,58 @@ urlpatterns = [
         ),
     ),
     path(f"{AFFILIATE_PATH}programs/", EnrolledProgramViewSet.as_view(LIST_ACTIONS)),
-    path("affiliate-groups/", AffiliateGroupViewSet.as_view(COLLECTION_ACTIONS)),
+    *list_meta_data_urls(AffiliateMetaDataViewSet),
+]
+AFFILIATE_GROUP_URLS = [
+    path("", AffiliateGroupViewSet.as_view(COLLECTION_ACTIONS)),
+    path("<str:group_id>/", AffiliateGroupViewSet.as_view(RETRIEVE_UPDATE_ACTIONS)),
+]
+PROSPECT_URLS = [
+    path("", ProspectViewSet.as_view(COLLECTION_ACTIONS)),
     path(
-        "affiliate-groups/<str:group_id>/",
-        AffiliateGroupViewSet.as_view(RETRIEVE_UPDATE_ACTIONS),
-    ),
-    path("affiliate-prospects/", ProspectViewSet.as_view(COLLECTION_ACTIONS)),
-    path(
-        "affiliate-prospects/<str:prospect_id>/",
+        "<str:prospect_id>/",
         ProspectViewSet.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
-    path("programs/", ProgramViewSet.as_view(LIST_ACTIONS)),
+]
+PROGRAM_PATH = "<str:program_id>/"
+ENROLLMENT_PATH = f"{PROGRAM_PATH}affiliates/<str:affiliate_id>/"
+PROGRAM_URLS = [
+    path("", ProgramViewSet.as_view(LIST_ACTIONS)),
     path(PROGRAM_PATH, ProgramViewSet.as_view({"get": "retrieve"})),
-    path(PROGRAM_AFFILIATES_PATH, EnrollmentViewSet.as_view(COLLECTION_ACTIONS)),
-    path(PROGRAM_AFFILIATE_PATH, EnrollmentViewSet.as_view(RETRIEVE_UPDATE_ACTIONS)),
-    path(
-        f"{PROGRAM_AFFILIATE_PATH}approved/",
-        EnrollmentViewSet.as_view(APPROVAL_ACTIONS),
-    ),
-    path(
-        f"{PROGRAM_AFFILIATE_PATH}approval/",
-        EnrollmentViewSet.as_view(APPROVAL_ACTIONS),
-    ),
+    path(f"{PROGRAM_PATH}affiliates/", EnrollmentViewSet.as_view(COLLECTION_ACTIONS)),
+    path(ENROLLMENT_PATH, EnrollmentViewSet.as_view(RETRIEVE_UPDATE_ACTIONS)),
+    path(f"{ENROLLMENT_PATH}approved/", EnrollmentViewSet.as_view(APPROVAL_ACTIONS)),
+    path(f"{ENROLLMENT_PATH}approval/", EnrollmentViewSet.as_view(APPROVAL_ACTIONS)),
     path(
         f"{PROGRAM_PATH}commission-types/",
         RewardViewSet.as_view({"get": "list_commission_types"}),
     ),
     path(f"{PROGRAM_PATH}levels/", RewardViewSet.as_view({"get": "list_levels"})),
     path(f"{PROGRAM_PATH}bonuses/", RewardViewSet.as_view({"get": "list_bonuses"})),
-    path("clicks/", ClickViewSet.as_view(COLLECTION_ACTIONS)),
-    path("clicks/<str:click_id>/", ClickViewSet.as_view({"get": "retrieve"})),
-    path("balances/", BalanceViewSet.as_view(LIST_ACTIONS)),
-    path("payments/", PaymentViewSet.as_view(COLLECTION_ACTIONS)),
+]
+CLICK_URLS = [
+    path("", ClickViewSet.as_view(COLLECTION_ACTIONS)),
+    path("<str:click_id>/", ClickViewSet.as_view({"get": "retrieve"})),
+]
+BALANCE_URLS = [path("", BalanceViewSet.as_view(LIST_ACTIONS))]
+PAYMENT_URLS = [
+    path("", PaymentViewSet.as_view(COLLECTION_ACTIONS)),
     path(
-        "payments/<str:payment_id>/",
+        "<str:payment_id>/",
         PaymentViewSet.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
+]
+
+# Django tries the patterns of a list in turn: ten here, where all would be 44.
+urlpatterns = [
+    path("customers/", include(CUSTOMER_URLS)),
+    path("conversions/", include(CONVERSION_URLS)),
+    path("commissions/", include(COMMISSION_URLS)),
+    path("affiliates/", include(AFFILIATE_URLS)),
+    path("affiliate-groups/", include(AFFILIATE_GROUP_URLS)),
+    path("affiliate-prospects/", include(PROSPECT_URLS)),
+    path("programs/", include(PROGRAM_URLS)),
+    path("clicks/", include(CLICK_URLS)),
+    path("balances/", include(BALANCE_URLS)),
+    path("payments/", include(PAYMENT_URLS)),
 ]

@@ -15,6 +15,7 @@ from rest_framework.exceptions import (
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from accounts import replica
 from accounts.services.accounts import ensure_not_locked
 from accounts.services.rate_limits import RateLimit, RateLimitUsage
 from affiliate_site.api.filters import AccountFilterBackend, BaseFilterSet
@@ -181,7 +182,10 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
         return Response(data)
 
     def list_page(self, rows):
-        """Render a page of a list."""
+        """Render a page of a list, which may come from a replica."""
+        return replica.read(lambda alias: self.render_page(rows.using(alias)))
+
+    def render_page(self, rows):
         representation = self.get_representation()[0]
         rows, offset = self.paginate_queryset(self.filter_queryset(rows))  # type: ignore[misc]
         page = load_page(

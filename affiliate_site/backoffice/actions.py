@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import OperationalError
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -32,9 +33,11 @@ class AdminAction:
     `skip_reason` returns why a row is skipped, empty if it is not. `amount_field` names
     the column that is shown, confirmed and summed per currency; `get_status` returns
     another value that must be the confirmed one. `columns` are titles with functions
-    that return a text for a row, shown on the confirmation page. `form` is bound if the
-    action is confirmed; `get_balances` lists the balances that change. `undo_action`
-    names an action that is offered for the rows that `can_undo` accepts.
+    that return a text for a row; the confirmation page shows them and `explanation`.
+    `form` is bound if the action is confirmed; `get_balances` lists the balances that
+    change. `undo_action` names an action that is offered for the rows that `can_undo`
+    accepts. `get_done_url` returns the list of what was made between two times, to
+    which the action leads.
     """
 
     title: str
@@ -43,11 +46,13 @@ class AdminAction:
     amount_field: str = ""
     get_status: Callable[[Any], str] | None = None
     columns: Sequence[tuple[str, Callable[[Any], object]]] = ()
+    explanation: str = ""
     form: Any = None
     get_balances: Callable[[list[Any]], Sequence[BalanceEffect]] | None = None
     undo_action: str = ""
     undo_title: str = ""
     can_undo: Callable[[Any], bool] = lambda row: True
+    get_done_url: Callable[[datetime, datetime], str] | None = None
 
 
 def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
@@ -72,7 +77,8 @@ def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
 def execute_confirmed(model_admin, request, selected_rows, admin_action: AdminAction):
     """Run the action on each row whose amount is the confirmed one, and report.
 
-    Returns the page that offers to undo it, if there is one.
+    Returns the page that offers to undo it, or that shows what was made, if there is
+    one.
     """
     pairs = (
         pair.partition(":")
@@ -80,16 +86,22 @@ def execute_confirmed(model_admin, request, selected_rows, admin_action: AdminAc
     )
     confirmed_amounts = {row_id: amount for row_id, _, amount in pairs}
     included, skipped = partition_rows(selected_rows, admin_action, confirmed_amounts)
+    started_at = timezone.now()
     results = [(row, perform_on_row(admin_action, row)) for row in included]
-    failed = [(row, error) for row, error in results if error]
-    if done_count := len(included) - len(failed):
-        model_admin.message_user(request, f"{admin_action.title}: {done_count} done.")
+    done = [row for row, error in results if not error]
+    if done:
+        text = f"{admin_action.title}: {len(done)} done."
+        if totals := calculate_totals(done, admin_action.amount_field):
+            text += f" Total: {' and '.join(totals)}."
+        model_admin.message_user(request, text)
     report_not_done(model_admin, request, "Skipped", skipped)
+    failed = [(row, error) for row, error in results if error]
     report_not_done(model_admin, request, "Failed", failed)
-    done = [row.pk for row, error in results if not error]
+    if done and admin_action.get_done_url:
+        return redirect(admin_action.get_done_url(started_at, timezone.now()))
     if not admin_action.undo_action or not done:
         return None
-    return render_undo(model_admin, request, done, admin_action)
+    return render_undo(model_admin, request, [row.pk for row in done], admin_action)
 
 
 def partition_rows(
@@ -137,8 +149,8 @@ def render_confirmation(
         "admin_action": admin_action,
         "form": admin_action.form,
         "rows": [(row, format_confirmed_amount(row, admin_action)) for row in included],
-        "listing": list_rows(included, admin_action),
-        "skipped": skipped,
+        "listing": list_rows(model_admin, included, admin_action),
+        "skipped": [(get_title(model_admin, row), reason) for row, reason in skipped],
         "totals": calculate_totals(included, admin_action.amount_field),
         "action": request.POST.get("action"),
         "checkbox_name": ACTION_CHECKBOX_NAME,
@@ -146,7 +158,14 @@ def render_confirmation(
     return TemplateResponse(request, "admin/action_confirmation.html", context)
 
 
-def list_rows(rows, admin_action: AdminAction) -> list[tuple[str, Any, list[Any], str]]:
+def get_title(model_admin, row) -> str:
+    """What staff call a row."""
+    return getattr(model_admin, "get_object_title", str)(row)
+
+
+def list_rows(
+    model_admin, rows, admin_action: AdminAction
+) -> list[tuple[str, Any, list[Any], str]]:
     """Of each row: URL, name, values of the columns, and amount."""
     listed = []
     for row in rows:
@@ -158,7 +177,8 @@ def list_rows(rows, admin_action: AdminAction) -> list[tuple[str, Any, list[Any]
             else ""
         )
         values = [get_value(row) for _, get_value in admin_action.columns]
-        listed.append((reverse(name, args=[row.pk]), row, values, amount))
+        title = get_title(model_admin, row)
+        listed.append((reverse(name, args=[row.pk]), title, values, amount))
     return listed
 
 
@@ -220,7 +240,7 @@ def report_not_done(
     """Add one message per reason, with the outcome and the names of the rows."""
     names_by_reason: dict[str, list[str]] = defaultdict(list)
     for row, reason in rows_with_reasons:
-        names_by_reason[reason].append(str(row))
+        names_by_reason[reason].append(get_title(model_admin, row))
     for reason, names in names_by_reason.items():
         listed = ", ".join(names[:MAX_LISTED_ROWS])
         if len(names) > MAX_LISTED_ROWS:

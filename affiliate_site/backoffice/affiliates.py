@@ -171,7 +171,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 
     @display(description="Created", ordering="created_at")
     def joined_on(self, affiliate):
-        return affiliate.created_at.date()
+        return timezone.localdate(affiliate.created_at)
 
     @display(description="Status")
     def status_labels(self, affiliate):
@@ -240,7 +240,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
     add_page = AddEnrollmentPage
     row_pages = ENROLLMENT_PAGES
 
-    list_display = ("affiliate", "program", "status", "applied_at")
+    list_display = ("affiliate", "program_title", "status", "applied_at")
     list_select_related = ("affiliate", "program")
     list_filter = ("approved", ProgramFilter, AffiliateFilter, ApplicationDateFilter)
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
@@ -363,7 +363,7 @@ class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     list_display = (
         *PERSON_FIELDS,
-        "program",
+        "program_title",
         "signup_source",
         "created_at",
         "promoted_at",

@@ -261,7 +261,8 @@ def describe_actor(entry, names: Names) -> str:
 
 def render_sentence(entry, names: Names) -> SafeString:
     """`anna@example.org approved commission 84 of adastone (now 37.48 EUR)`."""
-    actor = capfirst(describe_actor(entry, names))
+    actor = describe_actor(entry, names)
+    actor = actor if "@" in actor else capfirst(actor)  # addresses stay as they are
     return format_html("{} {}", actor, render_action(entry, names))
 
 

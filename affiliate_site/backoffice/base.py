@@ -12,7 +12,7 @@ from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
-from django.contrib.admin.views.main import PAGE_VAR
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
 from django.contrib.auth import authenticate
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.core.paginator import InvalidPage
@@ -46,6 +46,7 @@ from affiliate_site.backoffice.exports import export_csv
 from affiliate_site.backoffice.filters import list_chips
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
 from affiliate_site.backoffice.invitation_pages import invitation_view
+from affiliate_site.backoffice.list_order import find_index_order, is_long
 from affiliate_site.backoffice.list_totals import (
     MAX_COUNTED_ROWS,
     RowNumber,
@@ -239,6 +240,8 @@ def throttle_sign_in(request, email: str) -> HttpResponse | None:
 class PreparedChangeList(ChangeList):
     """A list whose page prepares its rows before they are rendered."""
 
+    is_order_ignored = False  # the rows are too many for it
+
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.title = capfirst(self.opts.verbose_name_plural)
@@ -247,6 +250,34 @@ class PreparedChangeList(ChangeList):
         self.request = request
         super().get_results(request)
         self.model_admin.prepare_rows(request, list(self.result_list))
+
+    def get_queryset(self, request, exclude_parameters=None):
+        """Sort a long list by columns with an index only (list_order.py)."""
+        rows = super().get_queryset(request, exclude_parameters)
+        default = self.model_admin.get_ordering(request)
+        of_long_list = self.model_admin.ordering_of_long_list
+        ordering = [name for name in rows.query.order_by if name != "-pk"]
+        chosen = ordering[: -len(default)]  # the default order comes last
+        if not chosen and not of_long_list:
+            return rows
+        order = find_index_order(self.model, chosen)
+        if order and request.user.account:  # indexes begin with the account
+            return rows.order_by(*order)
+        rows_of_long_list = rows.order_by(*(of_long_list or default))
+        if not is_long(rows_of_long_list):
+            return rows
+        self.params.pop(ORDER_VAR, None)
+        self.is_order_ignored = True
+        return rows_of_long_list
+
+    def get_ordering_field(self, field_name):
+        """What a column is sorted by; rows of a relation would repeat those of the
+        list."""
+        field = super().get_ordering_field(field_name)
+        related = {
+            relation.get_accessor_name() for relation in self.opts.related_objects
+        }
+        return None if field in related else field
 
     @cached_property
     def chips(self):
@@ -309,6 +340,8 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
 
     paginator = InfinitePaginator
     amount_column = ""  # whose sums the list shows
+    # Columns of an index, if none has the default order.
+    ordering_of_long_list: tuple[str, ...] = ()
     list_filter_submit = True
     show_facets = ShowFacets.NEVER  # they count all rows
     list_fullwidth = True
@@ -326,8 +359,8 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     def get_export_columns(self, request) -> list[str]:
         """The columns of exports, with the account for operators."""
         columns: list[Any] = list(self.get_list_display(request))
-        if not self.export_columns:
-            return columns
+        if not self.export_columns:  # other programs may use IDs, not titles
+            return ["program" if it == "program_title" else it for it in columns]
         return [*[name for name in columns if name == "account"], *self.export_columns]
 
     @display(description="Select")
@@ -340,6 +373,11 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
             obj.pk,
             obj,
         )
+
+    @display(description="Program", ordering="program")
+    def program_title(self, row):
+        """The title of the program of a row."""
+        return row.program.title if row.program else EMPTY_VALUE
 
     def prepare_rows(self, request, rows):
         """Add to the rows of one page what their columns need; overridden by pages."""

@@ -1,12 +1,14 @@
 """Bulk payout: select affiliates by a minimum and a date, preview, then pay each."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from affiliate_site.backoffice.actions import (
@@ -16,10 +18,9 @@ from affiliate_site.backoffice.actions import (
     format_confirmed_amount,
     partition_rows,
 )
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import format_affiliate, format_money
 from payouts.services.payables import list_payable_currencies, list_payables
 from payouts.services.payments import PaymentOrder, create_payments
-from payouts.statistics import start_of_day
 
 BATCH_SIZE = 300  # affiliates per confirmation
 BALANCES_URL_NAME = "admin:payouts_ledgeraccount_changelist"
@@ -33,7 +34,7 @@ class BulkPayoutForm(forms.Form):
         min_value=0, max_digits=19, decimal_places=4, label="Minimum balance", initial=0
     )
     approved_until = forms.DateField(
-        label="Include commissions approved through (UTC)",
+        label="Include commissions approved through",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
 
@@ -48,7 +49,10 @@ class BulkPayoutForm(forms.Form):
         super().__init__(*args, **kwargs)
         choices = [(currency, currency) for currency in currencies]
         self.fields["currency"].choices = choices  # type: ignore[attr-defined]
-        self.fields["approved_until"].initial = timezone.now().date()
+        zone = timezone.get_current_timezone_name()
+        approved_until = self.fields["approved_until"]
+        approved_until.label = f"{approved_until.label} ({zone})"
+        approved_until.initial = timezone.localdate()
 
 
 def bulk_payouts_view(model_admin, request):
@@ -68,10 +72,10 @@ def bulk_payouts_view(model_admin, request):
         if request.method == "POST":
             selected_ids = set(request.POST.getlist(ACTION_CHECKBOX_NAME))
             selected_rows = [row for row in rows if str(row.pk) in selected_ids]
-            execute_confirmed(
+            response = execute_confirmed(
                 model_admin, request, selected_rows[:BATCH_SIZE], admin_action
             )
-            return redirect(BALANCES_URL_NAME)
+            return response or redirect(BALANCES_URL_NAME)
         context |= build_preview_context(admin_action, rows)
     return TemplateResponse(request, "admin/bulk_payouts.html", context)
 
@@ -92,7 +96,10 @@ def build_preview_context(admin_action: AdminAction, rows) -> dict[str, Any]:
 
 def build_bulk_payout(account, criteria):
     """The action that pays a balance, and the balances with their `payable_amount`."""
-    approved_before = start_of_day(criteria["approved_until"] + timedelta(days=1))
+    day_after = criteria["approved_until"] + timedelta(days=1)
+    approved_before = datetime.combine(
+        day_after, time(), timezone.get_current_timezone()
+    )
     rows = []
     for payable in list_payables(
         account, currency=criteria["currency"], approved_before=approved_before
@@ -100,6 +107,7 @@ def build_bulk_payout(account, criteria):
         row: Any = payable.ledger_account  # gets attributes that the page shows
         row.payable_amount = payable.amount_due
         row.account = account
+        row.person = format_affiliate(row.affiliate)
         row.formatted_balance_due = format_money(row.balance, row.currency)
         row.formatted_payable_amount = format_money(row.payable_amount, row.currency)
         rows.append(row)
@@ -126,4 +134,14 @@ def build_bulk_payout(account, criteria):
         perform=pay,
         skip_reason=get_skip_reason,
         amount_field="payable_amount",
+        get_done_url=build_payments_url,
     ), rows
+
+
+def build_payments_url(since: datetime, before: datetime) -> str:
+    """The list of the payments that were made between two times."""
+    query = {
+        "created_at__gte": since.isoformat(),
+        "created_at__lt": before.isoformat(),
+    }
+    return f"{reverse('admin:payouts_payment_changelist')}?{urlencode(query)}"

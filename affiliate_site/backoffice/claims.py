@@ -1,5 +1,7 @@
 """The pages of contested claims and of the secrets that sign page calls."""
 
+from collections import Counter
+
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html
@@ -20,13 +22,18 @@ from affiliate_site.backoffice.filters import (
     DecidedFilter,
 )
 from affiliate_site.backoffice.form_pages import FormPagesMixin
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_affiliate,
+    format_money,
+)
+from affiliate_site.backoffice.search import OrderSearchMixin
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
 
 
 @admin.register(ConversionClaim)
-class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
+class ConversionClaimAdmin(OrderSearchMixin, ReadOnlyBackOfficeAdmin):
     """Conversions that two visitors claim: each claim, and an action to decide."""
 
     list_display = (
@@ -47,6 +54,10 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
     exclude = ("amount", "line_items", "attribution")
     readonly_fields = ("formatted_amount", "outcome")
     actions = ("confirm_selected",)
+
+    def get_object_title(self, claim):
+        """The order, of which there are several claims."""
+        return f"{claim.conversion.external_id or claim.conversion}, claim {claim.pk}"
 
     @display(description="ID")
     def claim_id(self, claim):
@@ -82,15 +93,29 @@ class ConversionClaimAdmin(ReadOnlyBackOfficeAdmin):
     @action(description="Confirm this claim", permissions=["confirm"])
     def confirm_selected(self, request, rows):
         """One claim is confirmed; the others of the same conversion are rejected."""
+        rivals = Counter(rows.values_list("conversion_id", flat=True))
+
+        def get_skip_reason(claim):
+            if claim.decided_at:
+                return "already decided"
+            if rivals[claim.conversion_id] > 1:
+                return "another claim of the same order is selected too"
+            return ""
+
         admin_action = AdminAction(
             "Confirm claims",
             perform=lambda row, at: confirm_claim(row.account, claim_id=row.pk, at=at),
-            skip_reason=lambda row: "already decided" if row.decided_at else "",
+            skip_reason=get_skip_reason,
             amount_field="amount",
+            columns=(
+                ("Affiliate", lambda row: format_affiliate(row.affiliate)),
+                ("Program", lambda row: row.program.title),
+            ),
+            explanation="The affiliate of a confirmed claim earns the sale. The other"
+            " claims of the order are rejected, and its commissions calculated again.",
         )
-        return run_admin_action(
-            self, request, rows.select_related("conversion"), admin_action
-        )
+        rows = rows.select_related("conversion", "affiliate", "program")
+        return run_admin_action(self, request, rows, admin_action)
 
 
 @admin.register(SigningSecret)

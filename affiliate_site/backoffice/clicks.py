@@ -31,7 +31,7 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
     list_display = (
         "created_at",
         "affiliate",
-        "program",
+        "program_title",
         "referrer",
         "landing_page",
         "browser",

@@ -1,8 +1,8 @@
 """The command palette (Ctrl + K): finds pages, actions and rows of the account.
 
 Affiliates are found by any part of their texts, conversions by the beginning of an
-order ID, all others by an exact ID. Each is one look-up in an index that begins with
-the account. Operators have no account: the palette finds only pages for them.
+order ID in some spellings, all others by an exact ID. Each is a look-up in an index
+that begins with the account. Operators have no account: it finds only pages for them.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,6 +27,7 @@ from tracking.services.affiliate_search import (
     list_enrollments,
     list_hidden_matches,
 )
+from tracking.services.order_search import list_order_terms
 
 MAX_ROWS = 8  # affiliates, or conversions, of one search
 MAX_TERM_LENGTH = 255  # characters; no ID and no e-mail address is longer
@@ -211,8 +212,12 @@ def list_conversions(request, term: str) -> Iterator[SearchResult]:
     model_admin = admin.site.get_model_admin(Conversion)
     if not model_admin.has_view_permission(request):
         return
-    rows = model_admin.get_queryset(request).filter(external_id__begins_with=term)
-    for row in rows.order_by("external_id", "-id")[:MAX_ROWS]:
+    rows = model_admin.get_queryset(request).order_by("external_id", "-id")
+    found: dict[int, Any] = {}
+    for spelling in list_order_terms(request.user.account, term):
+        matches = rows.filter(external_id__begins_with=spelling)
+        found |= {row.pk: row for row in matches[: MAX_ROWS - len(found)]}
+    for row in found.values():
         yield SearchResult(
             title=f"{row.external_id} ({row.pk})",
             description="Conversion, deleted" if row.deleted_at else "Conversion",

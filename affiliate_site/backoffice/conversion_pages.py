@@ -1,6 +1,8 @@
 """Forms of conversions and commissions: add, correct, remove, decide."""
 
 from django import forms
+from django.urls import reverse
+from django.utils.html import format_html
 
 from accounts.errors import InvalidInput
 from accounts.services.accounts import ensure_not_locked
@@ -21,6 +23,7 @@ from affiliate_site.api.resources.conversions import (
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
+    MetaDataField,
     RowChoiceField,
     ServiceForm,
 )
@@ -49,7 +52,9 @@ from payouts.services.conversion_updates import (
     update_commission,
     update_conversion,
 )
+from tracking.attribution import CLICK_ID, COUPON, CUSTOMER
 from tracking.errors import (
+    AffiliateNotApproved,
     CookieExpired,
     DuplicateConversion,
     InvalidAssetOrSource,
@@ -71,41 +76,8 @@ TRACKING_SOURCE_TEXTS = {
     "tracking_id": "tracking ID of a visitor",
 }
 
-
-class MetaDataFormField(forms.CharField):
-    """Meta data as lines of text: `key: value`."""
-
-    def __init__(self, **kwargs):
-        super().__init__(
-            label="Metadata",
-            required=False,
-            widget=MULTI_LINE({"rows": 4}),
-            help_text="One per line, such as “plan: gold”.",
-            **kwargs,
-        )
-
-    def prepare_value(self, value):
-        """The lines of stored meta data; what was entered stays."""
-        if not isinstance(value, dict):
-            return value
-        return "\n".join(f"{key}: {text}" for key, text in value.items())
-
-    def to_python(self, value):
-        """The lines as a dict; a key without a value is not accepted."""
-        found = {}
-        for line in str(super().to_python(value)).splitlines():
-            key, separator, text = line.partition(":")
-            if not line.strip():
-                continue
-            if not separator:
-                raise forms.ValidationError(f"Write “{line.strip()}” as “key: value”.")
-            if key.strip() in found:
-                raise forms.ValidationError(f"“{key.strip()}” appears twice.")
-            found[key.strip()] = text.strip()
-        return found
-
-    def has_changed(self, initial, data):
-        return super().has_changed(self.prepare_value(initial), data)
+# The fields of the tracking parameters that decide who earns.
+PARAMETER_FIELDS = {CUSTOMER: "customer_id", COUPON: "coupon", CLICK_ID: "click_id"}
 
 
 class NewConversionForm(MoneyForm):
@@ -169,7 +141,7 @@ class NewConversionForm(MoneyForm):
         label_from=lambda row: f"{row.title} ({row.program.title})",
         help_text="Empty: the default type of the program.",
     )
-    meta_data = MetaDataFormField()
+    meta_data = MetaDataField()
 
     fieldsets = (
         ("Sale", ("amount", "currency", "external_id", "customer_id")),
@@ -209,6 +181,44 @@ class NewConversionForm(MoneyForm):
         if not sent and not self.cleaned_data.get("customer_id") and not self.errors:
             self.add_error("affiliate", "Enter an affiliate, a coupon or a click.")
         return super().clean()
+
+    def add_domain_error(self, error):
+        """Lead to the approval of an affiliate that is not approved."""
+        if not isinstance(error, AffiliateNotApproved):
+            return super().add_domain_error(error)
+        field = PARAMETER_FIELDS.get(error.params["parameter"], "affiliate")
+        return self.add_error(field, self.explain_approval(error))
+
+    def explain_approval(self, error: AffiliateNotApproved) -> str:
+        """Where staff approve an affiliate, or add it to the program first."""
+        slug, program_slug = error.params["affiliate"], error.params["program"]
+        affiliate = self.account.affiliates.filter(slug=slug, deleted_at=None).first()
+        program = self.account.programs.filter(slug=program_slug).first()
+        if affiliate is None or program is None:
+            return error.text
+        enrollment = self.account.enrollments.filter(
+            affiliate=affiliate, program=program
+        ).first()
+        if enrollment is None:
+            name, row, state, link = (
+                "affiliate_program",
+                affiliate,
+                "not in",
+                "Add it to the program",
+            )
+        else:
+            name, row, link = "enrollment_approve", enrollment, "Approve it"
+            state = "pending in" if enrollment.approved is None else "disapproved in"
+        return format_html(
+            "{} is {} {} and cannot earn there."
+            ' <a class="underline" href="{}" target="_blank">{}</a> (in a new tab),'
+            " then continue here.",
+            slug,
+            state,
+            program.title,
+            reverse(f"admin:tracking_{name}", args=[row.pk]),
+            link,
+        )
 
     def build_body(self):
         """An affiliate in a program stands for its asset and source."""
@@ -296,7 +306,7 @@ class ConversionForm(MoneyForm):
     external_id = forms.CharField(
         label="Order ID", required=False, max_length=MAX_ID_LENGTH
     )
-    meta_data = MetaDataFormField()
+    meta_data = MetaDataField()
 
     def clean_external_id(self):
         """An order ID can be replaced, not removed, as in the API."""

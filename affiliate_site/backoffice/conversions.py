@@ -35,6 +35,7 @@ from affiliate_site.backoffice.filters import (
     CurrencyFilter,
     DateFilter,
     DeletedFilter,
+    PaidFilter,
     ProgramFilter,
 )
 from affiliate_site.backoffice.formatters import (
@@ -44,7 +45,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
 )
 from affiliate_site.backoffice.personal_data_pages import PERSONAL_DATA_PAGES
-from affiliate_site.backoffice.search import AffiliateSearchMixin
+from affiliate_site.backoffice.search import AffiliateSearchMixin, OrderSearchMixin
 from payouts.explanation import translate_reason
 from payouts.models.commissions import (
     Commission,
@@ -91,7 +92,7 @@ class CustomerAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin)
         "customer_id",
         "status_label",
         "affiliate",
-        "program",
+        "program_title",
         "created_at",
     )
     export_columns = (
@@ -123,7 +124,9 @@ class CustomerAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin)
 
 
 @admin.register(Conversion)
-class ConversionAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
+class ConversionAdmin(
+    OrderSearchMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
+):
     """Conversions, with an explanation of attribution and commissions."""
 
     list_display_links = ("conversion_id", "external_id")
@@ -133,7 +136,7 @@ class ConversionAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
         "formatted_amount",
         "review_hints",
         "affiliate",
-        "program",
+        "program_title",
         "shop_customer",
         "created_at",
     )
@@ -198,7 +201,9 @@ class ConversionAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
 
 
 @admin.register(Commission)
-class CommissionAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
+class CommissionAdmin(
+    OrderSearchMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
+):
     """Commissions, approved and disapproved by actions."""
 
     list_display = (
@@ -221,10 +226,12 @@ class CommissionAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
         "conversion_link",
         "payment",
         "created_at",
+        "deleted_at",
     )
     list_select_related = ("affiliate", "payment", "conversion")
     list_filter = (
         "status",
+        PaidFilter,
         "kind",
         CommissionProgramFilter,
         AffiliateFilter,

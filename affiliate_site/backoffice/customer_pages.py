@@ -3,9 +3,9 @@
 from django import forms
 
 from affiliate_site.api.resources.customers import CustomerUpdateSerializer
-from affiliate_site.backoffice.conversion_pages import MAX_ID_LENGTH, MetaDataFormField
+from affiliate_site.backoffice.conversion_pages import MAX_ID_LENGTH
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.forms import MetaDataField, ServiceForm
 from tracking.errors import DuplicateCustomer
 from tracking.models.customers import CustomerStatus
 from tracking.services.customers import (
@@ -25,7 +25,7 @@ class CustomerForm(ServiceForm):
     customer_id = forms.CharField(
         label="Customer ID", max_length=MAX_ID_LENGTH, help_text="Your own ID."
     )
-    meta_data = MetaDataFormField()
+    meta_data = MetaDataField()
 
 
 class CustomerPage(FormPage):

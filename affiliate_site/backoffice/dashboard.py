@@ -18,6 +18,7 @@ from affiliate_site.backoffice.dashboard_charts import build_charts
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_datetime,
+    format_ledger_note,
     format_totals,
 )
 from affiliate_site.backoffice.onboarding import DISMISS_PERMISSION, get_onboarding
@@ -37,6 +38,7 @@ PERIOD_CHOICES_DAYS = (7, 30, 90)
 DEFAULT_PERIOD_DAYS = 30
 MAX_PERIOD_DAYS = 366
 TOP_LIST_SIZE = 10  # rows of a top list
+RANKING_VAR = "top"  # the currency of the commissions that affiliates are ranked by
 # What it means that a number grows: good news, bad news, or neither.
 GOOD, BAD, NEUTRAL = 1, -1, 0
 TONES = {GOOD: "better", BAD: "worse", NEUTRAL: ""}
@@ -95,6 +97,8 @@ def add_dashboard_context(request, context):
     )
     removed, removed_before = count_removed_conversions(account, [period, previous])
     currencies = sorted({*current_totals.revenue, *current_totals.commissions})
+    ranked_by = request.GET.get(RANKING_VAR, "")
+    ranked_by = ranked_by if ranked_by in currencies else ""
     return context | {
         "period": period,
         "length_days": len(period.days),
@@ -111,7 +115,10 @@ def add_dashboard_context(request, context):
         ],
         "charts": build_charts(totals, period, currencies),
         "daily_rows": [build_daily_row(day, totals[day]) for day in period.days],
-        "top_affiliates": list_top_affiliates(account, affiliate_totals, period),
+        "top_affiliates": list_top_affiliates(
+            account, affiliate_totals, period, currency=ranked_by
+        ),
+        "rankings": list_rankings(period, currencies, ranked_by),
         "top_landing_pages": statistics.top_pages(period.days, TOP_LIST_SIZE),
     }
 
@@ -333,45 +340,67 @@ def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
     ]
 
 
-def format_ledger_note(account) -> str:
-    """The result of the last `check_ledger --note`, which operators run nightly."""
-    if account.reconciled_at is None:
-        return "The ledger has not been checked yet."
-    at = format_datetime(account.reconciled_at)
-    if account.discrepancy_count:
-        return f"Ledger checked {at}: {account.discrepancy_count} discrepancies."
-    return f"Ledger balanced, last checked {at}."
-
-
 @dataclass(frozen=True)
 class TopAffiliate:
-    """An affiliate with its conversions and revenue in the period."""
+    """An affiliate with its conversions, revenue and commissions in the period."""
 
     slug: str
     conversions: int
     revenue: str
+    commissions: str
     url: str
     conversions_url: str
+    commissions_url: str
 
     @property
     def revenue_lines(self) -> list[str]:
         return split_totals(self.revenue)
 
+    @property
+    def commission_lines(self) -> list[str]:
+        return split_totals(self.commissions)
 
-def list_top_affiliates(account, totals, period: Period) -> list[TopAffiliate]:
-    """The affiliates with most conversions."""
-    conversion_counts = {
-        affiliate_id: affiliate_totals.conversions
-        for affiliate_id, affiliate_totals in totals.items()
-        if affiliate_totals.conversions
+
+def list_rankings(
+    period: Period, currencies: list[str], ranked_by: str
+) -> list[tuple[str, str, bool]]:
+    """What affiliates are ranked by: texts, URLs, and whether it is so now."""
+    texts = {"": "Conversions"} | {
+        currency: f"Commissions in {currency}" for currency in currencies
     }
-    ranked = rank_by_count(conversion_counts)[:TOP_LIST_SIZE]
+    return [
+        (
+            text,
+            "?"
+            + urlencode(
+                {"from": period.first, "to": period.last, RANKING_VAR: currency}
+            )
+            + "#top-affiliates",
+            currency == ranked_by,
+        )
+        for currency, text in texts.items()
+    ]
+
+
+def list_top_affiliates(
+    account, totals, period: Period, *, currency: str
+) -> list[TopAffiliate]:
+    """The affiliates with most conversions, or most commissions in a currency."""
+    numbers = {
+        affiliate_id: affiliate_totals.earned.get(currency, 0)
+        if currency
+        else affiliate_totals.conversions
+        for affiliate_id, affiliate_totals in totals.items()
+    }
+    ranked = rank_by_count({key: number for key, number in numbers.items() if number})
+    ranked = ranked[:TOP_LIST_SIZE]
     slugs = get_slugs(account, [affiliate_id for affiliate_id, _ in ranked])
     return [
         TopAffiliate(
             slugs[affiliate_id],
-            count,
+            totals[affiliate_id].conversions,
             format_totals(totals[affiliate_id].revenue),
+            format_totals(totals[affiliate_id].earned),
             url=reverse("admin:tracking_affiliate_change", args=[affiliate_id]),
             conversions_url=build_changelist_url(
                 "tracking_conversion",
@@ -379,8 +408,14 @@ def list_top_affiliates(account, totals, period: Period) -> list[TopAffiliate]:
                 affiliate_id=affiliate_id,
                 deleted_at__isnull=True,
             ),
+            commissions_url=build_changelist_url(
+                "payouts_commission",
+                period,
+                affiliate=slugs[affiliate_id],
+                deleted_at__isnull=True,
+            ),
         )
-        for affiliate_id, count in ranked
+        for affiliate_id, _ in ranked
     ]
 
 

@@ -13,12 +13,14 @@ from itertools import islice
 
 from django.contrib.admin.utils import label_for_field, lookup_field
 from django.http import StreamingHttpResponse
+from django.utils import timezone
 from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
+from django.utils.text import capfirst, slugify
 
 from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.filters import DateFilter
 
 CHUNK_SIZE = 1000  # rows
 TIME_LENGTH = len("2026-11-20T23:54:00")
@@ -76,7 +78,7 @@ def _escape_separated_formula(match: re.Match[str]) -> str:
 
 def export_csv(model_admin, request) -> StreamingHttpResponse:
     """The filtered list, all its pages, as a CSV file."""
-    columns, rows = get_columns_and_rows(model_admin, request)
+    columns, rows, name = prepare_export(model_admin, request)
     if model_admin.export_sources is None:
         prepared = iterate_prepared_rows(model_admin, request, rows)
         lines = iterate_csv_lines(model_admin, columns, prepared)
@@ -86,23 +88,26 @@ def export_csv(model_admin, request) -> StreamingHttpResponse:
         lines,
         content_type="text/csv; charset=utf-8",
         headers={
-            "Content-Disposition": (
-                f'attachment; filename="{get_export_name(model_admin)}.csv"'
-            )
+            "Content-Disposition": f'attachment; filename="{name}.csv"',
         },
     )
 
 
-def get_columns_and_rows(model_admin, request):
-    """The columns of a list, and the rows of all its pages with its filters."""
+def prepare_export(model_admin, request):
+    """The columns, the rows of all pages of the filtered list, and a file name."""
     changelist = model_admin.get_changelist_instance(request)
     columns = model_admin.get_export_columns(request)
-    return columns, changelist.get_queryset(request)
+    rows = changelist.get_queryset(request)
+    return columns, rows, get_export_name(changelist)
 
 
-def get_export_name(model_admin) -> str:
-    """The name of an export file, without its extension."""
-    return model_admin.model._meta.model_name
+def get_export_name(changelist) -> str:
+    """`commissions-2026-10`: the list, and the days of its filter or today."""
+    days = f"{timezone.localdate()}"
+    for spec in changelist.filter_specs:
+        if isinstance(spec, DateFilter) and spec.file_name_part:
+            days = spec.file_name_part
+    return f"{slugify(changelist.opts.verbose_name_plural)}-{days}"
 
 
 def get_column_titles(model_admin, columns: list[str]) -> list[str]:

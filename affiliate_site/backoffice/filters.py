@@ -7,16 +7,18 @@ shows no rows. The choices of all filters of a page are read by one query.
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 from django.contrib.admin import SimpleListFilter
 from django.core.exceptions import BadRequest, ValidationError
-from django.db.models import Exists, OuterRef, Value
+from django.db.models import Exists, OuterRef, Q, Value
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from accounts.days import A_DAY
 from accounts.tenant_admin import filter_for_user, get_user
+from affiliate_site.backoffice.formatters import format_datetime
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
@@ -41,6 +43,7 @@ class FormFilter(SimpleListFilter):
     template = "admin/filter_field.html"
     parameters: tuple[str, ...] = ()  # in addition to `parameter_name`
     input_type = "text"
+    empty_text = "All"  # of a select that is not set
     column = ""
 
     def __init__(self, request, params, model, model_admin):
@@ -66,6 +69,7 @@ class FormFilter(SimpleListFilter):
             "label": self.title,
             "type": self.input_type,
             "value": self.value() or "",
+            "empty_text": self.empty_text,
             "options": self.list_options(),
         }
 
@@ -198,8 +202,25 @@ class AffiliateFilter(FormFilter):
         return f"{affiliate.firstname} {affiliate.lastname} ({affiliate.slug})"
 
 
+class LedgerAffiliateFilter(AffiliateFilter):
+    """Ledger entries that change a balance of one affiliate."""
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        affiliate = self.find_affiliate()
+        if affiliate is None:
+            return queryset.none()
+        balances = list(
+            affiliate.account.ledger_accounts.filter(affiliate=affiliate).values_list(
+                "pk", flat=True
+            )
+        )
+        return queryset.filter(Q(debit__in=balances) | Q(credit__in=balances))
+
+
 class DateFilter(FormFilter):
-    """Rows of a period: `from` and `to` are UTC days, both included.
+    """Rows of a period: `from` and `to` are days of the account, both included.
 
     `created_at__gte` and `created_at__lt` are the same as times, for links.
     """
@@ -219,13 +240,34 @@ class DateFilter(FormFilter):
         self.end = last + A_DAY if last else parse_time(before)
 
     def choices(self, changelist):
-        last = self.end - A_DAY if self.end and self.end.time() == time() else None
-        for name, label, day in (
-            ("from", "From", self.first),
-            ("to", "To", last),
+        zone = timezone.get_current_timezone_name()
+        for name, label, day in zip(
+            ("from", "to"), ("From", "To"), self.days, strict=True
         ):
-            value = f"{day:%Y-%m-%d}" if day else ""
-            yield {"name": name, "label": label, "type": "date", "value": value}
+            yield {
+                "name": name,
+                "label": f"{label} ({zone})",
+                "type": "date",
+                "value": f"{day}" if day else "",
+            }
+
+    @property
+    def days(self) -> tuple[date | None, date | None]:
+        """The first and the last day; None if there is no such limit."""
+        last = self.end - A_DAY if self.end and is_midnight(self.end) else self.end
+        return self.first and self.first.date(), last and last.date()
+
+    @property
+    def file_name_part(self) -> str:
+        """`2026-10` for a month, `2026-10-07` for a day; empty without a filter."""
+        first, last = self.days
+        if not first or not last:
+            return f"from-{first}" if first else f"to-{last}" if last else ""
+        if first == last:
+            return f"{first}"
+        if first.day == 1 and get_last_day_of_month(first) == last:
+            return f"{first:%Y-%m}"
+        return f"{first}-to-{last}"
 
     def queryset(self, request, queryset):
         if self.first:
@@ -236,12 +278,18 @@ class DateFilter(FormFilter):
 
     @property
     def value_text(self):
-        first = format_time(self.first) if self.first else ""
-        if not self.end:
-            return f"from {first}"
-        is_midnight = self.end.time() == time()
-        end = f"{self.end - A_DAY:%Y-%m-%d}" if is_midnight else format_time(self.end)
-        return f"{first} to {end}" if first and first != end else first or f"to {end}"
+        limits = [at for at in (self.first, self.end) if at]
+        if all(map(is_midnight, limits)):
+            first, end = (day and f"{day}" for day in self.days)
+            is_utc = timezone.get_current_timezone_name() == "UTC"
+            suffix = " (UTC)" if limits[0].tzinfo is UTC and not is_utc else ""
+        else:
+            first, end = (at and format_datetime(at) for at in (self.first, self.end))
+            suffix = ""
+        if not end:
+            return f"from {first}{suffix}"
+        text = f"{first} to {end}" if first and first != end else first or f"to {end}"
+        return text + suffix
 
 
 class ApplicationDateFilter(DateFilter):
@@ -287,6 +335,14 @@ class CanceledFilter(StateFilter):
     texts = {"True": "Not canceled", "False": "Canceled"}
 
 
+class PaidFilter(StateFilter):
+    """Commissions that a payment covers or not."""
+
+    title = "payment"
+    parameter_name = "payment__isnull"
+    texts = {"True": "Not paid", "False": "Paid"}
+
+
 class ArchivedFilter(StateFilter):
     """Programs that were archived or not."""
 
@@ -325,6 +381,32 @@ class BalanceFilter(FormFilter):
             raise BadRequest(f"“{amount}” is no amount") from None
 
 
+class ZeroBalanceFilter(FormFilter):
+    """Leaves out balances of zero, unless it is set.
+
+    Not from the rows of an action, which says what became zero meanwhile.
+    """
+
+    title = "balances of zero"
+    parameter_name = "zero"
+    input_type = "select"
+    empty_text = "Hidden"
+
+    def list_options(self):
+        return [("shown", "Shown")]
+
+    @property
+    def value_text(self):
+        return "Shown"
+
+    def queryset(self, request, queryset):
+        if not self.value() and request.method != "POST":
+            return queryset.exclude(balance=0)
+        if self.value() not in (None, "", "shown"):
+            raise BadRequest(f"“{self.value()}” is no state")
+        return queryset
+
+
 def load_choices(request) -> dict[str, list]:
     """The programs and groups of the user (ID, key and text), and the currencies."""
     if not hasattr(request, "filter_choices"):
@@ -353,7 +435,7 @@ def list_chips(changelist, request) -> list[Chip]:
     """The filters and the search that are set."""
     chips = []
     if changelist.query:
-        chips.append(build_chip(changelist, "search", changelist.query, ["q"]))
+        chips.append(build_chip(request, "search", changelist.query, ["q"]))
     seen = {"q", "o", "p", "e"}
     for spec in changelist.filter_specs:
         names = spec.expected_parameters()
@@ -365,22 +447,27 @@ def list_chips(changelist, request) -> list[Chip]:
         else:
             selected = (c["display"] for c in spec.choices(changelist) if c["selected"])
             text = next(selected, "")
-        chips.append(build_chip(changelist, spec.title, text, names))
+        chips.append(build_chip(request, spec.title, text, names))
     for name, value in request.GET.items():
         if name not in seen:
             title = name.partition("__")[0].replace("_", " ")
-            chips.append(build_chip(changelist, title, value, [name]))
+            chips.append(build_chip(request, title, value, [name]))
     return chips
 
 
-def build_chip(changelist, title, value, names) -> Chip:
-    """A chip that removes these parameters."""
-    query = changelist.get_query_string(remove=[*names, "p"])
-    return Chip(str(title).capitalize(), str(value), query)
+def build_chip(request, title, value, names) -> Chip:
+    """A chip that removes these parameters.
+
+    Django's `get_query_string` would remove all that begin like them, too.
+    """
+    query = request.GET.copy()
+    for name in (*names, "p"):
+        query.pop(name, None)
+    return Chip(str(title).capitalize(), str(value), f"?{query.urlencode()}")
 
 
 def parse_day(text: str | None) -> datetime | None:
-    """The beginning of a day `YYYY-MM-DD` in UTC; raises `BadRequest` for nonsense."""
+    """The beginning of a day `YYYY-MM-DD` of the account; `BadRequest` for nonsense."""
     if not text:
         return None
     try:
@@ -389,11 +476,14 @@ def parse_day(text: str | None) -> datetime | None:
         day = date.min
     if not FIRST_YEAR <= day.year <= LAST_YEAR:
         raise BadRequest(f"“{text}” is no day: enter it as YYYY-MM-DD")
-    return datetime.combine(day, time(), UTC)
+    return datetime.combine(day, time(), timezone.get_current_timezone())
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """A day or a time of ISO 8601, by default in UTC; raises `BadRequest`."""
+    """A day or a time of ISO 8601, by default in UTC; raises `BadRequest`.
+
+    Midnights of UTC, which links from statistics have, stay in UTC.
+    """
     if not text or "T" not in text:
         return parse_day(text)
     try:
@@ -402,9 +492,15 @@ def parse_time(text: str | None) -> datetime | None:
         at = None
     if at is None or not FIRST_YEAR <= at.year <= LAST_YEAR:
         raise BadRequest(f"“{text}” is no time")
-    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+    at = at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+    return at if is_midnight(at) else timezone.localtime(at)
 
 
-def format_time(at: datetime) -> str:
-    """`2026-11-20`, with the time if it is not midnight."""
-    return f"{at:%Y-%m-%d}" if at.time() == time() else f"{at:%Y-%m-%d %H:%M} UTC"
+def get_last_day_of_month(day: date) -> date:
+    """The last day of the month of a day."""
+    return (day.replace(day=1) + timedelta(days=31)).replace(day=1) - A_DAY
+
+
+def is_midnight(at: datetime) -> bool:
+    """Whether a day begins, in the time zone of `at`."""
+    return at.time() == time()

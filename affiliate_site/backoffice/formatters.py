@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.utils import timezone
-from django.utils.html import conditional_escape, format_html_join
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from tracking.money import ZERO, get_exponent
@@ -77,6 +77,26 @@ def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:
     local = timezone.localtime(at)
     text = local.replace(tzinfo=None).isoformat(" ", timespec)
     return f"{text} {local.tzname()}"
+
+
+def format_ledger_note(account) -> str:
+    """The result of the last `check_ledger --note`, which operators run nightly."""
+    if account.reconciled_at is None:
+        return "The ledger has not been checked yet; the nightly commands do so."
+    at = format_datetime(account.reconciled_at)
+    if account.discrepancy_count:
+        return f"Ledger checked {at}: {account.discrepancy_count} discrepancies."
+    return f"Ledger balanced, last checked {at}."
+
+
+def format_affiliate(affiliate) -> SafeString:
+    """Name and ID."""
+    return format_html(
+        '{} {} <span class="subtext">{}</span>',
+        affiliate.firstname,
+        affiliate.lastname,
+        affiliate.slug,
+    )
 
 
 def format_key_values(data) -> str:

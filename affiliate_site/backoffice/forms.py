@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AutocompleteSelect
-from django.core.validators import ProhibitNullCharactersValidator
+from django.core.validators import ProhibitNullCharactersValidator, RegexValidator
 from rest_framework.exceptions import ValidationError
 from unfold import widgets
 from unfold.forms import AdminForm
@@ -27,6 +27,11 @@ FIELD_WIDGETS = {
 }
 MULTI_LINE = widgets.UnfoldAdminTextareaWidget
 PASSWORD = widgets.UnfoldAdminPasswordWidget
+NO_CONTROL_CHARACTERS = RegexValidator(
+    r"[\x00-\x1f\x7f-\x9f]",
+    "Write text in one line, without control characters.",
+    inverse_match=True,
+)
 FieldSets = tuple[tuple[str | None, tuple], ...]  # headings, names of fields
 PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
 
@@ -109,6 +114,17 @@ class KeyValueField(forms.CharField):
         return not self.has_changed(value, format_lines(value))
 
 
+class MetaDataField(KeyValueField):
+    """The meta data of an object."""
+
+    def __init__(self):
+        super().__init__(
+            label="Metadata",
+            required=False,
+            help_text="One entry per line, such as plan: gold. For your own systems.",
+        )
+
+
 class ServiceForm(forms.Form):
     """A form of one account; `row` is the object of the page, None if it creates one.
 
@@ -138,6 +154,8 @@ class ServiceForm(forms.Form):
             ):
                 field.disabled = True
                 field.help_text = "Values with line breaks are changed by the API only."
+            if isinstance(field, forms.CharField) and is_single_line(field):
+                field.validators = [*field.validators, NO_CONTROL_CHARACTERS]
 
     def build_fields(self) -> dict[str, forms.Field]:
         """Fields that depend on the account, in addition to the declared ones."""
@@ -216,6 +234,11 @@ class ServiceForm(forms.Form):
         if choices is not None:
             field.widget.choices = choices
         field.widget.is_required = field.required
+
+
+def is_single_line(field: forms.Field) -> bool:
+    """Whether a field is a line of text that others may see, no password."""
+    return not isinstance(field.widget, forms.Textarea | forms.PasswordInput)
 
 
 def format_lines(pairs: dict[str, str]) -> str:

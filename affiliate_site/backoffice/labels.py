@@ -61,9 +61,10 @@ FIELD_LABELS = {
 
 
 def set_field_labels() -> None:
-    """Set the labels of the fields of all models that the back office shows."""
+    """Set the labels of all fields that the back office shows, and an odd plural."""
     for app in ("accounts", "tracking", "payouts"):
         for model in apps.get_app_config(app).get_models():
             for field in model._meta.fields:
                 if field.name in FIELD_LABELS:
                     field.verbose_name = FIELD_LABELS[field.name]
+    apps.get_model("payouts", "Bonus")._meta.verbose_name_plural = "bonuses"

@@ -5,12 +5,16 @@ from django.core.exceptions import PermissionDenied
 from django.urls import path
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.affiliate_detail import get_full_name
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     action,
     display,
 )
-from affiliate_site.backoffice.bulk_payouts import bulk_payouts_view
+from affiliate_site.backoffice.bulk_payouts import (
+    build_payments_url,
+    bulk_payouts_view,
+)
 from affiliate_site.backoffice.conversion_details import get_payment_details
 from affiliate_site.backoffice.details import DetailsMixin
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
@@ -20,11 +24,15 @@ from affiliate_site.backoffice.filters import (
     CanceledFilter,
     CurrencyFilter,
     DateFilter,
+    LedgerAffiliateFilter,
+    ZeroBalanceFilter,
 )
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
+    format_affiliate,
+    format_ledger_note,
     format_money,
 )
 from affiliate_site.backoffice.payment_pages import CancelPaymentPage, PayBalancePage
@@ -35,7 +43,7 @@ from payouts.services.payments import PaymentOrder, cancel_payment, create_payme
 
 BULK_PAYOUTS_TITLE = "Bulk payout"
 BULK_PAYOUTS_PATH = "bulk-payouts/"
-AFFILIATE_COLUMN = (("Affiliate", lambda row: row.affiliate),)
+AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 
 
 def get_ledger_account_name(ledger_account) -> str:
@@ -49,14 +57,16 @@ def get_ledger_account_name(ledger_account) -> str:
 class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """The balance due to each affiliate, per currency; actions pay it."""
 
-    list_display = ("affiliate", "balance_due")
-    export_columns = ("affiliate", "balance_due", "currency")
+    list_display = ("person", "balance_due")
+    export_columns = ("affiliate", "name", "balance_due", "currency")
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
-    list_filter = (AffiliateFilter, CurrencyFilter, BalanceFilter)
+    list_filter = (AffiliateFilter, CurrencyFilter, BalanceFilter, ZeroBalanceFilter)
     amount_column = "balance"
     ordering = ("-balance", "id")
+    # An index of balances would make each sale slower, whose balances change in place.
+    ordering_of_long_list = ("affiliate", "-id")
     exclude = ("balance",)
     readonly_fields = ("balance_due",)
     row_pages = (PayBalancePage,)
@@ -94,6 +104,13 @@ class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
             raise PermissionDenied
         return bulk_payouts_view(self, request)
 
+    @display(description="Affiliate")
+    def person(self, ledger_account):
+        return format_affiliate(ledger_account.affiliate)
+
+    def name(self, ledger_account):
+        return get_full_name(ledger_account.affiliate)
+
     @display(description="Balance due", ordering="balance")
     def balance_due(self, ledger_account):
         return format_money(ledger_account.balance, ledger_account.currency)
@@ -120,6 +137,7 @@ class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
             ),
             amount_field="balance",
             columns=AFFILIATE_COLUMN,
+            get_done_url=build_payments_url,
         )
         return run_admin_action(
             self, request, rows.select_related("affiliate"), admin_action
@@ -132,7 +150,7 @@ class PaymentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
 
     list_display = (
         "public_id",
-        "affiliate",
+        "person",
         "formatted_amount",
         "status_label",
         "created_at",
@@ -141,6 +159,7 @@ class PaymentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
     export_columns = (
         "public_id",
         "affiliate",
+        "name",
         "formatted_amount",
         "created_at",
         "canceled_at",
@@ -156,6 +175,13 @@ class PaymentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
 
     def get_details(self, request, payment):
         return get_payment_details(request, payment)
+
+    @display(description="Affiliate", ordering="affiliate")
+    def person(self, payment):
+        return format_affiliate(payment.affiliate)
+
+    def name(self, payment):
+        return get_full_name(payment.affiliate)
 
     @display(description="Amount", ordering="amount")
     def formatted_amount(self, payment):
@@ -193,7 +219,7 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     list_filter = ("kind", AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
-    ordering = ("-id",)
+    ordering = ("-affiliate", "-kind")
 
 
 @admin.register(Transfer)
@@ -215,10 +241,16 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         "commission",
         "payment",
     )
-    list_filter = ("kind",)
+    list_filter = ("kind", LedgerAffiliateFilter)
     ordering = ("-id",)
     exclude = ("kind", "amount", "debit", "credit")
     readonly_fields = ("type", "formatted_amount", "debit_account", "credit_account")
+
+    def changelist_view(self, request, extra_context=None):
+        """Say whether the ledger agrees; operators see several ledgers."""
+        account = request.user.account
+        note = {"list_note": format_ledger_note(account)} if account else {}
+        return super().changelist_view(request, note | (extra_context or {}))
 
     def type(self, transfer):
         return transfer.get_kind_display()

@@ -11,7 +11,7 @@ from affiliate_site.backoffice.forms import (
     MULTI_LINE,
     PATH_SEPARATOR,
     FieldSets,
-    KeyValueField,
+    MetaDataField,
     ServiceForm,
 )
 from tracking.models.affiliates import CustomField, FieldType
@@ -50,11 +50,7 @@ class PersonForm(ServiceForm):
     address__country = forms.ChoiceField(
         label="Country", required=False, choices=lambda: [NO_CHOICE, *countries]
     )
-    meta_data = KeyValueField(
-        label="Metadata",
-        required=False,
-        help_text="One entry per line, such as tier: gold. For your own systems.",
-    )
+    meta_data = MetaDataField()
 
     first_fields: tuple = (("firstname", "lastname"), "email")
 

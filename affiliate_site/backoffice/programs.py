@@ -281,6 +281,8 @@ def list_rate_tables(user, program: Program, add_pages):
             "Parents of affiliates earn nothing.",
             add_pages.get(rate_pages.AddLevelPage),
         )
+    else:
+        yield RateTable("Levels", (), [], "The plan of the account has none.", None)
     if plan.bonuses:
         bonuses = account.bonuses.not_ended().filter(program=program)
         yield RateTable(
@@ -298,6 +300,8 @@ def list_rate_tables(user, program: Program, add_pages):
             "There are no bonuses.",
             add_pages.get(rate_pages.AddBonusPage),
         )
+    else:
+        yield RateTable("Bonuses", (), [], "The plan of the account has none.", None)
 
 
 def describe_goal(bonus: Bonus, currency: str) -> str:

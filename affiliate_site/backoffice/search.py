@@ -2,8 +2,20 @@
 
 from accounts.tenant_admin import SearchMatch, TenantAdmin
 from tracking.services.affiliate_search import find_affiliates
+from tracking.services.order_search import list_order_terms
 
 AFFILIATE_SEARCH_HELP = "Search by name, e-mail, company, ID, code or coupon"
+
+
+class OrderSearchMixin(TenantAdmin):
+    """A list that is searched by order IDs in any case, and by their numbers."""
+
+    def list_search_terms(self, request, name, term):
+        """Add the spellings of an order ID; an operator has no index of them."""
+        account = request.user.account
+        if account is None or not name.endswith("external_id__begins_with"):
+            return super().list_search_terms(request, name, term)
+        return list_order_terms(account, term)
 
 
 class AffiliateSearchMixin(TenantAdmin):

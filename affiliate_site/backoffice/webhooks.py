@@ -100,7 +100,7 @@ class WebhookEndpointAdmin(MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdm
     list_filter = (WebhookStateFilter,)
     search_fields = ("public_id__exact", "affiliate__exact")
     search_help_text = "Search by ID or affiliate ID"
-    ordering = ("-id",)
+    ordering = ("affiliate", "-id")  # those of the account first
     fields = (
         *("public_id", "url", "subscribed_events", "affiliate", "created_at"),
         *("failing_since", "disabled_at", "disabled_because"),
@@ -185,7 +185,7 @@ class DeliveryAdmin(MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     list_select_related = ("event", "endpoint")
     search_fields = ("message_id__exact", "endpoint__public_id__exact")
     search_help_text = "Search by message ID or webhook ID"
-    ordering = ("-id",)
+    ordering = ("-created_at", "-id")
     exclude = ("body",)
     readonly_fields = ("formatted_body",)
     actions = ("resend_selected",)

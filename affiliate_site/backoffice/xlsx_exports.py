@@ -23,9 +23,8 @@ from affiliate_site.backoffice.exports import (
     format_cell,
     get_cell_values,
     get_column_titles,
-    get_columns_and_rows,
-    get_export_name,
     iterate_prepared_rows,
+    prepare_export,
 )
 from affiliate_site.backoffice.formatters import Money
 from tracking.money import get_exponent
@@ -56,21 +55,21 @@ class ExportTooLarge(Exception):
 def export_xlsx(model_admin, request):
     """The filtered list as an XLSX file, or the list with an error message."""
     try:
-        file = create_workbook_file(model_admin, request)
+        file, name = create_workbook_file(model_admin, request)
     except ExportTooLarge as error:
         model_admin.message_user(request, str(error), level=messages.ERROR)
         return redirect(get_filtered_changelist_url(model_admin, request))
     return FileResponse(
         file,
         as_attachment=True,
-        filename=f"{get_export_name(model_admin)}.xlsx",
+        filename=f"{name}.xlsx",
         content_type=XLSX_CONTENT_TYPE,
     )
 
 
 def create_workbook_file(model_admin, request):
-    """A temporary file with the rows, positioned at its beginning."""
-    columns, rows = get_columns_and_rows(model_admin, request)
+    """A temporary file with the rows, positioned at its beginning, and its name."""
+    columns, rows, name = prepare_export(model_admin, request)
     if rows.order_by().values("pk")[MAX_ROWS : MAX_ROWS + 1]:
         raise ExportTooLarge(
             f"Excel exports hold at most {MAX_ROWS:,} rows. Filter the list, or export"
@@ -86,13 +85,15 @@ def create_workbook_file(model_admin, request):
         )
         stack.pop_all()  # the response closes the file
     file.seek(0)
-    return file
+    return file, name
 
 
 def write_workbook(file, model_admin, columns: list[str], rows) -> None:
     """Write a sheet with column titles and rows to a file."""
     with Workbook(file, WORKBOOK_OPTIONS) as book:
-        sheet = book.add_worksheet(get_export_name(model_admin)[:MAX_SHEET_NAME_LENGTH])
+        sheet = book.add_worksheet(
+            str(model_admin.opts.verbose_name_plural)[:MAX_SHEET_NAME_LENGTH]
+        )
         sheet.freeze_panes(1, 0)
         formats = NumberFormats(book)
         titles = get_column_titles(model_admin, columns)

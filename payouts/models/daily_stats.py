@@ -50,6 +50,11 @@ class DailyStats(TenantModel):
                 name="one_row_of_daily_stats",
             )
         ]
+        indexes = [
+            models.Index(
+                fields=["account", "affiliate", "day"], name="daily_stats_of_affiliate"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.day} {self.program_id} {self.affiliate_id} {self.currency}"

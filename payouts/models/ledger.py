@@ -74,6 +74,11 @@ class LedgerAccount(TenantModel):
                 name="ledger_account_balance_in_range",
             ),
         ]
+        indexes = [
+            models.Index(
+                fields=["account", "affiliate"], name="ledger_accounts_by_affiliate"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.currency} {self.affiliate_id or ''}".strip()
@@ -177,6 +182,7 @@ class Transfer(TenantModel):
             ),
         ]
         indexes = [
+            models.Index(fields=["account", "-id"], name="transfers_newest_first"),
             models.Index(fields=["account", "debit"], name="transfers_by_debit"),
             models.Index(fields=["account", "credit"], name="transfers_by_credit"),
         ]

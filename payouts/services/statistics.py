@@ -109,14 +109,22 @@ class Statistics:
         lines = self._sum(
             days,
             by=("affiliate_id", "currency"),
-            of=("clicks", "conversions", "revenue"),
+            of=(
+                "clicks",
+                "conversions",
+                "revenue",
+                "commissions_pending",
+                "commissions_approved",
+            ),
             affiliates=affiliates,
         )
-        for affiliate, currency, clicks, conversions, revenue in lines:
+        for affiliate, currency, clicks, conversions, revenue, *commissions in lines:
             total = totals[affiliate]
             total.clicks += clicks
             total.conversions += conversions
             total.revenue.add(currency, revenue)
+            for amount in commissions:
+                total.earned.add(currency, amount)
         totals.pop(None, None)  # type: ignore[call-overload]
         return dict(totals)
 
@@ -189,7 +197,10 @@ class _Counter:
     def __init__(self, account: Account, day: date, *, by_program: bool) -> None:
         self.account = account
         self.day = day
-        self.by_program = by_program  # of commissions
+        self.by_program = by_program
+        self.program: Any = (
+            "program" if by_program else Value(None, models.BigIntegerField())
+        )
         self.pages: dict[str, int] = {}
         self.clicks_with_page = 0
         self.rows: dict[tuple[int | None, int | None, str], DailyStats] = {}
@@ -228,36 +239,41 @@ class _Counter:
         page = TextBefore(TextBefore(F("landing_page"), Value("?")), Value("#"))
         clicks = self.account.clicks.filter(landing_page__isnull=False)
         rows = self._created(clicks).annotate(page=page).values_list("page")
-        counted = rows.annotate(number=Count("pk")).order_by("-number", "page")
+        counted = rows.annotate(number=Count("*")).order_by("-number", "page")
         self.pages = dict(counted[:MAX_PAGES])
 
     def count_clicks(self) -> None:
         """Count clicks, and those of them with a landing page."""
-        rows = self._created(self.account.clicks.all(), "program", "affiliate")
-        for *key, number, pages in rows.annotate(Count("pk"), Count("landing_page")):
+        rows = self._created(self.account.clicks.all(), self.program, "affiliate")
+        counts = rows.annotate(number=Count("*"), pages=Count("landing_page"))
+        for *key, number, pages in counts:
             self.row(*key).clicks = number
             self.clicks_with_page += pages
 
     def count_customers(self) -> None:
         """Count customers that were not deleted."""
         rows = self._created(
-            self.account.customers.not_deleted(), "program", "affiliate"
+            self.account.customers.not_deleted(), self.program, "affiliate"
         )
-        for *key, number in rows.annotate(Count("pk")):
+        for *key, number in rows.annotate(number=Count("*")):
             self.row(*key).customers = number
 
     def count_conversions(self) -> None:
         """Count conversions that were not deleted, and add up their amounts."""
         rows = self._created(
-            self.account.conversions.not_deleted(), "program", "affiliate", "currency"
+            self.account.conversions.not_deleted(),
+            self.program,
+            "affiliate",
+            "currency",
         )
-        for *key, number, amount in rows.annotate(Count("pk"), ExactSum("amount")):
+        counts = rows.annotate(number=Count("*"), sum=ExactSum("amount"))
+        for *key, number, amount in counts:
             stats = self.row(*key)
             stats.conversions, stats.revenue = number, amount
 
     def count_commissions(self) -> None:
         """Add up commissions by their status now; a bonus is its program's."""
-        program: Any = Value(None, models.BigIntegerField())
+        program = self.program
         if self.by_program:
             # Found one by one: for a join PostgreSQL may read all conversions.
             program = Coalesce(
@@ -315,7 +331,7 @@ def load_statistics(
 ) -> Statistics:
     """Statistics of these days: counts and stores those that are closed and were not
     counted yet, or changed since; counts those that are still open, of these kinds only
-    and their commissions for no program: joining the conversions is slow.
+    and not by program: nobody reads that of them, and it takes a sixth of the time.
 
     Deleted conversions are left out, and commissions counted by their status now.
     """

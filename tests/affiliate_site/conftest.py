@@ -9,12 +9,21 @@ import pytest
 from django.utils import timezone
 
 from accounts.models.accounts import Plan
-from affiliate_site import demo
+from affiliate_site import demo, demo_history
 from affiliate_site.logs import configure_logging
 
 
 @pytest.fixture(scope="module")
-def shared_demo_file(shared_rows, tmp_path_factory):
+def few_demo_sales():
+    """Let the demo account have few sales, which takes a fifth of the time."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(demo_history, "SALES_PER_DAY", 0.3)
+        monkeypatch.setattr(demo_history, "VISITS_PER_SALE", 1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def shared_demo_file(shared_rows, few_demo_sales, tmp_path_factory):
     """The saved credentials of a demo account that all tests of a module share."""
     folder = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as monkeypatch:

@@ -241,6 +241,31 @@ def test_ignores_the_write_ahead_log_of_another_database(
     assert kept.read_bytes() == log
 
 
+def test_refuses_a_file_with_a_log_beside_it(database, tmp_path, no_ledger_check):
+    """SQLite would apply it to the backup while it reads it."""
+    file = tmp_path / "copy.sqlite3"
+    create_backup(database, file, force=False)
+    (tmp_path / "copy.sqlite3-wal").write_bytes(b"of another database")
+
+    with pytest.raises(DomainError, match=r"would apply copy\.sqlite3-wal to it"):
+        restore_backup(file, database, force=True, at=AT)
+
+
+def test_keeps_one_name_of_a_database_after_a_killed_restore(
+    database, tmp_path, no_ledger_check
+):
+    file = tmp_path / "copy.sqlite3"
+    create_backup(database, file, force=False)
+    left = tmp_path / "db.sqlite3.before-20270101T000000Z"
+    left.hardlink_to(database)
+    earlier = tmp_path / "db.sqlite3.before-20260101T000000Z"
+    earlier.write_text("another database")
+
+    kept = restore_backup(file, database, force=True, at=AT)
+
+    assert sorted(tmp_path.glob("*.before-*")) == [earlier, kept]
+
+
 def test_writes_one_file_at_a_time(database, tmp_path, no_ledger_check):
     file = tmp_path / "copy.sqlite3"
     with (

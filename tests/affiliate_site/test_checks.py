@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import connection
 
+from accounts.replica import UnusableReplica
 from affiliate_site import checks
 
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
@@ -118,3 +119,23 @@ def test_warns_about_sqlite_behind_tls(monkeypatch, engine, public_url, ids):
 
     assert [message.id for message in messages] == ids
     assert not any(message.is_serious() for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (None, []),
+        (UnusableReplica("it is a primary"), ["affiliate_site.E002"]),
+    ],
+)
+def test_rejects_a_replica_that_is_none(monkeypatch, error, expected):
+    def get_lag_bytes():
+        if error:
+            raise error
+
+    monkeypatch.setattr(checks, "get_lag_bytes", get_lag_bytes)
+
+    found = checks.check_replica(None, databases=["default", "replica"])
+
+    assert [problem.id for problem in found] == expected
+    assert checks.check_replica(None, databases=["default"]) == []

@@ -28,6 +28,11 @@ from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 pytestmark = pytest.mark.integration
 
 
+@pytest.fixture(scope="module")
+def few_demo_sales():
+    """The demo account with all its sales."""
+
+
 @pytest.fixture
 def demo_account(demo_file):
     return Account.objects.get(slug=demo.ACCOUNT_SLUG)

@@ -3,6 +3,7 @@
 import json
 from collections import namedtuple
 from datetime import timedelta
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -17,10 +18,16 @@ from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.command_runs import CommandRun
 from accounts.models.webhooks import WebhookEndpoint
+from accounts.replica import UnusableReplica
 from accounts.services.command_runs import get_command_runs, record_command_run
 from accounts.services.webhooks import create_webhook
 from affiliate_site import doctor, health, probe
-from tests.command_line import run_command, run_failing_command, run_json_command
+from tests.command_line import (
+    run_command,
+    run_failing_command,
+    run_json_command,
+    run_manage_py,
+)
 from tests.conftest import NOW
 
 Disk = namedtuple("Disk", "total used free")
@@ -424,3 +431,56 @@ def test_probes_only_if_asked(nightly_runs, monkeypatch):
 def test_refuses_a_probe_of_no_url():
     for url in ("aff.example.net", "ftp://aff.example.net", "https://"):
         assert doctor.check_proxy_headers(url).status == "failure"
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="about the SQLite file")
+def test_names_a_missing_database(tmp_path, db, monkeypatch):
+    monkeypatch.setitem(connection.settings_dict, "NAME", tmp_path / "db.sqlite3")
+
+    finding = doctor.check_database(NOW)
+
+    assert finding.status == "failure"
+    assert finding.detail == f"there is no {tmp_path}/db.sqlite3"
+
+
+@pytest.mark.integration
+@pytest.mark.engine_independent
+def test_does_not_create_a_database(tmp_path):
+    """In a process of its own: nothing else of it opens the database either."""
+    file = tmp_path / "db.sqlite3"
+
+    result = run_manage_py("doctor", database=file)
+
+    assert result.exit_code == 1
+    assert f"failure  database: there is no {file} -> run manage.py migrate" in (
+        result.stdout
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+# The replica; with a real one: tests/deploy/test_machines.py
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "detail"),
+    [
+        (512, "ok", "512 bytes behind the primary"),
+        (1 << 30, "warning", "1073741824 bytes behind the primary"),
+        (UnusableReplica("it is a primary"), "failure", "it is a primary"),
+        (OperationalError("refused"), "failure", "OperationalError: refused"),
+    ],
+)
+def test_judges_the_replica(monkeypatch, found, status, detail):
+    def get_lag_bytes():
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(doctor, "get_lag_bytes", get_lag_bytes)
+    databases = SimpleNamespace(DATABASES={"default": {}, "replica": {}})
+    monkeypatch.setattr(doctor, "settings", databases)
+
+    finding = doctor.check_replica(NOW)
+
+    assert (finding.status, finding.detail) == (status, detail)
+    assert bool(finding.advice) is (status != "ok")

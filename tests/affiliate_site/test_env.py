@@ -28,13 +28,16 @@ def load_env(monkeypatch):
             if value is not None:
                 monkeypatch.setenv(name, value)
         loaded = SimpleNamespace(**runpy.run_path(env.__file__))
-        loaded.DATABASE = loaded.get_database_settings()  # as settings.py does
+        # As settings.py does.
+        loaded.DATABASE = loaded.get_database_settings()
+        loaded.REPLICA = loaded.get_replica_settings()
         return loaded
 
     return load
 
 
 INVALID = [
+    ("DATABASE_REPLICA_URL", POSTGRES),  # SQLite has none
     ("DEBUG", "maybe"),
     ("DEBUG", "2"),
     ("PGBOUNCER", "transaction"),
@@ -215,6 +218,15 @@ def test_parses_database_url(load_env):
     assert database["PASSWORD"] == "pw"
     assert database["HOST"] == "db.example.net"
     assert database["PORT"] == 5433
+
+
+def test_replica_is_a_postgresql_of_a_postgresql(load_env):
+    assert load_env(DATABASE_URL=POSTGRES).REPLICA is None
+    loaded = load_env(DATABASE_URL=POSTGRES, DATABASE_REPLICA_URL=f"{POSTGRES}_copy")
+    assert loaded.REPLICA["NAME"] == "affiliates_copy"
+    message = "DATABASE_REPLICA_URL must be postgres"
+    with pytest.raises(ImproperlyConfigured, match=message):
+        load_env(DATABASE_URL=POSTGRES, DATABASE_REPLICA_URL="sqlite:///copy.sqlite3")
 
 
 def test_uses_sqlite_by_default(load_env):

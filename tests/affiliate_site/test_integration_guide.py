@@ -68,6 +68,7 @@ def run_snippet(language: str, text: str, directory, **environment: str) -> str:
 def installation(django_db_setup, django_db_blocker):
     """A server with an account that has a program and an affiliate."""
     with django_db_blocker.unblock(), run_server(workers=1) as server:
+        server.wait_until_ready()
         account = AccountFactory(slug=f"guide-{uuid4().hex[:12]}")
         scenario = ProgramScenario(account)
         yield (

@@ -5,11 +5,14 @@ See docs/reliability.md, section 8.
 
 import json
 import re
+import sys
 
 import pytest
+from django.db import IntegrityError
 from django.test import Client
 
 from accounts.models.api_keys import ApiKey
+from affiliate_site.logs import format_exception
 from tests.conftest import ApiClient
 from tests.dummy_endpoints import CRASH_MESSAGE
 from tests.factories.tracking import ProgramFactory
@@ -243,3 +246,26 @@ def test_log_lines_contain_no_line_break(non_raising_client, captured_log):
     lines = captured_log().splitlines()
     assert len(lines) == 2
     assert all(json.loads(line)["event"] == "request" for line in lines)
+
+
+@pytest.mark.parametrize("form", ["exception", "tuple", "current"])
+def test_leaves_out_the_row_that_the_database_quotes(form):
+    with pytest.raises(RuntimeError) as caught:
+        fail_with_quotation()
+    error = caught.value
+    try:
+        raise error
+    except RuntimeError:
+        forms = {"exception": error, "tuple": sys.exc_info(), "current": True}
+        record = format_exception(None, "error", {"exc_info": forms[form]})
+
+    assert "IntegrityError: refused\n" in record["exception"]
+    assert "RuntimeError: later" in record["exception"]
+    assert CANARY not in record["exception"]
+
+
+def fail_with_quotation():
+    try:
+        raise IntegrityError(f"refused\nDETAIL:  Key (email)=({CANARY}\n{CANARY}).")
+    except IntegrityError as error:
+        raise RuntimeError("later") from error

@@ -1,14 +1,26 @@
-"""Migrations do not block the writers of large tables."""
+"""Migrations do not block the writers of large tables, and the previous release works
+on the new tables."""
 
 import importlib
 import pkgutil
+import re
 
+import pytest
 from django.db import connection, migrations, models
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ModelState, ProjectState
 
 from accounts.migration_operations import AddIndexConcurrently
+from tests.command_line import ROOT
 
 APPS = ("accounts", "tracking", "payouts")
+REMOVALS = (
+    migrations.DeleteModel,
+    migrations.RemoveField,
+    migrations.RenameField,
+    migrations.RenameModel,
+    migrations.AlterModelTable,
+)
 
 
 def own_migrations():
@@ -67,6 +79,116 @@ def test_detects_a_blocking_index():
         ]
 
     assert blocking_indexes(Sample) == [Sample.operations[2]]
+
+
+def is_required(field):
+    """Whether an INSERT that does not name the column fails.
+
+    Django removes the default of Python from the column once it is filled.
+    """
+    return not field.null and not field.has_db_default() and not field.many_to_many
+
+
+def breaks_previous_release(operation, fields):
+    """Whether code that does not know of the operation fails after it; `fields` are
+    those of the model before it."""
+    if isinstance(operation, REMOVALS):
+        return True
+    if isinstance(operation, migrations.AddField):
+        return is_required(operation.field)
+    if isinstance(operation, migrations.AlterField):
+        old, new = fields[operation.name], operation.field
+        return old.db_column != new.db_column or is_required(new) > is_required(old)
+    return False
+
+
+def list_breaking_operations(migration, state):
+    """Return the operations that the previous release does not survive; apply the
+    migration to the state."""
+    created, breaking = set(), []
+    for operation in migration.operations:
+        if isinstance(operation, migrations.CreateModel):
+            created.add(operation.name_lower)
+        model = getattr(operation, "model_name_lower", None)
+        found = state.models.get((migration.app_label, model))
+        if model not in created and breaks_previous_release(
+            operation, found.fields if found else {}
+        ):
+            breaking.append(operation)
+        operation.state_forwards(migration.app_label, state)
+    return breaking
+
+
+def is_announced(migration):
+    """Whether the marker names a release that no longer needs what goes."""
+    release = getattr(migration, "unused_since", "")
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    return bool(release) and bool(
+        re.search(rf"(?m)^## {re.escape(release)} - \d{{4}}-\d\d-\d\d$", changelog)
+    )
+
+
+def test_previous_release_works_on_the_new_tables():
+    """A migration that removes, renames or tightens says since which release the code
+    does not need it: `unused_since = "1.2.0"`."""
+    loader, state = MigrationLoader(None), ProjectState()
+    found = {}
+    for key in loader.graph._generate_plan(loader.graph.leaf_nodes(), at_end=True):
+        migration = loader.disk_migrations[key]
+        operations = list_breaking_operations(migration, state)
+        if key[0] in APPS and not migration.initial and not is_announced(migration):
+            found[key] = operations
+
+    assert {key: operations for key, operations in found.items() if operations} == {}
+
+
+TEXT, OPTIONAL = models.TextField(), models.TextField(null=True)
+DEFAULT = models.TextField(default="a", db_default="a")
+
+
+@pytest.mark.parametrize(
+    ("operation", "is_breaking"),
+    [
+        (migrations.AddField("lamp", "shade", TEXT), True),
+        (migrations.AddField("lamp", "shade", models.TextField(default="a")), True),
+        (migrations.AddField("lamp", "shade", OPTIONAL), False),
+        (migrations.AddField("lamp", "shade", DEFAULT), False),
+        (migrations.AlterField("lamp", "name", TEXT), True),
+        (migrations.AlterField("lamp", "name", models.CharField(null=True)), False),
+        (migrations.AlterField("lamp", "name", DEFAULT), False),
+        (
+            migrations.AlterField(
+                "lamp", "name", models.TextField(null=True, db_column="title")
+            ),
+            True,
+        ),
+        (migrations.RemoveField("lamp", "name"), True),
+        (migrations.RenameField("lamp", "name", "title"), True),
+        (migrations.DeleteModel("lamp"), True),
+        (migrations.CreateModel("shelf", [("name", TEXT)]), False),
+    ],
+    ids=lambda value: getattr(value, "migration_name_fragment", ""),
+)
+def test_detects_what_breaks_the_previous_release(operation, is_breaking):
+    before = ProjectState()
+    key = models.AutoField(primary_key=True)
+    before.add_model(ModelState("tracking", "Lamp", [("id", key), ("name", OPTIONAL)]))
+    migration = migrations.Migration("0099_sample", "tracking")
+    migration.operations = [operation]
+
+    found = list_breaking_operations(migration, before)
+
+    assert found == ([operation] if is_breaking else [])
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"), [("", False), ("0.0.1", False), ("99.0.0", False)]
+)
+def test_announcement_is_a_released_version(release, expected):
+    migration = migrations.Migration("0099_sample", "tracking")
+    migration.unused_since = release
+
+    assert is_announced(migration) is expected
 
 
 def test_adds_an_index_on_both_databases(committed_db):

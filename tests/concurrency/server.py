@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 
 from django.utils import timezone
@@ -15,6 +15,7 @@ from accounts.services.api_keys import create_api_key
 from tests.command_line import ROOT, build_environment
 
 WORKERS, THREADS = 3, 4
+TIMEOUT = 180  # seconds; for a machine with other work to do
 
 
 def make_key(account) -> str:
@@ -34,12 +35,18 @@ class Server:
         self.clients.append(PersistentConnection(self.port, key))
         return self.clients[-1]
 
+    def wait_until_ready(self) -> None:
+        """Return when the server answers: browsers wait less long for its start."""
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)) as http:
+            http.request("GET", "/readyz")
+            assert http.getresponse().status == 200
+
 
 class PersistentConnection:
     """A client with one connection that stays open."""
 
     def __init__(self, port: int, key: str) -> None:
-        self.http = HTTPConnection("127.0.0.1", port, timeout=60)
+        self.http = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
         self.key = key
 
     def post(self, path: str, body: dict) -> tuple[int, dict]:

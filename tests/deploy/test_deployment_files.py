@@ -149,7 +149,7 @@ def test_the_image_gets_everything_that_the_service_reads():
         "templates",
         "deploy",
     }
-    needed |= {"manage.py", "openapi.json", "requirements.txt"}
+    needed |= {"manage.py", "openapi.json"}
 
     assert {
         name for name in needed if not re.search(rf"COPY .*\b{name}\b", dockerfile)
@@ -157,8 +157,24 @@ def test_the_image_gets_everything_that_the_service_reads():
     assert {name for name in needed if f"\n!{name}\n" not in ignore} == set()
 
 
+def test_the_image_can_serve_metrics():
+    packages = (DEPLOY / "requirements.txt").read_text()
+    service = (ROOT / "requirements.txt").read_text()
+
+    assert "COPY deploy/requirements.txt" in (DEPLOY / "Dockerfile").read_text()
+    assert "\nprometheus-client==" in packages
+    assert list_pins(service) < list_pins(packages)
+    assert "METRICS_TOKEN:" in (DEPLOY / "compose.yaml").read_text()
+
+
+def list_pins(requirements):
+    return set(re.findall(r"(?m)^[\w.\[\]-]+==\S+", requirements))
+
+
 def test_secrets_of_the_compose_file_are_created_once(tmp_path):
     main = runpy.run_path(str(DEPLOY / "create_secrets.py"))["main"]
+
+    (tmp_path / "secret_key.partial").write_text("half")  # of a killed process
 
     main(tmp_path)
     first = {path.name: path.read_text() for path in tmp_path.iterdir()}

@@ -98,6 +98,7 @@ def test_refuses_to_start_if_the_checks_fail(monkeypatch, result):
     ids=["not migrated", "odd variable"],
 )
 def test_says_in_one_line_why_it_does_not_start(tmp_path, variables, expected):
+    (tmp_path / "empty.sqlite3").touch()
     process = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "gunicorn", "-c", str(CONF), "--bind", "127.0.0.1:0"],
         cwd=ROOT,

@@ -1,18 +1,12 @@
 """Point-in-time recovery of PostgreSQL, with the commands of docs/operations.md."""
 
-import os
 import re
-import secrets
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
-import psycopg
 import pytest
 
-from benchmarks.databases import BINARIES, find_free_port, run_binary
+from benchmarks.databases import run_binary
 from tests.command_line import ROOT
+from tests.deploy.clusters import Cluster, directory, run_as_postgres  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine_independent]
 
@@ -27,76 +21,7 @@ def get_commands(title: str, **variables: str) -> str:
     return text
 
 
-def run_as_postgres(commands: str, **environment: str) -> None:
-    """Run shell commands as the user of PostgreSQL, who must not be root."""
-    prefix = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    path = f"{BINARIES}:{os.environ['PATH']}"
-    subprocess.run(  # noqa: S603 - our own commands
-        [*prefix, "env", f"PATH={path}", "sh", "-e"],
-        input=commands,
-        text=True,
-        check=True,
-        cwd="/",
-        env=os.environ | environment,
-    )
-
-
-class Cluster:
-    """A PostgreSQL cluster in a directory."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self.port = find_free_port()
-        self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
-
-    def __enter__(self):
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.data.parent}"
-        log = str(self.data.parent / f"{self.data.name}.log")
-        run_binary(
-            *("pg_ctl", "-D", str(self.data), "-w", "-l", log, "-o", options, "start")
-        )
-        return self
-
-    def __exit__(self, *error):
-        run_binary("pg_ctl", "-D", str(self.data), "-w", "-m", "fast", "stop")
-
-    def manage(self, *command: str) -> str:
-        """Run a command of the service; return its output."""
-        process = subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "manage.py", *command],
-            cwd=ROOT,
-            env=os.environ
-            | {
-                "DATABASE_URL": self.url,
-                "DJANGO_SETTINGS_MODULE": "affiliate_site.settings",
-                "SECRET_KEY": secrets.token_hex(),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert process.returncode == 0, process.stderr
-        return process.stdout
-
-    def read(self, statement: str):
-        with psycopg.connect(self.url) as connection:
-            return connection.execute(statement).fetchall()
-
-
-@pytest.fixture
-def directory(tmp_path):
-    if not (BINARIES / "initdb").exists():
-        pytest.skip(f"there is no {BINARIES}/initdb")
-    # Of another user than the tests if these run as root.
-    directory = Path("/tmp") / f"recovery-{secrets.token_hex(8)}"  # noqa: S108
-    directory.mkdir(mode=0o755)
-    if os.geteuid() == 0:
-        shutil.chown(directory, "postgres", "postgres")
-    yield directory
-    shutil.rmtree(directory)
-
-
-def test_recovers_to_a_moment(directory):
+def test_recovers_to_a_moment(directory):  # noqa: F811
     backups = directory / "backups"
     run_as_postgres(f"mkdir -p {backups}/wal")
     data = directory / "data"

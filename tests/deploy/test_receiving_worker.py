@@ -1,5 +1,6 @@
 """When a request has been received completely (deploy/receiving_worker.py)."""
 
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploy import receiving_worker
-from deploy.receiving_worker import MIB, IncomingRequest, ReceivingWorker
+from deploy.receiving_worker import (
+    MIB,
+    IncomingRequest,
+    ReceivingWorker,
+    ResponseSocket,
+)
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -154,3 +160,48 @@ def test_worker_with_more_connections_accepts_later(monkeypatch):
 
 def raise_no_connection():
     raise BlockingIOError
+
+
+@pytest.fixture
+def response_socket():
+    """A `ResponseSocket` and its other end, which receives each call by itself."""
+    own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ResponseSocket.take_over(own) as own, other:
+        other.settimeout(5)
+        yield own, other
+
+
+def test_sends_a_head_with_the_first_part_of_the_body(response_socket):
+    own, other = response_socket
+
+    own.head = None
+    for part in (b"head ", b"body", b"more"):
+        own.sendall(part)
+
+    assert [other.recv(99), other.recv(99)] == [b"head body", b"more"]
+
+
+def test_sends_a_head_without_a_body_at_the_end(response_socket):
+    own, other = response_socket
+
+    own.head = None
+    own.sendall(b"head")
+    own.flush()
+    own.flush()
+    own.sendall(b"next")
+
+    assert [other.recv(99), other.recv(99)] == [b"head", b"next"]
+
+
+def test_sends_a_head_before_a_file(tmp_path):
+    own, other = socket.socketpair()
+    path = tmp_path / "tap.js"
+    path.write_bytes(b"file")
+
+    with ResponseSocket.take_over(own) as own, path.open("rb") as file:
+        own.head = None
+        own.sendall(b"head ")
+        own.sendfile(file)
+
+    with other, other.makefile("rb") as received:
+        assert received.read() == b"head file"

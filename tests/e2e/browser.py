@@ -1,4 +1,4 @@
-"""Chromium of Debian and its command line flags."""
+"""Chromium of Debian: its command line flags and timeouts."""
 
 from pathlib import Path
 
@@ -8,3 +8,12 @@ CHROMIUM_FLAGS = [
     *("--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
+# A busy test machine answers late; only a test that fails waits so long.
+TIMEOUT_MS = 60_000
+
+
+def open_context(browser, **options):
+    """Open a browser context, which shares no cookies with others."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(TIMEOUT_MS)
+    return context

@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 
 from accounts.models.api_keys import RateWindow
 from tests.concurrency.server import make_key, run_server
-from tests.e2e.browser import CHROMIUM_FLAGS, CHROMIUM_PATH
+from tests.e2e.browser import CHROMIUM_FLAGS, CHROMIUM_PATH, open_context
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import ProgramScenario
@@ -46,6 +46,7 @@ def chromium():
 def server(django_db_setup, django_db_blocker):
     """gunicorn on the test database."""
     with django_db_blocker.unblock(), run_server() as server:
+        server.wait_until_ready()
         yield server
 
 
@@ -153,7 +154,7 @@ def scenario(committed_db):
 
 @pytest.fixture
 def visitor(chromium, shop_server, scenario, server):
-    context = chromium.new_context()
+    context = open_context(chromium)
     yield Visitor(context, shop_server, scenario, server)
     context.close()
 

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 __all__ = ["back_office", "static_files"]
 
 DESKTOP, PHONE = 1280, 390
-TIMEOUT_MS = 8000
 RUN_AXE_SCRIPT = """
 async () => (await axe.run({resultTypes: ["violations"]})).violations.flatMap(
   rule => rule.nodes.map(node =>
@@ -37,7 +36,6 @@ IS_MAIN_FOCUSED = "document.activeElement.getAttribute('role') === 'main'"
 
 @pytest.fixture
 def page(back_office):
-    back_office.page.set_default_timeout(TIMEOUT_MS)
     back_office.page.set_viewport_size({"width": DESKTOP, "height": 844})
     return back_office.page
 

@@ -16,7 +16,6 @@ DARK_PHONE, LIGHT_DESKTOP = ("dark", 390), ("light", 1440)
 @pytest.fixture(params=[LIGHT_DESKTOP, DARK_PHONE], ids=["light", "dark-phone"])
 def page(request, back_office):
     theme, width = request.param
-    back_office.page.set_default_timeout(8000)
     back_office.page.set_viewport_size({"width": width, "height": 900})
     back_office.page.emulate_media(color_scheme=theme)
     return back_office.page

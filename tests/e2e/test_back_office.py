@@ -14,6 +14,7 @@ from accounts.services.invitations import create_invitation
 from accounts.services.staff import create_staff_user
 from payouts.services.commissions import approve_commission
 from tests.command_line import ROOT, run_manage_py
+from tests.e2e.browser import open_context
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
@@ -92,7 +93,7 @@ def back_office(chromium, static_files, scenario, server):
     )
     # The server does not accept the fast hash of the tests.
     scenario.account.staff.update(password=PASSWORD_HASH)
-    context = chromium.new_context()
+    context = open_context(chromium)
     back_office = BackOfficePage(context, server)
     back_office.sign_in(scenario.account, email)
     yield back_office

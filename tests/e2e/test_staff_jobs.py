@@ -13,6 +13,7 @@ from django_otp.oath import totp
 from accounts.models.api_keys import RateWindow, Role
 from accounts.services.staff import create_staff_user
 from tests.concurrency.server import run_server
+from tests.e2e.browser import open_context
 from tests.e2e.mail_server import MailServer
 from tests.e2e.staff_walk import StaffWalk
 from tests.e2e.test_back_office import PASSWORD, PASSWORD_HASH, static_files
@@ -77,6 +78,7 @@ def walk_with_mail(
 @contextmanager
 def sign_in(device, chromium, server, checked_pages):
     """The owner of an empty account, signed in; checks what the walk recorded."""
+    server.wait_until_ready()
     theme, width = device
     RateWindow.objects.all().delete()  # the tests of a minute sign in from one address
     account = AccountFactory(slug=f"jobs-{uuid4().hex[:12]}", plan__name="enterprise")
@@ -85,12 +87,11 @@ def sign_in(device, chromium, server, checked_pages):
     create_staff_user(account, email=email, role=Role.OWNER, password=PASSWORD, at=now)
     # The server does not accept the fast hash of the tests.
     account.staff.update(password=PASSWORD_HASH)
-    context = chromium.new_context(
-        color_scheme=theme, viewport={"width": width, "height": 900}
+    context = open_context(
+        chromium, color_scheme=theme, viewport={"width": width, "height": 900}
     )
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     walk = StaffWalk(context, server, account, checked_pages[theme])
-    walk.page.set_default_timeout(60_000)  # a server that has just been started
     walk.sign_in(account, email)
     yield walk
     context.close()
@@ -318,7 +319,7 @@ def test_brings_affiliates_into_a_program(walk):
 
     with walk.job("read the history of an affiliate", clicks=1):
         text = walk.follow("History")
-    anna = walk.account.staff.get().email.capitalize()
+    anna = walk.account.staff.get().email
     for sentence in (
         f"{anna} created affiliate hanakim",
         f"{anna} put affiliate hanakim into the group Magazines",
@@ -380,7 +381,7 @@ def test_sees_the_shop_and_ticks_off_the_checklist(walk, chromium, shop_server):
     sale = sale.replace("ORDER-ID", "A-1")
     thanks = body.replace('tap("detect");', f'tap("detect");{sale}')
     shop_server.pages["/thanks"] = (thanks, {})
-    visitor = chromium.new_context()
+    visitor = open_context(chromium)
     page = visitor.new_page()
     with page.expect_response("**/track/click/"):
         page.goto(link)
@@ -525,7 +526,7 @@ def test_corrects_sales_and_pays(walk):
         if walk.is_phone:
             walk.find("link", "More actions").click()
         text = walk.load(walk.main.get_by_role("link", name="History"))
-    anna = walk.account.staff.get().email.capitalize()
+    anna = walk.account.staff.get().email
     assert f"{anna} created conversion A-1" in text
     assert f"{anna} removed conversion A-1" in text
 

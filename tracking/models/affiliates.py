@@ -192,9 +192,12 @@ class Note(TenantModel):
         ]
         indexes = [
             models.Index(
+                fields=["account", "-created_at", "-id"], name="notes_newest_first"
+            ),
+            models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
                 name="notes_of_affiliate",
-            )
+            ),
         ]
 
     def __str__(self) -> str:

@@ -90,6 +90,10 @@ class Enrollment(TenantModel):
                 fields=["account", "program", "-applied_at", "-id"],
                 name="enrollments_newest_first",
             ),
+            models.Index(
+                fields=["account", "-applied_at", "-id"],
+                name="applications_newest_first",
+            ),
             models.Index(fields=["account", "affiliate"], name="programs_of_affiliate"),
         ]
 

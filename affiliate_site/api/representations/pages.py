@@ -42,7 +42,7 @@ def load_page(
         rows.query.order_by,
         limit,
     )
-    return query.all(**values, offset=offset)
+    return query.all(rows.db, **values, offset=offset)
 
 
 def count_rows(rows: TenantQuerySet[Any]) -> int:
@@ -51,7 +51,7 @@ def count_rows(rows: TenantQuerySet[Any]) -> int:
     if not values:
         return rows.count()
     query = get_count_query(rows.model, get_lookups(values))  # type: ignore[arg-type]
-    return sum(query.all(**values))
+    return sum(query.all(rows.db, **values))
 
 
 def read_comparisons(rows: TenantQuerySet[Any]) -> dict[str, Any]:

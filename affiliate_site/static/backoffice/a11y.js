@@ -46,6 +46,12 @@ document.addEventListener("DOMContentLoaded", () => {
   window.django?.jQuery?.(nameSearchFields);
 });
 
+// Chromium forgets `autofocus` if the styles of a page arrive after its fields. When the
+// next frame is drawn, it has focused the field or never will.
+window.addEventListener("load", () => requestAnimationFrame(() => {
+  if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
+}));
+
 // Select2 names neither its field, unless it has a value, nor what it opens. It hides the
 // <select> that the <label> belongs to.
 function nameSearchFields() {

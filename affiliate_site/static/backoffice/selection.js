@@ -1,9 +1,16 @@
 // Lists: the selection survives a look at a row, and a link leads from a selected row to
-// the actions. The selection of a list is kept in this tab until an action is confirmed.
+// the actions. The selection of a list is kept in this tab until an action is confirmed,
+// or the user leaves the list for another page than that of a row.
 const SELECTION_KEY = `selection:${location.pathname}${location.search}`;
 
 function loadSelection() {
   return new Set(JSON.parse(sessionStorage.getItem(SELECTION_KEY) ?? "[]"));
+}
+
+function hasLeftList() {
+  const [navigation] = performance.getEntriesByType("navigation");
+  if (navigation?.type !== "navigate") return false; // back, forward, reload
+  return !document.referrer || !new URL(document.referrer).pathname.startsWith(location.pathname);
 }
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -15,6 +22,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!actions) return;
   const checkboxes = [...form.querySelectorAll("input.action-select")];
 
+  if (hasLeftList()) sessionStorage.removeItem(SELECTION_KEY);
   const selected = loadSelection();
   for (const checkbox of checkboxes) {
     if (!selected.has(checkbox.value)) continue;

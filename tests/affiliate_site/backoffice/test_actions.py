@@ -89,7 +89,7 @@ def test_approves_commissions(staff_client, commissions, account):
 
     third = commissions[2]
     assert messages == [
-        "Approve commissions: 2 done.",
+        "Approve commissions: 2 done. Total: 25.00 EUR.",
         f"Skipped: {third}: already approved",
     ]
     assert set(account.commissions.values_list("status", flat=True)) == {"approved"}
@@ -152,7 +152,9 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
         staff_client(), COMMISSIONS, "disapprove_selected", commissions
     )
 
-    listing = {row.pk: values for _, row, values, _ in response.context["listing"]}
+    listing = {
+        int(title): values for _, title, values, _ in response.context["listing"]
+    }
     assert listing[first.pk][1:] == [
         f"{first.conversion_id}: 200.00 EUR",
         "the program requires manual approval; by coupon",
@@ -192,7 +194,8 @@ def test_an_approval_can_be_undone(staff_client, scenario, commissions, account)
 
     messages = client.post(url, undo, follow=True).context["messages"]
 
-    assert [str(message) for message in messages] == ["Put back to pending: 2 done."]
+    (text,) = map(str, messages)
+    assert text.startswith("Put back to pending: 2 done. Total: ")
     statuses = account.commissions.order_by("id").values_list("status", flat=True)
     assert list(statuses) == ["pending", "pending", "approved"]
     assert get_payable_balances_by_slug(account) == {
@@ -257,8 +260,8 @@ def test_pays_a_balance_once(staff_client, commissions, account):
     messages = confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
     again = confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
 
-    assert messages == ["Pay affiliates: 1 done."]
-    assert again == [f"Skipped: {balances[0]}: no balance due"]
+    assert messages == ["Pay affiliates: 1 done. Total: 12.50 EUR."]
+    assert again == ["Skipped: minakessler, EUR: no balance due"]
     (payment,) = account.payments.all()
     assert format_decimal(payment.amount) == "12.5"
     assert get_payable_balances_by_slug(account) == {}
@@ -278,7 +281,7 @@ def test_pays_only_the_confirmed_amount(staff_client, commissions, account):
     )
 
     messages = [str(message) for message in response.context["messages"]]
-    assert messages == [f"Skipped: {balance}: the amount is now 32.50 EUR"]
+    assert messages == ["Skipped: minakessler, EUR: the amount is now 32.50 EUR"]
     assert not account.payments.exists()
 
 
@@ -289,7 +292,7 @@ def test_cancels_a_payment_once(staff_client, commissions, account):
     payments = list(account.payments.all())
 
     assert confirm_action(client, "payouts_payment", "cancel_selected", payments) == [
-        "Cancel payments: 1 done."
+        "Cancel payments: 1 done. Total: 12.50 EUR."
     ]
     assert confirm_action(client, "payouts_payment", "cancel_selected", payments) == [
         f"Skipped: {payments[0]}: already canceled"

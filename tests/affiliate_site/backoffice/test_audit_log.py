@@ -244,11 +244,11 @@ def test_says_who_did_what_to_whom(staff_client, account):
 
     name = f"commission {commission.pk} of minakessler (now 30.00 EUR)"
     assert sentences[:4] == [
-        f"Owner@harbor.example.org marked {name} as paid by {payment.public_id}",
-        f"Owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
+        f"owner@harbor.example.org marked {name} as paid by {payment.public_id}",
+        f"owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
         " 30.00 EUR",
-        f"Owner@harbor.example.org changed {name} amount: 37.48 → 30",
-        f"Owner@harbor.example.org approved {name}",
+        f"owner@harbor.example.org changed {name} amount: 37.48 → 30",
+        f"owner@harbor.example.org approved {name}",
     ]
     assert "The system created conversion order-7 (now 374.80 EUR)" in sentences
     assert (

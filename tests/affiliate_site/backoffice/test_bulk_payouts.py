@@ -115,7 +115,12 @@ def test_pays_the_confirmed_amounts(staff_client, scenario, account):
         ("odettelund", Decimal(30), "EUR"),
     ]
     assert get_payable_balances_by_slug(account)["odettelund"] == {"EUR": Decimal(5)}
-    assert "2 done" in client.get(response.url).content.decode()
+    payments = client.get(response.url)
+    assert payments.request["PATH_INFO"] == "/admin/payouts/payment/"
+    text = payments.content.decode()
+    assert "Pay affiliates: 2 done. Total: 50.00 EUR." in text
+    assert payments.context["cl"].row_number.number == 2
+    assert len(payments.context["cl"].chips) == 1
 
     post_confirmation(client, page)
     assert account.payments.count() == 2

@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts.models.api_keys import Role
 from accounts.services.signing_secrets import create_signing_secret
 from payouts.services.conversion_updates import delete_conversion
-from tests.affiliate_site.backoffice.test_actions import confirm_action
+from tests.affiliate_site.backoffice.test_actions import confirm_action, post_action
 from tests.ledger_checks import assert_ledger_consistent
 
 CLAIMS = "tracking_conversionclaim"
@@ -55,9 +55,13 @@ def test_confirms_one_of_the_claims(staff_client, account, scenario, contested):
     claim = account.conversion_claims.get(affiliate=scenario.odette.affiliate)
     client = staff_client(role=Role.MANAGER)
 
+    page = post_action(client, CLAIMS, "confirm_selected", [claim]).content.decode()
+    assert f"order-1, claim {claim.pk}" in page
+    assert 'Odette Varga <span class="subtext">odettevarga</span>' in page
+    assert "The other claims of the order are rejected" in page
     messages = confirm_action(client, CLAIMS, "confirm_selected", [claim])
 
-    assert messages == ["Confirm claims: 1 done."]
+    assert messages == ["Confirm claims: 1 done. Total: 200.00 EUR."]
     assert contested.reload().affiliate == scenario.odette.affiliate
     (commission,) = account.commissions.not_deleted()
     assert commission.affiliate == scenario.odette.affiliate
@@ -67,6 +71,18 @@ def test_confirms_one_of_the_claims(staff_client, account, scenario, contested):
     both = list(account.conversion_claims.all())
     messages = confirm_action(client, CLAIMS, "confirm_selected", both)
     assert any("already decided" in message for message in messages)
+
+
+def test_confirms_none_of_two_claims_of_an_order(staff_client, account, contested):
+    both = list(account.conversion_claims.all())
+
+    messages = confirm_action(
+        staff_client(role=Role.MANAGER), CLAIMS, "confirm_selected", both
+    )
+
+    assert all("another claim of the same order" in message for message in messages)
+    assert messages
+    assert contested.reload().is_contested
 
 
 def test_dashboard_counts_contested_conversions(staff_client, account, contested):
@@ -103,7 +119,7 @@ def test_approval_in_bulk_leaves_out_contested_conversions(
         staff_client(), "payouts_commission", "approve_selected", rows
     )
 
-    assert messages[0] == "Approve commissions: 1 done."
+    assert messages[0].startswith("Approve commissions: 1 done. Total: ")
     assert "two visitors claim its conversion" in messages[1]
     statuses = account.commissions.order_by("id").values_list("status", flat=True)
     assert list(statuses) == ["pending", "approved"]

@@ -350,6 +350,44 @@ def test_an_affiliate_needs_its_program(staff_client, account, scenario):
     assert "Choose the program" in str(response.context["form"].errors["program"])
 
 
+@pytest.mark.parametrize(
+    ("approved", "field", "state"),
+    [(None, "affiliate", "pending in"), (False, "coupon", "disapproved in")],
+)
+def test_leads_to_the_approval_that_a_sale_lacks(
+    staff_client, account, scenario, approved, field, state
+):
+    enrollment = scenario.mina.enrollment
+    account.enrollments.filter(pk=enrollment.pk).update(approved=approved)
+    entries = {
+        "affiliate": {
+            "affiliate": enrollment.affiliate_id,
+            "program": enrollment.program_id,
+        },
+        "coupon": {"coupon": scenario.mina.coupon},
+    }[field]
+
+    response = staff_client("manager").post(ADD_URL, {"amount": "80", **entries})
+
+    text = str(response.context["form"].errors[field])
+    assert f"minakessler is {state} Harbor Lamp Partners" in text
+    assert f'href="/admin/tracking/enrollment/{enrollment.pk}/approve/"' in text
+
+
+def test_leads_to_the_program_that_an_affiliate_is_not_in(
+    staff_client, account, scenario
+):
+    other = ProgramScenario(account, slug="other", email=None, prefix="o-")
+    affiliate = scenario.mina.affiliate
+    entries = {"affiliate": affiliate.pk, "program": other.program.pk}
+
+    response = staff_client("manager").post(ADD_URL, {"amount": "80", **entries})
+
+    text = str(response.context["form"].errors["affiliate"])
+    assert "minakessler is not in o-Harbor Lamp Partners" in text
+    assert f'href="/admin/tracking/affiliate/{affiliate.pk}/program/"' in text
+
+
 def test_a_locked_account_adds_no_conversions(staff_client, account, scenario):
     client = staff_client()
     type(account).objects.filter(pk=account.pk).update(locked_at=timezone.now())

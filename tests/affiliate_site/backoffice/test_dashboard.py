@@ -308,6 +308,29 @@ def test_ranks_affiliates_by_their_conversions(staff_client, scenario):
     ]
 
 
+def test_ranks_affiliates_by_commissions_of_a_currency(staff_client, scenario):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    at = timezone.now() - timedelta(days=1)
+    for amount, affiliate in (("300", odette), ("3", None), ("3", None)):
+        scenario.create_conversion(amount, at=at, affiliate=affiliate or scenario.mina)
+    client = staff_client()
+
+    def rank(by):
+        response = client.get("/admin/", {"top": by})
+        current = [
+            text for text, _, is_current in response.context["rankings"] if is_current
+        ]
+        ranked = response.context["top_affiliates"]
+        return current, [(each.slug, each.commissions) for each in ranked]
+
+    by_conversions = [("minakessler", "20.60 EUR"), ("odettevarga", "30.00 EUR")]
+    assert rank("") == rank("XXX") == (["Conversions"], by_conversions)
+    assert rank("EUR") == (["Commissions in EUR"], by_conversions[::-1])
+    first = client.get("/admin/", {"top": "EUR"}).context["top_affiliates"][0]
+    rows = client.get(first.commissions_url).context["cl"].result_list
+    assert [str(row.affiliate) for row in rows] == ["odettevarga"]
+
+
 def test_query_count_does_not_depend_on_the_number_of_rows(
     staff_client, scenario, capture_queries
 ):
@@ -334,7 +357,10 @@ def test_shows_the_last_ledger_check(staff_client, scenario, account, other_acco
         titles = [card.title for card in context["attention_cards"]]
         return context["ledger_note"], "Ledger discrepancies" in titles
 
-    assert get_ledger_state() == ("The ledger has not been checked yet.", False)
+    assert get_ledger_state() == (
+        "The ledger has not been checked yet; the nightly commands do so.",
+        False,
+    )
     run_command("check_ledger", "--note")
     note, needs_attention = get_ledger_state()
     assert re.fullmatch(

@@ -9,6 +9,7 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 
 from affiliate_site.backoffice import exports
@@ -62,6 +63,29 @@ def export_csv(client, page, **filters):
 )
 def test_escapes_formulas(value, text):
     assert format_cell(value) == text
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ({"from": "2026-10-01", "to": "2026-10-31"}, "2026-10"),
+        ({"from": "2026-02-01", "to": "2026-02-28"}, "2026-02"),
+        ({"from": "2026-10-01", "to": "2026-10-30"}, "2026-10-01-to-2026-10-30"),
+        ({"from": "2026-10-02", "to": "2026-10-02"}, "2026-10-02"),
+        ({"from": "2026-10-02"}, "from-2026-10-02"),
+        ({"to": "2026-10-02"}, "to-2026-10-02"),
+        ({}, f"{timezone.now():%Y-%m-%d}"),
+    ],
+)
+def test_names_a_file_after_the_list_and_its_days(staff_client, query, name):
+    client = staff_client()
+    for kind, extension in (("export", "csv"), ("export_xlsx", "xlsx")):
+        response = client.get(reverse(f"admin:tracking_enrollment_{kind}"), {})
+        assert "program-affiliates-" in response["Content-Disposition"]
+        response.getvalue()  # read to the end, as a browser does
+        response = client.get(reverse(f"admin:payouts_commission_{kind}"), query)
+        assert f'"commissions-{name}.{extension}"' in response["Content-Disposition"]
+        response.getvalue()
 
 
 def test_quotes_texts_and_leaves_numbers():

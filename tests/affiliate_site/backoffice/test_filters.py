@@ -6,7 +6,11 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
+from accounts.services.accounts import update_settings
 from affiliate_site.backoffice.filters import FormFilter
+from payouts.services.commissions import approve_commission
+from payouts.services.payments import PaymentOrder, create_payments
+from tests.conftest import NOW
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 CONVERSIONS = "tracking_conversion"
@@ -102,11 +106,108 @@ def test_filters_conversions(client, sales, query, chips, found):
     assert list_ids(response) == [sales[index].pk for index in found]
 
 
+@pytest.fixture
+def paid(scenario, sales):
+    """The commissions of Mina: one is paid, one is pending."""
+    commission = scenario.get_commission(sales[0])
+    approve_commission(scenario.account, commission_id=commission.pk, at=NOW)
+    order = PaymentOrder(scenario.mina.slug, commission.amount, "EUR")
+    create_payments(scenario.account, orders=[order], at=NOW)
+    return commission
+
+
+@pytest.mark.parametrize(("value", "text"), [("True", "Not paid"), ("False", "Paid")])
+def test_filters_commissions_by_their_payment(client, account, paid, value, text):
+    response = open_list(client, "payouts_commission", payment__isnull=value)
+
+    rows = account.commissions.filter(payment__isnull=value == "True")
+    assert list_ids(response) == sorted(rows.values_list("pk", flat=True))
+    assert len(rows) == 1
+    assert list_chips(response) == [("Payment", text)]
+
+
+def test_hides_balances_of_zero(client, account, paid):
+    balances = account.ledger_accounts.filter(
+        kind="payable", affiliate__slug="minakessler"
+    )
+
+    hidden = open_list(client, "payouts_ledgeraccount")
+    shown = open_list(client, "payouts_ledgeraccount", zero="shown")
+
+    assert list_ids(hidden) == []
+    assert set(balances.values_list("pk", flat=True)) <= set(list_ids(shown))
+    assert list_chips(shown) == [("Balances of zero", "Shown")]
+    page = shown.content.decode()
+    assert 'Mina Kessler <span class="subtext">minakessler</span>' in page
+
+
+def test_filters_the_ledger_by_an_affiliate(client, scenario, paid):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.create_conversion("30", affiliate=odette)
+
+    for affiliate, number in (("minakessler", 3), ("odettevarga", 1), ("none", 0)):
+        response = open_list(client, "payouts_transfer", affiliate=affiliate)
+        assert len(list_ids(response)) == number
+    assert (
+        "The ledger has not been checked yet; the nightly commands do so."
+        in response.content.decode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "chip", "found"),
+    [
+        ({"from": NEXT_DAY}, f"from {NEXT_DAY}", [0, 1]),
+        ({"to": DAY}, f"to {DAY}", []),
+        ({"from": DAY, "to": NEXT_DAY}, f"{DAY} to {NEXT_DAY}", [0, 1]),
+        (
+            {
+                "created_at__gte": f"{DAY}T00:00:00Z",
+                "created_at__lt": f"{NEXT_DAY}T00:00:00Z",
+            },
+            f"{DAY} (UTC)",
+            [0],
+        ),
+        (
+            {"created_at__gte": f"{NEXT_DAY}T09:16:00Z"},
+            f"from {NEXT_DAY} 23:16 +14",
+            [],
+        ),
+    ],
+)
+def test_days_are_those_of_the_account(client, account, sales, query, chip, found):
+    """09:15 UTC is 23:15 in Kiribati; one more hour, and the next day begins."""
+    changes = {"time_zone": "Pacific/Kiritimati"}
+    update_settings(account, changes=changes, at=NOW)
+    account.conversions.filter(pk=sales[0].pk).update(
+        created_at=CONVERSION_CREATED_AT + timedelta(hours=1)
+    )
+
+    response = open_list(client, CONVERSIONS, **query)
+
+    assert list_chips(response) == [("Date", chip)]
+    assert list_ids(response) == [sales[index].pk for index in found]
+    page = response.content.decode()
+    assert "From (Pacific/Kiritimati)" in page
+    assert "Times and days in Pacific/Kiritimati" in page
+
+
 def test_a_chip_removes_its_filter(client, sales):
     response = open_list(client, CONVERSIONS, currency="USD", **{"from": DAY}, p="1")
 
     chips = response.context["cl"].chips
     assert [chip.remove_query for chip in chips] == [f"?from={DAY}", "?currency=USD"]
+
+
+def test_a_chip_leaves_a_filter_that_begins_like_the_page_number(client, scenario):
+    query = {"payment__isnull": "True", "deleted_at__isnull": "True", "p": "1"}
+
+    response = open_list(client, "payouts_commission", **query)
+
+    assert {chip.remove_query for chip in response.context["cl"].chips} == {
+        "?payment__isnull=True",
+        "?deleted_at__isnull=True",
+    }
 
 
 def test_chips_show_links_from_other_pages(client, scenario):
@@ -143,6 +244,7 @@ def test_leaves_empty_fields_out_of_the_url(client):
         (CONVERSIONS, {"deleted_at__isnull": "maybe"}, "is no state"),
         ("payouts_ledgeraccount", {"balance__gt": "much"}, "is no amount"),
         ("payouts_ledgeraccount", {"balance__gt": "NaN"}, "is no amount"),
+        ("payouts_ledgeraccount", {"zero": "maybe"}, "is no state"),
     ],
 )
 def test_refuses_nonsense(client, page, query, text):

@@ -135,3 +135,13 @@ def test_operators_have_no_account_to_add_to(db, client):
     client.force_login(User.objects.create_superuser("ops@example.org", "x" * 12))
 
     assert client.get(ADD_URL).status_code == 403
+
+
+@pytest.mark.parametrize("title", ["Summer\tsale", "Summer\x1b[31m", "Summer\x85sale"])
+def test_refuses_control_characters_beside_the_field(account, staff_client, title):
+    response = staff_client().post(ADD_URL, NEW_PROGRAM | {"title": title})
+
+    assert response.context["form"].errors == {
+        "title": ["Write text in one line, without control characters."]
+    }
+    assert not account.programs.exists()

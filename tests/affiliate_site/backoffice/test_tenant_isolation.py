@@ -418,7 +418,6 @@ SEARCHED_WITHOUT_INDEX = {
     ("accounts.SigningSecret", "prefix"),
     ("accounts.User", "email"),
     ("accounts.WebhookEndpoint", "affiliate"),
-    ("payouts.LedgerAccount", "affiliate"),  # two rows per affiliate and currency
 }
 
 

@@ -37,7 +37,7 @@ def test_lists_and_pages_show_moments_in_the_zone(staff_client, conversion):
     page = get_page(client, "tracking_conversion_change", conversion.pk)
 
     assert "2026-07-01 00:30 CEST" in conversions
-    assert "Times in Europe/Berlin" in conversions
+    assert "Times and days in Europe/Berlin" in conversions
     assert "2026-07-01 00:30 CEST" in page
     assert "22:30" not in conversions + page
 
@@ -80,7 +80,7 @@ def test_operators_see_moments_in_utc(conversion):
     page = get_page(client, "tracking_conversion_changelist")
 
     assert "2026-06-30 22:30 UTC" in page
-    assert "Times in UTC" in page
+    assert "Times and days in UTC" in page
 
 
 def test_owners_choose_the_zone(staff_client, account, other_account):

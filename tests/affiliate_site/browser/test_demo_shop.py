@@ -5,10 +5,17 @@ from django.test import Client
 from django.utils import timezone
 
 from affiliate_site import demo
+from affiliate_site.demo_history import DemoHistory, set_up_account
 
 
 @pytest.fixture
-def demo_account(db):
+def demo_account(db, monkeypatch):
+    """The demo account with its programs and affiliates only."""
+
+    def create_first_day(account, *, scale, at, progress):
+        set_up_account(DemoHistory(account, scale=scale, first_day=at.date()))
+
+    monkeypatch.setattr(demo, "create_history", create_first_day)
     return demo.create_demo_account(scale=1, at=timezone.now(), progress=iter)
 
 

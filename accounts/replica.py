@@ -1,0 +1,128 @@
+"""Reads from a replica of PostgreSQL that has everything that was committed before.
+
+A read asks the primary how far its log is on disk, and uses the replica only if it has
+replayed that much: an acknowledged write of any client is always seen, so nothing
+has to be remembered about keys or sessions. Without such a replica, or if it fails, the
+primary answers. See docs/scaling.md, section 2.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import structlog
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
+
+REPLICA = "replica"
+WAIT_SECONDS = (0, 0.002, 0.005, 0.01, 0.03)  # before each look: it is a bit behind
+# How long it is left out after that, and after a failure.
+BEHIND_SECONDS, FAILED_SECONDS = 1, 5
+LOG_INTERVAL_SECONDS = 60
+ANSWER_SECONDS = 0.5  # for one look; a server that is gone must not hold requests
+
+POSITION_SQL = "SELECT pg_current_wal_flush_lsn()::text"
+# A server that was promoted is a primary of its own, with other rows.
+IS_CURRENT_SQL = (
+    "SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= %s::text::pg_lsn"
+)
+SYSTEM_SQL = "SELECT system_identifier FROM pg_control_system()"
+STATE_SQL = (
+    "SELECT pg_is_in_recovery(), system_identifier,"
+    " pg_wal_lsn_diff(%s::text::pg_lsn, pg_last_wal_replay_lsn())::bigint"
+    " FROM pg_control_system()"
+)
+
+Result = TypeVar("Result")
+log = structlog.get_logger(__name__)
+
+
+class Replica:
+    """Whether this process uses the replica."""
+
+    left_out_until = 0.0
+    logged_at = float(-LOG_INTERVAL_SECONDS)
+
+    def leave_out(self, reason: str, *, seconds: float) -> None:
+        """Read from the primary for a moment; log it once a minute."""
+        now = time.monotonic()
+        self.left_out_until = now + seconds
+        if now >= self.logged_at + LOG_INTERVAL_SECONDS:
+            self.logged_at = now
+            log.warning("replica_left_out", reason=reason)
+
+
+replica = Replica()
+
+
+def read(function: Callable[[str], Result]) -> Result:
+    """Call a function that only reads with the alias of the database to read from.
+
+    It is called again with the primary if the replica fails meanwhile.
+    """
+    if REPLICA not in settings.DATABASES or not can_read_replica():
+        return function(DEFAULT_DB_ALIAS)
+    try:
+        return function(REPLICA)
+    except (DatabaseError, InterfaceError) as error:
+        replica.leave_out(type(error).__name__, seconds=FAILED_SECONDS)
+        return function(DEFAULT_DB_ALIAS)
+
+
+def can_read_replica() -> bool:
+    """Return whether the replica has all that is committed now.
+
+    In a transaction the primary must answer: it alone has what the transaction wrote.
+    """
+    primary = connections[DEFAULT_DB_ALIAS]
+    if primary.in_atomic_block or time.monotonic() < replica.left_out_until:
+        return False
+    with primary.cursor() as cursor:
+        cursor.execute(POSITION_SQL)
+        position: str = cursor.fetchone()[0]
+    database: Any = connections[REPLICA]
+    try:
+        with database.limit_answers(ANSWER_SECONDS):
+            is_current = has_replayed(database, position)
+    except (DatabaseError, InterfaceError) as error:
+        database.close()
+        replica.leave_out(type(error).__name__, seconds=FAILED_SECONDS)
+        return False
+    if not is_current:
+        replica.leave_out("behind", seconds=BEHIND_SECONDS)
+    return is_current
+
+
+def has_replayed(database: Any, position: str) -> bool:
+    """Look a few times whether the replica has come to a position of the log."""
+    for seconds in WAIT_SECONDS:
+        time.sleep(seconds)
+        with database.cursor() as cursor:
+            cursor.execute(IS_CURRENT_SQL, [position])
+            if cursor.fetchone()[0]:
+                return True
+    return False
+
+
+class UnusableReplica(Exception):
+    """DATABASE_REPLICA_URL names a server that is no replica; the message says why."""
+
+
+def get_lag_bytes() -> int:
+    """Return how much of the primary's log the replica has not replayed.
+
+    Raises UnusableReplica, and the errors of a database that cannot be reached.
+    """
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(SYSTEM_SQL)
+        primary_system = cursor.fetchone()[0]
+        cursor.execute(POSITION_SQL)
+        position = cursor.fetchone()[0]
+    with connections[REPLICA].cursor() as cursor:
+        cursor.execute(STATE_SQL, [position])
+        is_replica, system, lag_bytes = cursor.fetchone()
+    if not is_replica:
+        raise UnusableReplica("it is a primary, not a replica")
+    if system != primary_system:
+        raise UnusableReplica("it is a replica of another server")
+    return max(0, int(lag_bytes))

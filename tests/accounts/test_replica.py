@@ -1,0 +1,154 @@
+"""Which database a read uses. With a real replica: tests/deploy/test_machines.py."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+from django.db import DatabaseError, OperationalError
+
+from accounts import replica
+
+POSITION = "0/3000060"
+
+
+class FakeDatabase:
+    """A connection that answers each statement with the next of its answers."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.closed = 0
+        self.in_atomic_block = False
+        self.limits = []
+
+    def limit_answers(self, seconds):
+        self.limits.append(seconds)
+        return nullcontext()
+
+    def cursor(self):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def execute(self, sql, parameters=()):
+        self.parameters = parameters
+        if isinstance(self.answers[0], Exception):
+            raise self.answers.pop(0)
+
+    def fetchone(self):
+        answer = self.answers.pop(0)
+        return answer if isinstance(answer, tuple) else (answer,)
+
+    def close(self):
+        self.closed += 1
+
+
+@pytest.fixture
+def databases(monkeypatch):
+    """A primary and a replica: `databases.replica = FakeDatabase(True)`."""
+    found = SimpleNamespace(default=FakeDatabase(POSITION), replica=FakeDatabase(True))
+    settings = SimpleNamespace(DATABASES={"default": {}, "replica": {}})
+    monkeypatch.setattr(replica, "settings", settings)
+    monkeypatch.setattr(replica, "connections", ByName(found))
+    monkeypatch.setattr(replica, "replica", replica.Replica())
+    monkeypatch.setattr(replica.time, "sleep", lambda seconds: None)
+    return found
+
+
+class ByName:
+    def __init__(self, found):
+        self.found = found
+
+    def __getitem__(self, alias):
+        return getattr(self.found, alias)
+
+
+def read(function=lambda alias: alias):
+    return replica.read(function)
+
+
+def test_reads_the_primary_without_a_replica(monkeypatch):
+    monkeypatch.setattr(replica, "connections", {})  # nothing is asked
+
+    assert read() == "default"
+
+
+def test_reads_a_replica_that_has_all_that_is_committed(databases):
+    assert read() == "replica"
+    assert databases.replica.parameters == [POSITION]
+    assert databases.replica.limits == [replica.ANSWER_SECONDS]
+
+
+def test_waits_for_a_replica_that_is_just_behind(databases):
+    databases.replica = FakeDatabase(False, False, True)
+
+    assert read() == "replica"
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason", "closed"),
+    [
+        ([False] * len(replica.WAIT_SECONDS), "behind", 0),
+        ([OperationalError("gone")], "OperationalError", 1),
+    ],
+)
+def test_leaves_out_a_replica_and_logs_once(
+    databases, monkeypatch, answers, reason, closed
+):
+    databases.replica = FakeDatabase(*answers)
+    logged = []
+    monkeypatch.setattr(
+        replica.log, "warning", lambda event, **values: logged.append((event, values))
+    )
+
+    assert [read(), read()] == ["default", "default"]  # it is asked once
+
+    assert databases.replica.closed == closed
+    replica.replica.left_out_until = 0
+    databases.default, databases.replica = FakeDatabase(POSITION), FakeDatabase(True)
+    assert read() == "replica"
+    replica.replica.leave_out("again", seconds=1)
+    assert logged == [("replica_left_out", {"reason": reason})]
+
+
+def test_repeats_a_read_that_the_replica_fails(databases):
+    aliases = []
+
+    def fail_on_replica(alias):
+        aliases.append(alias)
+        if alias == "replica":
+            raise DatabaseError("conflict with recovery")
+        return "rows"
+
+    assert read(fail_on_replica) == "rows"
+    assert aliases == ["replica", "default"]
+
+
+def test_reads_the_primary_in_a_transaction(databases):
+    databases.default.in_atomic_block = True
+
+    assert read() == "default"
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ((True, 7, 123), 123),
+        ((True, 7, -5), 0),
+        ((False, 7, 0), "it is a primary, not a replica"),
+        ((True, 8, 0), "it is a replica of another server"),
+    ],
+)
+def test_says_how_far_behind_the_replica_is(databases, state, expected):
+    databases.default = FakeDatabase(7, POSITION)
+    databases.replica = FakeDatabase(state)
+
+    try:
+        found = replica.get_lag_bytes()
+    except replica.UnusableReplica as error:
+        found = str(error)
+
+    assert found == expected
