@@ -60,8 +60,10 @@ CONVERSION_OF_NEW_CUSTOMER = 19
 FIRST_CONVERSION_OF_AFFILIATE = 22
 APPROVAL = 15
 REPEATED_APPROVAL = 9
-PAYMENT = 18  # to one affiliate, for any number of commissions
-PAYMENT_WITH_A_KEY = 23
+# To one affiliate, for any number of commissions; two are the savepoint of the service,
+# in the transaction that reads the answer as well.
+PAYMENT = 20
+PAYMENT_WITH_A_KEY = 25
 RECALCULATION = 18
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from django.db import transaction
 from rest_framework.exceptions import ValidationError
 
 from accounts.services.rate_limits import RateLimit
@@ -107,12 +108,15 @@ class PaymentViewSet(TenantViewSet):
         affiliates = list_known_slugs(self.account, list_payee_ids(self.body))
         items = self.validate_body_items(known_affiliate_ids=affiliates)
         orders = build_payment_orders(items, is_array=isinstance(self.body, list))
-        payments = create_payments(
-            self.account, orders=orders, affiliates=affiliates, at=self.at
-        )
-        pks = [payment.pk for payment in payments]
-        rows = PaymentRepresentation.rows_by_pk.all(account=self.account, pks=pks)
-        return self.render_rows(rows)
+        # A request that is answered by an error stores nothing, even if reading the
+        # answer failed: its client sends it again, which would pay twice.
+        with transaction.atomic():
+            payments = create_payments(
+                self.account, orders=orders, affiliates=affiliates, at=self.at
+            )
+            pks = [payment.pk for payment in payments]
+            rows = PaymentRepresentation.rows_by_pk.all(account=self.account, pks=pks)
+            return self.render_rows(rows)
 
     def retrieve(self, request, payment_id):
         """Retrieve a payment."""
