@@ -233,9 +233,9 @@ def set_up_account(history: DemoHistory) -> None:
     account.bonuses.create(
         program=program,
         public_id=generate_public_id("bo"),
-        title="10 sales in a month",
+        title="6 sales in a month",
         goal_type=GoalType.CONVERSIONS,
-        goal=Decimal(10),
+        goal=Decimal(6),
         period=BonusPeriod.MONTH,
         kind=RateKind.FIXED,
         value=Decimal(50),
@@ -533,7 +533,8 @@ def plan_partial_refund(
 def review_commissions(history: DemoHistory, *, at: datetime) -> None:
     """Approve most commissions after the time of return, disapprove some.
 
-    Those with a warning wait for a person.
+    Those with a warning wait for a person. The sales to explain, whose order IDs are
+    words, are approved.
     """
     account = history.account
     pending = account.commissions.not_deleted().filter(
@@ -541,8 +542,10 @@ def review_commissions(history: DemoHistory, *, at: datetime) -> None:
         created_at__lt=at - REVIEW_DELAY,
         conversion__warnings__isnull=True,
     )
-    for commission_id in list(pending.order_by("id").values_list("id", flat=True)):
-        is_approved = history.rng.random() < 0.93
+    ids = pending.order_by("id").values_list("id", "conversion__external_id")
+    for commission_id, external_id in list(ids):
+        number = (external_id or "order-0").removeprefix("order-")
+        is_approved = not number.isdigit() or history.rng.random() < 0.93
         review = approve_commission if is_approved else disapprove_commission
         review(account, commission_id=commission_id, at=at)
 

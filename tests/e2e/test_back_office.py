@@ -239,6 +239,7 @@ def test_disapproves_in_bulk_with_a_reason_by_keyboard(back_office, scenario):
     press("Enter")
     assert page.evaluate("document.activeElement.name") == "action"
     page.keyboard.type("Dis")
+    page.wait_for_selector("button[name=index]")  # shown once an action is selected
     press_until("Tab", "button[name=index]")
     with page.expect_navigation(wait_until="load"):
         press("Enter")
