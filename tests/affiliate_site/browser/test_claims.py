@@ -412,6 +412,27 @@ def test_claims_do_not_use_up_a_cap(page, scenario, api):
     assert answer["commissions"][0]["approved"] is True
 
 
+@pytest.mark.parametrize("by_person", [False, True])
+def test_a_confirmed_claim_does_not_use_up_its_own_cap(page, scenario, api, by_person):
+    scenario.program.update_row(recurring=False)
+    page.report(scenario.mallory, customer_id="acct-1")
+
+    if by_person:
+        page.report(scenario.mina, customer_id="acct-1")
+        claim = scenario.account.conversion_claims.get(is_original=False)
+        confirm_claim(scenario.account, claim_id=claim.pk, at=NOON)
+    else:
+        body = {"external_id": "order-1", "amount": 200, "customer_id": "acct-1"}
+        api.post("/conversions/", body | {"coupon": scenario.mina.coupon})
+
+    expected = [("minakessler", "20", "approved")]
+    assert get_commissions(scenario.account) == expected
+    # It counts for the next sale.
+    api.post("/conversions/", {"customer_id": "acct-1", "amount": 100})
+    expected.append(("minakessler", "10", "disapproved"))
+    assert get_commissions(scenario.account) == expected
+
+
 def test_claimed_customer_does_not_shorten_the_earning_period(
     page, scenario, api, time_machine
 ):
