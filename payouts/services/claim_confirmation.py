@@ -9,6 +9,7 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from payouts.models.commissions import CommissionKind
 from payouts.services.calculation_input import LineItemData, resolve_line_items
+from payouts.services.commissions import list_claimed_commissions
 from payouts.services.conversion_creation import write_commissions
 from tracking.attribution import TRACKING_SOURCE_NAMES
 from tracking.claims import CONTESTED_CLAIM
@@ -85,10 +86,11 @@ def _list_line_items(
     )
     items = claim.line_items
     if conversion.claim_status is None:
-        rows = claim.account.commissions.not_deleted().filter(
-            conversion=conversion, kind=CommissionKind.REGULAR
-        )
-        items = list(rows.values("sub_amount", "commission_type", "comment"))
+        items = [
+            vars(commission)
+            for commission in list_claimed_commissions(conversion)
+            if commission.kind == CommissionKind.REGULAR
+        ]
     return [
         LineItemData(
             Decimal(item["sub_amount"]),

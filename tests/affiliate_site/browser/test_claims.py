@@ -963,3 +963,64 @@ def test_line_items_cannot_raise_a_signed_amount(page, scenario, is_required):
 
     stored = list(scenario.account.conversions.values_list("claim_status", flat=True))
     assert stored == ([] if is_required else ["open"])
+
+
+@pytest.mark.parametrize("is_extra_first", [False, True])
+@pytest.mark.parametrize(
+    ("is_original", "expected"),
+    [
+        (True, [("mallorythorn", "1"), ("mallorythorn", "5")]),
+        # The reward was added to a sale that was not Mallory's.
+        (False, [("minakessler", "5")]),
+    ],
+)
+def test_confirming_a_claim_after_a_fact_pays_an_extra_reward_once(
+    page, scenario, api, time_machine, is_extra_first, is_original, expected
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    page.report(scenario.mina)
+    path = f"/conversions/{account.conversions.get().pk}/commissions/"
+    extra = (path, {"conversion_sub_amount": 10})
+    fact = ("/conversions/", {"external_id": "order-1", "amount": 50})
+
+    for minute, call in enumerate([extra, fact] if is_extra_first else [fact, extra]):
+        time_machine.move_to(NOON + timedelta(minutes=minute + 1), tick=False)
+        assert api.post(*call).status_code == 200
+    claim = account.conversion_claims.get(is_original=is_original)
+    confirm_claim(account, claim_id=claim.pk, at=NOON + timedelta(hours=1))
+
+    assert account.conversions.get().amount == 50
+    assert sorted(row[:2] for row in get_commissions(account)) == expected
+
+
+def test_a_fact_for_another_affiliate_takes_back_an_extra_reward(
+    page, scenario, api, time_machine
+):
+    page.report(scenario.mallory)
+    path = f"/conversions/{scenario.account.conversions.get().pk}/commissions/"
+    time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
+    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+
+    body = {"external_id": "order-1", "amount": 50, "coupon": scenario.mina.coupon}
+    assert api.post("/conversions/", body).status_code == 200
+
+    assert get_commissions(scenario.account) == [("minakessler", "5", "approved")]
+
+
+def test_confirming_the_first_claim_pays_its_extra_reward_once(
+    page, scenario, api, time_machine
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    path = f"/conversions/{account.conversions.get().pk}/commissions/"
+    time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
+    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+    page.report(scenario.mina)
+
+    claim = account.conversion_claims.get(is_original=True)
+    confirm_claim(account, claim_id=claim.pk, at=NOON + timedelta(hours=1))
+
+    assert account.conversions.get().amount == 200
+    earned = sorted(row[:2] for row in get_commissions(account))
+    assert earned == [("mallorythorn", "1"), ("mallorythorn", "20")]
