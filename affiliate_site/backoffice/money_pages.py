@@ -1,12 +1,17 @@
 """Pages that move money: first they show what moves, then a second button does it."""
 
+import re
 from datetime import datetime
 from decimal import Decimal
+from secrets import token_hex
 from typing import Any
 
+from django.contrib import messages
+from django.shortcuts import redirect
 from django.utils import timezone
 
 from accounts.errors import DomainError
+from accounts.services.idempotency import claim_submission
 from affiliate_site.backoffice.effect_tables import build_effect_tables
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
@@ -17,6 +22,11 @@ from payouts.services.previews import (
 )
 from tracking.money import MAX_INTEGER_DIGITS, get_exponent, round_amount
 
+TOKEN_PATTERN = re.compile(r"[0-9a-f]{32}")
+SUBMITTED_ALREADY = (
+    "{title}: this page was sent already, and nothing was done a second time."
+)
+
 
 class MoneyFormPage(FormPage):
     """A `FormPage` whose service moves money.
@@ -24,23 +34,34 @@ class MoneyFormPage(FormPage):
     The first answer to the form says what would move; its button sends the entries
     again with a digest of that. If the effects are others by then, nothing is stored
     and they are shown. A page without fields shows the effects at once. If no money
-    moves, the form is saved without a second page.
+    moves, the form is saved without a second page. The token of a page that shows
+    effects is accepted once: a double click, or the back button, moves nothing again.
     """
 
     template_name = "admin/conversions/money_form_page.html"
     confirm_button = ""  # the text of the second button; `button` if empty
     leave_button = "Cancel"
 
-    def perform(self, form, at: datetime) -> Outcome:
-        """Run `save`, and keep it if its effects were confirmed."""
+    def perform(self, form, at: datetime) -> Outcome | None:
+        """Run `save`, and keep it if its effects were confirmed; None if they were
+        confirmed on the same page before."""
+        token = form.data.get("token", "")
+        if TOKEN_PATTERN.fullmatch(token) and not claim_submission(
+            self.account, token=token, at=at
+        ):
+            return None
         return perform_if_confirmed(
             self.account,
             lambda: self.save(form, at),
             confirmed=form.data.get("effects"),
         )
 
-    def respond(self, form, result: Outcome):
+    def respond(self, form, result: Outcome | None):
         """Show the effects until they are confirmed."""
+        if result is None:
+            text = SUBMITTED_ALREADY.format(title=self.title)
+            messages.warning(self.request, text)
+            return redirect(self.get_done_url(None))
         if result.is_done:
             return super().respond(form, result.result)
         context = self.get_context_data(form=form, **self.describe(result))
@@ -73,6 +94,7 @@ class MoneyFormPage(FormPage):
         """The context that shows what an operation would change."""
         return {
             "effects": outcome.effects,
+            "token": token_hex(16),
             "effect_facts": self.list_facts(outcome.result),
             **build_effect_tables(outcome.effects),
         }
