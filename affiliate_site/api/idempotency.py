@@ -7,6 +7,7 @@ section 1.9.
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -37,10 +38,14 @@ class IdempotencyMixin(APIView):
     """Runs the handler of a POST once per `Idempotency-Key`, or replays its response.
 
     `prepare_request` does what must not happen inside a transaction. `run_action` runs
-    the handler; with a key, inside the transaction that stores the response.
+    the handler; with a key, inside the transaction that stores the response. Of
+    `atomic_actions`, reading the answer belongs to the transaction without a key too.
     """
 
+    atomic_actions: tuple[str, ...] = ()
+
     account: Account
+    action: str
     at: datetime
     prepare_request: Callable[[], None]
     run_action: Callable[[Callable], Response]
@@ -57,7 +62,9 @@ class IdempotencyMixin(APIView):
         key = get_idempotency_key(self.request)
         if key is None:
             self.prepare_request()
-            return self.run_action(handler)
+            is_atomic = self.action in self.atomic_actions
+            with transaction.atomic() if is_atomic else nullcontext():
+                return self.run_action(handler)
         lookup: dict[str, Any] = {
             "key": key,
             "fingerprint": calculate_fingerprint(self.request),

@@ -63,7 +63,7 @@ REPEATED_APPROVAL = 9
 # To one affiliate, for any number of commissions; two are the savepoint of the service,
 # in the transaction that reads the answer as well.
 PAYMENT = 20
-PAYMENT_WITH_A_KEY = 25
+PAYMENT_WITH_A_KEY = 23
 RECALCULATION = 18
 
 

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 
-from django.db import transaction
 from rest_framework.exceptions import ValidationError
 
 from accounts.services.rate_limits import RateLimit
@@ -91,6 +90,7 @@ class PaymentViewSet(TenantViewSet):
         "list_by_affiliate": RateLimit(1500, minutes=5),
     }
     serializer_classes = {"create": PaymentInputSerializer}
+    atomic_actions = ("create",)  # sent again after an error, it pays twice
     filterset_class = PaymentFilterSet
     representation = PaymentRepresentation
     representations = {
@@ -108,15 +108,12 @@ class PaymentViewSet(TenantViewSet):
         affiliates = list_known_slugs(self.account, list_payee_ids(self.body))
         items = self.validate_body_items(known_affiliate_ids=affiliates)
         orders = build_payment_orders(items, is_array=isinstance(self.body, list))
-        # A request that is answered by an error stores nothing, even if reading the
-        # answer failed: its client sends it again, which would pay twice.
-        with transaction.atomic():
-            payments = create_payments(
-                self.account, orders=orders, affiliates=affiliates, at=self.at
-            )
-            pks = [payment.pk for payment in payments]
-            rows = PaymentRepresentation.rows_by_pk.all(account=self.account, pks=pks)
-            return self.render_rows(rows)
+        payments = create_payments(
+            self.account, orders=orders, affiliates=affiliates, at=self.at
+        )
+        pks = [payment.pk for payment in payments]
+        rows = PaymentRepresentation.rows_by_pk.all(account=self.account, pks=pks)
+        return self.render_rows(rows)
 
     def retrieve(self, request, payment_id):
         """Retrieve a payment."""
