@@ -1024,3 +1024,26 @@ def test_confirming_the_first_claim_pays_its_extra_reward_once(
     assert account.conversions.get().amount == 200
     earned = sorted(row[:2] for row in get_commissions(account))
     assert earned == [("mallorythorn", "1"), ("mallorythorn", "20")]
+
+
+@pytest.mark.parametrize("is_contested_first", [False, True])
+@pytest.mark.parametrize(("is_original", "earner"), [(True, 0), (False, 1)])
+def test_confirming_a_claim_keeps_the_amount_that_a_key_has_set(
+    page, scenario, api, is_contested_first, is_original, earner
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    if is_contested_first:
+        page.report(scenario.mina, amount=300)
+    path = f"/conversions/{account.conversions.get().pk}/"
+    refunded = api.patch(f"{path}?recalculate_commissions=true", {"amount": 150})
+    assert refunded.status_code == 200
+    if not is_contested_first:
+        page.report(scenario.mina, amount=300)
+
+    claim = account.conversion_claims.get(is_original=is_original)
+    confirm_claim(account, claim_id=claim.pk, at=NOON)
+
+    assert account.conversions.get().amount == 150
+    slug = ("mallorythorn", "minakessler")[earner]
+    assert get_commissions(account) == [(slug, "15", "approved")]
