@@ -1,9 +1,7 @@
 """Pages that move money: first they show what moves, then a second button does it."""
 
-import re
 from datetime import datetime
 from decimal import Decimal
-from secrets import token_hex
 from typing import Any
 
 from django.contrib import messages
@@ -11,7 +9,11 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from accounts.errors import DomainError
-from accounts.services.idempotency import claim_submission
+from affiliate_site.backoffice.actions import (
+    SUBMITTED_ALREADY,
+    create_token,
+    is_sent_again,
+)
 from affiliate_site.backoffice.effect_tables import build_effect_tables
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
@@ -21,11 +23,6 @@ from payouts.services.previews import (
     preview,
 )
 from tracking.money import MAX_INTEGER_DIGITS, get_exponent, round_amount
-
-TOKEN_PATTERN = re.compile(r"[0-9a-f]{32}")
-SUBMITTED_ALREADY = (
-    "{title}: this page was sent already, and nothing was done a second time."
-)
 
 
 class MoneyFormPage(FormPage):
@@ -45,10 +42,7 @@ class MoneyFormPage(FormPage):
     def perform(self, form, at: datetime) -> Outcome | None:
         """Run `save`, and keep it if its effects were confirmed; None if they were
         confirmed on the same page before."""
-        token = form.data.get("token", "")
-        if TOKEN_PATTERN.fullmatch(token) and not claim_submission(
-            self.account, token=token, at=at
-        ):
+        if is_sent_again(self.account, form.data, at=at):
             return None
         return perform_if_confirmed(
             self.account,
@@ -94,7 +88,7 @@ class MoneyFormPage(FormPage):
         """The context that shows what an operation would change."""
         return {
             "effects": outcome.effects,
-            "token": token_hex(16),
+            "token": create_token(),
             "effect_facts": self.list_facts(outcome.result),
             **build_effect_tables(outcome.effects),
         }
