@@ -7,6 +7,7 @@ section 1.9.
 """
 
 from datetime import datetime, timedelta
+from http import HTTPStatus
 
 from django.db.models import QuerySet
 
@@ -63,6 +64,18 @@ def claim_key(
             key=key, created_at__lte=at - RESPONSE_RETENTION
         )
         expired.delete()
+
+
+def claim_submission(account: Account, *, token: str, at: datetime) -> bool:
+    """Return whether this is the first submission of a page with this token.
+
+    Call it within the transaction of the submission, whose rollback frees the token.
+    The line break keeps it apart from the keys of requests, which have none.
+    """
+    row, is_first = claim_key(account, key=f"page\n{token}", fingerprint="", at=at)
+    if is_first:
+        store_response(row, status=HTTPStatus.FOUND, body=b"")
+    return is_first
 
 
 def store_response(row: IdempotencyKey, *, status: int, body: bytes) -> None:

@@ -1,15 +1,17 @@
 """Actions on selected rows: a confirmation page, then one service call per row."""
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from secrets import token_hex
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -17,6 +19,8 @@ from django.utils import timezone
 
 from accounts.errors import DomainError
 from accounts.exact_json import format_decimal
+from accounts.models.accounts import Account
+from accounts.services.idempotency import claim_submission
 from affiliate_site.backoffice.effect_tables import build_effect_tables
 from affiliate_site.backoffice.formatters import format_money
 from payouts.services.previews import BalanceEffect, MoneyEffects
@@ -24,6 +28,10 @@ from payouts.services.previews import BalanceEffect, MoneyEffects
 MAX_ROWS = 900  # rows per action; Django accepts 1,000 form fields
 MAX_LISTED_ROWS = 10  # rows that a message names
 DATABASE_TIMEOUT_MESSAGE = "the database did not respond in time; try again"
+TOKEN_PATTERN = re.compile(r"[0-9a-f]{32}")
+SUBMITTED_ALREADY = (
+    "{title}: this page was sent already, and nothing was done a second time."
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class AdminAction:
     `form` is bound if the action is confirmed; `get_balances` lists the balances that
     change. `undo_action` names an action that is offered for the rows that `can_undo`
     accepts. `get_done_url` returns the list of what was made between two times, to
-    which the action leads.
+    which the action leads; its confirmation page is accepted once.
     """
 
     title: str
@@ -74,6 +82,20 @@ def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
     return execute_confirmed(model_admin, request, selected_rows, admin_action)
 
 
+def create_token() -> str:
+    """Return the token of a page that is accepted once."""
+    return token_hex(16)
+
+
+def is_sent_again(account: Account, data: Mapping[str, Any], *, at: datetime) -> bool:
+    """Whether the page with this token was sent before: by a double click, or from the
+    browser's history. Call it within the transaction of the submission."""
+    token = data.get("token", "")
+    return bool(TOKEN_PATTERN.fullmatch(token)) and not claim_submission(
+        account, token=token, at=at
+    )
+
+
 def execute_confirmed(model_admin, request, selected_rows, admin_action: AdminAction):
     """Run the action on each row whose amount is the confirmed one, and report.
 
@@ -87,6 +109,13 @@ def execute_confirmed(model_admin, request, selected_rows, admin_action: AdminAc
     confirmed_amounts = {row_id: amount for row_id, _, amount in pairs}
     included, skipped = partition_rows(selected_rows, admin_action, confirmed_amounts)
     started_at = timezone.now()
+    if included and admin_action.get_done_url:
+        with transaction.atomic():
+            is_again = is_sent_again(included[0].account, request.POST, at=started_at)
+        if is_again:
+            text = SUBMITTED_ALREADY.format(title=admin_action.title)
+            model_admin.message_user(request, text, level=messages.WARNING)
+            return None
     results = [(row, perform_on_row(admin_action, row)) for row in included]
     done = [row for row, error in results if not error]
     if done:
@@ -154,6 +183,7 @@ def render_confirmation(
         "totals": calculate_totals(included, admin_action.amount_field),
         "action": request.POST.get("action"),
         "checkbox_name": ACTION_CHECKBOX_NAME,
+        "token": create_token(),
     }
     return TemplateResponse(request, "admin/action_confirmation.html", context)
 

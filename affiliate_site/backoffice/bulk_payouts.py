@@ -14,6 +14,7 @@ from django.utils import timezone
 from affiliate_site.backoffice.actions import (
     AdminAction,
     calculate_totals,
+    create_token,
     execute_confirmed,
     format_confirmed_amount,
     partition_rows,
@@ -91,6 +92,7 @@ def build_preview_context(admin_action: AdminAction, rows) -> dict[str, Any]:
         "skipped_count": len(skipped),
         "remaining_count": len(included) - len(batch),
         "checkbox_name": ACTION_CHECKBOX_NAME,
+        "token": create_token(),
     }
 
 

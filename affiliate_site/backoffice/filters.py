@@ -9,12 +9,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.contrib.admin import SimpleListFilter
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Exists, OuterRef, Q, Value
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.functional import cached_property
 
 from accounts.days import A_DAY
 from accounts.tenant_admin import filter_for_user, get_user
@@ -87,9 +89,11 @@ class ChoiceFilter(FormFilter):
 
     input_type = "select"
     kind = ""
+    model: Any
+    id_column = ""
 
     def list_options(self):
-        return [(key, text) for key, _, text in self._list_choices()]
+        return [(key, text) for key, _, text in load_choices(self.request)[self.kind]]
 
     def queryset(self, request, queryset):
         if not self.value():
@@ -101,15 +105,21 @@ class ChoiceFilter(FormFilter):
 
     def find_pks(self):
         """The keys of the rows with this ID: an operator's choices may have several."""
-        return [pk for key, pk, _ in self._list_choices() if key == self.value()]
+        return [pk for pk, _ in self.found]
+
+    @cached_property
+    def found(self) -> list[tuple[int, str]]:
+        """The keys and texts of the rows with this ID; a full list lacks some."""
+        choices = load_choices(self.request)[self.kind]
+        if len(choices) < MAX_CHOICES:
+            return [(pk, text) for key, pk, text in choices if key == self.value()]
+        rows = filter_for_user(self.model.objects.all(), get_user(self.request))
+        rows = rows.filter(**{self.id_column: self.value()}).values_list("pk", "title")
+        return [(pk, f"{title} ({self.value()})") for pk, title in rows]
 
     @property
     def value_text(self):
-        texts = {key: text for key, _, text in self._list_choices()}
-        return texts.get(self.value(), f"{self.value()} (unknown)")
-
-    def _list_choices(self):
-        return load_choices(self.request)[self.kind]
+        return self.found[-1][1] if self.found else f"{self.value()} (unknown)"
 
 
 class ProgramFilter(ChoiceFilter):
@@ -118,6 +128,8 @@ class ProgramFilter(ChoiceFilter):
     title = "program"
     parameter_name = "program"
     kind = "program"
+    model = Program
+    id_column = "slug"
     column = "program"
 
 
@@ -147,6 +159,8 @@ class GroupFilter(ChoiceFilter):
     title = "group"
     parameter_name = "group"
     kind = "group"
+    model = AffiliateGroup
+    id_column = "public_id"
     column = "group"
 
 

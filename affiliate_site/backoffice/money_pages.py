@@ -4,9 +4,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.contrib import messages
+from django.shortcuts import redirect
 from django.utils import timezone
 
 from accounts.errors import DomainError
+from affiliate_site.backoffice.actions import (
+    SUBMITTED_ALREADY,
+    create_token,
+    is_sent_again,
+)
 from affiliate_site.backoffice.effect_tables import build_effect_tables
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
@@ -24,23 +31,31 @@ class MoneyFormPage(FormPage):
     The first answer to the form says what would move; its button sends the entries
     again with a digest of that. If the effects are others by then, nothing is stored
     and they are shown. A page without fields shows the effects at once. If no money
-    moves, the form is saved without a second page.
+    moves, the form is saved without a second page. The token of a page that shows
+    effects is accepted once: a double click, or the back button, moves nothing again.
     """
 
     template_name = "admin/conversions/money_form_page.html"
     confirm_button = ""  # the text of the second button; `button` if empty
     leave_button = "Cancel"
 
-    def perform(self, form, at: datetime) -> Outcome:
-        """Run `save`, and keep it if its effects were confirmed."""
+    def perform(self, form, at: datetime) -> Outcome | None:
+        """Run `save`, and keep it if its effects were confirmed; None if they were
+        confirmed on the same page before."""
+        if is_sent_again(self.account, form.data, at=at):
+            return None
         return perform_if_confirmed(
             self.account,
             lambda: self.save(form, at),
             confirmed=form.data.get("effects"),
         )
 
-    def respond(self, form, result: Outcome):
+    def respond(self, form, result: Outcome | None):
         """Show the effects until they are confirmed."""
+        if result is None:
+            text = SUBMITTED_ALREADY.format(title=self.title)
+            messages.warning(self.request, text)
+            return redirect(self.get_done_url(None))
         if result.is_done:
             return super().respond(form, result.result)
         context = self.get_context_data(form=form, **self.describe(result))
@@ -73,6 +88,7 @@ class MoneyFormPage(FormPage):
         """The context that shows what an operation would change."""
         return {
             "effects": outcome.effects,
+            "token": create_token(),
             "effect_facts": self.list_facts(outcome.result),
             **build_effect_tables(outcome.effects),
         }

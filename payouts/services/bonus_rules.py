@@ -15,6 +15,7 @@ from accounts.models.accounts import Account
 from accounts.services.audit_log import log_event
 from payouts.errors import BonusGoalInUse, BonusNotFound
 from payouts.models.bonuses import Bonus, GoalType
+from payouts.services.bonuses import list_period_ranges
 from payouts.services.programs import validate_rate
 from payouts.services.rates import validate_title
 from tracking.models.programs import Program
@@ -82,12 +83,12 @@ def update_bonus(
 def end_bonus(account: Account, *, pk: int, at: datetime) -> None:
     """End a bonus: it is not granted for the present period, nor for later ones.
 
-    One that was never granted is deleted.
+    One that can be granted for no earlier period either is deleted.
     """
     with transaction.atomic():
         bonus = get_bonus(account, pk)
         log_event(account, "bonus.ended", bonus, at=at)
-        if was_granted(account, bonus):
+        if was_granted(account, bonus) or has_ended_period(bonus, at=at):
             bonus.update_row(expected={"ended_at": None}, ended_at=at)
         else:
             account.bonuses.filter(pk=bonus.pk).delete()
@@ -101,6 +102,12 @@ def get_bonus(account: Account, pk: int) -> Bonus:
 def was_granted(account: Account, bonus: Bonus) -> bool:
     """Whether a commission was ever created for this bonus."""
     return account.commissions.filter(bonus=bonus).exists()
+
+
+def has_ended_period(bonus: Bonus, *, at: datetime) -> bool:
+    """Whether a period of the bonus is over, which may be granted still."""
+    ranges = list_period_ranges(bonus.period, since=bonus.created_at, at=at)
+    return any(period_range.end is not None for period_range in ranges)
 
 
 def validate_rule(rule: BonusRule, currency: str) -> None:

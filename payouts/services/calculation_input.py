@@ -176,7 +176,10 @@ def build_calculation_input(
 
 
 def is_past_cap(conversion: Conversion) -> bool:
-    """Has the customer reached the cap (docs/api-contract.md, section 7.4)?"""
+    """Has the customer reached the cap (docs/api-contract.md, section 7.4)?
+
+    The conversion itself does not count: a claim that becomes a fact has commissions.
+    """
     program, customer = conversion.program, conversion.customer
     cap = 1 if not program.recurring else program.recurring_cap
     if customer is None or (cap is None and program.recurring_period_days is None):
@@ -192,6 +195,7 @@ def is_past_cap(conversion: Conversion) -> bool:
         conversion.account.conversions.not_deleted()
         .filter(customer=customer)
         .exclude(claim_status=ClaimStatus.OPEN)
+        .exclude(pk=conversion.pk)
     )
     earning = conversion.account.commissions.not_deleted().exclude(
         status=CommissionStatus.DISAPPROVED

@@ -7,13 +7,16 @@ from django.db import transaction
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
+from payouts.calculation import allocate_proportionally
 from payouts.models.commissions import CommissionKind
 from payouts.services.calculation_input import LineItemData, resolve_line_items
+from payouts.services.commissions import list_claimed_commissions
 from payouts.services.conversion_creation import write_commissions
 from tracking.attribution import TRACKING_SOURCE_NAMES
 from tracking.claims import CONTESTED_CLAIM
 from tracking.errors import ClaimNotFound
 from tracking.models.conversions import Conversion, ConversionClaim
+from tracking.money import ZERO
 from tracking.services.attribution import store_attribution_record
 from tracking.services.conversions import get_conversion, replace_claim
 from tracking.services.customers import confirm_customer
@@ -39,7 +42,10 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
         conversion = get_conversion(account, claim.conversion_id, lock=True)
         if not conversion.is_contested:
             raise ClaimNotFound(claim_id=claim_id)
-        line_items = _list_line_items(claim, conversion)
+        is_amount_known = _is_amount_known(conversion)
+        line_items = _list_line_items(
+            claim, conversion, is_amount_known=is_amount_known
+        )
         parameter = store_attribution_record(claim.attribution, conversion=conversion)
         remaining = [it for it in conversion.warnings or () if it != CONTESTED_CLAIM]
         replace_claim(
@@ -48,7 +54,9 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
             program=claim.program,
             affiliate=claim.affiliate,
             click=claim.click,
-            amount=sum((item.sub_amount for item in line_items), Decimal(0)),
+            amount=conversion.amount
+            if is_amount_known
+            else sum((item.sub_amount for item in line_items), ZERO),
             tracking_source=TRACKING_SOURCE_NAMES.get(parameter, parameter),
             warnings=remaining or None,
             claim_status=None,
@@ -74,10 +82,21 @@ def _confirm_customer_of(claim: ConversionClaim, *, at: datetime) -> None:
         confirm_customer(claim.account, customer, owner=claim, at=at)
 
 
+def _is_amount_known(conversion: Conversion) -> bool:
+    """Whether a fact has set the amount: the sale itself, or a change of its amount."""
+    if conversion.claim_status is None:
+        return True
+    changes = conversion.account.audit_log.filter(
+        kind="conversion.updated", subject=f"conversion:{conversion.pk}"
+    )
+    return any("amount" in it for it in changes.values_list("details", flat=True))
+
+
 def _list_line_items(
-    claim: ConversionClaim, conversion: Conversion
+    claim: ConversionClaim, conversion: Conversion, *, is_amount_known: bool
 ) -> list[LineItemData]:
-    """The claim's line items; of a conversion with known amounts, those."""
+    """The line items of the claim, at the amount of the conversion if that is known;
+    those of a fact are its own."""
     types = set(
         claim.account.commission_types.filter(program=claim.program).values_list(
             "identifier", flat=True
@@ -85,15 +104,25 @@ def _list_line_items(
     )
     items = claim.line_items
     if conversion.claim_status is None:
-        rows = claim.account.commissions.not_deleted().filter(
-            conversion=conversion, kind=CommissionKind.REGULAR
+        items = [
+            vars(commission)
+            for commission in list_claimed_commissions(conversion)
+            if commission.kind == CommissionKind.REGULAR
+        ]
+    sub_amounts = [Decimal(item["sub_amount"]) for item in items]
+    if is_amount_known and conversion.claim_status is not None:
+        sub_amounts = allocate_proportionally(
+            sub_amounts,
+            old_total=sum(sub_amounts, ZERO),
+            new_total=conversion.amount,
+            currency=conversion.currency,
+            is_complete=True,
         )
-        items = list(rows.values("sub_amount", "commission_type", "comment"))
     return [
         LineItemData(
-            Decimal(item["sub_amount"]),
+            sub_amount,
             item["commission_type"] if item["commission_type"] in types else None,
             item["comment"],
         )
-        for item in items
+        for item, sub_amount in zip(items, sub_amounts, strict=True)
     ]

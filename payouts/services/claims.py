@@ -184,7 +184,9 @@ def _build_original_claim(conversion: Conversion) -> ConversionClaim:
     candidates: list[dict[str, Any]] = json.loads(record.inputs)["candidates"]
     sent = {candidate["parameter"]: candidate["value"] for candidate in candidates}
     commissions = account.commissions.not_deleted().filter(
-        conversion=conversion, kind=CommissionKind.REGULAR
+        conversion=conversion,
+        kind=CommissionKind.REGULAR,
+        created_at=conversion.created_at,  # later ones are extra rewards
     )
     return ConversionClaim(
         account=account,

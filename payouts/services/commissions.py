@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Min, QuerySet
+from django.db.models import Max, Min, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from accounts.compiled_queries import compiled
 from accounts.exact_json import format_decimal
@@ -121,10 +122,24 @@ def hold_unfunded_drafts(
 
 
 def list_claimed_commissions(conversion: Conversion) -> list[Commission]:
-    """Return the commissions that a conversion was reported with, not later ones."""
-    rows = conversion.account.commissions.not_deleted().filter(conversion=conversion)
-    first = rows.aggregate(at=Min("created_at"))
-    return list(rows.filter(created_at=first["at"]).order_by("id"))
+    """Return the commissions that a conversion was reported with.
+
+    Later ones are extra rewards, and stay, unless the conversion belongs to another
+    affiliate by now. After a fact the reported ones are those that replaced the first
+    ones, at the same moment.
+    """
+    rows = conversion.account.commissions.filter(conversion=conversion)
+    times = rows.aggregate(reported=Min("created_at"), replaced=Max("deleted_at"))
+    earner = Coalesce("base_commission__affiliate", "affiliate")
+    return list(
+        rows.alias(earner=earner)
+        .filter(
+            Q(created_at=times["replaced"] or times["reported"])
+            | ~Q(earner=conversion.affiliate_id),
+            deleted_at=None,
+        )
+        .order_by("id")
+    )
 
 
 def delete_claimed_commissions(

@@ -171,6 +171,7 @@ class AddedCommissionViewSet(TenantViewSet):
 
     permission_model = Commission
     serializer_classes = {"create": CommissionInputSerializer}
+    atomic_actions = ("create",)  # sent again after an error, it pays twice
     conflict_actions = ("create",)
     representation = CommissionRepresentation
     representations = {"create": [CommissionRepresentation]}

@@ -27,9 +27,11 @@ def submit(client, url, **entries):
 
 def confirm(client, url, sent, shown):
     """Press the button of the page that says what moves."""
-    return client.post(
-        url, sent | {"effects": shown.context["effects"].digest}, follow=True
-    )
+    hidden = {
+        "effects": shown.context["effects"].digest,
+        "token": shown.context["token"],
+    }
+    return client.post(url, sent | hidden, follow=True)
 
 
 def submit_and_confirm(client, url, **entries):

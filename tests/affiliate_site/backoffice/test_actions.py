@@ -16,7 +16,7 @@ from affiliate_site.backoffice.actions import MAX_ROWS
 from payouts.services.commissions import approve_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
-from payouts.services.payments import PaymentOrder, create_payments
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.conftest import NOW
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -265,6 +265,25 @@ def test_pays_a_balance_once(staff_client, commissions, account):
     (payment,) = account.payments.all()
     assert format_decimal(payment.amount) == "12.5"
     assert get_payable_balances_by_slug(account) == {}
+
+
+def test_a_confirmation_page_pays_once(staff_client, commissions, account):
+    client, page = staff_client(), "payouts_ledgeraccount"
+    balances = list(account.ledger_accounts.filter(kind="payable"))
+    shown = post_action(client, page, "pay_selected", balances)
+    form = {
+        "confirmed": "yes",
+        "confirmed_amounts": f"{balances[0].pk}:12.5",
+        "token": shown.context["token"],
+    }
+    post_action(client, page, "pay_selected", balances, **form)
+    for payment in account.payments.all():  # the same amount is due again
+        cancel_payment(account, payment_id=payment.public_id, at=CONVERSION_CREATED_AT)
+
+    response = post_action(client, page, "pay_selected", balances, **form)
+
+    assert "second time" in str([*response.context["messages"]][-1])
+    assert account.payments.count() == 1
 
 
 def test_pays_only_the_confirmed_amount(staff_client, commissions, account):

@@ -54,7 +54,7 @@ def get_form_data(page):
     fields = re.findall(r'name="([^"]+)" value="([^"]*)"', page.content.decode())
     return {
         name: [value for field, value in fields if field == name]
-        for name in ("_selected_action", "confirmed_amounts")
+        for name in ("_selected_action", "confirmed_amounts", "token")
     }
 
 
@@ -124,6 +124,22 @@ def test_pays_the_confirmed_amounts(staff_client, scenario, account):
 
     post_confirmation(client, page)
     assert account.payments.count() == 2
+
+
+def test_the_back_button_does_not_pay_the_next_balances(
+    staff_client, scenario, account
+):
+    client = staff_client()
+    page = client.get(PAGE, build_query())
+    post_confirmation(client, page)
+    make_approved_commission(scenario, "20", at=EARLIER)  # the same amount again
+
+    response = client.get(post_confirmation(client, page).url)
+
+    assert "nothing was done a second time" in response.content.decode()
+    assert account.payments.count() == 2
+    post_confirmation(client, client.get(PAGE, build_query()))
+    assert account.payments.count() == 3
 
 
 def test_skips_affiliates_whose_balance_changed(staff_client, scenario, account):

@@ -570,3 +570,28 @@ def test_buttons_lead_to_the_pages(staff_client, account, scenario):
 
     for url in urls:
         assert f'href="{url}"' in pages
+
+
+def test_a_second_click_on_the_button_adds_nothing(staff_client, account, scenario):
+    client = staff_client()
+    entries = {"amount": "80", "coupon": scenario.mina.coupon}
+    shown = client.post(ADD_URL, entries)
+    confirm(client, ADD_URL, entries, shown)
+
+    response = confirm(client, ADD_URL, entries, shown)
+
+    assert "already" in list_messages(response)[-1]
+    assert account.conversions.count() == 1
+    # The same sale can be entered twice on purpose.
+    confirm(client, ADD_URL, entries, client.post(ADD_URL, entries))
+    assert account.conversions.count() == 2
+
+
+def test_a_second_click_adds_no_second_commission(staff_client, account, conversion):
+    client, url = staff_client(), page_url(conversion, "add-commission")
+    sent, shown = submit(client, url, conversion_sub_amount="80")
+    confirm(client, url, sent, shown)
+
+    confirm(client, url, sent, shown)
+
+    assert account.commissions.count() == 2

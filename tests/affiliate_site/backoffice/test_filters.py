@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.urls import reverse
 
 from accounts.services.accounts import update_settings
+from affiliate_site.backoffice import filters
 from affiliate_site.backoffice.filters import FormFilter
 from payouts.services.commissions import approve_commission
 from payouts.services.payments import PaymentOrder, create_payments
@@ -48,6 +49,21 @@ def open_list(client, page, **query):
 
 def list_ids(response):
     return sorted(row.pk for row in response.context["cl"].result_list)
+
+
+def test_filters_by_a_program_that_is_not_offered(client, sales, monkeypatch):
+    """An account may have more programs than a filter lists."""
+    monkeypatch.setattr(filters, "MAX_CHOICES", 1)
+
+    for index, (slug, title) in enumerate(
+        [
+            ("harbor-lamp-partners", "Harbor Lamp Partners"),
+            ("b-beacon", "b-Harbor Lamp Partners"),
+        ]
+    ):
+        response = open_list(client, CONVERSIONS, program=slug)
+        assert list_ids(response) == [sales[index].pk]
+        assert list_chips(response) == [("Program", f"{title} ({slug})")]
 
 
 def list_chips(response):

@@ -109,3 +109,17 @@ def test_balances_of_other_accounts_do_not_exist(staff_client):
 
     url = page_url(foreign, "pay")
     assert staff_client().post(url, {"amount": Decimal(1)}).status_code == 404
+
+
+def test_the_back_button_does_not_pay_the_next_balance(
+    staff_client, account, scenario, balance
+):
+    client, url = staff_client(), page_url(balance, "pay")
+    sent, shown = submit(client, url)
+    confirm(client, url, sent, shown)
+    create_balance(scenario)  # by chance the same amount again
+
+    response = confirm(client, url, sent, shown)
+
+    assert "already" in list_messages(response)[-1]
+    assert account.payments.count() == 1

@@ -412,6 +412,27 @@ def test_claims_do_not_use_up_a_cap(page, scenario, api):
     assert answer["commissions"][0]["approved"] is True
 
 
+@pytest.mark.parametrize("by_person", [False, True])
+def test_a_confirmed_claim_does_not_use_up_its_own_cap(page, scenario, api, by_person):
+    scenario.program.update_row(recurring=False)
+    page.report(scenario.mallory, customer_id="acct-1")
+
+    if by_person:
+        page.report(scenario.mina, customer_id="acct-1")
+        claim = scenario.account.conversion_claims.get(is_original=False)
+        confirm_claim(scenario.account, claim_id=claim.pk, at=NOON)
+    else:
+        body = {"external_id": "order-1", "amount": 200, "customer_id": "acct-1"}
+        api.post("/conversions/", body | {"coupon": scenario.mina.coupon})
+
+    expected = [("minakessler", "20", "approved")]
+    assert get_commissions(scenario.account) == expected
+    # It counts for the next sale.
+    api.post("/conversions/", {"customer_id": "acct-1", "amount": 100})
+    expected.append(("minakessler", "10", "disapproved"))
+    assert get_commissions(scenario.account) == expected
+
+
 def test_claimed_customer_does_not_shorten_the_earning_period(
     page, scenario, api, time_machine
 ):
@@ -942,3 +963,87 @@ def test_line_items_cannot_raise_a_signed_amount(page, scenario, is_required):
 
     stored = list(scenario.account.conversions.values_list("claim_status", flat=True))
     assert stored == ([] if is_required else ["open"])
+
+
+@pytest.mark.parametrize("is_extra_first", [False, True])
+@pytest.mark.parametrize(
+    ("is_original", "expected"),
+    [
+        (True, [("mallorythorn", "1"), ("mallorythorn", "5")]),
+        # The reward was added to a sale that was not Mallory's.
+        (False, [("minakessler", "5")]),
+    ],
+)
+def test_confirming_a_claim_after_a_fact_pays_an_extra_reward_once(
+    page, scenario, api, time_machine, is_extra_first, is_original, expected
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    page.report(scenario.mina)
+    path = f"/conversions/{account.conversions.get().pk}/commissions/"
+    extra = (path, {"conversion_sub_amount": 10})
+    fact = ("/conversions/", {"external_id": "order-1", "amount": 50})
+
+    for minute, call in enumerate([extra, fact] if is_extra_first else [fact, extra]):
+        time_machine.move_to(NOON + timedelta(minutes=minute + 1), tick=False)
+        assert api.post(*call).status_code == 200
+    claim = account.conversion_claims.get(is_original=is_original)
+    confirm_claim(account, claim_id=claim.pk, at=NOON + timedelta(hours=1))
+
+    assert account.conversions.get().amount == 50
+    assert sorted(row[:2] for row in get_commissions(account)) == expected
+
+
+def test_a_fact_for_another_affiliate_takes_back_an_extra_reward(
+    page, scenario, api, time_machine
+):
+    page.report(scenario.mallory)
+    path = f"/conversions/{scenario.account.conversions.get().pk}/commissions/"
+    time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
+    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+
+    body = {"external_id": "order-1", "amount": 50, "coupon": scenario.mina.coupon}
+    assert api.post("/conversions/", body).status_code == 200
+
+    assert get_commissions(scenario.account) == [("minakessler", "5", "approved")]
+
+
+def test_confirming_the_first_claim_pays_its_extra_reward_once(
+    page, scenario, api, time_machine
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    path = f"/conversions/{account.conversions.get().pk}/commissions/"
+    time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
+    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+    page.report(scenario.mina)
+
+    claim = account.conversion_claims.get(is_original=True)
+    confirm_claim(account, claim_id=claim.pk, at=NOON + timedelta(hours=1))
+
+    assert account.conversions.get().amount == 200
+    earned = sorted(row[:2] for row in get_commissions(account))
+    assert earned == [("mallorythorn", "1"), ("mallorythorn", "20")]
+
+
+@pytest.mark.parametrize("is_contested_first", [False, True])
+@pytest.mark.parametrize(("is_original", "earner"), [(True, 0), (False, 1)])
+def test_confirming_a_claim_keeps_the_amount_that_a_key_has_set(
+    page, scenario, api, is_contested_first, is_original, earner
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    if is_contested_first:
+        page.report(scenario.mina, amount=300)
+    path = f"/conversions/{account.conversions.get().pk}/"
+    refunded = api.patch(f"{path}?recalculate_commissions=true", {"amount": 150})
+    assert refunded.status_code == 200
+    if not is_contested_first:
+        page.report(scenario.mina, amount=300)
+
+    claim = account.conversion_claims.get(is_original=is_original)
+    confirm_claim(account, claim_id=claim.pk, at=NOON)
+
+    assert account.conversions.get().amount == 150
+    slug = ("mallorythorn", "minakessler")[earner]
+    assert get_commissions(account) == [(slug, "15", "approved")]

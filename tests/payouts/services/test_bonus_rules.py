@@ -14,6 +14,7 @@ from payouts.services.bonus_rules import (
     update_bonus,
 )
 from payouts.services.bonuses import grant_bonuses
+from payouts.services.commissions import approve_commission, reopen_commission
 from tests.conftest import NOW
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -81,6 +82,36 @@ def test_a_bonus_that_ended_later_is_granted_for_earlier_periods(approving_scena
     end_bonus(account, pk=bonus.pk, at=JULY)
 
     assert len(grant_bonuses(account, at=JULY)) == 1
+
+
+@pytest.mark.parametrize("waits_for_decision", [False, True])
+def test_what_was_earned_before_a_bonus_ended_is_granted(
+    approving_scenario, waits_for_decision
+):
+    """The night's grants come after the end, or a commission was pending till then."""
+    account = approving_scenario.account
+    bonus = add_bonus(approving_scenario)
+    conversion = approving_scenario.create_conversion(at=MAY)
+    commission = approving_scenario.get_commission(conversion)
+    if waits_for_decision:
+        reopen_commission(account, commission_id=commission.pk, at=MAY)
+        assert grant_bonuses(account, at=JUNE) == []
+
+    end_bonus(account, pk=bonus.pk, at=JUNE)
+
+    if waits_for_decision:
+        approve_commission(account, commission_id=commission.pk, at=JUNE)
+    assert [row.amount for row in grant_bonuses(account, at=JUNE)] == [Decimal(25)]
+
+
+def test_a_bonus_of_all_time_is_not_granted_after_its_end(approving_scenario):
+    account = approving_scenario.account
+    bonus = add_bonus(approving_scenario, period="all_time")
+    approving_scenario.create_conversion(at=MAY)
+
+    end_bonus(account, pk=bonus.pk, at=JULY)
+
+    assert grant_bonuses(account, at=JULY) == []
 
 
 def test_a_bonus_never_granted_is_deleted(scenario, account):
