@@ -47,7 +47,7 @@ HEADERS = {
     ),
     "X-RateLimit-Limit": "How many requests one window allows",
     "X-RateLimit-Remaining": "How many requests are left in this window",
-    "X-RateLimit-Reset": "Seconds until the window ends",
+    "X-RateLimit-Reset": "When the window ends, in seconds since 1970",
 }
 
 TIME = "UTC, ISO 8601 with offset."
