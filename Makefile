@@ -17,7 +17,7 @@ IN_PARALLEL = $(MAKE) --no-print-directory --keep-going -j2 $(if $(filter output
 COMPARE_LOCK = diff -q -I '^\#' $(1) - >/dev/null || { echo "$(1) differs from uv.lock: run make lock" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run worker test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference lock-difference script bench bench-back-office bench-page-calls screenshots openapi lock audit release clean
+.PHONY: help setup run worker test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference openapi-lint lock-difference script bench bench-back-office bench-page-calls screenshots openapi lock audit release clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */\1\t/' | expand -t 20
@@ -70,8 +70,8 @@ race: setup  ## post one external_id from 64 clients at once, 200 rounds
 check: setup  ## run all checks: style, types, imports, migrations, deployment, outdated files
 	@$(IN_PARALLEL) $(CHECKS)
 
-check-all: setup  ## run all checks, compare the lock files and audit the locked packages
-	@$(IN_PARALLEL) $(CHECKS) lock-difference audit
+check-all: setup  ## run all checks, lint openapi.json, compare the lock files and audit the locked packages
+	@$(IN_PARALLEL) $(CHECKS) openapi-lint lock-difference audit
 
 lint: setup  ## run ruff: style and format
 	@$(VENV)/bin/ruff check .
@@ -102,6 +102,14 @@ script-difference: setup  ## fail if the minified browser script is outdated
 
 openapi-difference: setup  ## fail if openapi.json is outdated
 	@$(PY) manage.py export_openapi | diff -q - openapi.json >/dev/null || { echo "openapi.json is outdated: run make openapi" >&2; exit 1; }
+
+# The variables keep redocly from asking the network for updates.
+openapi-lint: export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+openapi-lint: export REDOCLY_TELEMETRY := off
+openapi-lint: export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
+openapi-lint:  ## lint openapi.json with redocly and spectral, where they are installed
+	@if command -v redocly >/dev/null; then redocly lint --config .ci/redocly.yaml openapi.json; else echo "openapi-lint: skipped, @redocly/cli is not installed" >&2; fi
+	@if command -v spectral >/dev/null; then spectral lint --ruleset .ci/spectral.yaml --fail-severity warn openapi.json; else echo "openapi-lint: skipped, @stoplight/spectral-cli is not installed" >&2; fi
 
 script: setup  ## minify the browser script
 	@$(PY) -m rjsmin <affiliate_site/browser/tap.js >affiliate_site/browser/tap.min.js

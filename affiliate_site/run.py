@@ -56,6 +56,7 @@ def render_banner(address: str) -> str:
         f"  API          {address}/1.6/",
         f"  Back office  {address}/admin/{sign_in}",
         f"  Reference    {address}/docs/",
+        f"  Guide        {address}/docs/guide/",
     ]
     if demo is not None:
         lines.insert(2, f"  Key          {demo.key}")

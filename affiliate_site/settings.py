@@ -272,7 +272,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "",
     "POSTPROCESSING_HOOKS": [
-        "affiliate_site.api.schema.add_shared_responses",
+        "affiliate_site.api.schema.add_shared_components",
         "affiliate_site.api.openapi_descriptions.describe_document",
     ],
     "ENABLE_DJANGO_DEPLOY_CHECK": True,

@@ -10,6 +10,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from affiliate_site import http_errors
 from affiliate_site.browser.urls import PAGE_URLS, TRACKING_URLS
 from affiliate_site.env import BASE_DIR
+from affiliate_site.guide import show_guide
 
 handler400 = http_errors.bad_request
 handler403 = http_errors.forbidden
@@ -54,5 +55,7 @@ urlpatterns = [
     *PAGE_URLS,
     path("admin/", admin.site.urls),
     path("docs/", api_docs),
+    path("docs/guide/", show_guide),
+    path("docs/guide/<slug:page>/", show_guide),
     path("openapi.json", openapi),
 ]

@@ -67,9 +67,11 @@ class InputSerializer(serializers.Serializer):
         """Return the JSON Schema beyond that of the fields."""
         if not self.any_of:
             return {}
+        component = type(self).__name__.removesuffix("InputSerializer")
         return {
             "anyOf": [
                 {
+                    "title": f"{component}By{name.title().replace('_', '')}",
                     "required": [name],
                     "properties": {name: {"type": "string", **NOT_BLANK_SCHEMA}},
                 }

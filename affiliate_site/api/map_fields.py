@@ -83,19 +83,20 @@ class CustomFieldValuesField(ApiFieldMixin, serializers.DictField):
         "type": "string",
         "maxLength": MAX_CUSTOM_FIELD_VALUE_LENGTH,
     }
+    value_schema: ClassVar = {
+        "oneOf": [
+            single_value_schema,
+            {
+                "type": "array",
+                "items": single_value_schema,
+                "maxItems": MAX_SELECTED_OPTIONS,
+            },
+            {"type": "null"},
+        ]
+    }
     schema: ClassVar = {
         "type": "object",
-        "additionalProperties": {
-            "oneOf": [
-                single_value_schema,
-                {
-                    "type": "array",
-                    "items": single_value_schema,
-                    "maxItems": MAX_SELECTED_OPTIONS,
-                },
-                {"type": "null"},
-            ]
-        },
+        "additionalProperties": {"$ref": "#/components/schemas/CustomFieldInput"},
     }
 
     def to_internal_value(self, data):

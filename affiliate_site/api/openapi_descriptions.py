@@ -4,6 +4,7 @@ A text belongs to a name, wherever the name occurs; `Schema.name` takes preceden
 `name`. `tests/affiliate_site/api/test_schema.py` finds names without a text.
 """
 
+from copy import deepcopy
 from typing import Any
 
 from accounts.models.webhooks import TEST_EVENT, WEBHOOK_EVENTS
@@ -47,21 +48,38 @@ HEADERS = {
     ),
     "X-RateLimit-Limit": "How many requests one window allows",
     "X-RateLimit-Remaining": "How many requests are left in this window",
-    "X-RateLimit-Reset": "Seconds until the window ends",
+    "X-RateLimit-Reset": "When the window ends, in seconds since 1970",
 }
 
 TIME = "UTC, ISO 8601 with offset."
 AMOUNT = "An exact decimal, with at most the decimals of the currency."
 
 # The schema of the body by the beginning of the event; the first match counts.
-ENROLLMENT_BODY = {
+ENROLLMENT_EVENT_SCHEMA = {
+    "description": "An affiliate in a program, with the program.",
     "allOf": [
         {"$ref": "#/components/schemas/Enrollment"},
         {
             "type": "object",
             "properties": {"program": {"$ref": "#/components/schemas/ProgramSummary"}},
+            "required": ["program"],
         },
-    ]
+    ],
+}
+ENROLLMENT_BODY = {"$ref": "#/components/schemas/EnrollmentEvent"}
+TEST_EVENT_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "test": {"type": "boolean"},
+        "message": {"type": "string"},
+        "webhook": {"type": "string"},
+        "created_at": {"type": "string", "format": "date-time"},
+    },
+    "required": ["test", "message", "webhook", "created_at"],
+}
+WEBHOOK_SCHEMAS = {
+    "EnrollmentEvent": ENROLLMENT_EVENT_SCHEMA,
+    "TestEvent": TEST_EVENT_SCHEMA,
 }
 WEBHOOK_BODIES = {
     "affiliate.added_to_program": ENROLLMENT_BODY,
@@ -73,7 +91,7 @@ WEBHOOK_BODIES = {
     "conversion.": {"$ref": "#/components/schemas/Conversion"},
     "commission.": {"$ref": "#/components/schemas/Commission"},
     "payment.": {"$ref": "#/components/schemas/Payment"},
-    "webhook.": {"type": "object"},
+    "webhook.": {"$ref": "#/components/schemas/TestEvent"},
 }
 WEBHOOK_HEADERS = {
     "webhook-id": "The ID of the event, the same in all attempts.",
@@ -132,7 +150,7 @@ DESCRIPTIONS = {
     "AddressInput.country": "The country; its code alone is accepted too.",
     "code": "The country code, ISO 3166-1 alpha-2.",
     "HttpError.code": "The HTTP status.",
-    "Errors.code": "Which state forbids the operation; only with status 409.",
+    "Error.code": "Which state forbids the operation; only with status 409.",
     "name": "The name.",
     "Country.name": "The English name of the country.",
     "Company.description": "What the company does, or null.",
@@ -232,6 +250,10 @@ DESCRIPTIONS = {
     "note": "The text of the note.",
     "key": "The key within the meta data.",
     "value": "The value, a text.",
+    # Webhooks
+    "test": "Always true.",
+    "webhook": "The ID of the webhook.",
+    "TestEvent.message": "What the event is for.",
     # Errors
     "errors": "What is wrong, one entry for each finding.",
     "message": "What is wrong and what to change.",
@@ -256,11 +278,10 @@ def describe_document(result: dict[str, Any], *_: Any, **__: Any) -> dict[str, A
     ]
     for operation in operations:
         describe_operation(operation)
+    result["components"]["schemas"] |= deepcopy(WEBHOOK_SCHEMAS)
     for schema_name, schema in result["components"]["schemas"].items():
         for name, value in schema.get("properties", {}).items():
             add_description(value, get_description(schema_name, name))
-    for name, value in get_error_properties(result).items():
-        add_description(value, get_description("Errors", name))
     result["webhooks"] = build_webhooks()
     return result
 
@@ -286,13 +307,6 @@ def add_description(target: dict[str, Any], text: str | None) -> None:
     """Add the text unless the declaration has one of its own."""
     if text and not target.get("description"):
         target["description"] = text
-
-
-def get_error_properties(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the schemas of the properties of one error."""
-    errors = result["components"]["schemas"]["Errors"]["properties"]["errors"]
-    properties: dict[str, Any] = errors["items"]["properties"]
-    return properties
 
 
 def build_webhooks() -> dict[str, Any]:

@@ -16,9 +16,9 @@ from affiliate_site.api.fields import (
     ApiFieldMixin,
     ExactAmountField,
 )
+from affiliate_site.api.map_fields import CustomFieldValuesField
 from affiliate_site.api.openapi_errors import (
-    ERRORS_SCHEMA,
-    HTTP_ERROR_SCHEMA,
+    ERROR_SCHEMAS,
     INTEGER_SCHEMA,
     SHARED_RESPONSES,
     STRING_SCHEMA,
@@ -26,6 +26,7 @@ from affiliate_site.api.openapi_errors import (
 from affiliate_site.api.throttling import get_rate
 from affiliate_site.api.viewsets import TenantViewSet
 
+AMOUNT_INPUT = {"$ref": "#/components/schemas/AmountInput"}
 RATE_LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 ALIAS_OPERATIONS = {
@@ -58,8 +59,9 @@ class ApiFieldExtension(OpenApiSerializerFieldExtension):
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema, direction):
-        if direction == "response" and isinstance(self.target, ExactAmountField):
-            return {"type": "number"}  # text is accepted in requests only
+        if isinstance(self.target, ExactAmountField):
+            # Text is accepted in requests only.
+            return {"type": "number"} if direction == "response" else AMOUNT_INPUT
         return self.target.schema or auto_schema._map_serializer_field(  # noqa: SLF001
             self.target, direction, bypass_extensions=True
         )
@@ -217,7 +219,7 @@ class ViewSetAutoSchema(AutoSchema):
                     "schema": AMOUNT_STRING_SCHEMA,
                     "description": "The line items of a conversion: [0], [1] and so on",
                 }
-            elif parameter["schema"].get("oneOf") == ExactAmountField.schema["oneOf"]:
+            elif parameter["schema"] == AMOUNT_INPUT:
                 parameter["schema"] = AMOUNT_STRING_SCHEMA
 
     def _insert_field_validators(self, field, schema):
@@ -262,13 +264,15 @@ def get_response_example(representation: Any) -> Any:
     return representation.get_example()
 
 
-def add_shared_responses(result, generator, request, public):
-    """Add the error bodies and the error responses that operations share."""
+def add_shared_components(result, generator, request, public):
+    """Add the error responses that operations share, and the schemas that clients
+    would otherwise name after the first place where they occur."""
     components = result.setdefault("components", {})
     components["responses"] = SHARED_RESPONSES
     components["schemas"] = {
         **components.get("schemas", {}),
-        "Errors": ERRORS_SCHEMA,
-        "HttpError": HTTP_ERROR_SCHEMA,
+        **ERROR_SCHEMAS,
+        "AmountInput": ExactAmountField.schema,
+        "CustomFieldInput": CustomFieldValuesField.value_schema,
     }
     return result

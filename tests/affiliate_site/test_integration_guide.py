@@ -4,12 +4,15 @@ import json
 import re
 import shutil
 import subprocess
+import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
 from tests.command_line import ROOT
@@ -77,6 +80,8 @@ def installation(django_db_setup, django_db_blocker):
                 "BASE": f"http://127.0.0.1:{server.port}",
                 "KEY": make_key(account),
                 "CODE": scenario.mina.code,
+                "AFFILIATE": scenario.mina.affiliate.slug,
+                "PROGRAM": scenario.program.slug,
             },
         )
 
@@ -127,6 +132,143 @@ def test_refunds_a_sale(installation, tmp_path):
     run_snippet("sh", remove, tmp_path, **environment)
     conversions = scenario.account.conversions.filter(external_id="order-1")
     assert all(conversion.deleted_at for conversion in conversions)
+
+
+def find_snippet(section: str, text: str) -> tuple[str, str]:
+    """Return the one snippet of a section with a text."""
+    (snippet,) = [found for found in list_snippets(section) if text in found[1]]
+    return snippet
+
+
+def test_reports_a_subscription_by_postbacks(installation, tmp_path):
+    scenario, environment = installation
+
+    run_snippet(*find_snippet("5", "renewal-6"), tmp_path, **environment)
+
+    conversion = scenario.account.conversions.get(external_id="renewal-6")
+    amounts = conversion.commissions.order_by("id").values_list("amount", flat=True)
+    assert list(amounts) == [2, Decimal("2.99")]
+    assert conversion.customer.meta_data == {"plan": "pro"}
+    assert conversion.customer.status == "canceled"
+
+
+def test_pays_once(installation, tmp_path):
+    scenario, environment = installation
+
+    output = run_snippet(*find_snippet("7", "payout-2026-11"), tmp_path, **environment)
+
+    payment = scenario.account.payments.get()
+    assert payment.amount == 2
+    assert output.count(payment.public_id) == 2
+
+
+@pytest.mark.parametrize("code", [None, "unknown"])
+def test_posts_again(installation, code, tmp_path):
+    scenario, environment = installation
+    language, text = find_snippet("7", 'Idempotency-Key": str')
+    if code is None:
+        click = run_snippet(language, text, tmp_path, **environment).strip()
+        assert scenario.account.clicks.filter(public_id=click).exists()
+        return
+
+    with pytest.raises(AssertionError, match="Unknown referral code"):
+        run_snippet(language, text, tmp_path, **environment | {"CODE": code})
+
+
+class FailingServer(ThreadingHTTPServer):
+    """Answers with the given statuses, one request after the other."""
+
+    def __init__(self, *statuses) -> None:
+        super().__init__(("127.0.0.1", 0), FailingHandler)
+        self.statuses, self.keys = list(statuses), []
+
+
+class FailingHandler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.keys.append(self.headers["Idempotency-Key"])
+        self.send_response(self.server.statuses.pop(0))
+        self.send_header("X-RateLimit-Reset", str(int(time.time())))
+        self.end_headers()
+        self.wfile.write(b'{"id": "a-click"}')
+
+    def log_message(self, *args):
+        """Log nothing."""
+
+
+def test_posts_again_with_the_same_key(tmp_path):
+    language, text = find_snippet("7", 'Idempotency-Key": str')
+    with FailingServer(429, 503, 200) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        base = f"http://127.0.0.1:{server.server_address[1]}"
+        output = run_snippet(
+            language,
+            text.replace("2**attempt", "0"),
+            tmp_path,
+            BASE=base,
+            KEY="key",
+            CODE="code",
+        )
+        server.shutdown()
+        thread.join()
+
+    assert output == "a-click\n"
+    assert len(server.keys) == 3
+    assert len(set(server.keys)) == 1
+
+
+def test_reads_all_pages(installation, tmp_path):
+    scenario, environment = installation
+    for number in range(30):
+        scenario.create_conversion("10.10", external_id=f"page-{number}")
+    pending = scenario.account.commissions.filter(status="pending")
+
+    output = run_snippet(*find_snippet("7", "read_all"), tmp_path, **environment)
+
+    assert Decimal(output) == sum(commission.amount for commission in pending)
+    assert pending.count() > 25
+
+
+def test_moves_an_affiliate(installation, tmp_path):
+    scenario, environment = installation
+
+    run_snippet(*find_snippet("8", "hana-old"), tmp_path, **environment)
+
+    customer = scenario.account.customers.get(customer_id="customer-old")
+    assert customer.affiliate.firstname == "Hana"
+    assert scenario.account.referral_codes.filter(code="hana-old").exists()
+
+
+def test_worked_attributions_of_the_guide(api, account):
+    """The rows of the table of section 3, in their order."""
+    scenario = ProgramScenario(account)
+    mina = scenario.mina
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    now = timezone.now()
+
+    def click(affiliate, days):
+        return str(
+            scenario.create_click(affiliate, at=now - timedelta(days=days)).public_id
+        )
+
+    def sell(order, **parameters):
+        body = {"external_id": order, "amount": 10} | parameters
+        answer = api.post("/conversions/", body).json()
+        if "errors" in answer:
+            return answer["errors"][0]["message"]
+        return answer["affiliate"]["id"]
+
+    click(mina, 3)
+    assert sell("1", click_id=click(odette, 1)) == odette.affiliate.slug
+    assert (
+        sell("2", click_id=click(odette, 1), coupon=mina.coupon) == mina.affiliate.slug
+    )
+    sell("3", customer_id="cu", referral_code=mina.code)
+    assert sell("4", customer_id="cu", referral_code=odette.code) == mina.affiliate.slug
+    assert sell("5", click_id=click(mina, 44)) == mina.affiliate.slug
+    assert sell("6", click_id=click(mina, 46)) == "Cookie expired"
+    assert sell("7", referral_code="unknown") == "Unknown referral code"
 
 
 def test_worked_numbers_of_the_guide():

@@ -78,6 +78,7 @@ OTHER_RESPONSES = {
     "readiness": ("GET", "/readyz", {}, False, 200),
     "health with a wrong method": ("POST", "/healthz", {}, False, 405),
     "the API reference": ("GET", "/docs/", {}, False, 200),
+    "a guide": ("GET", "/docs/guide/", {}, False, 200),
     "the OpenAPI document": ("GET", "/openapi.json", {}, False, 200),
     "the OpenAPI document with a wrong method": (
         "POST",

@@ -46,21 +46,22 @@ def run_curl_line(line):
 def test_prints_addresses_credentials_and_examples(demo):
     lines = run.render_banner(ADDRESS).splitlines()
 
-    assert lines[:5] == [
+    assert lines[:6] == [
         "Affiliate Site is ready",
         "  API          http://127.0.0.1:9000/1.6/",
         f"  Key          {demo.key}",
         "  Back office  http://127.0.0.1:9000/admin/login/"
         f"?account={demo.account}   {demo.email}   {demo.password}",
         "  Reference    http://127.0.0.1:9000/docs/",
+        "  Guide        http://127.0.0.1:9000/docs/guide/",
     ]
-    assert [line[:15] for line in lines[5:]] == ["  Try          ", " " * 15] + [
+    assert [line[:15] for line in lines[6:]] == ["  Try          ", " " * 15] + [
         " " * 15
     ] * 2
 
 
 def test_printed_examples_work_in_their_order(demo):
-    lines = [line[15:] for line in run.render_banner(ADDRESS).splitlines()[5:]]
+    lines = [line[15:] for line in run.render_banner(ADDRESS).splitlines()[6:]]
 
     programs, click, conversion, conversions = (run_curl_line(line) for line in lines)
 
@@ -84,6 +85,7 @@ def test_prints_only_addresses_without_demo(account, demo, monkeypatch):
         "  API          http://127.0.0.1:9000/1.6/",
         "  Back office  http://127.0.0.1:9000/admin/",
         "  Reference    http://127.0.0.1:9000/docs/",
+        "  Guide        http://127.0.0.1:9000/docs/guide/",
     ]
 
 

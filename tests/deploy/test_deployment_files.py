@@ -147,6 +147,7 @@ def test_the_image_gets_everything_that_the_service_reads():
         "payouts",
         "affiliate_site",
         "templates",
+        "docs",
         "deploy",
     }
     needed |= {"manage.py", "openapi.json"}

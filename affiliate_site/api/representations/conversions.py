@@ -9,6 +9,7 @@ from affiliate_site.api.representations.base import (
     ACCOUNT,
     Amount,
     Boolean,
+    Choice,
     Integer,
     List,
     Nested,
@@ -23,9 +24,15 @@ from affiliate_site.api.representations.nested import (
     ClickSummaryRepresentation,
     ProgramSummaryRepresentation,
 )
-from payouts.models.commissions import Commission, CommissionStatus, is_final
+from payouts.models.commissions import (
+    Commission,
+    CommissionKind,
+    CommissionStatus,
+    is_final,
+)
 from payouts.models.payments import Payment
 from tracking.models.conversions import Conversion
+from tracking.models.customers import CustomerStatus
 
 
 class CustomerSummaryRepresentation(Representation):
@@ -33,7 +40,7 @@ class CustomerSummaryRepresentation(Representation):
 
     id = Text("public_id", example="cu_Tq4mR8sLx2Vb7NcD")
     customer_id = Text(example="member-2041")
-    status = Text(example="paying")
+    status = Choice(choices=CustomerStatus.values, example="paying")
 
 
 class PayoutReferenceRepresentation(Representation):
@@ -74,7 +81,7 @@ class NestedCommissionRepresentation(Representation):
         "status", ACCOUNT, function=get_approval, null=True, example=True
     )
     affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
-    kind = Text(example="regular")
+    kind = Choice(choices=CommissionKind.values, example="regular")
     currency = Text(example="EUR")
     created_at = Time(example="2026-05-07T10:02:45+00:00")
     payout = Nested(PayoutReferenceRepresentation, "payment", null=True)
@@ -92,7 +99,7 @@ class ConversionReferenceRepresentation(Representation):
 class CommissionRepresentation(NestedCommissionRepresentation):
     """A commission."""
 
-    status = Text(example="approved")
+    status = Choice(choices=CommissionStatus.values, example="approved")
     conversion = Nested(ConversionReferenceRepresentation, "conversion", null=True)
     finalization_date = Time(
         "status", "finalized_at", ACCOUNT, function=get_finalization_date, null=True

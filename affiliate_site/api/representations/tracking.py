@@ -8,6 +8,7 @@ from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account
 from affiliate_site.api.representations.base import (
     AlwaysNull,
+    Choice,
     List,
     Nested,
     Representation,
@@ -22,7 +23,7 @@ from affiliate_site.api.representations.nested import (
 )
 from affiliate_site.user_agents import parse_user_agent
 from tracking.models.clicks import Click
-from tracking.models.customers import Customer
+from tracking.models.customers import Customer, CustomerStatus
 
 
 def build_user_agent_reader(name: str) -> Callable[[str | None], str | None]:
@@ -97,7 +98,7 @@ class CustomerRepresentation(Representation):
 
     id = Text("public_id", example="cu_Tq4mR8sLx2Vb7NcD")
     customer_id = Text(example="member-2041")
-    status = Text(example="paying")
+    status = Choice(choices=CustomerStatus.values, example="paying")
     created_at = Time(example="2026-05-06T19:00:00+00:00")
     click = Nested(ClickSummaryRepresentation, "click", null=True)
     program = Nested(ProgramSummaryRepresentation, "program")

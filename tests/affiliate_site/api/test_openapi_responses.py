@@ -113,8 +113,9 @@ def test_amounts_are_numbers_and_requests_may_send_text():
 
     assert set(answer) == {"type", "description"}
     assert answer["type"] == "number"
-    assert set(request) == {"oneOf", "description"}
-    assert request["oneOf"] == [
+    assert set(request) == {"$ref", "description"}
+    assert request["$ref"] == "#/components/schemas/AmountInput"
+    assert schemas["AmountInput"]["oneOf"] == [
         {"type": "number", "minimum": 0, "exclusiveMaximum": 10**13},
         {"type": "string", "pattern": r"^[0-9]{1,13}(\.[0-9]+)?$"},
     ]

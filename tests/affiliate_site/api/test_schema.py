@@ -131,9 +131,6 @@ def test_texts_belong_to_names_that_occur(document):
         for key in schema.get("properties", {})
         for name in (key, f"{schema_name}.{key}")
     }
-    errors = document["components"]["schemas"]["Errors"]["properties"]["errors"]
-    for key in errors["items"]["properties"]:
-        names |= {key, f"Errors.{key}"}
     for operation in list_operations(document).values():
         names |= {
             parameter["name"].partition("[")[0]
@@ -200,3 +197,32 @@ def test_describes_every_property_of_a_program(document):
         "recurring_period_days",
         "program_category",
     ]
+
+
+def list_schemas(node, path=()):
+    """Yield each schema with its path; below `allOf` and the like, too."""
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in node.items():
+            yield from list_schemas(value, (*path, key))
+    elif isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from list_schemas(value, (*path, number))
+
+
+def test_names_every_alternative(document):
+    """Generators call others after the first place where they occur."""
+    unnamed = [
+        path
+        for path, schema in list_schemas(document["components"]["schemas"])
+        for alternatives in (schema.get("oneOf", []), schema.get("anyOf", []))
+        if len(path) > 1 and {"type": "null"} not in alternatives and alternatives
+    ]
+    untitled = [
+        path
+        for path, schema in list_schemas(document["components"]["schemas"])
+        for alternative in schema.get("anyOf", [])
+        if "title" not in alternative
+    ]
+
+    assert unnamed + untitled == []
