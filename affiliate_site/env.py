@@ -14,6 +14,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -27,6 +28,7 @@ MAX_PORT = 65535
 MIN_TOKEN_LENGTH = 16
 EMAIL_SCHEMES = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
 POSTGRESQL_SCHEMES = ("postgres://", "postgresql://")
+REDIS_SCHEMES = ("redis", "rediss", "unix")
 DATABASE_SCHEMES = (*POSTGRESQL_SCHEMES, "sqlite:///")
 TRUE_VALUES = ("on", "true", "1", "yes")
 FALSE_VALUES = ("off", "false", "0", "no", "")
@@ -82,6 +84,26 @@ def get_metrics_token() -> str:
             "METRICS_TOKEN is set, but prometheus-client is not installed"
         )
     return token
+
+
+def get_redis_url() -> str:
+    """Return the address of Redis, which is not used without one."""
+    url = get_secret("REDIS_URL")
+    if not url:
+        return ""
+    if find_spec("redis") is None:
+        raise ImproperlyConfigured("REDIS_URL is set, but redis is not installed")
+    try:
+        parts = urlsplit(url)
+        server = parts.path if parts.scheme == "unix" else parts.hostname
+    except ValueError:
+        server = None
+    if not server or parts.scheme not in REDIS_SCHEMES:
+        # Not chained: the original message may contain the password.
+        raise ImproperlyConfigured(
+            "REDIS_URL must be redis://:password@host:port/number, rediss:// or unix://"
+        )
+    return url
 
 
 def get_integer(name: str, default: int, *, minimum: int) -> int:
@@ -258,6 +280,7 @@ PGBOUNCER = get_boolean("PGBOUNCER")
 DEMO = get_boolean("DEMO")
 STAFF_OTP = get_optional_feature("STAFF_OTP", "django-otp", "django_otp")
 METRICS_TOKEN = get_metrics_token()
+REDIS_URL = get_redis_url()
 EMAIL_URL = get_text("EMAIL_URL")
 EMAIL = get_email_settings()
 DEFAULT_FROM_EMAIL = get_text("DEFAULT_FROM_EMAIL", "affiliate-site@localhost")

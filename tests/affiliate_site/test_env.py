@@ -38,6 +38,11 @@ def load_env(monkeypatch):
 
 INVALID = [
     ("DATABASE_REPLICA_URL", POSTGRES),  # SQLite has none
+    ("REDIS_URL", "redis.example.net:6379"),
+    ("REDIS_URL", "https://redis.example.net"),
+    ("REDIS_URL", "redis://"),
+    ("REDIS_URL", "redis://[example"),
+    ("REDIS_URL", "unix://"),
     ("DEBUG", "maybe"),
     ("DEBUG", "2"),
     ("PGBOUNCER", "transaction"),
@@ -227,6 +232,29 @@ def test_replica_is_a_postgresql_of_a_postgresql(load_env):
     message = "DATABASE_REPLICA_URL must be postgres"
     with pytest.raises(ImproperlyConfigured, match=message):
         load_env(DATABASE_URL=POSTGRES, DATABASE_REPLICA_URL="sqlite:///copy.sqlite3")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://127.0.0.1",
+        "rediss://user:pw@redis.example.net:6380/2",
+        "unix:///run/redis.sock?db=1",
+    ],
+)
+def test_reads_the_address_of_redis(load_env, tmp_path, url):
+    (tmp_path / "redis").write_text(f"{url}\n")
+
+    assert load_env().REDIS_URL == ""
+    assert url == load_env(REDIS_URL=url).REDIS_URL
+    assert url == load_env(REDIS_URL_FILE=str(tmp_path / "redis")).REDIS_URL
+
+
+def test_redis_needs_its_package(load_env, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    with pytest.raises(ImproperlyConfigured, match="redis is not installed"):
+        load_env(REDIS_URL="redis://127.0.0.1")
 
 
 def test_uses_sqlite_by_default(load_env):
