@@ -56,6 +56,12 @@ METRICS_TOKEN = env.METRICS_TOKEN
 if METRICS_TOKEN:
     MIDDLEWARE.insert(1, "affiliate_site.metrics.MetricsMiddleware")
 
+SENTRY_DSN = env.SENTRY_DSN
+if SENTRY_DSN:
+    MIDDLEWARE.insert(1, "affiliate_site.error_reports.ErrorReportMiddleware")
+if env.IS_TRACING_ON:
+    MIDDLEWARE.insert(1, "affiliate_site.tracing.TracingMiddleware")
+
 ROOT_URLCONF = "affiliate_site.urls"
 WSGI_APPLICATION = "affiliate_site.wsgi.application"
 APPEND_SLASH = True
