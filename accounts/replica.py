@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import structlog
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
+
+from accounts.circuit_breaker import CircuitBreaker
 
 REPLICA = "replica"
 WAIT_SECONDS = (0, 0.002, 0.005, 0.01, 0.03)  # before each look: it is a bit behind
 # How long it is left out after that, and after a failure.
 BEHIND_SECONDS, FAILED_SECONDS = 1, 5
-LOG_INTERVAL_SECONDS = 60
 ANSWER_SECONDS = 0.5  # for one look; a server that is gone must not hold requests
 
 POSITION_SQL = "SELECT pg_current_wal_flush_lsn()::text"
@@ -34,25 +34,9 @@ STATE_SQL = (
 )
 
 Result = TypeVar("Result")
-log = structlog.get_logger(__name__)
 
 
-class Replica:
-    """Whether this process uses the replica."""
-
-    left_out_until = 0.0
-    logged_at = float(-LOG_INTERVAL_SECONDS)
-
-    def leave_out(self, reason: str, *, seconds: float) -> None:
-        """Read from the primary for a moment; log it once a minute."""
-        now = time.monotonic()
-        self.left_out_until = now + seconds
-        if now >= self.logged_at + LOG_INTERVAL_SECONDS:
-            self.logged_at = now
-            log.warning("replica_left_out", reason=reason)
-
-
-replica = Replica()
+replica = CircuitBreaker("replica_left_out")
 
 
 def read(function: Callable[[str], Result]) -> Result:
@@ -75,7 +59,7 @@ def can_read_replica() -> bool:
     In a transaction the primary must answer: it alone has what the transaction wrote.
     """
     primary = connections[DEFAULT_DB_ALIAS]
-    if primary.in_atomic_block or time.monotonic() < replica.left_out_until:
+    if primary.in_atomic_block or replica.is_left_out:
         return False
     with primary.cursor() as cursor:
         cursor.execute(POSITION_SQL)

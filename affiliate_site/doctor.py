@@ -306,6 +306,29 @@ def check_replica(_at: datetime) -> Finding:
     return Finding(OK, detail)
 
 
+def check_redis(_at: datetime) -> Finding:
+    """Redis, if it is used, must answer, and must not drop counters."""
+    if not settings.REDIS_URL:
+        return Finding(OK, "none is used")
+    from accounts import redis_counters  # an optional package
+
+    try:
+        state = redis_counters.get_state()
+    except redis_counters.RedisError as error:
+        return Finding(
+            FAILURE,
+            f"{type(error).__name__}: {error}",
+            "limits are counted in the database; check REDIS_URL and the log of Redis",
+        )
+    if state.can_evict:
+        return Finding(
+            WARNING,
+            f"Redis {state.version} may drop counters when its memory is full",
+            "set maxmemory-policy noeviction",
+        )
+    return Finding(OK, f"Redis {state.version} counts for rate limits")
+
+
 def check_triggers(_at: datetime) -> Finding:
     """The append-only tables must refuse changes: they are tried and rolled back."""
     problems = []
@@ -471,6 +494,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "migrations": check_unapplied_migrations,
     "time_limits": check_time_limits,
     "replica": check_replica,
+    "redis": check_redis,
     "triggers": check_triggers,
     "clock": check_clock,
     "ledger": check_ledger_result,

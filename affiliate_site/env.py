@@ -14,6 +14,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -22,11 +23,13 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 EXAMPLE_SECRETS = ("changeme", "change-me", "secret", "example")
 ORIGIN = re.compile(r"https?://(\[[0-9a-f:]+\]|[\w.-]+)(:[0-9]{1,5})?", re.ASCII)
+SENTRY_DSN_PATTERN = re.compile(r"https?://\w+(:\w+)?@[\w.-]+(:[0-9]+)?/[\w./-]+")
 HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+):[0-9]{1,5}", re.ASCII)
 MAX_PORT = 65535
 MIN_TOKEN_LENGTH = 16
 EMAIL_SCHEMES = ("smtp://", "smtps://", "smtp+tls://", "smtp+ssl://")
 POSTGRESQL_SCHEMES = ("postgres://", "postgresql://")
+REDIS_SCHEMES = ("redis", "rediss", "unix")
 DATABASE_SCHEMES = (*POSTGRESQL_SCHEMES, "sqlite:///")
 TRUE_VALUES = ("on", "true", "1", "yes")
 FALSE_VALUES = ("off", "false", "0", "no", "")
@@ -82,6 +85,46 @@ def get_metrics_token() -> str:
             "METRICS_TOKEN is set, but prometheus-client is not installed"
         )
     return token
+
+
+def get_redis_url() -> str:
+    """Return the address of Redis, which is not used without one."""
+    url = get_secret("REDIS_URL")
+    if not url:
+        return ""
+    if find_spec("redis") is None:
+        raise ImproperlyConfigured("REDIS_URL is set, but redis is not installed")
+    try:
+        parts = urlsplit(url)
+        server = parts.path if parts.scheme == "unix" else parts.hostname
+    except ValueError:
+        server = None
+    if not server or parts.scheme not in REDIS_SCHEMES:
+        # Not chained: the original message may contain the password.
+        raise ImproperlyConfigured(
+            "REDIS_URL must be redis://:password@host:port/number, rediss:// or unix://"
+        )
+    return url
+
+
+def get_sentry_dsn() -> str:
+    """Return the address of Sentry, to which nothing is sent without one."""
+    dsn = get_secret("SENTRY_DSN")
+    if dsn and find_spec("sentry_sdk") is None:
+        raise ImproperlyConfigured("SENTRY_DSN is set, but sentry-sdk is not installed")
+    if dsn and not SENTRY_DSN_PATTERN.fullmatch(dsn):
+        raise ImproperlyConfigured("SENTRY_DSN must be https://key@host/project")
+    return dsn
+
+
+def is_tracing_on() -> bool:
+    """Return whether traces are sent; the exporter reads the address itself."""
+    is_on = bool(get_text("OTEL_EXPORTER_OTLP_ENDPOINT"))
+    if is_on and find_spec("opentelemetry") is None:
+        raise ImproperlyConfigured(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but opentelemetry-sdk is not installed"
+        )
+    return is_on
 
 
 def get_integer(name: str, default: int, *, minimum: int) -> int:
@@ -258,6 +301,9 @@ PGBOUNCER = get_boolean("PGBOUNCER")
 DEMO = get_boolean("DEMO")
 STAFF_OTP = get_optional_feature("STAFF_OTP", "django-otp", "django_otp")
 METRICS_TOKEN = get_metrics_token()
+REDIS_URL = get_redis_url()
+SENTRY_DSN = get_sentry_dsn()
+IS_TRACING_ON = is_tracing_on()
 EMAIL_URL = get_text("EMAIL_URL")
 EMAIL = get_email_settings()
 DEFAULT_FROM_EMAIL = get_text("DEFAULT_FROM_EMAIL", "affiliate-site@localhost")

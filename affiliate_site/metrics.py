@@ -50,6 +50,9 @@ SECONDS = Histogram(
     f"{PREFIX}request_seconds", "Seconds until the answer.", ["route"], buckets=BUCKETS
 )
 STATEMENTS = Counter(f"{PREFIX}statements", "SQL statements of requests.", ["route"])
+FALLBACKS = Counter(
+    f"{PREFIX}rate_limit_fallbacks", "Counted by the database instead of Redis."
+)
 
 
 class MetricsMiddleware:
@@ -69,6 +72,11 @@ class MetricsMiddleware:
         SECONDS.labels(route).observe(time.perf_counter() - started)
         STATEMENTS.labels(route).inc(request.query_count)
         return response
+
+
+def count_rate_limit_fallback() -> None:
+    """Count that the database has counted for a rate limit, although Redis should."""
+    FALLBACKS.inc()
 
 
 def render_metrics(request) -> HttpResponse:

@@ -56,6 +56,12 @@ METRICS_TOKEN = env.METRICS_TOKEN
 if METRICS_TOKEN:
     MIDDLEWARE.insert(1, "affiliate_site.metrics.MetricsMiddleware")
 
+SENTRY_DSN = env.SENTRY_DSN
+if SENTRY_DSN:
+    MIDDLEWARE.insert(1, "affiliate_site.error_reports.ErrorReportMiddleware")
+if env.IS_TRACING_ON:
+    MIDDLEWARE.insert(1, "affiliate_site.tracing.TracingMiddleware")
+
 ROOT_URLCONF = "affiliate_site.urls"
 WSGI_APPLICATION = "affiliate_site.wsgi.application"
 APPEND_SLASH = True
@@ -213,6 +219,7 @@ CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
     "rate_limits": {"BACKEND": "affiliate_site.throttling.RateLimitCache"},
 }
+REDIS_URL = env.REDIS_URL  # of the counters; without one they are in the database
 RATELIMIT_USE_CACHE = "rate_limits"
 RATELIMIT_IP_META_KEY = "affiliate_site.throttling.get_client_ip"
 
@@ -236,11 +243,14 @@ SILENCED_SYSTEM_CHECKS = [
 
 
 # Functions that lower layers call by dotted path, since they must not import this one:
-# webhook payloads, and the removal of a second factor.
+# webhook payloads, the removal of a second factor, and a metric.
 
 EVENT_PAYLOAD_RENDERER = "affiliate_site.webhooks.payloads.render_payloads"
 SECOND_FACTOR_REMOVER = (
     "affiliate_site.backoffice.second_factor.delete_devices" if env.STAFF_OTP else ""
+)
+RATE_LIMIT_FALLBACK_COUNTER = (
+    "affiliate_site.metrics.count_rate_limit_fallback" if METRICS_TOKEN else ""
 )
 
 

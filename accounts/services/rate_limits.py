@@ -1,17 +1,26 @@
-"""Rate limits: count requests in fixed windows, stored in the database.
+"""Rate limits: count requests in fixed windows, stored in the database or in Redis.
 
-A window starts with its first request. See docs/api-contract.md, section 1.8.
+A window starts with its first request. See docs/api-contract.md, section 1.8. Where
+REDIS_URL is set and Redis fails, the database counts: docs/reliability.md, section 7.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db import connection
+from django.utils.module_loading import import_string
 
+from accounts.circuit_breaker import CircuitBreaker
 from accounts.db_compat import get_database_time
 from accounts.models.api_keys import RateWindow
+
+LEFT_OUT_SECONDS = 5  # for which a process does without Redis after a failure
+Result = TypeVar("Result")
+redis = CircuitBreaker("redis_left_out")
 
 TABLE = RateWindow._meta.db_table
 
@@ -78,28 +87,47 @@ def get_time() -> datetime | None:
 def count_request(
     subject: str, limit: RateLimit, *, at: datetime | None = None
 ) -> RateLimitUsage:
-    """Count one request of the subject in one SQL statement.
+    """Count one request of the subject, in one SQL statement or by Redis.
 
     Call it outside any transaction, so that failed requests count as well. `at` is by
-    default the time of the database server, which all application servers share.
+    default the time of the server that counts, which all application servers share.
     """
+    started_at, hits = _count(
+        lambda counters: counters.count(subject, limit.window)[:2],
+        lambda: _count_in_database(subject, limit, at),
+        at=at,
+    )
+    ends_at = _ensure_utc(started_at) + limit.window
+    return RateLimitUsage(limit=limit.max_requests, hits=hits, ends_at=ends_at)
+
+
+def _count_in_database(subject: str, limit: RateLimit, at: datetime | None) -> Any:
+    """Return the start of the window and its hits."""
     at = at or get_time()
     if at is None:
         sql = COUNT_SQL.format(**SERVER_CLOCK)
-        row = _fetch_row(sql, subject, limit.window, limit.window)
-    else:
-        expired_at = at - limit.window
-        sql = COUNT_SQL.format(**GIVEN_TIME)
-        row = _fetch_row(sql, subject, at, expired_at, expired_at)
-    started_at, hits = row
-    ends_at = _ensure_utc(started_at) + limit.window
-    return RateLimitUsage(limit=limit.max_requests, hits=hits, ends_at=ends_at)
+        return _fetch_row(sql, subject, limit.window, limit.window)
+    expired_at = at - limit.window
+    sql = COUNT_SQL.format(**GIVEN_TIME)
+    return _fetch_row(sql, subject, at, expired_at, expired_at)
 
 
 def open_window(
     subject: str, *, hits: int, window: timedelta, at: datetime | None = None
 ) -> bool:
     """Start a window with this many hits; return False if one is already running."""
+    return _count(
+        lambda counters: bool(
+            counters.count(subject, window, first=hits, further=0)[2]
+        ),
+        lambda: _open_window_in_database(subject, hits, window, at),
+        at=at,
+    )
+
+
+def _open_window_in_database(
+    subject: str, hits: int, window: timedelta, at: datetime | None
+) -> bool:
     at = at or get_time()
     if at is None:
         sql = OPEN_WINDOW_SQL.format(**SERVER_CLOCK)
@@ -110,8 +138,33 @@ def open_window(
 
 def add_hits(subject: str, *, hits: int) -> int | None:
     """Add hits to the window of the subject; return the sum, or None without window."""
-    row = _fetch_row(ADD_HITS_SQL, hits, subject)
-    return row[0] if row else None
+    found: int | None = _count(
+        lambda counters: counters.add_hits(subject, hits=hits),
+        lambda: next(iter(_fetch_row(ADD_HITS_SQL, hits, subject)), None),
+    )
+    return found
+
+
+def _count(
+    by_redis: Callable[[Any], Result],
+    by_database: Callable[[], Result],
+    *,
+    at: datetime | None = None,
+) -> Result:
+    """Count by Redis, which has a clock of its own; without it or if it fails, by the
+    database."""
+    if not settings.REDIS_URL or at is not None:
+        return by_database()
+    from accounts import redis_counters  # an optional package
+
+    if not redis.is_left_out:
+        try:
+            return by_redis(redis_counters)
+        except redis_counters.RedisError as error:
+            redis.leave_out(type(error).__name__, seconds=LEFT_OUT_SECONDS)
+    if settings.RATE_LIMIT_FALLBACK_COUNTER:
+        import_string(settings.RATE_LIMIT_FALLBACK_COUNTER)()
+    return by_database()
 
 
 def _fetch_row(sql: str, *values: Any) -> tuple:  # type: ignore[type-arg]

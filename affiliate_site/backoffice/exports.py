@@ -18,6 +18,7 @@ from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst, slugify
 
+from accounts import replica
 from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.filters import DateFilter
@@ -149,7 +150,7 @@ def iterate_csv_chunks(model_admin, columns: list[str], rows) -> Iterator[str]:
     """The lines of `iterate_csv_lines` in chunks, read as columns: much faster.
 
     `model_admin.export_sources` has, for each column that is no field, a look-up, or a
-    function and the look-ups of its arguments.
+    function and the look-ups of its arguments. A chunk may come from a replica.
     """
     yield format_csv_line(get_column_titles(model_admin, columns))
     sources = [model_admin.export_sources.get(name, name) for name in columns]
@@ -159,7 +160,7 @@ def iterate_csv_chunks(model_admin, columns: list[str], rows) -> Iterator[str]:
     lookups = list(dict.fromkeys(lookup for _, *used in calls for lookup in used))
     for chunk_ids in iterate_chunks_of_ids(rows):
         found = rows.order_by().filter(pk__in=chunk_ids)
-        by_id = {row[0]: row for row in found.values_list("pk", *lookups)}
+        by_id = read_values(found, lookups)
         chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
         _, *values = zip(*chunk, strict=True) if chunk else ((), *((),) * len(lookups))
         by_lookup = dict(zip(lookups, values, strict=True))
@@ -173,6 +174,16 @@ def iterate_csv_chunks(model_admin, columns: list[str], rows) -> Iterator[str]:
             for function, *used in calls
         ]
         yield "".join([f"{','.join(line)}\r\n" for line in zip(*cells, strict=True)])
+
+
+def read_values(rows, lookups: list[str]) -> dict[int, tuple]:
+    """The values of the rows by their ids."""
+
+    def read(alias: str) -> dict[int, tuple]:
+        found = rows.using(alias).values_list("pk", *lookups)
+        return {row[0]: row for row in found}
+
+    return replica.read(read)
 
 
 def iterate_csv_lines(model_admin, columns: list[str], rows: Iterable) -> Iterator[str]:

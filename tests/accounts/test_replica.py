@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from django.db import DatabaseError, OperationalError
 
-from accounts import replica
+from accounts import circuit_breaker, replica
 
 POSITION = "0/3000060"
 
@@ -53,7 +53,9 @@ def databases(monkeypatch):
     settings = SimpleNamespace(DATABASES={"default": {}, "replica": {}})
     monkeypatch.setattr(replica, "settings", settings)
     monkeypatch.setattr(replica, "connections", ByName(found))
-    monkeypatch.setattr(replica, "replica", replica.Replica())
+    monkeypatch.setattr(
+        replica, "replica", circuit_breaker.CircuitBreaker("replica_left_out")
+    )
     monkeypatch.setattr(replica.time, "sleep", lambda seconds: None)
     return found
 
@@ -101,7 +103,9 @@ def test_leaves_out_a_replica_and_logs_once(
     databases.replica = FakeDatabase(*answers)
     logged = []
     monkeypatch.setattr(
-        replica.log, "warning", lambda event, **values: logged.append((event, values))
+        circuit_breaker.log,
+        "warning",
+        lambda event, **values: logged.append((event, values)),
     )
 
     assert [read(), read()] == ["default", "default"]  # it is asked once

@@ -38,6 +38,13 @@ def load_env(monkeypatch):
 
 INVALID = [
     ("DATABASE_REPLICA_URL", POSTGRES),  # SQLite has none
+    ("REDIS_URL", "redis.example.net:6379"),
+    ("REDIS_URL", "https://redis.example.net"),
+    ("REDIS_URL", "redis://"),
+    ("REDIS_URL", "redis://[example"),
+    ("REDIS_URL", "unix://"),
+    ("SENTRY_DSN", "sentry.example.net"),
+    ("SENTRY_DSN", "https://sentry.example.net/1"),
     ("DEBUG", "maybe"),
     ("DEBUG", "2"),
     ("PGBOUNCER", "transaction"),
@@ -227,6 +234,46 @@ def test_replica_is_a_postgresql_of_a_postgresql(load_env):
     message = "DATABASE_REPLICA_URL must be postgres"
     with pytest.raises(ImproperlyConfigured, match=message):
         load_env(DATABASE_URL=POSTGRES, DATABASE_REPLICA_URL="sqlite:///copy.sqlite3")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://127.0.0.1",
+        "rediss://user:pw@redis.example.net:6380/2",
+        "unix:///run/redis.sock?db=1",
+    ],
+)
+def test_reads_the_address_of_redis(load_env, tmp_path, url):
+    (tmp_path / "redis").write_text(f"{url}\n")
+
+    assert load_env().REDIS_URL == ""
+    assert url == load_env(REDIS_URL=url).REDIS_URL
+    assert url == load_env(REDIS_URL_FILE=str(tmp_path / "redis")).REDIS_URL
+
+
+def test_redis_needs_its_package(load_env, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    with pytest.raises(ImproperlyConfigured, match="redis is not installed"):
+        load_env(REDIS_URL="redis://127.0.0.1")
+
+
+def test_errors_and_traces_are_sent_only_where_they_are_asked_for(load_env):
+    loaded = load_env()
+    assert (loaded.SENTRY_DSN, loaded.IS_TRACING_ON) == ("", False)
+
+    dsn, collector = "https://key@sentry.example.net/1", "http://127.0.0.1:4318"
+    loaded = load_env(SENTRY_DSN=dsn, OTEL_EXPORTER_OTLP_ENDPOINT=collector)
+    assert (dsn, True) == (loaded.SENTRY_DSN, loaded.IS_TRACING_ON)
+
+
+@pytest.mark.parametrize("name", ["SENTRY_DSN", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+def test_reports_and_traces_need_their_packages(load_env, monkeypatch, name):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    with pytest.raises(ImproperlyConfigured, match="is not installed"):
+        load_env(**{name: "https://key@sentry.example.net/1"})
 
 
 def test_uses_sqlite_by_default(load_env):

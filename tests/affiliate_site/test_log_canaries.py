@@ -5,7 +5,9 @@ e-mail addresses, ids of customers, payout details, passwords, cookies, addresse
 log must not have it, nor an API key (docs/reliability.md, section 8).
 """
 
+import logging
 from contextlib import contextmanager
+from io import StringIO
 
 import pytest
 from django.conf import settings
@@ -17,6 +19,7 @@ from django.utils import timezone
 from accounts.models.api_keys import RateWindow, Role
 from accounts.services.api_keys import create_api_key
 from accounts.services.staff import create_staff_user
+from affiliate_site.logs import create_formatter
 from tests.affiliate_site.backoffice.form_samples import (
     create_rows_for_all_pages,
     list_cases,
@@ -30,6 +33,7 @@ pytestmark = pytest.mark.integration
 
 CANARY = "zzcanary7f3a"
 ADDRESS = "203.0.113.77"
+TEXT_BEGINS = "\n-- as text --\n"
 # As PostgreSQL words it, with what the row holds.
 QUOTING_ERROR = IntegrityError(
     'duplicate key value violates unique constraint "one_affiliate_per_email"\n'
@@ -56,6 +60,17 @@ def shared(shared_rows):
     names = {name for case in CASES for name in (*case.needs, *case.placeholders)}
     ids = {name: getattr(sample, name) for name in names}
     return account, owner, key, ids
+
+
+@pytest.fixture
+def log(captured_log):
+    """A function that returns all records twice: as JSON and as text."""
+    text, root = StringIO(), logging.getLogger()
+    handler = logging.StreamHandler(text)
+    handler.setFormatter(create_formatter(console=True))
+    root.addHandler(handler)
+    yield lambda: f"{captured_log()}{TEXT_BEGINS}{text.getvalue()}"
+    root.removeHandler(handler)
 
 
 @pytest.fixture
@@ -99,14 +114,17 @@ def assert_logged_without_canary(log, key, statuses):
     """Assert that there was something to log: successes, refusals and failures."""
     text = log()
     assert {200, 400, 500} <= statuses
-    assert '"exception": "Traceback' in text
-    assert "one_affiliate_per_email" in text
+    for part, traceback in zip(
+        text.split(TEXT_BEGINS), ('"exception": "Traceback', "\nTraceback"), strict=True
+    ):
+        assert traceback in part
+        assert "one_affiliate_per_email" in part
     assert CANARY not in text
     assert key[12:] not in text
     assert ADDRESS not in text
 
 
-def test_api_operations_and_browser_calls(shared, db, captured_log, headers):
+def test_api_operations_and_browser_calls(shared, db, log, headers):
     account, _, key, ids = shared
     client = Client(raise_request_exception=False, REMOTE_ADDR=ADDRESS)
     api, statuses = ApiClient(key, client), set()
@@ -129,10 +147,10 @@ def test_api_operations_and_browser_calls(shared, db, captured_log, headers):
         sent = {"account": account.slug, "external_id": CANARY, "vid": CANARY} | body
         client.post(f"/track/{call}/", sent, content_type="application/json")
 
-    assert_logged_without_canary(captured_log, key, statuses)
+    assert_logged_without_canary(log, key, statuses)
 
 
-def test_forms_of_the_back_office(shared, db, captured_log, headers):
+def test_forms_of_the_back_office(shared, db, log, headers):
     account, owner, key, _ = shared
     client = Client(raise_request_exception=False, REMOTE_ADDR=ADDRESS)
     client.force_login(owner)
@@ -159,5 +177,5 @@ def test_forms_of_the_back_office(shared, db, captured_log, headers):
             send(reverse(f"admin:{name}"), dict.fromkeys(fields, CANARY), failing)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
 
-    assert session not in captured_log()
-    assert_logged_without_canary(captured_log, key, statuses | {400})
+    assert session not in log()
+    assert_logged_without_canary(log, key, statuses | {400})

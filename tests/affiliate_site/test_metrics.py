@@ -74,6 +74,21 @@ def test_is_unknown_to_callers_without_the_token(rf):
     assert ask(rf, f"Bearer {TOKEN}", "post").status_code == 404
 
 
+def test_is_neither_logged_nor_counted(client, settings, db, captured_log):
+    """As the health checks: it comes every few seconds, and says nothing of clients."""
+    settings.METRICS_TOKEN = TOKEN
+    name = "affiliate_site.metrics.MetricsMiddleware"
+    settings.MIDDLEWARE = [settings.MIDDLEWARE[0], name, *settings.MIDDLEWARE[1:]]
+
+    for token, status in ((TOKEN, 200), ("wrong", 404)):
+        headers = {"Authorization": f"Bearer {token}"}
+        assert client.get("/metrics", headers=headers).status_code == status
+    text = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+
+    assert '"event": "request"' not in captured_log()
+    assert b'route="metrics' not in text.content
+
+
 @ENABLED
 def test_reports_what_the_database_knows(rf, account):
     at = timezone.now() - timedelta(hours=3)
@@ -170,7 +185,8 @@ def test_the_successor_of_a_process_continues_its_counts(committed_db, tmp_path)
 
     labels = {"route": "1.6/programs/", "method": "GET", "status": "401"}
     assert found.get("requests_total", **labels) == 12
-    assert files == ["counter_0.db", "histogram_0.db"]
+    # The process that forks holds the zeros of counters without labels.
+    assert files == ["counter_0.db", "counter_main.db", "histogram_0.db"]
 
 
 def find_routes(rules: str) -> list[str]:

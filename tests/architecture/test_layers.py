@@ -57,6 +57,8 @@ LOCAL_IMPORTS = {
     ("affiliate_site/apps.py", "affiliate_site.checks"): "apps must be ready first",
     ("affiliate_site/apps.py", "affiliate_site.admin"): "apps must be ready first",
     ("affiliate_site/run.py", "affiliate_site.demo"): "Django must be set up first",
+    ("accounts/services/rate_limits.py", "accounts"): "an optional package",
+    ("affiliate_site/doctor.py", "accounts"): "an optional package",
 }
 
 # The modules that set, read or log the current actor.

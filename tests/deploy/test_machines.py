@@ -10,6 +10,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ import pytest
 from django.db import connection
 
 from benchmarks.databases import BINARIES, run_binary
+from tests.command_line import ROOT
 from tests.deploy.clusters import Cluster, directory  # noqa: F401
 from tests.deploy.hosts import Host, SalesLoad, enroll_affiliate, send
 from tests.deploy.test_proxies import Proxy, build_nginx, find_free_port
@@ -33,6 +35,30 @@ pytestmark = [
 SALES = 40
 WAIT_SECONDS = 60
 MAX_ANSWER_SECONDS = 10  # less than a query may take; without an answer 0.5 s
+EXPORT = """
+import sys
+import django
+django.setup()
+from accounts import replica
+from affiliate_site.backoffice import exports
+from affiliate_site.backoffice.conversions import ConversionAdmin
+from django.contrib.admin import site
+from tracking.models.conversions import Conversion
+
+exports.CHUNK_SIZE = 3
+aliases = []
+read = replica.read
+replica.read = lambda function: read(
+    lambda alias: (aliases.append(alias), function(alias))[1]
+)
+admin = ConversionAdmin(Conversion, site)
+rows = Conversion.objects.order_by("-pk")
+chunks = exports.iterate_csv_chunks(admin, ["external_id"], rows)
+next(chunks)
+for chunk in chunks:
+    print(aliases[-1], chunk.replace('"', "").replace("\\r\\n", " "), flush=True)
+    sys.stdin.readline()
+"""
 TOO_EARLY = "To many concurrent attempts to create conversion with id 'early'"
 
 
@@ -273,6 +299,47 @@ def test_reads_on_with_a_frozen_replica(machines):
         for process_id in frozen:
             os.kill(process_id, signal.SIGCONT)
 
+    wait_until_replica_is_read(machines)
+
+
+def start_export(machines):
+    """A process that exports all conversions, three at a time; it waits for a line
+    before each chunk."""
+    environment = machines.hosts[0].environment
+    return subprocess.Popen(  # noqa: S603 - our own script
+        [sys.executable, "-c", EXPORT],
+        cwd=ROOT,
+        env=environment,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["kept", "lost"])
+def test_exports_from_the_replica(machines, is_lost):
+    """Whole, even if the replica is lost in the middle."""
+    wait_until_replica_is_read(machines)
+    orders = [create_sale(machines, machines.hosts[0]) for _ in range(12)]
+    with start_export(machines) as process:
+        chunks = [process.stdout.readline()]
+        if is_lost:
+            machines.replica.__exit__()
+        try:
+            output, _ = process.communicate("\n" * 1000, timeout=WAIT_SECONDS)
+        finally:
+            if is_lost:
+                machines.replica.__enter__()
+    chunks += output.splitlines()
+    sources = [chunk.split()[0] for chunk in chunks]
+    exported = [order for chunk in chunks for order in chunk.split()[1:]]
+
+    assert process.returncode == 0
+    assert exported[: len(orders)] == orders[::-1]
+    stored = machines.primary.read("SELECT external_id FROM tracking_conversion")
+    assert sorted(exported) == sorted(name for (name,) in stored)
+    assert sources[0] == "replica"
+    assert set(sources[1:]) == {"default" if is_lost else "replica"}
     wait_until_replica_is_read(machines)
 
 

@@ -187,12 +187,13 @@ def mask(value, other):
 
 
 def is_after_commit(statements) -> bool:
-    """Whether the last statement reads, after the end of a transaction (a savepoint in
-    tests). After that, a savepoint that was begun before is open no more."""
+    """Whether the last statement changes no row, after the end of a transaction (a
+    savepoint in tests). After that, a savepoint that was begun before is open no more.
+    """
     *earlier, last = statements
     begun = sum(sql.startswith("SAVEPOINT") for sql in earlier)
     ended = sum(sql.startswith("RELEASE") for sql in earlier)
-    return last.startswith("SELECT") and begun == ended > 0
+    return last.startswith(("SELECT", "RESET")) and begun == ended > 0
 
 
 def assert_survives_each_failure(

@@ -29,6 +29,27 @@ def export_csv(client, page, **filters):
     return list(csv.reader(io.StringIO(text)))
 
 
+def test_chunks_of_long_lists_may_come_from_a_replica(
+    scenario, staff_client, monkeypatch
+):
+    conversion = scenario.create_conversion("100")
+    aliases = []
+
+    def read(function):
+        """As if the replica had failed the first time."""
+        for alias in ("default", "default"):
+            aliases.append(alias)
+            rows = function(alias)
+        return rows
+
+    monkeypatch.setattr(exports.replica, "read", read)
+
+    rows = export_csv(staff_client(), "tracking_conversion")
+
+    assert [row[0] for row in rows[1:]] == [str(conversion.pk)]
+    assert aliases == ["default", "default"]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

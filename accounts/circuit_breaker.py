@@ -1,0 +1,29 @@
+"""Leave out an optional server for a while after a failure, and log it."""
+
+import time
+
+import structlog
+
+LOG_INTERVAL_SECONDS = 60
+log = structlog.get_logger(__name__)
+
+
+class CircuitBreaker:
+    """Whether this process uses an optional server; `event` names the log record."""
+
+    def __init__(self, event: str) -> None:
+        self.event = event
+        self.left_out_until = 0.0
+        self.logged_at = float(-LOG_INTERVAL_SECONDS)
+
+    @property
+    def is_left_out(self) -> bool:
+        return time.monotonic() < self.left_out_until
+
+    def leave_out(self, reason: str, *, seconds: float) -> None:
+        """Do without the server for a while; log it once a minute."""
+        now = time.monotonic()
+        self.left_out_until = now + seconds
+        if now >= self.logged_at + LOG_INTERVAL_SECONDS:
+            self.logged_at = now
+            log.warning(self.event, reason=reason)
