@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 ROOT = Path(__file__).parents[1]
+PROCESS_SECONDS = 240  # an upper limit for slow machines
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def run_manage_py(
         text=True,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=PROCESS_SECONDS,
     )
     return CommandResult(
         stdout=process.stdout, stderr=process.stderr, exit_code=process.returncode

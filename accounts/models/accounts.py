@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar
 from django.db import models
 from django.utils import timezone
 
-from accounts.compiled_queries import insert_or_ignore, insert_rows, update_rows
+from accounts.compiled_writes import insert_or_ignore, insert_rows, update_rows
 
 
 class Plan(models.Model):

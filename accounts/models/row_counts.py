@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from django.db import models, transaction
 
-from accounts.compiled_queries import insert_rows
+from accounts.compiled_writes import insert_rows
 from accounts.models.accounts import Account, TenantModel, TenantQuerySet
 
 CountKey = tuple[str, datetime]  # a list, and the end of a UTC day

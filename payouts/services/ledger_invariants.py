@@ -17,10 +17,9 @@ from typing import Any
 
 from django.apps import apps
 from django.db import models
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q
 
 from accounts.models.accounts import Account, TenantModel
-from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
+from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.ledger import (
     TRANSFER_SIDES,
     VALID_TRANSFERS,
@@ -31,7 +30,22 @@ from payouts.models.ledger import (
 )
 from payouts.models.payments import Payment
 from payouts.services.calculation_check import list_calculation_differences
-from tracking.amounts import ExactSum
+from payouts.services.ledger_invariant_queries import (
+    all_ledger_accounts,
+    commissions_by_status,
+    commissions_of_invalid_sales,
+    commissions_of_other_affiliates,
+    invalid_paid_commissions,
+    invalid_transfers,
+    list_tenant_foreign_keys,
+    payments_by_affiliate,
+    payments_by_source,
+    rows_of_other_accounts,
+    sums_by_credit,
+    sums_by_debit,
+    top_ups_by_currency,
+    transfers_by_commission,
+)
 from tracking.money import ZERO
 
 SIDES_BY_TRANSFER_TYPE: dict[str, tuple[str, ...]] = {
@@ -60,18 +74,13 @@ class LedgerInvariants:
 
     def __init__(self, account: Account) -> None:
         self.account = account
-        self.ledger_accounts = list(account.ledger_accounts.select_related("affiliate"))
-        credits = self.get_totals_by_side("credit")
-        debits = self.get_totals_by_side("debit")
+        self.ledger_accounts = all_ledger_accounts.all(account=account)
+        credits = dict(sums_by_credit.all(account=account))
+        debits = dict(sums_by_debit.all(account=account))
         self.computed_balances = {
             row.pk: credits.get(row.pk, ZERO) - debits.get(row.pk, ZERO)
             for row in self.ledger_accounts
         }
-
-    def get_totals_by_side(self, side: str) -> dict[int, Decimal]:
-        """Sum the transfers by debited or credited ledger account."""
-        rows = self.account.transfers.values_list(side)
-        return dict(rows.annotate(ExactSum("amount")))
 
     def list_discrepancies(self) -> Iterator[Discrepancy]:
         """Yield every violation of an invariant."""
@@ -210,9 +219,7 @@ class LedgerInvariants:
 
     def check_e6_commission_conversions(self) -> Iterator[Discrepancy]:
         """The conversion of a commission is not deleted and has its currency."""
-        rows = self.account.commissions.not_deleted().filter(conversion__isnull=False)
-        valid = Q(conversion__deleted_at=None, conversion__currency=F("currency"))
-        for commission in rows.exclude(valid).select_related("conversion"):
+        for commission in commissions_of_invalid_sales.all(account=self.account):
             conversion = commission.conversion
             yield self.build_discrepancy(
                 "E6",
@@ -271,11 +278,7 @@ class LedgerInvariants:
     def check_e8_funding_and_paid(self) -> Iterator[Discrepancy]:
         """Payout sources agree with payments and top-ups."""
         paid = self.get_payments_by_source()
-        top_ups = dict(
-            self.account.transfers.filter(kind=TransferType.FUNDED)
-            .values_list("currency")
-            .annotate(ExactSum("amount"))
-        )
+        top_ups = dict(top_ups_by_currency.all(account=self.account))
         for row in self.ledger_accounts:
             currency = row.currency
             topped_up = top_ups.get(currency, ZERO)
@@ -295,18 +298,7 @@ class LedgerInvariants:
 
     def check_e9_transfers(self) -> Iterator[Discrepancy]:
         """Each transfer is positive, with valid sides of its account and currency."""
-        has_valid_sides = Q(pk=None)
-        for kind, debit, credit in VALID_TRANSFERS:
-            has_valid_sides |= Q(kind=kind, debit__kind=debit, credit__kind=credit)
-        valid = has_valid_sides & Q(
-            amount__gt=ZERO,
-            debit__account=F("account"),
-            credit__account=F("account"),
-            debit__currency=F("currency"),
-            credit__currency=F("currency"),
-        )
-        valid_ids = self.account.transfers.filter(valid).values("pk")
-        for row in self.account.transfers.exclude(pk__in=valid_ids):
+        for row in invalid_transfers.all(account=self.account):
             valid_sides = [
                 " → ".join(sides)
                 for kind, *sides in sorted(VALID_TRANSFERS)
@@ -319,14 +311,10 @@ class LedgerInvariants:
     def check_e11_tenant_isolation(self) -> Iterator[Discrepancy]:
         """No row references a row of another account."""
         for model in list_tenant_models():
-            keys = list(_list_tenant_foreign_keys(model))
-            is_foreign = Q(pk=None)
-            for key in keys:
-                is_own = Q(**{f"{key}__account": self.account})
-                is_foreign |= Q(**{f"{key}__isnull": False}) & ~is_own
-            rows = model._base_manager.filter(is_foreign, account=self.account)
-            owner_columns = [f"{key}__account" for key in keys]
-            for pk, *owners in rows.values_list("pk", *owner_columns) if keys else ():
+            keys = list_tenant_foreign_keys(model)
+            if not keys:
+                continue
+            for pk, *owners in rows_of_other_accounts(model).all(account=self.account):
                 for key, owner in zip(keys, owners, strict=True):
                     if owner not in (None, self.account.pk):
                         label = f"{model._meta.db_table} {pk}"
@@ -337,33 +325,15 @@ class LedgerInvariants:
     def check_e12_paid_commissions(self) -> Iterator[Discrepancy]:
         """A paid commission is approved and fits its payment, which is not canceled and
         was allocated to it."""
-        paid = self.account.commissions.filter(payment__isnull=False)
-        valid = Q(
-            status=CommissionStatus.APPROVED,
-            deleted_at=None,
-            affiliate=F("payment__affiliate"),
-            currency=F("payment__currency"),
-            payment__canceled_at=None,
-        )
-        allocations = self.account.payment_allocations.filter(
-            commission=OuterRef("pk"), payment=OuterRef("payment")
-        )
-        valid_ids = paid.filter(valid, Exists(allocations)).values("pk")
-        rows = paid.exclude(pk__in=valid_ids).select_related("payment")
-        for commission in rows:
+        for commission in invalid_paid_commissions.all(account=self.account):
             payment = commission.payment.public_id if commission.payment else "-"
             label = f"commission {commission.pk} ({commission.status})"
             yield self.build_discrepancy("E12", label, payment, "no payment")
 
     def check_e14_affiliates(self) -> Iterator[Discrepancy]:
         """A commission that is not of a level belongs to its conversion's affiliate."""
-        regular = self.account.commissions.not_deleted().filter(
-            kind=CommissionKind.REGULAR
-        )
-        rows = regular.exclude(affiliate=F("conversion__affiliate"))
-        for pk, stored, affiliate_id, conversion_id in rows.values_list(
-            "pk", "affiliate", "conversion__affiliate", "conversion"
-        ):
+        rows = commissions_of_other_affiliates.all(account=self.account)
+        for pk, stored, affiliate_id, conversion_id in rows:
             yield self.build_discrepancy(
                 "E14",
                 f"commission {pk}",
@@ -373,22 +343,14 @@ class LedgerInvariants:
 
     def get_payments_by_source(self) -> dict[tuple[str, str], Decimal]:
         """Sum the payments that are not canceled, by payout source and currency."""
-        paid = self.account.transfers.filter(
-            kind=TransferType.PAID, payment__isnull=False, payment__canceled_at=None
-        )
-        rows = paid.values_list("credit__kind", "currency").annotate(ExactSum("amount"))
         sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
-        for kind, currency, amount in rows:
+        for kind, currency, amount in payments_by_source.all(account=self.account):
             sums[kind, currency] = amount
         return sums
 
     def get_payments_by_balance_key(self) -> AmountByBalanceKey:
         """Sum the payments that are not canceled, by affiliate and currency."""
-        rows = (
-            self.account.payments.not_canceled()
-            .values_list("affiliate", "currency")
-            .annotate(ExactSum("amount"))
-        )
+        rows = payments_by_affiliate.all(account=self.account)
         return {
             (affiliate_id, currency): amount for affiliate_id, currency, amount in rows
         }
@@ -402,11 +364,9 @@ class LedgerInvariants:
     @cached_property
     def commissions_by_status(self) -> dict[str, AmountByBalanceKey]:
         """Sum the commissions by status, and then by affiliate and currency."""
-        rows = self.account.commissions.not_deleted().values_list(
-            "status", "affiliate", "currency"
-        )
+        rows = commissions_by_status.all(account=self.account)
         sums: dict[str, AmountByBalanceKey] = defaultdict(dict)
-        for status, affiliate_id, currency, amount in rows.annotate(ExactSum("amount")):
+        for status, affiliate_id, currency, amount in rows:
             sums[status][affiliate_id, currency] = amount
         return sums
 
@@ -416,15 +376,7 @@ class LedgerInvariants:
         """Sum the transfers of each of some commissions."""
         totals: dict[int, _CommissionTotals] = defaultdict(_CommissionTotals)
         ids = [row.pk for row in commissions]
-        posted = self.account.transfers.filter(commission__in=ids)
-        rows = posted.values_list(
-            "commission", "kind", "debit__affiliate", "credit__affiliate"
-        ).annotate(
-            ExactSum("amount"),
-            Count("id"),
-            Min("sequence_number"),
-            Max("sequence_number"),
-        )
+        rows = transfers_by_commission.all(account=self.account, commissions=ids)
         for commission_id, kind, debited_id, credited_id, *sums in rows:
             total = totals[commission_id]
             total.affiliate_ids |= {debited_id, credited_id} - {None}
@@ -507,10 +459,3 @@ def list_tenant_models() -> list[type[models.Model]]:
         for model in apps.get_app_config(app).get_models()
         if issubclass(model, TenantModel)
     ]
-
-
-def _list_tenant_foreign_keys(model: type[models.Model]) -> Iterator[str]:
-    for column in model._meta.fields:
-        target = column.related_model
-        if isinstance(target, type) and issubclass(target, TenantModel):
-            yield column.name

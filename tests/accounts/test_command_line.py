@@ -23,6 +23,7 @@ from accounts import command_line
 from accounts.command_line import describe_failure, run_command_line
 from affiliate_site import health
 from tests.command_line import (
+    PROCESS_SECONDS,
     ROOT,
     build_environment,
     get_database_url,
@@ -306,7 +307,7 @@ def test_ends_with_one_line_when_the_reader_is_gone(committed_db):
     os.close(read_end)
     with start("export_openapi", stdout=write_end) as process:
         os.close(write_end)
-        err = process.communicate(timeout=60)[1].decode()
+        err = process.communicate(timeout=PROCESS_SECONDS)[1].decode()
 
     assert (process.returncode, err) == (
         1,
@@ -332,7 +333,7 @@ def test_ends_with_one_line_on_ctrl_c(committed_db):
         while not is_reading_input(process.pid):
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PROCESS_SECONDS)
 
     assert (process.returncode, out) == (1, b"")
     assert err == b"CommandError: interrupted\n"
@@ -347,7 +348,7 @@ def test_names_an_odd_variable_in_one_line(committed_db, monkeypatch):
         process = start(
             "list_programs", "acme", env={name: value}, stdout=subprocess.PIPE
         )
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PROCESS_SECONDS)
 
         assert (process.returncode, out) == (1, b"")
         assert err.decode().startswith(f"CommandError: {name}")
@@ -362,7 +363,7 @@ def test_runs_without_standard_output(committed_db):
         env=build_environment(),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=PROCESS_SECONDS,
     )
 
     assert (process.returncode, process.stderr) == (0, b"")

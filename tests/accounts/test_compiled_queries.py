@@ -6,7 +6,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
 
-from accounts.compiled_queries import OFFSET_MARK, compiled, insert_rows
+from accounts.compiled_queries import OFFSET_MARK, compiled
+from accounts.compiled_writes import insert_rows
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.audit_log import log_events

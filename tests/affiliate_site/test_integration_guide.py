@@ -15,7 +15,7 @@ import pytest
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
-from tests.command_line import ROOT
+from tests.command_line import PROCESS_SECONDS, ROOT
 from tests.concurrency.server import make_key, run_server
 from tests.factories.accounts import AccountFactory
 from tests.program_scenario import ProgramScenario
@@ -61,7 +61,7 @@ def run_snippet(language: str, text: str, directory, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PROCESS_SECONDS,
     )
     assert process.returncode == 0, process.stdout + process.stderr
     return process.stdout

@@ -9,6 +9,11 @@ from django.db import connection, models
 
 from accounts.compiled_queries import OFFSET_MARK, CompiledQuery, Parameter
 from accounts.models.accounts import TenantModel
+from payouts.services.ledger_invariant_queries import (
+    list_tenant_foreign_keys,
+    rows_of_other_accounts,
+)
+from payouts.services.ledger_invariants import list_tenant_models
 from tests.architecture.representations import list_representations
 from tests.architecture.syntax_trees import ROOT, parse_modules_outside
 from tests.conftest import NOW
@@ -28,6 +33,11 @@ QUERIES |= {
     f"{representation.__name__}.rows_by_pk": representation.rows_by_pk
     for representation in list_representations()
     if representation.model
+}
+QUERIES |= {
+    f"rows_of_other_accounts.{model.__name__}": rows_of_other_accounts(model)
+    for model in list_tenant_models()
+    if list_tenant_foreign_keys(model)
 }
 # Without an account: the reason.
 WITHOUT_AN_ACCOUNT: dict[str, str] = {

@@ -19,6 +19,7 @@ from tests.architecture.syntax_trees import (
     parse_modules_below,
     parse_modules_outside,
 )
+from tests.command_line import PROCESS_SECONDS
 from tracking.amounts import AmountField
 
 TENANT_MODELS = {
@@ -122,7 +123,7 @@ def test_keeps_the_import_contracts():
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PROCESS_SECONDS,
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

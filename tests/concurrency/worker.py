@@ -9,7 +9,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
-from tests.command_line import ROOT, build_environment
+from tests.command_line import PROCESS_SECONDS, ROOT, build_environment
 
 PROCESSES = 4
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
@@ -43,7 +43,7 @@ class Workers:
 
     def stop(self) -> None:
         for process in self.processes:
-            process.communicate(timeout=30)
+            process.communicate(timeout=PROCESS_SECONDS)
 
 
 def merge_tasks(*sets: dict) -> dict:

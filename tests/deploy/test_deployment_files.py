@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from tests.command_line import ROOT
+from tests.command_line import PROCESS_SECONDS, ROOT
 
 DEPLOY = ROOT / "deploy"
 INSTALLED_AT = "/opt/affiliate-site"
@@ -33,7 +33,7 @@ def run(*command: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PROCESS_SECONDS,
     )
     output = process.stdout + process.stderr
     assert process.returncode == 0, output

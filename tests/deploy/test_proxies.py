@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
 DEPLOY = ROOT / "deploy"
 API_PATHS = ("/1.6/conversions/", "/1.7/pb/con/c/", "/track/clicks/")
-START_SECONDS = 30
+START_SECONDS = 120
 
 
 class RepeatingHandler(BaseHTTPRequestHandler):

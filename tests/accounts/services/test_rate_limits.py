@@ -17,7 +17,7 @@ from accounts.services.rate_limits import (
     count_request,
     open_window,
 )
-from tests.command_line import ROOT, build_environment
+from tests.command_line import PROCESS_SECONDS, ROOT, build_environment
 from tests.conftest import NOW
 
 GET_TIME = rate_limits.get_time  # the tests of other modules replace it
@@ -218,7 +218,10 @@ def test_counts_exactly_across_processes(committed_db):
         counter.stdin.write("go\n")
         counter.stdin.flush()
 
-    outputs = [counter.communicate(timeout=60)[0].splitlines() for counter in counters]
+    outputs = [
+        counter.communicate(timeout=PROCESS_SECONDS)[0].splitlines()
+        for counter in counters
+    ]
 
     assert [counter.returncode for counter in counters] == [0] * PROCESSES
     counts = [count for hits, _ in outputs for count in json.loads(hits)]

@@ -20,6 +20,7 @@ from accounts.services.staff import create_staff_user, reset_password
 from affiliate_site.backoffice.second_factor import format_secret
 from tests.affiliate_site.backoffice.credentials import EMAIL, PASSWORD
 from tests.architecture.syntax_trees import ROOT
+from tests.command_line import PROCESS_SECONDS
 from tests.conftest import NOW
 
 PAGE = "/admin/second-factor/"
@@ -672,7 +673,7 @@ def test_is_not_loaded_with_staff_otp_off():
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PROCESS_SECONDS,
     )
 
     assert process.returncode == 0, process.stderr

@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.services.webhooks import create_webhook, disable_webhook
 from affiliate_site import health
 from tests.command_line import (
+    PROCESS_SECONDS,
     ROOT,
     build_environment,
     is_usage_error,
@@ -146,7 +147,7 @@ def test_runs_until_signal(committed_db, webhook_receiver, name):
             assert line, lines
             lines.append(json.loads(line))
         worker.send_signal(signal.Signals[name])
-        out, err = worker.communicate(timeout=30)
+        out, err = worker.communicate(timeout=PROCESS_SECONDS)
 
     assert (worker.returncode, out) == (0, "")
     assert all(json.loads(line) for line in err.splitlines())

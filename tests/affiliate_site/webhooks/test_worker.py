@@ -75,7 +75,7 @@ class FakeNetwork:
         with self.lock:
             self.sent.append(delivery.endpoint_id)
         if delivery.endpoint_id in self.slow:
-            assert self.release.wait(30)
+            assert self.release.wait(120)
         return self.results.get(delivery.endpoint_id, SUCCESS)
 
     def count_for(self, endpoint):

@@ -343,7 +343,7 @@ def test_creates_one_of_two_concurrent_duplicates(committed_db):
 
     def attempt(_):
         try:
-            start.wait(10)
+            start.wait(120)
             return make_customer(account).public_id
         except DuplicateCustomer as error:
             return str(error)

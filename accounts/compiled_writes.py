@@ -1,0 +1,174 @@
+"""Build the SQL of an INSERT or an UPDATE once, and run it with values.
+
+Django builds it for each statement. Queries are in `accounts/compiled_queries.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db.models import (
+    BooleanField,
+    CharField,
+    ForeignKey,
+    IntegerField,
+    Model,
+    TextField,
+)
+from django.db.models.sql import UpdateQuery
+
+from accounts.compiled_queries import (
+    Parameter,
+    Statement,
+    build_statement,
+    find_lookups,
+    set_parameter_fields,
+)
+from accounts.db_compat import BATCH_SIZE
+
+PLAIN_TYPES = {
+    BooleanField: bool,
+    CharField: str,
+    ForeignKey: int,
+    IntegerField: int,
+    TextField: str,
+}
+MAX_KEPT_ROWS = 64  # of an INSERT whose SQL is kept
+
+# The SQL of inserts and updates, by what it depends on.
+_inserts: dict[Any, str] = {}
+_updates: dict[Any, Statement] = {}
+
+
+def insert_rows(rows: Sequence[Model]) -> None:
+    """Insert rows of one model and set their primary keys.
+
+    All rows are in one statement, unless the database limits the number of its values.
+    """
+    if not rows:
+        return
+    connection = connections[DEFAULT_DB_ALIAS]
+    fields = get_insert_fields(type(rows[0]), has_key=rows[0].pk is not None)
+    size = min(BATCH_SIZE, max(1, connection.ops.bulk_batch_size(fields, rows)))
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    if len(batches) == 1:
+        _insert_batch(rows, "")
+        return
+    with transaction.atomic(savepoint=False):
+        for batch in batches:
+            _insert_batch(batch, "")
+
+
+def insert_or_ignore(
+    row: Model, unique_fields: tuple[str, ...], condition_sql: str = ""
+) -> bool:
+    """Insert a row and set its primary key; return False if it conflicts.
+
+    See `TenantQuerySet.insert_or_ignore`.
+    """
+    columns = ", ".join(
+        f'"{row._meta.get_field(name).attname}"'  # type: ignore[union-attr]
+        for name in unique_fields
+    )
+    condition = f" WHERE {condition_sql}" if condition_sql else ""
+    return _insert_batch([row], f" ON CONFLICT ({columns}){condition} DO NOTHING")
+
+
+def _insert_batch(rows: Sequence[Model], conflict_sql: str) -> bool:
+    """Insert rows by one statement; return whether they were inserted."""
+    model, connection = type(rows[0]), connections[DEFAULT_DB_ALIAS]
+    fields = get_insert_fields(model, has_key=rows[0].pk is not None)
+    values: list[Any] = [
+        value
+        if type(value := getattr(row, field.attname)) is plain_type or value is None
+        else field.get_db_prep_save(field.pre_save(row, add=True), connection)
+        for row in rows
+        for field, plain_type in fields.items()
+    ]
+    key = model, len(fields), len(rows), conflict_sql
+    sql = _inserts.get(key) or _build_insert(model, fields, len(rows), conflict_sql)
+    if len(rows) <= MAX_KEPT_ROWS:
+        _inserts[key] = sql
+    with (
+        transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(sql, values)
+        keys = cursor.fetchall()
+    if not keys:
+        return False
+    for row, (pk,) in zip(rows, keys, strict=True):
+        row.pk = pk
+        row._state.adding = False  # noqa: SLF001 - as Django's own insert does
+        row._state.db = DEFAULT_DB_ALIAS  # noqa: SLF001
+    return True
+
+
+@cache
+def get_insert_fields(model: type[Model], *, has_key: bool) -> dict[Any, type | None]:
+    """Return the fields that an insert names: all, without a key to be generated.
+
+    Values of a field's plain type are stored as they are, and need no preparation.
+    """
+    return {
+        field: next(
+            (plain for kind, plain in PLAIN_TYPES.items() if isinstance(field, kind)),
+            None,
+        )
+        for field in model._meta.concrete_fields
+        if has_key or not field.primary_key
+    }
+
+
+def _build_insert(
+    model: type[Model], fields: Iterable[Any], row_count: int, conflict_sql: str
+) -> str:
+    quote = connections[DEFAULT_DB_ALIAS].ops.quote_name
+    columns = ", ".join(quote(field.column) for field in fields)
+    placeholders = f"({', '.join('%s' for _ in fields)})"
+    return (
+        f"INSERT INTO {quote(model._meta.db_table)} ({columns})"  # noqa: S608 - names from our own models
+        f" VALUES {', '.join([placeholders] * row_count)}{conflict_sql}"
+        f" RETURNING {quote(str(model._meta.pk.column))}"
+    )
+
+
+def update_rows(
+    model: type[Model], lookup: dict[str, Any], values: dict[str, Any]
+) -> int:
+    """Update the rows that match the lookup; return their number.
+
+    None in the lookup matches NULL. Values are no expressions.
+    """
+    constants = {
+        name: v for name, v in lookup.items() if v is None or v is True or v is False
+    }
+    key = model, tuple(values), tuple(lookup), tuple(constants.items())
+    if key not in _updates:
+        parameters = {name: Parameter(name) for name in lookup}
+        _updates[key] = _build_update(model, parameters | constants, values)
+    statement = _updates[key]
+    arguments = {f"new_{name}": value for name, value in values.items()} | lookup
+    connection = connections[DEFAULT_DB_ALIAS]
+    with (
+        transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement.sql, statement.bind(arguments, connection))
+        return int(cursor.rowcount)
+
+
+def _build_update(
+    model: type[Model], lookup: dict[str, Any], values: dict[str, Any]
+) -> Statement:
+    query: Any = model._base_manager.filter(**lookup).query.chain(UpdateQuery)
+    for found in find_lookups(query):
+        set_parameter_fields(found)
+    new_values = {name: Parameter(f"new_{name}") for name in values}
+    for name, parameter in new_values.items():
+        parameter.compared_field = model._meta.get_field(name)  # type: ignore[assignment]
+    query.add_update_values(new_values)
+    return build_statement(*query.get_compiler(DEFAULT_DB_ALIAS).as_sql())
