@@ -124,10 +124,10 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
             for each in filters
             if not isinstance(each, type)
         ]
+        classes: list[Any] = [each for each in filters if isinstance(each, type)]
         parameters = [
             name
-            for each in filters
-            if isinstance(each, type)
+            for each in classes
             for name in (each.parameter_name, *getattr(each, "parameters", ()))
         ]
         return lookup in (

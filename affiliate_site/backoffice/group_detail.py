@@ -1,9 +1,13 @@
 """The page of an affiliate group: its affiliates and its rates."""
 
+from affiliate_site.backoffice.form_pages import list_page_links
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.backoffice.rate_pages import AddGroupRatePage
 from payouts.models.commission_types import RateKind
 from payouts.services.payables import get_payable_balances
+
+MAX_PROGRAMS = 10  # the newest, to set a rate in
 
 
 def build_group_context(request, group) -> dict:
@@ -29,7 +33,19 @@ def build_group_context(request, group) -> dict:
             )
             for rate in rates
         ],
+        "new_rate_links": list_new_rate_links(request.user, account),
     }
+
+
+def list_new_rate_links(user, account) -> list[tuple[str, str]]:
+    """Title of a program and the URL on which the user sets a group rate in it."""
+    programs = account.programs.filter(archived_at=None).order_by("-id")
+    return [
+        (program.title, url)
+        for program in programs.select_related("account__plan")[:MAX_PROGRAMS]
+        for page, url in list_page_links(user, program)
+        if page is AddGroupRatePage
+    ]
 
 
 def format_rate(rate) -> str:

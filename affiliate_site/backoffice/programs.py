@@ -14,7 +14,11 @@ from affiliate_site.backoffice.base import (
 )
 from affiliate_site.backoffice.filters import ArchivedFilter, CurrencyFilter
 from affiliate_site.backoffice.form_pages import FormPagesMixin, list_page_links
-from affiliate_site.backoffice.formatters import STATUS_COLORS, format_money
+from affiliate_site.backoffice.formatters import (
+    STATUS_COLORS,
+    format_datetime,
+    format_money,
+)
 from affiliate_site.backoffice.snippet import render_snippet
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.models.commission_types import (
@@ -25,6 +29,7 @@ from payouts.models.commission_types import (
 )
 from tracking.models.programs import Program
 
+MAX_ENDED_BONUSES = 10  # that a program shows
 PERIOD_TEXTS = {
     "week": "in a week",
     "month": "in a month",
@@ -284,24 +289,37 @@ def list_rate_tables(user, program: Program, add_pages):
     else:
         yield RateTable("Levels", (), [], "The plan of the account has none.", None)
     if plan.bonuses:
-        bonuses = account.bonuses.not_ended().filter(program=program)
+        bonuses = account.bonuses.filter(program=program)
+        ended = bonuses.exclude(ended_at=None).order_by("-ended_at", "-id")
         yield RateTable(
             "Bonuses",
             ("Title", "Goal", "Bonus"),
             [
-                with_links(
-                    row,
-                    row.title,
-                    describe_goal(row, currency),
-                    format_rate(row, currency),
+                (
+                    (
+                        describe_bonus(row),
+                        describe_goal(row, currency),
+                        format_rate(row, currency),
+                    ),
+                    [] if row.ended_at else list_page_links(user, row),
                 )
-                for row in bonuses.in_definition_order()
+                for row in (
+                    *bonuses.not_ended().in_definition_order(),
+                    *ended[:MAX_ENDED_BONUSES],
+                )
             ],
             "There are no bonuses.",
             add_pages.get(rate_pages.AddBonusPage),
         )
     else:
         yield RateTable("Bonuses", (), [], "The plan of the account has none.", None)
+
+
+def describe_bonus(bonus: Bonus) -> str:
+    """Its title, and when it ended."""
+    if bonus.ended_at is None:
+        return bonus.title
+    return f"{bonus.title} (ended {format_datetime(bonus.ended_at)})"
 
 
 def describe_goal(bonus: Bonus, currency: str) -> str:

@@ -200,6 +200,10 @@ class TestGroups:
         assert response.context["affiliate_count"] == 1
         assert "minakessler" in response.content.decode()
         assert "12.5 %" in response.content.decode()
+        set_rate = reverse(
+            "admin:tracking_program_add-group-rate", args=[scenario.program.pk]
+        )
+        assert set_rate in response.content.decode()
 
     @pytest.mark.parametrize(("title", "error"), [("", "required"), ("x" * 256, "255")])
     def test_refuses_beside_the_field(self, account, staff_client, group, title, error):

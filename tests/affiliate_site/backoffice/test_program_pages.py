@@ -1,6 +1,7 @@
 """The page of a program, and the forms of its rates and bonuses."""
 
 import re
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -108,6 +109,19 @@ def test_adds_levels_and_bonuses_of_the_plan(staff_client, scenario, account):
     save(client, reverse("admin:payouts_level_remove", args=[level.pk]))
     assert not account.bonuses.exists()
     assert not account.levels.exists()
+
+
+def test_shows_ended_bonuses_without_links(staff_client, scenario, account):
+    Plan.objects.filter(pk=account.plan_id).update(bonuses=True)
+    ended_at = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
+    bonus = scenario.create_bonus(
+        goal=10, value=50, title="Busy month", ended_at=ended_at
+    )
+
+    page = read_page(staff_client(), scenario.program)
+
+    assert "Busy month (ended 2026-03-04 09:15 UTC)" in page
+    assert f"/admin/payouts/bonus/{bonus.pk}/" not in page
 
 
 def test_hides_what_the_plan_lacks(staff_client, scenario, account):
