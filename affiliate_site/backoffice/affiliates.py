@@ -36,6 +36,7 @@ from affiliate_site.backoffice.enrollment_pages import (
 from affiliate_site.backoffice.filters import (
     AffiliateFilter,
     ApplicationDateFilter,
+    ApprovalFilter,
     DateFilter,
     DeletedFilter,
     EnrolledProgramFilter,
@@ -242,7 +243,12 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
 
     list_display = ("affiliate", "program_title", "status", "applied_at")
     list_select_related = ("affiliate", "program")
-    list_filter = ("approved", ProgramFilter, AffiliateFilter, ApplicationDateFilter)
+    list_filter = (
+        ("approved", ApprovalFilter),
+        ProgramFilter,
+        AffiliateFilter,
+        ApplicationDateFilter,
+    )
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-applied_at", "-id")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
-from django.contrib.admin import SimpleListFilter
+from django.contrib.admin import BooleanFieldListFilter, SimpleListFilter
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Exists, OuterRef, Q, Value
 from django.utils import timezone
@@ -362,6 +362,17 @@ class DecidedFilter(StateFilter):
 
     parameter_name = "decided_at__isnull"
     texts = {"True": "To decide", "False": "Decided"}
+
+
+class ApprovalFilter(BooleanFieldListFilter):
+    """Enrollments by their approval, in the words of their column."""
+
+    def choices(self, changelist):
+        all_rows, *approvals = super().choices(changelist)
+        names = ("Approved", "Disapproved", "Pending")  # in Django's order
+        yield all_rows
+        for choice, name in zip(approvals, names, strict=True):
+            yield choice | {"display": name}
 
 
 class BalanceFilter(FormFilter):
