@@ -1,6 +1,7 @@
 """Commissions: creation, approval, disapproval and changes of amounts."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -37,6 +38,7 @@ from tracking.money import round_amount
 # In the audit log with their old and new value, which the reconciliation compares.
 AMOUNTS_LOGGED = ("amount", "sub_amount")
 DISAPPROVAL_PREFIX = "Disapproved: "  # of the reason, in the comment
+PAST_DISAPPROVAL_PREFIX = "Earlier disapproved: "  # of one that was undone
 
 
 @compiled
@@ -337,7 +339,14 @@ def _set_commission_status(
             ledger.lock_balances()
             commission = get_commission(account, commission_id)
             commission.conversion = conversion
-            values = {"comment": _add_reason(commission, reason)} if reason else {}
+            if reason:
+                values = {"comment": _add_reason(commission, reason)}
+            elif commission.status == CommissionStatus.DISAPPROVED and (
+                commission.comment
+            ):
+                values = {"comment": _mark_reasons_past(commission.comment)}
+            else:
+                values = {}
             set_status(commission, status, ledger=ledger, at=at, **values)
     return commission
 
@@ -349,6 +358,13 @@ def _add_reason(commission: Commission, reason: str) -> str:
     if len(comment) > MAX_COMMENT_LENGTH:
         raise CommentTooLong(limit=MAX_COMMENT_LENGTH - len(comment) + len(reason))
     return comment
+
+
+def _mark_reasons_past(comment: str) -> str:
+    """Return the comment with the reasons of disapprovals as those of the past."""
+    pattern = f"^{DISAPPROVAL_PREFIX}"
+    past = re.sub(pattern, PAST_DISAPPROVAL_PREFIX, comment, flags=re.MULTILINE)
+    return past if len(past) <= MAX_COMMENT_LENGTH else comment
 
 
 def _build_commission(

@@ -486,7 +486,11 @@ def test_approves_disapproves_and_reopens(staff_client, account, commission):
         "Disapproved: Ordered by himself",
     )
     submit_and_confirm(client, page_url(commission, "reopen"))
-    assert account.commissions.get().status == "pending"
+    stored = account.commissions.get()
+    assert (stored.status, stored.comment) == (
+        "pending",
+        "Earlier disapproved: Ordered by himself",
+    )
     assert get_payable_balances_by_slug(account) == {}
 
 
