@@ -56,6 +56,16 @@ class PayBalancePage(MoneyFormPage):
         """Not locked: the service locks all balances of the payment in one order."""
         return self.model_admin.model.objects.get(pk=self.row.pk)
 
+    def describe(self, outcome):
+        """Add the amounts paid beyond what is due, for a box to tick."""
+        overdrafts = [
+            f"the balance of {each.affiliate} becomes negative by"
+            f" {format_money(-each.after, each.currency)}"
+            for each in outcome.effects.balances
+            if each.is_negative and each.affiliate
+        ]
+        return super().describe(outcome) | {"overdrafts": overdrafts}
+
     def save(self, form, at):
         order = PaymentOrder(
             self.row.affiliate.slug, form.cleaned_data["amount"], self.row.currency

@@ -56,14 +56,24 @@ def test_pays_a_balance_and_cancels_the_payment(staff_client, account, balance):
     assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": 20}}
 
 
-def test_says_that_a_higher_payment_makes_the_balance_negative(
+def test_pays_more_than_is_due_only_after_a_box_is_ticked(
     staff_client, account, balance
 ):
-    _, shown = submit(staff_client(), page_url(balance, "pay"), amount="25")
+    client, url = staff_client(), page_url(balance, "pay")
+    sent, shown = submit(client, url, amount="25")
 
     page = " ".join(shown.content.decode().split())
     assert "Balance due of minakessler becomes negative: -5.00 EUR." in page
+    digest = shown.context["effects"].digest
+    box = f'<input type="checkbox" name="effects" value="{digest}" required>'
+    text = "Pay more than is due: the balance of minakessler becomes negative by 5.00"
+    assert f"{box} {text} EUR" in page
+    assert 'type="hidden" name="effects"' not in page
+    assert "effects" not in client.post(url, sent).context["form"].data
     assert not account.payments.exists()
+
+    confirm(client, url, sent, shown)
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": -5}}
 
 
 def test_two_clerks_do_not_pay_twice(staff_client, account, scenario, balance):
