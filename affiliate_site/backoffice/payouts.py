@@ -1,8 +1,9 @@
 """The pages of balances, payments, payout methods and the ledger."""
 
 from django.contrib import admin
+from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
-from django.urls import path
+from django.urls import path, reverse
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.affiliate_detail import get_full_name
@@ -53,8 +54,30 @@ def get_ledger_account_name(ledger_account) -> str:
     return f"{name} of {affiliate}" if affiliate else name
 
 
+def has_bulk_payouts_permission(request) -> bool:
+    """Operators have no account whose affiliates they could pay."""
+    user = request.user
+    return user.account_id is not None and user.has_perm("payouts.add_payment")
+
+
+class BulkPayoutsLinkMixin(ModelAdmin):
+    """Adds a link to the bulk payout page to a list, if the user can pay."""
+
+    def changelist_view(self, request, extra_context=None):
+        list_links = (
+            [(BULK_PAYOUTS_TITLE, reverse("admin:bulk_payouts"))]
+            if has_bulk_payouts_permission(request)
+            else []
+        )
+        return super().changelist_view(
+            request, {"list_links": list_links, **(extra_context or {})}
+        )
+
+
 @admin.register(LedgerAccount)
-class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class BalanceAdmin(
+    BulkPayoutsLinkMixin, AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
+):
     """The balance due to each affiliate, per currency; actions pay it."""
 
     list_display = ("person", "balance_due")
@@ -83,24 +106,9 @@ class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
         view = self.admin_site.admin_view(self.bulk_payouts_view)
         return [path(BULK_PAYOUTS_PATH, view, name="bulk_payouts"), *super().get_urls()]
 
-    def changelist_view(self, request, extra_context=None):
-        """Add a link to the bulk payout page, if the user can pay."""
-        list_links = (
-            [(BULK_PAYOUTS_TITLE, BULK_PAYOUTS_PATH)]
-            if self.has_bulk_payouts_permission(request)
-            else []
-        )
-        return super().changelist_view(
-            request, {"list_links": list_links, **(extra_context or {})}
-        )
-
-    def has_bulk_payouts_permission(self, request):
-        """Operators have no account whose affiliates they could pay."""
-        return self.has_pay_permission(request) and request.user.account_id is not None
-
     def bulk_payouts_view(self, request):
         """The bulk payout page, if the user can pay."""
-        if not self.has_bulk_payouts_permission(request):
+        if not has_bulk_payouts_permission(request):
             raise PermissionDenied
         return bulk_payouts_view(self, request)
 
@@ -145,7 +153,9 @@ class BalanceAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
 
 
 @admin.register(Payment)
-class PaymentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
+class PaymentAdmin(
+    BulkPayoutsLinkMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
+):
     """Payments; canceling one makes its amount due again."""
 
     list_display = (

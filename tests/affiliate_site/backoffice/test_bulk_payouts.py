@@ -231,8 +231,9 @@ def test_requires_the_owner_role(staff_client, scenario, account, role):
     url = f"{PAGE}?currency=EUR&minimum=0&approved_until=2026-01-01"
     assert client.post(url).status_code == 403
     assert not account.payments.exists()
-    page = client.get(reverse("admin:payouts_ledgeraccount_changelist"))
-    assert "Bulk payout" not in page.content.decode()
+    for name in ("ledgeraccount", "payment"):
+        page = client.get(reverse(f"admin:payouts_{name}_changelist"))
+        assert "Bulk payout" not in page.content.decode()
 
 
 def test_is_not_available_to_operators(client, scenario):
@@ -262,10 +263,12 @@ def test_shows_and_pays_nothing_of_another_account(
     assert not other_account.payments.exists()
 
 
-def test_balances_link_to_bulk_payouts(staff_client, scenario):
-    page = staff_client().get(reverse("admin:payouts_ledgeraccount_changelist"))
+@pytest.mark.parametrize("name", ["ledgeraccount", "payment"])
+def test_lists_link_to_bulk_payouts(staff_client, scenario, name):
+    url = reverse(f"admin:payouts_{name}_changelist")
+    page = staff_client().get(url)
 
-    assert re.search(r'<a [^>]*href="bulk-payouts/">', page.content.decode())
+    assert re.search(rf'<a [^>]*href="{PAGE}">', page.content.decode())
 
 
 def test_query_count_does_not_depend_on_the_number_of_affiliates(
