@@ -122,12 +122,12 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
         fields = [
             each if isinstance(each, str) else each[0]
             for each in filters
-            if not isinstance(each, type)
+            if isinstance(each, str | tuple)
         ]
-        classes: list[Any] = [each for each in filters if isinstance(each, type)]
         parameters = [
             name
-            for each in classes
+            for each in filters
+            if not isinstance(each, str | tuple)
             for name in (each.parameter_name, *getattr(each, "parameters", ()))
         ]
         return lookup in (
