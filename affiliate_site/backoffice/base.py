@@ -39,24 +39,24 @@ from accounts.actor import set_actor
 from accounts.models.accounts import Account
 from accounts.services.staff import log_password_change
 from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantInline
-from affiliate_site.backoffice.account_pages import AccountSettingsPage
+from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
+from affiliate_site.backoffice.account.invitation_pages import invitation_view
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
+from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
-from affiliate_site.backoffice.exports import export_csv
-from affiliate_site.backoffice.filters import list_chips
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
-from affiliate_site.backoffice.invitation_pages import invitation_view
-from affiliate_site.backoffice.list_order import find_index_order, is_long
-from affiliate_site.backoffice.list_totals import (
+from affiliate_site.backoffice.lists.exports import export_csv
+from affiliate_site.backoffice.lists.filters import list_chips
+from affiliate_site.backoffice.lists.list_order import find_index_order, is_long
+from affiliate_site.backoffice.lists.list_totals import (
     MAX_COUNTED_ROWS,
     RowNumber,
     count_rows,
     list_page_numbers,
     sum_amounts,
 )
-from affiliate_site.backoffice.onboarding import dismiss_view
-from affiliate_site.backoffice.saved_views import SavedViewsMixin
-from affiliate_site.backoffice.xlsx_exports import export_xlsx
+from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
+from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
 from affiliate_site.http_errors import render_error_page
 from affiliate_site.throttling import count_sign_in_attempt
 

@@ -216,7 +216,9 @@ UNFOLD: dict[str, Any] = {
         lambda request: static("backoffice/a11y.js"),
         lambda request: static("backoffice/selection.js"),
     ],
-    "DASHBOARD_CALLBACK": "affiliate_site.backoffice.dashboard.add_dashboard_context",
+    "DASHBOARD_CALLBACK": (
+        "affiliate_site.backoffice.dashboard.context.add_dashboard_context"
+    ),
     # Not "search_models", which reads all rows of a list.
     "COMMAND": {"search_callback": "affiliate_site.backoffice.command_palette.search"},
     "COLORS": {

@@ -40,8 +40,8 @@ import sys
 import django
 django.setup()
 from accounts import replica
-from affiliate_site.backoffice import exports
-from affiliate_site.backoffice.conversions import ConversionAdmin
+from affiliate_site.backoffice.lists import exports
+from affiliate_site.backoffice.conversions.admin import ConversionAdmin
 from django.contrib.admin import site
 from tracking.models.conversions import Conversion
 

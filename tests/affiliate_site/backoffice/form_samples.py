@@ -22,7 +22,7 @@ from accounts.services.invitations import create_invitation
 from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
-from affiliate_site.backoffice.account_pages import AccountSettingsPage
+from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import RowChoiceField
 from payouts.models.ledger import LedgerAccount, LedgerAccountType

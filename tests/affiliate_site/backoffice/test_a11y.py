@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
 
-from affiliate_site.backoffice.filters import FormFilter
+from affiliate_site.backoffice.lists.filters import FormFilter
 from payouts.models.commissions import Commission
 
 ADMINS = admin.site._registry

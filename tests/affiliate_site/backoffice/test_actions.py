@@ -11,8 +11,9 @@ from accounts.exact_json import format_decimal
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key, find_api_key
 from accounts.services.webhooks import create_postback_endpoint, create_webhook
-from affiliate_site.backoffice import actions, conversions
+from affiliate_site.backoffice import actions
 from affiliate_site.backoffice.actions import MAX_ROWS
+from affiliate_site.backoffice.conversions import admin as conversions
 from payouts.services.commissions import approve_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug

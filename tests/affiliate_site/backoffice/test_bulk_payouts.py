@@ -190,7 +190,7 @@ def test_pays_only_confirmed_amounts(staff_client, scenario, account, amounts):
 def test_pays_one_batch_and_shows_how_many_remain(
     staff_client, scenario, account, monkeypatch
 ):
-    monkeypatch.setattr("affiliate_site.backoffice.bulk_payouts.BATCH_SIZE", 1)
+    monkeypatch.setattr("affiliate_site.backoffice.payouts.bulk_payouts.BATCH_SIZE", 1)
     client = staff_client()
     page = client.get(PAGE, build_query())
     assert "1 more follow in the next batch" in page.content.decode()

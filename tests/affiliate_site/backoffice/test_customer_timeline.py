@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from accounts.models.api_keys import Role
-from affiliate_site.backoffice import customer_timeline
+from affiliate_site.backoffice.conversions import customer_timeline
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion, update_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments

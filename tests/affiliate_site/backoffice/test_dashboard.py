@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models.users import User
 from accounts.services.accounts import update_settings
-from affiliate_site.backoffice.dashboard import (
+from affiliate_site.backoffice.dashboard.context import (
     GOOD,
     build_money_card,
     get_last_month,

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
-from affiliate_site.backoffice import exports
-from affiliate_site.backoffice.exports import format_cell, format_csv_line
+from affiliate_site.backoffice.lists import exports
+from affiliate_site.backoffice.lists.exports import format_cell, format_csv_line
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.payments import PaymentOrder, create_payments

@@ -7,8 +7,8 @@ from html import escape, unescape
 import pytest
 from django.urls import reverse
 
-from affiliate_site.backoffice.conversion_details import WARNING_TEXTS
-from affiliate_site.backoffice.failed_page_calls import PROBLEMS
+from affiliate_site.backoffice.conversions.conversion_details import WARNING_TEXTS
+from affiliate_site.backoffice.conversions.failed_page_calls import PROBLEMS
 from affiliate_site.browser.serializers import (
     BrowserConversionSerializer,
     BrowserLineItemSerializer,

@@ -7,8 +7,8 @@ from django.contrib import admin
 from django.urls import reverse
 
 from accounts.services.accounts import update_settings
-from affiliate_site.backoffice import filters
-from affiliate_site.backoffice.filters import FormFilter
+from affiliate_site.backoffice.lists import filters
+from affiliate_site.backoffice.lists.filters import FormFilter
 from payouts.services.commissions import approve_commission
 from payouts.services.payments import PaymentOrder, create_payments
 from tests.conftest import NOW

@@ -4,8 +4,8 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
-from affiliate_site.backoffice.exports import get_column_titles
 from affiliate_site.backoffice.labels import FIELD_LABELS
+from affiliate_site.backoffice.lists.exports import get_column_titles
 
 COLUMN_WORDS = {"Id", "id", "Ip", "Url", "Mlm", "Firstname", "Lastname"}
 

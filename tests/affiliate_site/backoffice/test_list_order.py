@@ -6,8 +6,8 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
-from affiliate_site.backoffice import list_order
-from affiliate_site.backoffice.list_order import find_index_order
+from affiliate_site.backoffice.lists import list_order
+from affiliate_site.backoffice.lists.list_order import find_index_order
 from benchmarks.growth_lists import SHORT_LISTS
 from payouts.models.commissions import Commission
 from payouts.services.commissions import approve_commission

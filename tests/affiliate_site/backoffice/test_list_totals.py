@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 from django.urls import reverse
 
-from affiliate_site.backoffice import base, list_totals
+from affiliate_site.backoffice import base
+from affiliate_site.backoffice.lists import list_totals
 from payouts.services.conversion_updates import delete_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 

@@ -13,7 +13,7 @@ from accounts.services.webhooks import (
     create_webhook,
     disable_webhook,
 )
-from affiliate_site.backoffice.webhooks import mask_url
+from affiliate_site.backoffice.account.webhooks import mask_url
 from affiliate_site.webhooks.sending import build_headers
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.conftest import NOW

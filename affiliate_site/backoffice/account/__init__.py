@@ -1,0 +1,1 @@
+"""The account: users and API keys, settings, invitations, webhooks, audit log."""

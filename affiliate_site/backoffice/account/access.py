@@ -1,0 +1,176 @@
+"""The pages of API keys and of staff users."""
+
+from django.contrib import admin
+
+from accounts.models.api_keys import ApiKey, Role
+from accounts.models.users import User
+from accounts.services.api_keys import revoke_api_key
+from accounts.services.staff import (
+    activate_staff_user,
+    deactivate_staff_user,
+    reset_password,
+    update_role,
+)
+from affiliate_site.backoffice.account.access_pages import (
+    AddApiKeyPage,
+    AddStaffUserPage,
+    get_sign_in_url,
+)
+from affiliate_site.backoffice.actions import (
+    AdminAction,
+    run_admin_action,
+    show_secret_once,
+)
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.form_pages import FormPagesMixin
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """API keys: created and shown once, later revoked."""
+
+    list_display = fields = (
+        "prefix",
+        "name",
+        "role",
+        "created_at",
+        "last_used_at",
+        "revoked_at",
+    )
+    list_filter = ("role",)
+    search_fields = ("prefix__exact",)
+    search_help_text = "Search by prefix"
+    ordering = ("-created_at", "-id")
+    add_page = AddApiKeyPage
+    actions = ("revoke_selected",)
+
+    def has_revoke_permission(self, request):
+        return request.user.has_perm("accounts.delete_apikey")
+
+    @action(description="Revoke", permissions=["revoke"])
+    def revoke_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Revoke API keys",
+            perform=lambda row, at: revoke_api_key(
+                row.account, prefix=row.prefix, at=at
+            ),
+            skip_reason=lambda row: "already revoked" if row.revoked_at else "",
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
+
+@admin.register(User)
+class StaffUserAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """Staff users and their roles, managed by owners."""
+
+    list_display = fields = ("email", "role", "is_active", "last_login", "created_at")
+    list_filter = ("role", "is_active")
+    search_fields = ("email__exact",)
+    search_help_text = "Search by e-mail"
+    ordering = ("email",)
+    add_page = AddStaffUserPage
+    actions = (
+        "make_owner",
+        "make_manager",
+        "make_viewer",
+        "reset_password",
+        "deactivate_selected",
+        "activate_selected",
+    )
+
+    def has_manage_permission(self, request):
+        return request.user.has_perm("accounts.change_user")
+
+    @action(description="Make owner", permissions=["manage"])
+    def make_owner(self, request, rows):
+        return self._change_role(request, rows, Role.OWNER)
+
+    @action(description="Make manager", permissions=["manage"])
+    def make_manager(self, request, rows):
+        return self._change_role(request, rows, Role.MANAGER)
+
+    @action(description="Make viewer", permissions=["manage"])
+    def make_viewer(self, request, rows):
+        return self._change_role(request, rows, Role.VIEWER)
+
+    @action(description="Reset password", permissions=["manage"])
+    def reset_password(self, request, rows):
+        user = request.user
+        admin_action = build_staff_action(
+            user,
+            "Reset password",
+            perform=lambda row, at: reset_password(
+                row.account, email=row.email, by=user, at=at
+            ),
+            skip_reason=lambda row: (
+                "" if row.is_active else "inactive: activate it instead"
+            ),
+        )
+        return self._show_password_once(request, rows, admin_action)
+
+    @action(description="Deactivate", permissions=["manage"])
+    def deactivate_selected(self, request, rows):
+        user = request.user
+        admin_action = build_staff_action(
+            user,
+            "Deactivate staff",
+            perform=lambda row, at: deactivate_staff_user(
+                row.account, email=row.email, by=user, at=at
+            ),
+            skip_reason=lambda row: "" if row.is_active else "already inactive",
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
+    @action(description="Reactivate", permissions=["manage"])
+    def activate_selected(self, request, rows):
+        user = request.user
+        admin_action = build_staff_action(
+            user,
+            "Reactivate",
+            perform=lambda row, at: activate_staff_user(
+                row.account, email=row.email, by=user, at=at
+            ),
+            skip_reason=lambda row: "already active" if row.is_active else "",
+        )
+        return self._show_password_once(request, rows, admin_action)
+
+    def _change_role(self, request, rows, role):
+        user = request.user
+        admin_action = build_staff_action(
+            user,
+            f"Make {role}",
+            perform=lambda row, at: update_role(
+                row.account, email=row.email, role=role, by=user, at=at
+            ),
+            skip_reason=lambda row: f"already {role}" if row.role == role else "",
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
+    def _show_password_once(self, request, rows, admin_action):
+        user = rows.first()  # the only one, of an account
+        return show_secret_once(
+            self,
+            request,
+            rows,
+            admin_action,
+            title="New password",
+            sign_in_url=get_sign_in_url(user.account) if user else "",
+        )
+
+
+def build_staff_action(user, title, *, perform, skip_reason) -> AdminAction:
+    """An action on staff users that skips those whom `user` cannot manage."""
+    return AdminAction(
+        title,
+        perform,
+        skip_reason=lambda row: get_unmanageable_reason(row, user) or skip_reason(row),
+    )
+
+
+def get_unmanageable_reason(row, user) -> str:
+    """Why `user` cannot manage this staff user; empty if they can."""
+    if row.account_id is None:
+        return "operators are managed with manage.py"
+    return (
+        "you cannot change your own sign-in; ask another owner" if row == user else ""
+    )

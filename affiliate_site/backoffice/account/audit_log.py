@@ -1,0 +1,82 @@
+"""The page of the audit log: who changed what, and when."""
+
+from django.contrib import admin
+
+from accounts.models.audit_log import AuditLogEntry
+from accounts.tenant_admin import filter_for_user
+from affiliate_site.backoffice.audit_sentences import (
+    find_names,
+    name_details,
+    parse_actor_id,
+    render_sentence,
+)
+from affiliate_site.backoffice.base import (
+    ReadOnlyBackOfficeAdmin,
+    display,
+)
+from affiliate_site.backoffice.formatters import format_key_values
+from affiliate_site.backoffice.lists.filters import DateFilter
+from tracking.models.affiliates import Affiliate
+
+AFFILIATE_PREFIX = "affiliate:"
+
+
+@admin.register(AuditLogEntry)
+class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
+    """One row per change."""
+
+    list_display = ("created_at", "sentence")
+    export_columns = (
+        "created_at",
+        "kind",
+        "named_subject",
+        "named_actor",
+        "formatted_details",
+    )
+    list_filter = (DateFilter,)
+    search_fields = ("subject__exact",)
+    search_help_text = "Search by exact subject, e.g. affiliate:adastone"
+    ordering = ("-id",)
+    fields = readonly_fields = ("sentence", *export_columns, "trace_id")
+
+    def get_object(self, request, object_id, from_field=None):
+        entry = super().get_object(request, object_id, from_field)
+        if entry is not None:
+            self.prepare_rows(request, [entry])
+        return entry
+
+    def prepare_rows(self, request, rows):
+        """Look up what the entries name."""
+        names = find_names(request.user, rows)
+        for entry in rows:
+            entry.names = names
+
+    def get_search_results(self, request, queryset, search_term):
+        """Find the entries of an affiliate by its ID."""
+        prefix, separator, slug = search_term.strip().partition(":")
+        if f"{prefix}{separator}" != AFFILIATE_PREFIX:
+            return super().get_search_results(request, queryset, search_term)
+        rows = filter_for_user(Affiliate.objects.filter(slug=slug), request.user)
+        pks = rows.values_list("pk", flat=True)
+        return queryset.filter(
+            subject__in=[f"{AFFILIATE_PREFIX}{pk}" for pk in pks]
+        ), False
+
+    @display(description="What happened")
+    def sentence(self, entry):
+        return render_sentence(entry, entry.names)
+
+    @display(description="Subject")
+    def named_subject(self, entry):
+        row = entry.names.rows.get(tuple(entry.subject.split(":", 1)))
+        is_affiliate = isinstance(row, Affiliate)
+        return f"{AFFILIATE_PREFIX}{row.slug}" if is_affiliate else entry.subject
+
+    @display(description="Actor")
+    def named_actor(self, entry):
+        email = entry.names.emails.get(parse_actor_id(entry))
+        return f"{email} ({entry.actor})" if email else entry.actor
+
+    @display(description="Details")
+    def formatted_details(self, entry):
+        return format_key_values(name_details(entry, entry.names))

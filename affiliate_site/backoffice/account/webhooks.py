@@ -1,0 +1,217 @@
+"""The pages of webhooks and of webhook deliveries."""
+
+import re
+
+from django.contrib import admin
+from django.contrib.admin import SimpleListFilter
+
+from accounts.models.webhooks import Delivery, WebhookEndpoint
+from accounts.services.deliveries import resend_delivery
+from accounts.services.webhooks import (
+    disable_webhook,
+    enable_webhook,
+    rotate_secret,
+)
+from affiliate_site.backoffice.account.webhook_pages import (
+    WEBHOOK_PAGES,
+    AddWebhookPage,
+)
+from affiliate_site.backoffice.actions import (
+    AdminAction,
+    run_admin_action,
+    show_secret_once,
+)
+from affiliate_site.backoffice.base import (
+    ReadOnlyBackOfficeAdmin,
+    action,
+    display,
+)
+from affiliate_site.backoffice.form_pages import FormPagesMixin
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, STATUS_COLORS
+
+
+class WebhookStateFilter(SimpleListFilter):
+    """Filters the failing webhooks, which the dashboard counts."""
+
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request, model_admin):
+        return [("failing", "Failing")]
+
+    def queryset(self, request, queryset):
+        return queryset.failing() if self.value() == "failing" else queryset
+
+
+def mask_url(url: str) -> str:
+    """A URL without user info, query and fragment, which may hold secrets."""
+    scheme, separator, rest = url.partition("://")
+    address = re.split(r"[?#]", rest, maxsplit=1)[0]
+    host, slash, path = address.partition("/")
+    masked = f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+    return masked if address == rest else f"{masked}?…"
+
+
+class MaskedUrlMixin:
+    """Show `masked_url` instead of `url` to users who may not manage webhooks."""
+
+    @display(description="URL")
+    def masked_url(self, row):
+        return mask_url(row.url) or EMPTY_VALUE
+
+    def get_list_display(self, request):
+        columns = super().get_list_display(request)  # type: ignore[misc]
+        return mask_url_name(request, columns)
+
+    def get_export_columns(self, request):
+        return mask_url_name(request, super().get_export_columns(request))  # type: ignore[misc]
+
+    def get_fields(self, request, obj=None):
+        fields = super().get_fields(request, obj)  # type: ignore[misc]
+        return mask_url_name(request, fields)
+
+
+def mask_url_name(request, names) -> list[str]:
+    """The names of columns or fields, with `masked_url` if the user sees no secrets."""
+    if request.user.has_perm("accounts.change_webhookendpoint"):
+        return list(names)
+    return ["masked_url" if name == "url" else name for name in names]
+
+
+@admin.register(WebhookEndpoint)
+class WebhookEndpointAdmin(MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """Webhooks of the account, and postbacks of its affiliates."""
+
+    list_display = (
+        "public_id",
+        "url",
+        "status_label",
+        "subscribed_events",
+        "affiliate",
+        "failing_since",
+        "disabled_because",
+    )
+    export_columns = (
+        "public_id",
+        "url",
+        "subscribed_events",
+        "affiliate",
+        "failing_since",
+        "disabled_at",
+        "disabled_because",
+    )
+    list_filter = (WebhookStateFilter,)
+    search_fields = ("public_id__exact", "affiliate__exact")
+    search_help_text = "Search by ID or affiliate ID"
+    ordering = ("affiliate", "-id")  # those of the account first
+    fields = (
+        *("public_id", "url", "subscribed_events", "affiliate", "created_at"),
+        *("failing_since", "disabled_at", "disabled_because"),
+    )
+    readonly_fields = ("subscribed_events",)
+    add_page = AddWebhookPage
+    row_pages = WEBHOOK_PAGES
+    actions = ("rotate_selected", "disable_selected", "enable_selected")
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, webhook):
+        if webhook.disabled_at:
+            return "disabled"
+        return "failing" if webhook.failing_since else "active"
+
+    @display(description="Events")
+    def subscribed_events(self, webhook):
+        return ", ".join(webhook.events) or "all events"
+
+    def has_manage_permission(self, request):
+        return request.user.has_perm("accounts.change_webhookendpoint")
+
+    @action(description="Rotate secret", permissions=["manage"])
+    def rotate_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Rotate secret (the old secret stays valid for 24 hours)",
+            perform=lambda row, at: (
+                rotate_secret(row.account, webhook=row.public_id, at=at).secret
+            ),
+            skip_reason=lambda row: "postbacks are not signed" if row.affiliate else "",
+        )
+        return show_secret_once(
+            self, request, rows, admin_action, title="New signing secret"
+        )
+
+    @action(description="Disable", permissions=["manage"])
+    def disable_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Disable webhooks",
+            perform=lambda row, at: disable_webhook(row, at=at),
+            skip_reason=lambda row: "already disabled" if row.disabled_at else "",
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
+    @action(description="Enable", permissions=["manage"])
+    def enable_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Enable webhooks",
+            perform=lambda row, at: enable_webhook(
+                row.account, webhook=row.public_id, at=at
+            ),
+            skip_reason=lambda row: "" if row.disabled_at else "already enabled",
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
+    """Deliveries of events, with the response of the receiver."""
+
+    list_display = (
+        "message_id",
+        "event",
+        "endpoint",
+        "status_label",
+        "attempts",
+        "attempted_at",
+        "error",
+        "due_at",
+    )
+    export_columns = (
+        "message_id",
+        "event",
+        "endpoint",
+        "attempts",
+        "attempted_at",
+        "status",
+        "error",
+        "delivered_at",
+        "due_at",
+    )
+    list_select_related = ("event", "endpoint")
+    search_fields = ("message_id__exact", "endpoint__public_id__exact")
+    search_help_text = "Search by message ID or webhook ID"
+    ordering = ("-created_at", "-id")
+    exclude = ("body",)
+    readonly_fields = ("formatted_body",)
+    actions = ("resend_selected",)
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, delivery):
+        if delivery.delivered_at:
+            return "delivered"
+        return "pending" if delivery.due_at else "failed"
+
+    @display(description="Body")
+    def formatted_body(self, delivery):
+        return bytes(delivery.body).decode() or EMPTY_VALUE
+
+    def has_manage_permission(self, request):
+        return request.user.has_perm("accounts.change_delivery")
+
+    @action(description="Resend", permissions=["manage"])
+    def resend_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Resend",
+            perform=lambda row, at: resend_delivery(
+                row.account, delivery_id=row.pk, at=at
+            ),
+        )
+        return run_admin_action(self, request, rows, admin_action)

@@ -1,0 +1,1 @@
+"""Affiliates, groups, prospects, program affiliates, notes, custom fields."""

@@ -1,0 +1,417 @@
+"""The pages of affiliates, program affiliates, groups, prospects and notes."""
+
+from datetime import timedelta
+
+from django.contrib import admin
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from django.urls import path
+from django.utils import timezone
+from django.utils.html import format_html
+
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.affiliates.affiliate_detail import (
+    build_affiliate_context,
+    get_full_name,
+)
+from affiliate_site.backoffice.affiliates.affiliate_pages import (
+    AFFILIATE_PAGES,
+    AddAffiliatePage,
+)
+from affiliate_site.backoffice.affiliates.enrollment_pages import (
+    ENROLLMENT_PAGES,
+    AddEnrollmentPage,
+    AddToProgramPage,
+)
+from affiliate_site.backoffice.affiliates.group_detail import build_group_context
+from affiliate_site.backoffice.affiliates.group_pages import GROUP_PAGES, AddGroupPage
+from affiliate_site.backoffice.affiliates.note_pages import NOTE_PAGES, AddNotePage
+from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
+from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
+from affiliate_site.backoffice.affiliates.prospect_detail import build_prospect_context
+from affiliate_site.backoffice.affiliates.prospect_pages import (
+    PROSPECT_PAGES,
+    AddProspectPage,
+)
+from affiliate_site.backoffice.base import (
+    ReadOnlyBackOfficeAdmin,
+    action,
+    display,
+)
+from affiliate_site.backoffice.details import (
+    Details,
+    DetailsMixin,
+    Section,
+    label_status,
+    link_to,
+)
+from affiliate_site.backoffice.form_pages import FormPagesMixin
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    STATUS_COLORS,
+    format_datetime,
+    format_labels,
+    format_totals,
+)
+from affiliate_site.backoffice.links import get_qr_code_response, render_links
+from affiliate_site.backoffice.lists.filters import (
+    AffiliateFilter,
+    ApplicationDateFilter,
+    ApprovalFilter,
+    DateFilter,
+    DeletedFilter,
+    EnrolledProgramFilter,
+    GroupFilter,
+    ProgramFilter,
+    PromotedFilter,
+)
+from affiliate_site.backoffice.lists.search import (
+    AFFILIATE_SEARCH_HELP,
+    AffiliateSearchMixin,
+)
+from affiliate_site.backoffice.object_pages import ObjectPageMixin, find_neighbors
+from payouts.services.statistics import calculate_performance
+from payouts.statistics import Period
+from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
+from tracking.models.enrollments import LINK_COLUMNS, Enrollment
+from tracking.models.prospects import Prospect
+from tracking.services.affiliate_search import list_enrollments, list_hidden_matches
+from tracking.services.enrollments import set_approval
+
+STATISTICS_DAYS = 30  # days of the statistics columns, including today
+APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
+PERSON_FIELDS = ("firstname", "lastname", "email")
+
+
+@admin.register(Affiliate)
+class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Affiliates with their statistics; deleted ones stay in the list."""
+
+    object_template = "admin/affiliates/affiliate.html"
+
+    add_page = AddAffiliatePage
+    row_pages = (
+        *AFFILIATE_PAGES,
+        AddToProgramPage,
+        AddNotePage,
+        SetPayoutMethodPage,
+        *PERSONAL_DATA_PAGES,
+    )
+
+    list_display = (
+        "slug",
+        "person",
+        "group_title",
+        "status_labels",
+        "clicks",
+        "conversions",
+        "revenue",
+        "balance_due",
+        "joined_on",
+    )
+    export_columns = (
+        "slug",
+        "name",
+        "email",
+        "group",
+        "status",
+        "clicks",
+        "conversions",
+        "revenue",
+        "balance_due",
+        "created_at",
+    )
+    list_select_related = ("group",)
+    search_fields = ("slug__exact", "email_folded__exact")
+    search_help_text = AFFILIATE_SEARCH_HELP
+    affiliate_column = "pk"
+    list_filter = (GroupFilter, EnrolledProgramFilter, DeletedFilter, DateFilter)
+    ordering = ("-created_at", "-id")
+
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    def get_queryset(self, request):
+        relations = ("account__plan", "group", "parent")
+        return super().get_queryset(request).select_related(*relations)
+
+    def get_object_context(self, request, row):
+        enrollment_admin = self.admin_site.get_model_admin(Enrollment)
+        return build_affiliate_context(enrollment_admin, request, row)
+
+    def get_list_display(self, request):
+        """Add what a search found an affiliate by."""
+        columns = list(super().get_list_display(request))
+        if request.GET.get(SEARCH_VAR):
+            columns.insert(columns.index("person") + 1, "found_by")
+        return columns
+
+    def prepare_rows(self, request, rows):
+        """Add the statistics; operators see them if all rows are of one account."""
+        at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
+        performance, enrollments = {}, []
+        if len(accounts) == 1:
+            (account,) = accounts.values()
+            period = Period(at.date() - timedelta(days=STATISTICS_DAYS - 1), at.date())
+            affiliate_ids = [row.pk for row in rows]
+            performance = calculate_performance(account, affiliate_ids, period, at=at)
+            enrollments = list_enrollments(account, rows)
+        found_by = list_hidden_matches(
+            rows, enrollments, request.GET.get(SEARCH_VAR, "")
+        )
+        for row in rows:
+            row.performance = performance.get(row.pk)
+            row.found_by = found_by.get(row.pk, ())
+            row.approvals = [
+                approved for pk, approved, *_ in enrollments if pk == row.pk
+            ]
+
+    @display(description="Name")
+    def name(self, affiliate):
+        return f"{affiliate.firstname} {affiliate.lastname}".strip()
+
+    @display(description="Name and e-mail")
+    def person(self, affiliate):
+        return format_html(
+            '{} <span class="subtext">{}</span>',
+            self.name(affiliate),
+            affiliate.email or "",
+        )
+
+    @display(description="Created", ordering="created_at")
+    def joined_on(self, affiliate):
+        return timezone.localdate(affiliate.created_at)
+
+    @display(description="Status")
+    def status_labels(self, affiliate):
+        """Labels of the approval statuses, with the number of programs if several."""
+        if affiliate.deleted_at:
+            return format_labels([("danger", "Removed")])
+        return format_labels(
+            (
+                STATUS_COLORS[status],
+                f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
+            )
+            for approved, status in APPROVAL_STATUSES.items()
+            if (n := affiliate.approvals.count(approved))
+        )
+
+    @display(description="Group")
+    def group_title(self, affiliate):
+        return affiliate.group.title if affiliate.group else EMPTY_VALUE
+
+    @display(description="Found by")
+    def found_by(self, affiliate):
+        return ", ".join(affiliate.found_by) or EMPTY_VALUE
+
+    def status(self, affiliate):
+        """The number of programs per approval status."""
+        if affiliate.deleted_at:
+            return f"Deleted {format_datetime(affiliate.deleted_at)}"
+        counts = [
+            f"{affiliate.approvals.count(approved)} {status}"
+            for approved, status in APPROVAL_STATUSES.items()
+            if approved in affiliate.approvals
+        ]
+        return ", ".join(counts) or EMPTY_VALUE
+
+    @display(description=f"Clicks, {STATISTICS_DAYS} days")
+    def clicks(self, affiliate):
+        return affiliate.performance.clicks if affiliate.performance else EMPTY_VALUE
+
+    @display(description=f"Conversions, {STATISTICS_DAYS} days")
+    def conversions(self, affiliate):
+        return (
+            affiliate.performance.conversions if affiliate.performance else EMPTY_VALUE
+        )
+
+    @display(description=f"Revenue, {STATISTICS_DAYS} days")
+    def revenue(self, affiliate):
+        return (
+            format_totals(affiliate.performance.revenue)
+            if affiliate.performance
+            else EMPTY_VALUE
+        )
+
+    @display(description="Balance due")
+    def balance_due(self, affiliate):
+        return (
+            format_totals(affiliate.performance.balance_due)
+            if affiliate.performance
+            else EMPTY_VALUE
+        )
+
+
+@admin.register(Enrollment)
+class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
+    """Affiliates of programs, their approval and their links."""
+
+    add_page = AddEnrollmentPage
+    row_pages = ENROLLMENT_PAGES
+
+    list_display = ("affiliate", "program_title", "status", "applied_at")
+    list_select_related = ("affiliate", "program")
+    list_filter = (
+        ("approved", ApprovalFilter),
+        ProgramFilter,
+        AffiliateFilter,
+        ApplicationDateFilter,
+    )
+    search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
+    search_help_text = AFFILIATE_SEARCH_HELP
+    ordering = ("-applied_at", "-id")
+    actions = ("approve_selected", "disapprove_selected")
+
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    def get_queryset(self, request):
+        relations = ("account", "affiliate", "program")
+        return super().get_queryset(request).select_related(*relations)
+
+    def get_urls(self):
+        """Add the download of QR codes."""
+        route = "<int:pk>/qr/<slug:kind>.svg"
+        view = self.admin_site.admin_view(self.qr_code_view)
+        return [path(route, view, name="tracking_enrollment_qr"), *super().get_urls()]
+
+    def qr_code_view(self, request, pk, kind):
+        """The QR code of one link as an SVG file."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = self.get_queryset(request).filter(pk=pk).for_links().first()
+        if row is None:
+            raise Http404
+        return get_qr_code_response(row, kind)
+
+    def get_object_title(self, row):
+        return str(row.affiliate)
+
+    def get_details(self, request, enrollment):
+        rows = enrollment.account.enrollments.filter(pk=enrollment.pk)
+        row = rows.with_link_parts().values(*LINK_COLUMNS, "coupon__code").get()
+        affiliate, program = enrollment.affiliate, enrollment.program
+        facts = [
+            ("Affiliate", link_to(affiliate, get_full_name(affiliate))),
+            ("Affiliate ID", affiliate.slug),
+            ("Program", link_to(program, program.title)),
+            ("Applied", format_datetime(enrollment.applied_at)),
+            ("Referral code", row["code__code"]),
+            ("Coupon", row["coupon__code"]),
+        ]
+        return Details(
+            headline=f"{get_full_name(affiliate)} in {program.title}",
+            labels=[label_status(self.status(enrollment))],
+            is_removed=affiliate.deleted_at is not None,
+            sections=[
+                Section("Program affiliate", facts=facts),
+                Section("Links", lines=render_links(row)),
+            ],
+        )
+
+    def find_neighbors(self, enrollment):
+        """Those of the same program."""
+        rows = enrollment.account.enrollments.filter(program=enrollment.program_id)
+        return find_neighbors(enrollment, rows, "applied_at")
+
+    @display(description="Status", ordering="approved", label=STATUS_COLORS)
+    def status(self, enrollment):
+        return APPROVAL_STATUSES[enrollment.approved]
+
+    def has_manage_permission(self, request):
+        return request.user.has_perm("tracking.change_enrollment")
+
+    @action(description="Approve", permissions=["manage"])
+    def approve_selected(self, request, rows):
+        return self._set_approval(request, rows, "Approve affiliates", approved=True)
+
+    @action(description="Disapprove", permissions=["manage"])
+    def disapprove_selected(self, request, rows):
+        return self._set_approval(
+            request, rows, "Disapprove affiliates", approved=False
+        )
+
+    def _set_approval(self, request, rows, title, *, approved):
+        admin_action = AdminAction(
+            title,
+            perform=lambda row, at: set_approval(
+                row.account,
+                program=row.program,
+                affiliate_id=row.affiliate.slug,
+                approved=approved,
+                at=at,
+            ),
+            skip_reason=lambda row: (
+                f"already {APPROVAL_STATUSES[approved]}"
+                if row.approved is approved
+                else ""
+            ),
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
+
+@admin.register(AffiliateGroup)
+class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Groups of affiliates with their own commission rates."""
+
+    object_template = "admin/affiliates/group.html"
+    add_page = AddGroupPage
+    row_pages = GROUP_PAGES
+
+    list_display = ("title", "public_id", "created_at")
+    search_fields = ("title__exact", "public_id__exact")
+    search_help_text = "Search by ID or title"
+    ordering = ("title", "id")
+
+    def get_object_context(self, request, row):
+        return build_group_context(request, row)
+
+
+@admin.register(Prospect)
+class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """People who may become affiliates."""
+
+    object_template = "admin/affiliates/prospect.html"
+    add_page = AddProspectPage
+    row_pages = (*PROSPECT_PAGES, *PERSONAL_DATA_PAGES)
+
+    list_display = (
+        *PERSON_FIELDS,
+        "program_title",
+        "signup_source",
+        "created_at",
+        "promoted_at",
+    )
+    list_select_related = ("program",)
+    list_filter = (
+        "signup_source",
+        ProgramFilter,
+        GroupFilter,
+        PromotedFilter,
+        DeletedFilter,
+        DateFilter,
+    )
+    search_fields = ("public_id__exact", "email_folded__exact")
+    search_help_text = "Search by ID or e-mail"
+    ordering = ("-created_at", "-id")
+
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    def get_object_context(self, request, row):
+        return build_prospect_context(row)
+
+
+@admin.register(Note)
+class NoteAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """Notes about affiliates."""
+
+    row_pages = NOTE_PAGES
+
+    list_display = ("affiliate", "note", "created_at")
+    list_filter = (AffiliateFilter, DateFilter)
+    list_select_related = ("affiliate",)
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = AFFILIATE_SEARCH_HELP
+    ordering = ("-created_at", "-id")

@@ -1,0 +1,356 @@
+"""The page of an affiliate: who it is, what it earns, and what staff do with it."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django_countries import countries
+
+from affiliate_site.backoffice.audit_sentences import (
+    describe_actor,
+    find_names,
+    render_action,
+)
+from affiliate_site.backoffice.dashboard.context import build_changelist_url
+from affiliate_site.backoffice.dashboard.sparklines import Sparkline, build_sparkline
+from affiliate_site.backoffice.formatters import (
+    STATUS_COLORS,
+    format_datetime,
+    format_money,
+    format_totals,
+)
+from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
+from affiliate_site.backoffice.object_pages import Section, find_neighbors
+from payouts.models.payments import PayoutMethodKind
+from payouts.services.payables import get_payable_balances, list_payable_accounts
+from payouts.services.statistics import load_statistics
+from payouts.statistics import Period, add_totals
+from tracking.models.enrollments import LINK_COLUMNS
+
+PERIOD_DAYS = 30  # of the numbers, today included
+MAX_PROGRAMS = 50  # on the page
+MAX_BADGES = 3  # programs in the header
+TABS = {
+    "programs": "Programs and links",
+    "conversions": "Conversions",
+    "commissions": "Commissions",
+    "payments": "Payments",
+    "notes": "Notes",
+    "activity": "Activity",
+}
+APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
+
+
+@dataclass(frozen=True)
+class NumberCard:
+    """A number of the last days, the list of its rows, and its curve if it is of one
+    kind."""
+
+    title: str
+    value: str
+    url: str
+    sparkline: Sparkline | None = None
+
+
+@dataclass(frozen=True)
+class ProgramCard:
+    """The affiliate in one program."""
+
+    enrollment: object
+    status: str
+    variant: str
+    code: str
+    coupon: str
+    links: list
+    has_qr_codes: bool
+    urls: dict[str, str]
+
+
+def build_affiliate_context(enrollment_admin, request, affiliate) -> dict:
+    """What the page of an affiliate shows; the tab is in the query of the URL."""
+    account, at = affiliate.account, timezone.now()
+    tab = request.GET.get("tab", "")
+    tab = tab if tab in TABS else next(iter(TABS))
+    programs = list_programs(enrollment_admin, request, affiliate)
+    balances = get_payable_balances(account, [affiliate.pk]).get(affiliate.pk, {})
+    previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())
+    return {
+        "title": get_full_name(affiliate),
+        "affiliate": affiliate,
+        "full_name": get_full_name(affiliate),
+        "badges": list_badges(affiliate, programs),
+        "balance_due": format_totals(balances),
+        "pay_url": get_pay_url(request, affiliate, balances),
+        "cards": build_cards(affiliate, at),
+        "period_days": PERIOD_DAYS,
+        "details": list_details(affiliate),
+        "payout_methods": list_payout_methods(affiliate),
+        "children": list_children(affiliate),
+        "previous": previous,
+        "next": following,
+        "tab": tab,
+        "tabs": [
+            (title, f"?tab={name}#sections", name == tab)
+            for name, title in TABS.items()
+        ],
+        "programs": programs,
+        "tab_template": f"admin/affiliates/tab_{tab}.html",
+        **TAB_CONTEXTS[tab](request, affiliate),
+    }
+
+
+def get_full_name(person) -> str:
+    """First and last name."""
+    return f"{person.firstname} {person.lastname}".strip()
+
+
+def get_pay_url(request, affiliate, balances) -> str:
+    """Where to pay the affiliate, for those who may; empty if nothing is due.
+
+    The list of its balances, if there are several currencies.
+    """
+    if not request.user.has_perm("payouts.add_payment") or not any(
+        amount > 0 for amount in balances.values()
+    ):
+        return ""
+    rows = list_payable_accounts(affiliate.account, affiliate)
+    if len(rows) == 1:
+        return reverse("admin:payouts_ledgeraccount_pay", args=[rows[0].pk])
+    query = urlencode({"q": affiliate.slug})
+    return f"{reverse('admin:payouts_ledgeraccount_changelist')}?{query}"
+
+
+def list_badges(affiliate, programs) -> list[tuple[str, str]]:
+    """Texts and colours of the labels beside the name."""
+    badges = []
+    if affiliate.deleted_at:
+        badges.append((f"removed {affiliate.deleted_at:%Y-%m-%d}", "danger"))
+    badges += [
+        (f"{card.enrollment.program.title}: {card.status}", card.variant)
+        for card in programs[:MAX_BADGES]
+    ]
+    if len(programs) > MAX_BADGES:
+        badges.append((f"{len(programs) - MAX_BADGES} more programs", ""))
+    if not programs:
+        badges.append(("in no program", ""))
+    if affiliate.group:
+        badges.append((f"group {affiliate.group.title}", "info"))
+    return badges
+
+
+def build_cards(affiliate, at) -> list[NumberCard]:
+    """Clicks, conversions, revenue and commissions of the last days."""
+    period = Period(at.date() - timedelta(days=PERIOD_DAYS - 1), at.date())
+    statistics = load_statistics(affiliate.account, period.days, at=at)
+    by_day = statistics.totals_by_day(period.days, [affiliate.pk])
+    total = add_totals(by_day.values())
+    clicks_url, conversions_url, commissions_url = (
+        build_changelist_url(name, period, affiliate=affiliate.slug, **filters)
+        for name, filters in (
+            ("tracking_click", {}),
+            ("tracking_conversion", {"deleted_at__isnull": True}),
+            ("payouts_commission", {"deleted_at__isnull": True}),
+        )
+    )
+    return [
+        build_count_card("Clicks", total.clicks, clicks_url, by_day),
+        build_count_card("Conversions", total.conversions, conversions_url, by_day),
+        build_amount_card(
+            "Revenue", total.revenue, conversions_url, by_day, lambda day: day.revenue
+        ),
+        build_amount_card(
+            "Commissions",
+            total.commissions,
+            commissions_url,
+            by_day,
+            lambda day: day.commissions,
+        ),
+    ]
+
+
+def build_count_card(title: str, total: int, url: str, by_day) -> NumberCard:
+    """The card of a number of rows."""
+    values = [
+        (day.isoformat(), getattr(totals, title.lower()))
+        for day, totals in by_day.items()
+    ]
+    return NumberCard(title, f"{total:,}", url, build_sparkline(title, values))
+
+
+def build_amount_card(title: str, total, url: str, by_day, get_amounts) -> NumberCard:
+    """The card of amounts; several currencies have no common curve."""
+    sparkline = None
+    if len(total) == 1:
+        (currency,) = total
+        values = [
+            (day.isoformat(), float(get_amounts(totals).get(currency, 0)))
+            for day, totals in by_day.items()
+        ]
+        sparkline = build_sparkline(f"{title} in {currency}", values)
+    return NumberCard(title, format_totals(total), url, sparkline)
+
+
+def list_details(person) -> list[tuple[str, str]]:
+    """What is known of the person: titles and values, without empty ones."""
+    custom_fields = [
+        (definition.title, person.custom_fields.get(definition.slug))
+        for definition in person.account.field_definitions.in_definition_order()
+    ]
+    details = [
+        ("Company", person.company_name),
+        ("About the company", person.company_description),
+        ("Address", format_address(person)),
+        *custom_fields,
+        *person.meta_data.items(),
+        ("Created", f"{person.created_at:%Y-%m-%d}"),
+        (
+            "Affiliate since its promotion",
+            person.promoted_at and f"{person.promoted_at:%Y-%m-%d}",
+        ),
+    ]
+    return [
+        (title, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for title, value in details
+        if value
+    ]
+
+
+def format_address(person) -> str:
+    """The lines of a postal address; empty without one."""
+    city = f"{person.postal_code or ''} {person.city or ''}".strip()
+    country = countries.name(person.country or "")
+    lines = (person.address, person.address_two, city, person.state, country)
+    return "\n".join(line for line in lines if line)
+
+
+def list_payout_methods(affiliate) -> list[tuple[str, bool, list, str]]:
+    """Title, whether it is primary, details and query of the form of each method."""
+    rows = affiliate.account.payout_methods.filter(affiliate=affiliate)
+    return [
+        (
+            PayoutMethodKind(row.kind).label,
+            row.is_primary,
+            list(row.details.items()),
+            urlencode({"kind": row.kind}),
+        )
+        for row in rows.in_definition_order()
+    ]
+
+
+def list_children(affiliate) -> list:
+    """The newest affiliates that this one recruited."""
+    rows = affiliate.account.affiliates.not_deleted().filter(parent=affiliate)
+    return list(rows.newest_first()[: MAX_BADGES + 1])
+
+
+def list_programs(enrollment_admin, request, affiliate) -> list[ProgramCard]:
+    """The programs of the affiliate, the newest first, with their links."""
+    rows = affiliate.account.enrollments.filter(affiliate=affiliate).newest_first()
+    enrollments = {
+        row.pk: row for row in rows.select_related("program", "account")[:MAX_PROGRAMS]
+    }
+    parts = rows.filter(pk__in=enrollments).with_link_parts()
+    cards = []
+    for index, part in enumerate(parts.values(*LINK_COLUMNS, "coupon__code")):
+        enrollment = enrollments[part["pk"]]
+        enrollment.affiliate = affiliate
+        status = APPROVAL_STATUSES[enrollment.approved]
+        cards.append(
+            ProgramCard(
+                enrollment=enrollment,
+                status=status,
+                variant=STATUS_COLORS[status],
+                code=part["code__code"] or "",
+                coupon=part["coupon__code"] or "",
+                links=build_links(part),
+                has_qr_codes=index < MAX_QR_CODES,
+                urls=enrollment_admin.get_page_urls(request, enrollment),
+            )
+        )
+    return cards
+
+
+def list_conversions(request, affiliate) -> dict:
+    """The conversions of the affiliate with what it earns from each."""
+    account = affiliate.account
+    rows = account.conversions.filter(affiliate=affiliate).select_related("program")
+    section = Section(request, rows.newest_first())
+    commissions = account.commissions.filter(
+        affiliate=affiliate, conversion__in=[row.pk for row in section.rows]
+    )
+    earned: dict[int, list] = {}
+    for commission in commissions.order_by("id"):
+        earned.setdefault(commission.conversion_id, []).append(
+            (format_money(commission.amount, commission.currency), commission.status)
+        )
+    for row in section.rows:
+        row.formatted_amount = format_money(row.amount, row.currency)
+        row.earned = earned.get(row.pk, [])
+    return {"section": section}
+
+
+def list_commissions(request, affiliate) -> dict:
+    """The commissions of the affiliate."""
+    rows = affiliate.account.commissions.filter(affiliate=affiliate)
+    rows = rows.select_related("conversion", "payment").newest_first()
+    section = Section(request, rows)
+    for row in section.rows:
+        row.formatted_amount = format_money(row.amount, row.currency)
+        row.variant = STATUS_COLORS.get(row.status, "")
+    return {"section": section}
+
+
+def list_payments(request, affiliate) -> dict:
+    """The payments to the affiliate."""
+    rows = affiliate.account.payments.filter(affiliate=affiliate).newest_first()
+    section = Section(request, rows)
+    for row in section.rows:
+        row.formatted_amount = format_money(row.amount, row.currency)
+    return {"section": section}
+
+
+def list_notes(request, affiliate) -> dict:
+    """The notes about the affiliate."""
+    rows = affiliate.account.notes.filter(affiliate=affiliate).newest_first()
+    return {
+        "section": Section(request, rows),
+        "can_change_notes": request.user.has_perm("tracking.change_note")
+        and affiliate.deleted_at is None,
+    }
+
+
+def list_activity(request, affiliate) -> dict:
+    """What the audit log says about the affiliate, its programs and its payments."""
+    account = affiliate.account
+    enrollments = account.enrollments.filter(affiliate=affiliate)
+    programs = enrollments.values_list("program_id", flat=True)[:MAX_PROGRAMS]
+    subjects = [
+        f"affiliate:{affiliate.pk}",
+        *(f"enrollment:{program}/{affiliate.pk}" for program in programs),
+    ]
+    rows = account.audit_log.filter(subject__in=subjects).order_by("-id")
+    section = Section(request, rows)
+    names = find_names(request.user, section.rows)
+    return {
+        "section": section,
+        "events": [
+            (
+                format_datetime(entry.created_at),
+                describe_actor(entry, names),
+                render_action(entry, names),
+            )
+            for entry in section.rows
+        ],
+    }
+
+
+TAB_CONTEXTS = {
+    "programs": lambda request, affiliate: {},
+    "conversions": list_conversions,
+    "commissions": list_commissions,
+    "payments": list_payments,
+    "notes": list_notes,
+    "activity": list_activity,
+}

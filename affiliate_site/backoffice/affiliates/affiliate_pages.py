@@ -1,0 +1,235 @@
+"""Forms of affiliates: create, edit and remove one, its group, parent and notes."""
+
+from affiliate_site.api.person_serializers import (
+    build_affiliate_changes,
+    build_person_data,
+)
+from affiliate_site.backoffice.actions import render_secret
+from affiliate_site.backoffice.affiliates.person_forms import (
+    AffiliateForm,
+    NewAffiliateForm,
+    get_person_values,
+)
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.formatters import format_totals
+from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from payouts.services.payables import get_payable_balances
+from tracking.models.affiliates import Affiliate
+from tracking.services.affiliates import (
+    create_affiliate,
+    delete_affiliate,
+    lock_hierarchy,
+    update_affiliate,
+)
+from tracking.services.hierarchy import set_group, set_parent
+
+
+class AddAffiliatePage(FormPage):
+    """Create an affiliate; a generated password is shown once."""
+
+    title = "Create affiliate"
+    button = "Create affiliate"
+    permission = "tracking.add_affiliate"
+    explanation = "A new affiliate is in no program: the next step adds it to one."
+    form_class = NewAffiliateForm
+
+    def save(self, form, at):
+        return create_affiliate(
+            self.account,
+            data=build_person_data(form.validated),
+            password=form.password,
+            at=at,
+        )
+
+    def get_done_message(self, affiliate):
+        return f"{affiliate.firstname} {affiliate.lastname} was created."
+
+    def respond(self, form, affiliate):
+        response = super().respond(form, affiliate)
+        if form.password.generated is None:
+            return response
+        return render_secret(
+            self.model_admin,
+            self.request,
+            title=f"Password of {affiliate}",
+            secret=form.password.generated,
+            back_url=response.url,
+            back_text="Continue to the affiliate",
+        )
+
+
+class AffiliatePage(FormPage):
+    """A form page of an affiliate that is not removed."""
+
+    @classmethod
+    def is_offered(cls, affiliate):
+        return affiliate.deleted_at is None
+
+    def get_subject(self):
+        return f"{self.row.firstname} {self.row.lastname}"
+
+
+class EditAffiliatePage(AffiliatePage):
+    """Change name, e-mail address, company, address, custom fields and meta data."""
+
+    name = "edit"
+    title = "Edit"
+    permission = "tracking.change_affiliate"
+    form_class = AffiliateForm
+
+    def get_unlocked_initial(self, affiliate):
+        return get_person_values(affiliate)
+
+    def save(self, form, at):
+        return update_affiliate(
+            self.account,
+            affiliate_id=self.row.slug,
+            changes=build_affiliate_changes(form.validated),
+            at=at,
+        )
+
+    def get_done_message(self, affiliate):
+        return "The changes were saved."
+
+
+class RemoveAffiliatePage(AffiliatePage):
+    """Remove an affiliate, after a page that says what stays."""
+
+    name = "remove"
+    title = "Remove"
+    button = "Remove affiliate"
+    permission = "tracking.delete_affiliate"
+    is_dangerous = True
+
+    def get_explanation(self):
+        affiliate, account = self.row, self.account
+        balances = get_payable_balances(account, [affiliate.pk]).get(affiliate.pk, {})
+        children = account.affiliates.not_deleted().filter(parent=affiliate).count()
+        commissions = account.commissions.not_deleted().filter(affiliate=affiliate)
+        lines = [
+            f"{affiliate.firstname} {affiliate.lastname} earns nothing more: the links,"
+            " codes and coupons stop working. This cannot be undone.",
+            f"Commissions: {commissions.count():,} stay as they are. Pending ones can"
+            " still be approved or disapproved.",
+        ]
+        if balances:
+            lines.append(
+                f"Balance due: {format_totals(balances)}. It stays and can still be"
+                " paid."
+            )
+        if children:
+            lines.append(
+                f"Recruited affiliates: {children:,} lose their parent; from then on,"
+                " nobody earns level commissions from their sales through it."
+            )
+        lines.append(
+            "The e-mail address becomes free for another affiliate; the ID, the"
+            " referral codes and the coupons do not."
+        )
+        return "\n".join(lines)
+
+    def save(self, form, at):
+        delete_affiliate(self.account, affiliate_id=self.row.slug, at=at)
+
+    def get_done_message(self, result):
+        return f"{self.row} was removed."
+
+
+class GroupForm(ServiceForm):
+    """The group of an affiliate."""
+
+    group_id = RowChoiceField(
+        "affiliate_groups",
+        label="Group",
+        required=False,
+        empty_label="No group",
+        label_from=lambda group: group.title,
+    )
+
+
+class SetGroupPage(AffiliatePage):
+    """Put an affiliate into a group, or out of its group."""
+
+    name = "group"
+    title = "Set group"
+    permission = "tracking.change_affiliate"
+    explanation = (
+        "Sales from now on earn by the rates of the group, where it has some. Earlier"
+        " commissions stay as they are."
+    )
+    form_class = GroupForm
+
+    def get_unlocked_initial(self, affiliate):
+        return {"group_id": affiliate.group_id}
+
+    def save(self, form, at):
+        group = form.cleaned_data["group_id"]
+        return set_group(
+            self.account,
+            affiliate_id=self.row.slug,
+            group_id=group.public_id if group else None,
+            at=at,
+        )
+
+    def get_done_message(self, affiliate):
+        if affiliate.group is None:
+            return f"{affiliate} is in no group now."
+        return f"{affiliate} is in the group {affiliate.group.title} now."
+
+
+class ParentForm(ServiceForm):
+    """The parent of an affiliate."""
+
+    affiliate_id = RowChoiceField(
+        "affiliates",
+        label="Parent",
+        required=False,
+        search_field=Affiliate._meta.get_field("parent"),
+        help_text="The affiliate who recruited this one. Empty: none.",
+    )
+
+
+class SetParentPage(AffiliatePage):
+    """Set or remove the affiliate who earns level commissions from this one's sales."""
+
+    name = "parent"
+    title = "Set parent"
+    permission = "tracking.change_affiliate"
+    explanation = (
+        "The parent earns level commissions from this affiliate's sales from now on, by"
+        " the levels of the program. Earlier commissions stay as they are."
+    )
+    form_class = ParentForm
+
+    @classmethod
+    def is_offered(cls, affiliate):
+        return super().is_offered(affiliate) and affiliate.account.plan.mlm
+
+    def get_unlocked_initial(self, affiliate):
+        return {"affiliate_id": affiliate.parent_id}
+
+    def find_concurrent_changes(self, form):
+        lock_hierarchy(self.account)  # before the affiliate, as the service does
+        return super().find_concurrent_changes(form)
+
+    def save(self, form, at):
+        parent = form.cleaned_data["affiliate_id"]
+        return set_parent(
+            self.account,
+            affiliate_id=self.row.slug,
+            parent_id=parent.slug if parent else None,
+            at=at,
+        )
+
+    def get_done_message(self, affiliate):
+        if affiliate.parent is None:
+            return f"{affiliate} has no parent now."
+        return f"The parent of {affiliate} is {affiliate.parent} now."
+
+
+AFFILIATE_PAGES = (
+    EditAffiliatePage,
+    SetGroupPage,
+    SetParentPage,
+    RemoveAffiliatePage,
+)

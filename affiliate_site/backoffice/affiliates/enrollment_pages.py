@@ -1,0 +1,267 @@
+"""Forms of affiliates in programs: add, approve, disapprove, change the codes."""
+
+from typing import Any
+
+from django import forms
+from django.urls import reverse
+
+from affiliate_site.api.resources.enrollments import (
+    EnrollmentInputSerializer,
+    EnrollmentUpdateSerializer,
+    build_enrollment_data,
+)
+from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from tracking.models.enrollments import Enrollment
+from tracking.services.enrollments import create_enrollment, update_enrollment
+
+APPROVAL_CHOICES = (
+    ("", "As the program's settings say"),
+    ("approved", "Approved: earns from now on"),
+    ("pending", "Pending: wait for a decision"),
+)
+APPROVALS = {"approved": True, "pending": None}
+
+
+class EnrollmentForm(ServiceForm):
+    """An affiliate, given by the page, in a program."""
+
+    serializer_class = EnrollmentInputSerializer
+
+    program = RowChoiceField("programs", label_from=lambda program: program.title)
+    approval = forms.ChoiceField(required=False, choices=APPROVAL_CHOICES)
+    coupon = forms.CharField(
+        required=False,
+        help_text="Customers who enter it count for the affiliate. Case matters.",
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        programs = self.account.programs.filter(archived_at=None).order_by("title")
+        if affiliate := self.get_affiliate():
+            present = self.account.enrollments.filter(affiliate=affiliate)
+            programs = programs.exclude(pk__in=present.values("program"))
+        program: Any = self.fields["program"]
+        program.queryset = programs
+        if len(programs[:2]) == 1:
+            self.initial.setdefault("program", programs[0].pk)
+
+    def get_affiliate(self):
+        """The affiliate of the page."""
+        return self.row
+
+    def build_body(self):
+        affiliate = self.get_affiliate() or self.cleaned_data["affiliate"]
+        body: dict[str, Any] = {"affiliate": {"id": affiliate.slug}}
+        if coupon := self.cleaned_data["coupon"]:
+            body["coupon"] = coupon
+        if approval := self.cleaned_data["approval"]:
+            body["approved"] = APPROVALS[approval]
+        return body
+
+    def add_error_at(self, path, text):
+        is_about_affiliate = path == "affiliate.id" and "affiliate" not in self.fields
+        super().add_error_at("program" if is_about_affiliate else path, text)
+
+
+class NewEnrollmentForm(EnrollmentForm):
+    """A searched affiliate in a program."""
+
+    affiliate = RowChoiceField(
+        "affiliates", search_field=Enrollment._meta.get_field("affiliate")
+    )
+
+    field_order = ("affiliate", "program", "approval", "coupon")
+
+    def get_affiliate(self):
+        return None
+
+
+class EnrollmentSavePage(FormPage):
+    """Adds the affiliate to the program; shows it on the page of the affiliate."""
+
+    form_class = EnrollmentForm
+    permission = "tracking.add_enrollment"
+    button = "Add to program"
+    explanation = (
+        "The affiliate gets a referral link of the program. If it is disapproved later,"
+        " it stays in the program's list and earns nothing new."
+    )
+
+    def save(self, form, at):
+        program = form.cleaned_data["program"]
+        data = build_enrollment_data(
+            form.validated, is_auto_approved=program.auto_approve_affiliates
+        )
+        return create_enrollment(self.account, program=program, data=data, at=at)
+
+    def get_done_message(self, enrollment):
+        status = "approved" if enrollment.approved else "pending"
+        return f"Added to {enrollment.program.title}: {status}."
+
+    def get_done_url(self, enrollment):
+        if enrollment is None:
+            return super().get_done_url(None)
+        return get_programs_url(enrollment.affiliate_id)
+
+
+class AddToProgramPage(EnrollmentSavePage, AffiliatePage):
+    """Add the affiliate of the page to a program."""
+
+    name = "program"
+    title = "Add to a program"
+
+
+class AddEnrollmentPage(EnrollmentSavePage):
+    """Add a searched affiliate to a program."""
+
+    title = "Add an affiliate to a program"
+    form_class = NewEnrollmentForm
+
+
+class EnrollmentPage(FormPage):
+    """A form page of an affiliate in a program, neither of them gone."""
+
+    permission = "tracking.change_enrollment"
+
+    @classmethod
+    def is_offered(cls, enrollment):
+        affiliate, program = enrollment.affiliate, enrollment.program
+        return affiliate.deleted_at is None and program.archived_at is None
+
+    def get_subject(self):
+        return f"{self.row.affiliate} in {self.row.program.title}"
+
+    def get_changes(self, form) -> dict:
+        """The changes that the service makes."""
+        raise NotImplementedError
+
+    def save(self, form, at):
+        return update_enrollment(
+            self.account,
+            program=self.row.program,
+            affiliate_id=self.row.affiliate.slug,
+            changes=self.get_changes(form),
+            at=at,
+        )
+
+    def get_done_url(self, enrollment):
+        return get_programs_url(self.row.affiliate_id)
+
+
+class ApprovalPage(EnrollmentPage):
+    """Confirms a decision about an affiliate in a program."""
+
+    approved: bool | None = None
+    done = ""
+
+    @classmethod
+    def is_offered(cls, enrollment):
+        return super().is_offered(enrollment) and enrollment.approved is not (
+            cls.approved
+        )
+
+    def get_changes(self, form):
+        return {"approved": self.approved}
+
+    def get_done_message(self, enrollment):
+        return f"{enrollment.affiliate} is {self.done} in {self.row.program.title}."
+
+
+class ApproveEnrollmentPage(ApprovalPage):
+    """Approve an affiliate: clicks and sales count from now on."""
+
+    name = "approve"
+    title = button = "Approve"
+    approved = True
+    done = "approved"
+    explanation = "The affiliate earns from clicks and sales from now on."
+
+
+class DisapproveEnrollmentPage(ApprovalPage):
+    """Disapprove an affiliate: it stays in the program's list and earns nothing new."""
+
+    name = "disapprove"
+    title = button = "Disapprove"
+    approved = False
+    done = "disapproved"
+    is_dangerous = True
+    explanation = (
+        "The affiliate earns nothing new in this program; its links and its coupon are"
+        " refused. Commissions that it has earned stay as they are.\n"
+        "This is the way out of a program: the affiliate stays in its list and can be"
+        " approved again."
+    )
+
+
+class ResetEnrollmentPage(ApprovalPage):
+    """Put an affiliate back to pending, to be decided later."""
+
+    name = "reset"
+    title = button = "Back to pending"
+    done = "pending"
+    explanation = (
+        "The affiliate waits for a decision again and earns nothing new until then."
+    )
+
+
+class CodesForm(ServiceForm):
+    """The codes of an affiliate in a program."""
+
+    serializer_class = EnrollmentUpdateSerializer
+
+    coupon = forms.CharField(
+        required=False,
+        help_text="1 to 64 characters; case matters. Empty: no coupon.",
+    )
+    referral_code = forms.CharField(
+        help_text="3 to 64 letters, digits, dashes and underscores."
+    )
+
+    def build_body(self):
+        return {name: self.cleaned_data[name] for name in self.changed_data}
+
+
+class EditCodesPage(EnrollmentPage):
+    """Change the coupon and the referral code of an affiliate in a program."""
+
+    name = "codes"
+    title = "Change coupon or code"
+    form_class = CodesForm
+    explanation = (
+        "A replaced coupon or code stops working at once. Links with the old code that"
+        " the affiliate has published earn nothing more."
+    )
+
+    def get_unlocked_initial(self, enrollment):
+        account = enrollment.account
+        coupon = account.coupons.filter(enrollment=enrollment).first()
+        code = account.referral_codes.filter(enrollment=enrollment).first()
+        return {
+            "coupon": coupon.code if coupon else "",
+            "referral_code": code.code if code else "",
+        }
+
+    def get_changes(self, form):
+        changes = dict(form.validated)
+        if "coupon" in changes:
+            changes["coupon"] = changes["coupon"] or None
+        return changes
+
+    def get_done_message(self, enrollment):
+        return "The coupon and the referral code were saved."
+
+
+ENROLLMENT_PAGES = (
+    ApproveEnrollmentPage,
+    ResetEnrollmentPage,
+    EditCodesPage,
+    DisapproveEnrollmentPage,
+)
+
+
+def get_programs_url(affiliate_id: int) -> str:
+    """The programs and links on the page of an affiliate."""
+    url = reverse("admin:tracking_affiliate_change", args=[affiliate_id])
+    return f"{url}?tab=programs"

@@ -1,0 +1,142 @@
+"""Forms of prospects: create, promote and remove one."""
+
+from typing import Any
+
+from django.urls import reverse
+
+from affiliate_site.api.person_serializers import build_person_data
+from affiliate_site.api.resources.prospects import ProspectInputSerializer
+from affiliate_site.backoffice.affiliates.person_forms import PersonForm
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import RowChoiceField
+from tracking.services.prospects import (
+    ProspectData,
+    create_prospect,
+    delete_prospect,
+    promote_prospect_manually,
+)
+
+
+class ProspectForm(PersonForm):
+    """A new prospect."""
+
+    serializer_class = ProspectInputSerializer
+    first_fields = (*PersonForm.first_fields, "program_id", "affiliate_group_id")
+
+    program_id = RowChoiceField(
+        "programs",
+        label="Program",
+        required=False,
+        empty_label="The oldest active program",
+        label_from=lambda program: program.title,
+    )
+    affiliate_group_id = RowChoiceField(
+        "affiliate_groups",
+        label="Group",
+        required=False,
+        empty_label="No group",
+        label_from=lambda group: group.title,
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        programs = self.account.programs.filter(archived_at=None)
+        program: Any = self.fields["program_id"]
+        program.queryset = programs.order_by("title")
+
+
+class AddProspectPage(FormPage):
+    """Create a prospect with a referral link."""
+
+    title = "Create prospect"
+    button = "Create prospect"
+    permission = "tracking.add_prospect"
+    explanation = (
+        "A prospect gets a referral link at once. The first customer or sale through it"
+        " makes the prospect an affiliate of the program."
+    )
+    form_class = ProspectForm
+
+    def save(self, form, at):
+        body = form.validated
+        data = ProspectData(
+            person=build_person_data(body),
+            program_id=body.get("program_id"),
+            group_id=body.get("affiliate_group_id"),
+        )
+        return create_prospect(self.account, data=data, at=at)
+
+    def get_done_message(self, prospect):
+        return f"{prospect.firstname} {prospect.lastname} was created."
+
+
+class PromoteProspectPage(FormPage):
+    """Make a prospect an affiliate without waiting for a sale."""
+
+    name = "promote"
+    title = "Make affiliate"
+    button = "Make affiliate"
+    permission = "tracking.change_prospect"
+
+    @classmethod
+    def is_offered(cls, prospect):
+        return (
+            prospect.promoted_at is None
+            and prospect.deleted_at is None
+            and prospect.program.archived_at is None
+        )
+
+    def get_subject(self):
+        return f"{self.row.firstname} {self.row.lastname}"
+
+    def get_explanation(self):
+        prospect = self.row
+        return (
+            f"{prospect.firstname} {prospect.lastname} becomes an affiliate, approved"
+            f" in {prospect.program.title}. The referral link and its clicks stay."
+        )
+
+    def save(self, form, at):
+        return promote_prospect_manually(
+            self.account, public_id=self.row.public_id, at=at
+        )
+
+    def get_done_url(self, enrollment):
+        if enrollment is None:
+            return super().get_done_url(None)
+        affiliate = enrollment.affiliate_id
+        return reverse("admin:tracking_affiliate_change", args=[affiliate])
+
+    def get_done_message(self, enrollment):
+        return f"{enrollment.affiliate} is an affiliate now."
+
+
+class RemoveProspectPage(FormPage):
+    """Remove a prospect."""
+
+    name = "remove"
+    title = "Remove"
+    button = "Remove prospect"
+    permission = "tracking.delete_prospect"
+    is_dangerous = True
+
+    @classmethod
+    def is_offered(cls, prospect):
+        return prospect.deleted_at is None
+
+    def get_subject(self):
+        return f"{self.row.firstname} {self.row.lastname}"
+
+    def get_explanation(self):
+        if self.row.promoted_at:
+            return "The prospect is removed. The affiliate and its link stay."
+        return "The prospect is removed, and the referral link stops working."
+
+    def save(self, form, at):
+        delete_prospect(self.account, public_id=self.row.public_id, at=at)
+
+    def get_done_message(self, result):
+        return "The prospect was removed."
+
+
+PROSPECT_PAGES = (PromoteProspectPage, RemoveProspectPage)

@@ -1,0 +1,1 @@
+"""Conversions, commissions, claims, clicks, customers, failed page calls."""

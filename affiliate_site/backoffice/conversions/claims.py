@@ -1,0 +1,144 @@
+"""The pages of contested claims and of the secrets that sign page calls."""
+
+from collections import Counter
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html
+
+from accounts.models.signing_secrets import SigningSecret
+from accounts.services.signing_secrets import revoke_signing_secret
+from affiliate_site.backoffice.account.access_pages import AddSigningSecretPage
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.base import (
+    ReadOnlyBackOfficeAdmin,
+    action,
+    display,
+)
+from affiliate_site.backoffice.form_pages import FormPagesMixin
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_affiliate,
+    format_money,
+)
+from affiliate_site.backoffice.lists.filters import (
+    AffiliateFilter,
+    CurrencyFilter,
+    DateFilter,
+    DecidedFilter,
+)
+from affiliate_site.backoffice.lists.search import OrderSearchMixin
+from payouts.services.claim_confirmation import confirm_claim
+from tracking.models.conversions import ConversionClaim
+
+
+@admin.register(ConversionClaim)
+class ConversionClaimAdmin(OrderSearchMixin, ReadOnlyBackOfficeAdmin):
+    """Conversions that two visitors claim: each claim, and an action to decide."""
+
+    list_display = (
+        "claim_id",
+        "conversion_link",
+        "affiliate",
+        "formatted_amount",
+        "outcome",
+        "visitor",
+        "created_at",
+    )
+    list_select_related = ("conversion", "affiliate")
+    search_fields = ("conversion__external_id__begins_with",)
+    search_help_text = "Search by order ID"
+    list_filter = (AffiliateFilter, CurrencyFilter, DecidedFilter, DateFilter)
+    extra_lookups = ("conversion_id",)
+    ordering = ("-created_at", "-id")
+    exclude = ("amount", "line_items", "attribution")
+    readonly_fields = ("formatted_amount", "outcome")
+    actions = ("confirm_selected",)
+
+    def get_object_title(self, claim):
+        """The order, of which there are several claims."""
+        return f"{claim.conversion.external_id or claim.conversion}, claim {claim.pk}"
+
+    @display(description="ID")
+    def claim_id(self, claim):
+        return claim.pk
+
+    @display(description="Conversion")
+    def conversion_link(self, claim):
+        conversion = claim.conversion
+        url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
+        text = conversion.external_id or conversion.pk
+        return format_html('<a href="{}">{}</a>', url, text)
+
+    @display(description="Amount")
+    def formatted_amount(self, claim):
+        return format_money(claim.amount, claim.currency)
+
+    @display(description="Visitor")
+    def visitor(self, claim):
+        """The beginning of the tracking id; the page of the claim has all of it."""
+        return claim.tracking_id[:8] if claim.tracking_id else EMPTY_VALUE
+
+    @display(description="Outcome")
+    def outcome(self, claim):
+        if claim.confirmed_at:
+            return "confirmed"
+        if claim.decided_at:
+            return "rejected"
+        return "waiting, reported first" if claim.is_original else "waiting"
+
+    def has_confirm_permission(self, request):
+        return request.user.has_perm("tracking.change_conversionclaim")
+
+    @action(description="Confirm this claim", permissions=["confirm"])
+    def confirm_selected(self, request, rows):
+        """One claim is confirmed; the others of the same conversion are rejected."""
+        rivals = Counter(rows.values_list("conversion_id", flat=True))
+
+        def get_skip_reason(claim):
+            if claim.decided_at:
+                return "already decided"
+            if rivals[claim.conversion_id] > 1:
+                return "another claim of the same order is selected too"
+            return ""
+
+        admin_action = AdminAction(
+            "Confirm claims",
+            perform=lambda row, at: confirm_claim(row.account, claim_id=row.pk, at=at),
+            skip_reason=get_skip_reason,
+            amount_field="amount",
+            columns=(
+                ("Affiliate", lambda row: format_affiliate(row.affiliate)),
+                ("Program", lambda row: row.program.title),
+            ),
+            explanation="The affiliate of a confirmed claim earns the sale. The other"
+            " claims of the order are rejected, and its commissions calculated again.",
+        )
+        rows = rows.select_related("conversion", "affiliate", "program")
+        return run_admin_action(self, request, rows, admin_action)
+
+
+@admin.register(SigningSecret)
+class SigningSecretAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """Secrets that sign what pages report: shown once, later revoked."""
+
+    list_display = fields = ("prefix", "created_at", "revoked_at")
+    search_fields = ("prefix__exact",)
+    search_help_text = "Search by prefix"
+    ordering = ("-created_at", "-id")
+    add_page = AddSigningSecretPage
+    actions = ("revoke_selected",)
+
+    def has_revoke_permission(self, request):
+        return request.user.has_perm("accounts.delete_signingsecret")
+
+    @action(description="Revoke", permissions=["revoke"])
+    def revoke_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Revoke signing secrets",
+            perform=lambda row, at: revoke_signing_secret(
+                row.account, prefix=row.prefix, at=at
+            ),
+            skip_reason=lambda row: "already revoked" if row.revoked_at else "",
+        )
+        return run_admin_action(self, request, rows, admin_action)

@@ -1,0 +1,545 @@
+"""What the pages of a conversion and of a commission show."""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+
+from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.conversions.customer_timeline import (
+    list_timeline_entries,
+)
+from affiliate_site.backoffice.details import (
+    Column,
+    Details,
+    Section,
+    build_history,
+    label_status,
+    link_to,
+)
+from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
+from affiliate_site.backoffice.formatters import (
+    format_datetime,
+    format_key_values,
+    format_money,
+)
+from payouts.explanation import (
+    WARNING_TEXTS,
+    translate_reason,
+    translate_rejection,
+)
+from payouts.models.commissions import Commission
+from payouts.models.payments import PayoutMethod
+from payouts.services.commission_history import list_allocations
+from payouts.services.explanation import explain_commission, explain_conversion
+from tracking.claims import (
+    ClaimStatus,
+    Trust,
+)
+
+PARAMETER_NAMES = {
+    "customer": "Customer",
+    "coupon": "Coupon",
+    "referral_code": "Referral code",
+    "click_id": "Click",
+    "asset_id": "Asset and source",
+    "tracking_id": "Tracking ID",
+    "claim": "Claim of a page",
+}
+CLAIM_STATUS_TEXTS = {
+    None: "confirmed: an API key, a signature or staff",
+    ClaimStatus.OPEN: "a page, not confirmed yet",
+    ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
+}
+# The beginning of the source of a rate that a group has.
+GROUP_SOURCE_PATTERN = re.compile(r"group (\S+)")
+CALCULATION_COLUMNS = (
+    Column("ID"),
+    Column("Affiliate"),
+    Column("Rate"),
+    Column("Calculation"),
+    Column("Rounded to", is_amount=True),
+    Column("Commission", is_amount=True),
+    Column("Status"),
+)
+
+
+def get_conversion_details(request, conversion) -> Details:
+    """Amount and state, attribution, calculation, and history."""
+    explanation = explain_conversion(conversion.account, conversion_id=conversion.pk)
+    commissions = list(
+        conversion.account.commissions.select_related("affiliate").filter(
+            conversion=conversion
+        )
+    )
+    by_id = {commission.pk: commission for commission in commissions}
+    explained = explanation.commissions
+    labels = [label_status(each["status"]) for each in explained]
+    if conversion.deleted_at:
+        labels = [("removed", "danger")]
+    elif conversion.is_contested:
+        labels.append(("contested", "danger"))
+    return Details(
+        headline=format_money(conversion.amount, conversion.currency),
+        labels=list(dict.fromkeys(labels)),
+        is_removed=conversion.deleted_at is not None,
+        sections=[
+            Section("Sale", facts=list_conversion_facts(conversion)),
+            build_attribution_section(explanation.attribution),
+            build_calculation_section(explanation, by_id),
+            build_history(
+                request,
+                [conversion, *commissions],
+                [
+                    posting
+                    for each in explained
+                    for posting in list_postings(each, by_id[each["id"]])
+                ],
+            ),
+        ],
+    )
+
+
+def list_conversion_facts(conversion) -> list[tuple[str, Any]]:
+    """What a conversion says about itself; empty values are left out by the page."""
+    return [
+        ("Order ID", conversion.external_id),
+        ("Affiliate", link_to(conversion.affiliate)),
+        ("Program", link_to(conversion.program, conversion.program.title)),
+        ("Customer", link_to(conversion.customer, get_customer_name(conversion))),
+        ("Click", link_to(conversion.click)),
+        ("Created", format_datetime(conversion.created_at)),
+        ("Removed", conversion.deleted_at and format_datetime(conversion.deleted_at)),
+        ("Reported by", CLAIM_STATUS_TEXTS[conversion.claim_status]),
+        ("Risk indicators", list_risk_indicators(conversion)),
+        ("Metadata", conversion.meta_data and format_key_values(conversion.meta_data)),
+        ("IP address", conversion.ip),
+        ("User agent", conversion.user_agent),
+    ]
+
+
+def get_customer_name(conversion) -> str:
+    """Your own ID of the customer, or ours once it is deleted."""
+    customer = conversion.customer
+    return customer and (customer.customer_id or customer.public_id)
+
+
+def list_risk_indicators(conversion) -> str:
+    """The warnings in words, with the claims of a contested conversion."""
+    text = format_warnings(conversion.warnings)
+    if not conversion.is_contested:
+        return text
+    url = reverse("admin:tracking_conversionclaim_changelist")
+    link = f"{url}?conversion_id={conversion.pk}"
+    return format_html('{} (<a href="{}">compare the claims</a>)', text, link)
+
+
+def format_warnings(warnings) -> str:
+    """The warnings of a row in words."""
+    return " ".join(WARNING_TEXTS.get(each, each) for each in warnings or ())
+
+
+def build_attribution_section(attribution) -> Section:
+    """All candidates: the winner, and why the others lost."""
+    winner = attribution["winner"]
+    reasons = {
+        loser["clue"]: translate_rejection(loser["reason"], attribution)
+        for loser in attribution["losers"]
+    }
+    notes = []
+    if attribution["trust"] == Trust.CLAIM:
+        notes.append("Reported by a page without a signature: a claim.")
+    if attribution["late_by"]:
+        notes.append(
+            f"The cookie expired by {attribution['late_by']}; its age was ignored."
+        )
+    rows = []
+    for candidate in attribution["clues"]:
+        parameter = candidate["clue"]
+        name = PARAMETER_NAMES.get(parameter, parameter)
+        result = reasons.get(parameter, "leads to no affiliate")
+        if parameter == winner["clue"]:
+            result = format_html("<strong>{}</strong>", "wins")
+        rows.append(
+            (
+                f"{name} (a claim)" if candidate.get("is_claim") else name,
+                candidate["value"],
+                candidate["affiliate"] or "no affiliate",
+                result,
+            )
+        )
+    columns = ("Sent", "Value", "Affiliate", "Result")
+    return Section(
+        "Attribution",
+        notes=notes,
+        columns=[Column(title) for title in columns],
+        rows=rows,
+    )
+
+
+def build_calculation_section(explanation, by_id) -> Section:
+    """Each commission with its rate, where the rate is from, and the rounding."""
+    notes = [
+        note
+        for each in explanation.commissions
+        for note in list_calculation_notes(each, by_id[each["id"]])
+    ]
+    groups = (
+        list_group_titles(explanation.commissions, next(iter(by_id.values())).account)
+        if by_id
+        else {}
+    )
+    verified = [
+        "Verified: attribution and calculation give the same result",
+        *explanation.differences,
+    ]
+    if explanation.differences:
+        verified[0] = "Verification failed: a repetition gives another result"
+    return Section(
+        "Calculation",
+        columns=CALCULATION_COLUMNS,
+        rows=[
+            build_calculation_row(each, by_id[each["id"]], groups)
+            for each in explanation.commissions
+        ],
+        facts=[("Notes", "\n".join(notes)), ("Check", "\n".join(verified))],
+    )
+
+
+def list_group_titles(explained, account) -> dict[str, str]:
+    """Map the IDs of the groups whose rates were used to their titles."""
+    sources = (GROUP_SOURCE_PATTERN.match(each["rate"]["from"]) for each in explained)
+    ids = {match[1] for match in sources if match}
+    if not ids:
+        return {}
+    groups = account.affiliate_groups.filter(public_id__in=ids)
+    return dict(groups.values_list("public_id", "title"))
+
+
+def build_calculation_row(
+    commission: dict[str, Any], row: Commission, groups: dict[str, str]
+) -> tuple[Any, ...]:
+    """One step: the rate and its source, the exact product, the rounded amount."""
+    rate, currency = commission["rate"], commission["currency"]
+    value = format_decimal(Decimal(rate["value"]))
+    is_percentage = rate["kind"] == "percentage"
+    factor = f"{value} %" if is_percentage else f"{value} {currency} fixed"
+    url = reverse("admin:payouts_commission_change", args=[commission["id"]])
+    exact = format_decimal(commission["exact"])
+    sub_amount = commission["sub_amount"]
+    product = (
+        f"{format_decimal(sub_amount)} at {value} % = {exact}"
+        if is_percentage and sub_amount is not None
+        else exact
+    )
+    return (
+        format_html(
+            '<a class="details-link" href="{}">{}</a> ({})',
+            url,
+            commission["id"],
+            commission["commission_type"],
+        ),
+        commission["affiliate"],
+        f"{factor} ({format_source(rate['from'], groups)})",
+        product,
+        "set by hand"
+        if commission["set_by_hand"]
+        else format_money(commission["amount"], currency),
+        format_money(commission["amount"], currency),
+        "removed" if row.deleted_at else commission["status"],
+    )
+
+
+def format_source(source: str, groups: dict[str, str]) -> str:
+    """Where a rate is from; groups by their titles, while they exist."""
+    return GROUP_SOURCE_PATTERN.sub(
+        lambda match: f"group {groups.get(match[1], match[1])}", source
+    )
+
+
+def list_calculation_notes(explained: dict[str, Any], commission) -> list[str]:
+    """Why it began as it did, who was skipped, and its comment."""
+    initial = explained["born"]
+    name = f"Commission {commission}"
+    notes = [
+        f"{name}: {initial['status']} at first, because"
+        f" {translate_reason(initial['reason'])}"
+    ]
+    notes += [
+        f"{name}: level {skipped['level']} skipped {skipped['affiliate']},"
+        f" {translate_reason(skipped['reason'])}"
+        for skipped in explained["passed_over"]
+    ]
+    if commission.comment:
+        notes.append(f"{name}: {commission.comment}")
+    return notes
+
+
+def list_postings(explained: dict[str, Any], commission):
+    """The transfers of a commission with their times."""
+    for transfer in explained["transfers"]:
+        source, target = (
+            LEDGER_ACCOUNT_NAMES[transfer[side]] for side in ("from", "to")
+        )
+        amount = format_money(transfer["amount"], commission.currency)
+        yield (
+            transfer["created_at"],
+            format_html(
+                "{}: {} → {} ({})",
+                amount,
+                source,
+                target,
+                link_to(commission, f"commission {commission}"),
+            ),
+        )
+
+
+def get_commission_details(request, commission: Commission) -> Details:
+    """Amount and state, what pays it, its calculation, and its history."""
+    explained = explain_commission(commission)
+    labels = [label_status(commission.status)]
+    if commission.payment_id:
+        labels.append(("paid", "info"))
+    if commission.deleted_at:
+        labels = [("removed", "danger")]
+    allocations = list_allocations(commission.account, [commission])[commission.pk]
+    payments = [
+        (
+            allocation.payment.created_at,
+            format_html("paid by {}", link_to(allocation.payment)),
+        )
+        for allocation in allocations
+    ]
+    conversion = commission.conversion
+    return Details(
+        headline=format_money(commission.amount, commission.currency),
+        labels=labels,
+        is_removed=commission.deleted_at is not None,
+        sections=[
+            Section(
+                "Commission",
+                facts=[
+                    ("Affiliate", link_to(commission.affiliate)),
+                    (
+                        "Conversion",
+                        link_to(conversion, conversion and conversion.external_id),
+                    ),
+                    (
+                        "Sale",
+                        conversion
+                        and format_money(conversion.amount, conversion.currency),
+                    ),
+                    ("Type", f"{commission.name} ({commission.kind})"),
+                    ("Follows", link_to(commission.base_commission)),
+                    ("Bonus", commission.bonus and commission.bonus.title),
+                    ("Period from", commission.period_start),
+                    ("Comment", format_comment(commission)),
+                    ("Created", format_datetime(commission.created_at)),
+                    (
+                        "Final since",
+                        commission.finalized_at
+                        and format_datetime(commission.finalized_at),
+                    ),
+                ],
+            ),
+            Section(
+                "Calculation",
+                columns=CALCULATION_COLUMNS,
+                rows=[
+                    build_calculation_row(
+                        explained,
+                        commission,
+                        list_group_titles([explained], commission.account),
+                    )
+                ],
+                facts=[
+                    (
+                        "First status",
+                        f"{explained['born']['status']}, because"
+                        f" {translate_reason(explained['born']['reason'])}",
+                    )
+                ],
+            ),
+            build_payment_section(commission),
+            build_history(
+                request,
+                [commission],
+                [*list_postings(explained, commission), *payments],
+            ),
+        ],
+    )
+
+
+def format_comment(commission) -> str:
+    """The comment; that of a page must not look like one of staff."""
+    conversion, comment = commission.conversion, commission.comment
+    if comment and conversion and conversion.claim_status == ClaimStatus.OPEN:
+        return f"A page sent: {comment}"
+    return comment or ""
+
+
+def build_payment_section(commission) -> Section:
+    """What pays a commission, and how."""
+    payment = commission.payment
+    if payment is None:
+        balance = commission.account.ledger_accounts.filter(
+            kind="payable",
+            affiliate=commission.affiliate_id,
+            currency=commission.currency,
+            balance__gt=0,
+        ).first()
+        due = balance and format_money(balance.balance, balance.currency)
+        return Section(
+            "Payment",
+            notes=["Not paid."],
+            facts=[("Balance due to the affiliate", link_to(balance, due))],
+        )
+    return Section(
+        "Payment",
+        facts=[
+            ("Paid by", link_to(payment)),
+            ("Amount", format_money(payment.amount, payment.currency)),
+            ("On", format_datetime(payment.created_at)),
+            ("Primary payout method today", get_payout_method(payment)),
+        ],
+    )
+
+
+def get_payout_method(payment) -> str:
+    """How the affiliate is paid today: a payment does not store its method."""
+    method = PayoutMethod.objects.filter(
+        account=payment.account_id, affiliate=payment.affiliate_id, is_primary=True
+    ).first()
+    if method is None:
+        return ""
+    details = ", ".join(f"{name}: {text}" for name, text in method.details.items())
+    kind = method.get_kind_display()
+    return f"{kind} ({details})" if details else kind
+
+
+def get_customer_details(customer) -> Details:
+    """Facts, and everything that happened."""
+    labels = [(customer.status, "")]
+    if customer.deleted_at:
+        labels = [("removed", "danger")]
+    meta_data = customer.meta_data
+    return Details(
+        headline=customer.customer_id or customer.public_id,
+        labels=labels,
+        is_removed=customer.deleted_at is not None,
+        sections=[
+            Section(
+                "Customer",
+                facts=[
+                    ("ID", customer.public_id),
+                    ("Affiliate", link_to(customer.affiliate)),
+                    ("Program", link_to(customer.program, customer.program.title)),
+                    ("Click", link_to(customer.click)),
+                    ("Created", format_datetime(customer.created_at)),
+                    (
+                        "Removed",
+                        customer.deleted_at and format_datetime(customer.deleted_at),
+                    ),
+                    (
+                        "Reported by",
+                        "" if customer.is_confirmed else "a page, not confirmed yet",
+                    ),
+                    ("Risk indicators", format_warnings(customer.warnings)),
+                    ("Metadata", meta_data and format_key_values(meta_data)),
+                    ("IP address", customer.ip),
+                    ("User agent", customer.user_agent),
+                ],
+            ),
+            Section("Timeline", lines=render_timeline(customer)),
+        ],
+    )
+
+
+def render_timeline(customer) -> str:
+    """The click, status changes, conversions and commissions, oldest first."""
+    return format_html_join(
+        "",
+        '<div class="backoffice-lines">{} {}</div>',
+        (
+            (f"{entry.at:%Y-%m-%d %H:%M:%S} UTC", entry.html)
+            for entry in list_timeline_entries(customer)
+        ),
+    )
+
+
+def get_payment_details(request, payment) -> Details:
+    """Amount and state, what it pays, and its history."""
+    account = payment.account
+    allocations = list(
+        account.payment_allocations.filter(payment=payment)
+        .select_related("commission__conversion")
+        .order_by("id")
+    )
+    covered = sum(
+        (
+            each.commission.amount
+            for each in allocations
+            if each.commission.payment_id == payment.pk
+        ),
+        Decimal(0),
+    )
+    rest = payment.amount - covered
+    is_canceled = payment.canceled_at is not None
+    return Details(
+        headline=format_money(payment.amount, payment.currency),
+        labels=[("canceled", "danger") if is_canceled else ("paid", "success")],
+        is_removed=is_canceled,
+        sections=[
+            Section(
+                "Payment",
+                facts=[
+                    ("Reference", payment.public_id),
+                    ("Affiliate", link_to(payment.affiliate)),
+                    ("Paid on", format_datetime(payment.created_at)),
+                    (
+                        "Canceled on",
+                        (is_canceled and format_datetime(payment.canceled_at)) or "",
+                    ),
+                    ("Primary payout method today", get_payout_method(payment)),
+                ],
+            ),
+            Section(
+                "What it paid" if is_canceled else "What it pays",
+                notes=[] if allocations else ["No commission is covered in full."],
+                facts=[]
+                if is_canceled
+                else [
+                    ("Commissions", format_money(covered, payment.currency)),
+                    (
+                        "Not allocated",
+                        (rest and format_money(rest, payment.currency)) or "",
+                    ),
+                ],
+                columns=(
+                    Column("Commission"),
+                    Column("Conversion"),
+                    Column("Amount", is_amount=True),
+                    Column("Now"),
+                ),
+                rows=[
+                    (
+                        link_to(each.commission),
+                        link_to(
+                            each.commission.conversion,
+                            each.commission.conversion
+                            and each.commission.conversion.external_id,
+                        )
+                        or "bonus",
+                        format_money(each.commission.amount, payment.currency),
+                        "paid by it"
+                        if each.commission.payment_id == payment.pk
+                        else "no longer paid by it",
+                    )
+                    for each in allocations
+                ],
+            ),
+            build_history(request, [payment]),
+        ],
+    )

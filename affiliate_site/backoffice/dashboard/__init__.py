@@ -1,0 +1,1 @@
+"""The dashboard and the checklist of a new account."""

@@ -1,0 +1,478 @@
+"""The dashboard: what needs attention, and the statistics of a period.
+
+Statistics count whole UTC days, as they are stored (`DailyStats`); the page says so.
+Moments are shown in the time zone of the account.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.days import A_DAY
+from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.dashboard.dashboard_charts import build_charts
+from affiliate_site.backoffice.dashboard.onboarding import (
+    DISMISS_PERMISSION,
+    get_onboarding,
+)
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_datetime,
+    format_ledger_note,
+    format_totals,
+)
+from payouts.models.commissions import CommissionStatus
+from payouts.services.statistics import (
+    count_removed_conversions,
+    count_to_review,
+    get_balance_due,
+    get_overpaid,
+    get_slugs,
+    load_statistics,
+)
+from payouts.statistics import Period, Sums, Totals, add_totals, rank_by_count
+from tracking.services.failed_page_calls import count_page_problems
+
+PERIOD_CHOICES_DAYS = (7, 30, 90)
+DEFAULT_PERIOD_DAYS = 30
+MAX_PERIOD_DAYS = 366
+TOP_LIST_SIZE = 10  # rows of a top list
+RANKING_VAR = "top"  # the currency of the commissions that affiliates are ranked by
+# What it means that a number grows: good news, bad news, or neither.
+GOOD, BAD, NEUTRAL = 1, -1, 0
+TONES = {GOOD: "better", BAD: "worse", NEUTRAL: ""}
+
+
+@dataclass(frozen=True)
+class Change:
+    """The relative change since the previous period, and whether that is good."""
+
+    text: str
+    tone: str  # better, worse or empty
+
+
+@dataclass(frozen=True)
+class DashboardCard:
+    """A number, its value in the previous period, and the list of its rows."""
+
+    title: str
+    value: str
+    previous_value: str = ""
+    url: str = ""
+    note: str = ""
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        return split_totals(self.value)
+
+
+def add_dashboard_context(request, context):
+    """Add the statistics of the user's account; operators have no account."""
+    account = request.user.account
+    if account is None:
+        return context
+    at = timezone.now()
+    onboarding = get_onboarding(request)
+    context |= {
+        "account": account,
+        "onboarding": onboarding,
+        "attention_cards": build_attention_cards(account, at=at),
+        "ledger_note": format_ledger_note(account),
+        "can_change_settings": request.user.has_perm(DISMISS_PERMISSION),
+    }
+    if not onboarding.has_activity:
+        return context
+    period, error = parse_period(request, today=at.date())
+    previous = period.previous
+    statistics = load_statistics(account, previous.days + period.days, at=at)
+    totals = statistics.totals_by_day(previous.days + period.days)
+    current_totals = add_totals(totals[day] for day in period.days)
+    previous_totals = add_totals(totals[day] for day in previous.days)
+    affiliate_totals = statistics.affiliate_totals(period.days)
+    active_counts = (
+        count_active(affiliate_totals),
+        count_active(statistics.affiliate_totals(previous.days)),
+    )
+    removed, removed_before = count_removed_conversions(account, [period, previous])
+    currencies = sorted({*current_totals.revenue, *current_totals.commissions})
+    ranked_by = request.GET.get(RANKING_VAR, "")
+    ranked_by = ranked_by if ranked_by in currencies else ""
+    return context | {
+        "period": period,
+        "length_days": len(period.days),
+        "is_current": period.last == at.date(),
+        "now": format_datetime(at),
+        "error": error,
+        "period_choices": PERIOD_CHOICES_DAYS,
+        "last_month": get_last_month(at.date()),
+        "cards": [
+            *build_cards(current_totals, previous_totals, period),
+            build_refunds_card(removed, removed_before, period),
+            build_active_affiliates_card(*active_counts),
+            build_balance_due_card(account),
+        ],
+        "charts": build_charts(totals, period, currencies),
+        "daily_rows": [build_daily_row(day, totals[day]) for day in period.days],
+        "top_affiliates": list_top_affiliates(
+            account, affiliate_totals, period, currency=ranked_by
+        ),
+        "rankings": list_rankings(period, currencies, ranked_by),
+        "top_landing_pages": statistics.top_pages(period.days, TOP_LIST_SIZE),
+    }
+
+
+def parse_period(request, *, today: date) -> tuple[Period, str]:
+    """The requested period, or the default period with an error message."""
+    requested_days = request.GET.get("days", "")
+    length_days = DEFAULT_PERIOD_DAYS
+    if requested_days in map(str, PERIOD_CHOICES_DAYS):
+        length_days = int(requested_days)
+    default = Period(today - timedelta(days=length_days - 1), today)
+    first, last = request.GET.get("from", ""), request.GET.get("to", "")
+    if not first and not last:
+        return default, ""
+    try:
+        period = Period(date.fromisoformat(first), date.fromisoformat(last))
+    except ValueError:
+        return default, "Enter both dates as YYYY-MM-DD."
+    if period.first > period.last or period.last > today:
+        return default, (
+            "The start date must not be after the end date, and the end date must not"
+            " be in the future."
+        )
+    if period.last - period.first >= timedelta(days=MAX_PERIOD_DAYS):
+        return default, f"Choose a period of at most {MAX_PERIOD_DAYS} days."
+    if period.first.year <= date.min.year + 1:
+        return default, "The start date is too early."
+    return period, ""
+
+
+def get_last_month(today: date) -> Period:
+    """The whole calendar month before that of `today`."""
+    last = today.replace(day=1) - A_DAY
+    return Period(last.replace(day=1), last)
+
+
+def build_cards(
+    current: Totals, previous: Totals, period: Period
+) -> list[DashboardCard]:
+    """The cards that compare a period with the previous one."""
+    urls = build_urls(period)
+    status_urls = {
+        status: build_changelist_url(
+            "payouts_commission",
+            period,
+            deleted_at__isnull=True,
+            status__exact=status,
+        )
+        for status in CommissionStatus
+    }
+    rate, previous_rate = current.conversion_rate, previous.conversion_rate
+    return [
+        *(
+            build_count_card(
+                name.capitalize(),
+                getattr(current, name),
+                getattr(previous, name),
+                urls[name],
+            )
+            for name in ("clicks", "customers", "conversions")
+        ),
+        DashboardCard(
+            "Conversion rate",
+            format_rate(rate),
+            format_rate(previous_rate),
+            urls["conversions"],
+            changes=compare(rate or 0, previous_rate or 0),
+        ),
+        build_money_card(
+            "Revenue", current.revenue, previous.revenue, urls["conversions"], GOOD
+        ),
+        *(
+            build_money_card(
+                f"{status.label} commissions",
+                getattr(current, status),
+                getattr(previous, status),
+                status_urls[status],
+            )
+            for status in (CommissionStatus.PENDING, CommissionStatus.APPROVED)
+        ),
+        build_money_card("Paid out", current.paid, previous.paid, urls["payments"]),
+    ]
+
+
+def build_urls(period: Period) -> dict[str, str]:
+    """The lists of what was created in a period."""
+    return {
+        "clicks": build_changelist_url("tracking_click", period),
+        "customers": build_changelist_url(
+            "tracking_customer", period, deleted_at__isnull=True
+        ),
+        "conversions": build_changelist_url(
+            "tracking_conversion", period, deleted_at__isnull=True
+        ),
+        "commissions": build_changelist_url(
+            "payouts_commission", period, deleted_at__isnull=True
+        ),
+        "payments": build_changelist_url(
+            "payouts_payment", period, canceled_at__isnull=True
+        ),
+    }
+
+
+def build_count_card(
+    title: str, current: int, previous: int, url: str, meaning: int = GOOD
+) -> DashboardCard:
+    """A card with a count; `meaning` says whether growth is good."""
+    changes = compare(current, previous, meaning)
+    return DashboardCard(title, f"{current:,}", f"{previous:,}", url, changes=changes)
+
+
+def build_money_card(
+    title: str, current: Sums, previous: Sums, url: str, meaning: int = NEUTRAL
+) -> DashboardCard:
+    """A card with amounts, whose changes are those of each currency."""
+    currencies = sorted({*current, *previous})
+    changes = tuple(
+        Change(f"{change.text} {currency}", change.tone)
+        if len(currencies) > 1
+        else change
+        for currency in currencies
+        for change in compare(
+            current.get(currency, 0), previous.get(currency, 0), meaning
+        )
+    )
+    return DashboardCard(
+        title, format_totals(current), format_totals(previous), url, changes=changes
+    )
+
+
+def build_refunds_card(current: int, previous: int, period: Period) -> DashboardCard:
+    """The conversions removed in the period, whenever they were created."""
+    first, end = format_bounds(period)
+    url = build_changelist_url(
+        "tracking_conversion", deleted_at__gte=first, deleted_at__lt=end
+    )
+    return build_count_card("Removed conversions", current, previous, url, BAD)
+
+
+def build_active_affiliates_card(current: int, previous: int) -> DashboardCard:
+    """The affiliates with a click or a conversion; the top ones are on the page."""
+    return build_count_card("Active affiliates", current, previous, "#top-affiliates")
+
+
+def compare(
+    current: int | Decimal, previous: int | Decimal, meaning: int = GOOD
+) -> tuple[Change, ...]:
+    """The relative change of a number; nothing if it was zero."""
+    if not previous:
+        return ()
+    percentage = round((current - previous) * 100 / previous)
+    direction = (percentage > 0) - (percentage < 0)
+    return (Change(f"{percentage:+d} %", TONES[direction * meaning]),)
+
+
+def build_balance_due_card(account) -> DashboardCard:
+    """The balance due now, independent of the period."""
+    overpaid = get_overpaid(account)
+    return DashboardCard(
+        "Balance due now",
+        format_totals(get_balance_due(account)),
+        note=f"Overpaid: {format_totals(overpaid)}" if overpaid else "",
+        url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),
+    )
+
+
+def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
+    """What staff have to do, with links to the lists; nothing that is zero."""
+    to_review = count_to_review(account, at=at)
+    pending_note: str = format_totals(to_review.sums)
+    if to_review.oldest:
+        pending_note += f"; the oldest since {format_datetime(to_review.oldest)}"
+    since = at.date() - timedelta(days=6)
+    failures, contested = count_page_problems(account, since=since)
+    counted = [
+        (
+            account.discrepancy_count or 0,
+            "Ledger discrepancies",
+            "Do not pay anyone; contact an operator",
+            build_changelist_url("payouts_transfer"),
+        ),
+        (
+            to_review.applications,
+            "Affiliate applications",
+            "Approve or disapprove them",
+            build_changelist_url("tracking_enrollment", approved__isnull=True),
+        ),
+        (
+            to_review.commissions,
+            "Pending commissions",
+            pending_note,
+            build_changelist_url(
+                "payouts_commission", status__exact="pending", deleted_at__isnull=True
+            ),
+        ),
+        (
+            contested,
+            "Contested conversions",
+            "Confirm one claim of each",
+            build_changelist_url("tracking_conversionclaim", decided_at__isnull="True"),
+        ),
+        (
+            to_review.webhooks,
+            "Failing webhooks",
+            "Mend the receiver, or disable the webhook",
+            build_changelist_url("accounts_webhookendpoint", status="failing"),
+        ),
+        (
+            failures,
+            "Failed page calls",
+            "Last 7 days, in UTC",
+            build_changelist_url("tracking_failedpagecall", day__gte=since),
+        ),
+    ]
+    return [
+        DashboardCard(title, f"{count:,}", url=url, note=note)
+        for count, title, note, url in counted
+        if count
+    ]
+
+
+@dataclass(frozen=True)
+class TopAffiliate:
+    """An affiliate with its conversions, revenue and commissions in the period."""
+
+    slug: str
+    conversions: int
+    revenue: str
+    commissions: str
+    url: str
+    conversions_url: str
+    commissions_url: str
+
+    @property
+    def revenue_lines(self) -> list[str]:
+        return split_totals(self.revenue)
+
+    @property
+    def commission_lines(self) -> list[str]:
+        return split_totals(self.commissions)
+
+
+def list_rankings(
+    period: Period, currencies: list[str], ranked_by: str
+) -> list[tuple[str, str, bool]]:
+    """What affiliates are ranked by: texts, URLs, and whether it is so now."""
+    texts = {"": "Conversions"} | {
+        currency: f"Commissions in {currency}" for currency in currencies
+    }
+    return [
+        (
+            text,
+            "?"
+            + urlencode(
+                {"from": period.first, "to": period.last, RANKING_VAR: currency}
+            )
+            + "#top-affiliates",
+            currency == ranked_by,
+        )
+        for currency, text in texts.items()
+    ]
+
+
+def list_top_affiliates(
+    account, totals, period: Period, *, currency: str
+) -> list[TopAffiliate]:
+    """The affiliates with most conversions, or most commissions in a currency."""
+    numbers = {
+        affiliate_id: affiliate_totals.earned.get(currency, 0)
+        if currency
+        else affiliate_totals.conversions
+        for affiliate_id, affiliate_totals in totals.items()
+    }
+    ranked = rank_by_count({key: number for key, number in numbers.items() if number})
+    ranked = ranked[:TOP_LIST_SIZE]
+    slugs = get_slugs(account, [affiliate_id for affiliate_id, _ in ranked])
+    return [
+        TopAffiliate(
+            slugs[affiliate_id],
+            totals[affiliate_id].conversions,
+            format_totals(totals[affiliate_id].revenue),
+            format_totals(totals[affiliate_id].earned),
+            url=reverse("admin:tracking_affiliate_change", args=[affiliate_id]),
+            conversions_url=build_changelist_url(
+                "tracking_conversion",
+                period,
+                affiliate_id=affiliate_id,
+                deleted_at__isnull=True,
+            ),
+            commissions_url=build_changelist_url(
+                "payouts_commission",
+                period,
+                affiliate=slugs[affiliate_id],
+                deleted_at__isnull=True,
+            ),
+        )
+        for affiliate_id, _ in ranked
+    ]
+
+
+def split_totals(text: str) -> list[str]:
+    """The amounts of several currencies, for a line each."""
+    return text.split(", ")
+
+
+def count_active(totals) -> int:
+    """The number of affiliates with a click or a conversion."""
+    return sum(
+        1
+        for affiliate_totals in totals.values()
+        if affiliate_totals.clicks or affiliate_totals.conversions
+    )
+
+
+@dataclass(frozen=True)
+class DailyRow:
+    """A row of the table that repeats the charts, with links to the lists."""
+
+    day: date
+    totals: Totals
+    revenue: str
+    commissions: str
+    urls: dict[str, str]
+
+
+def build_daily_row(day: date, totals: Totals) -> DailyRow:
+    """The statistics of one UTC day."""
+    return DailyRow(
+        day,
+        totals,
+        format_totals(totals.revenue),
+        format_totals(totals.commissions),
+        build_urls(Period(day, day)),
+    )
+
+
+def build_changelist_url(
+    model_name: str, period: Period | None = None, **filters
+) -> str:
+    """The URL of a list with these filters, limited to the period."""
+    if period is not None:
+        filters["created_at__gte"], filters["created_at__lt"] = format_bounds(period)
+    query = f"?{urlencode(filters)}" if filters else ""
+    return reverse(f"admin:{model_name}_changelist") + query
+
+
+def format_bounds(period: Period) -> tuple[str, str]:
+    """The first moment of a period, and the first one after it."""
+    return f"{period.first}T00:00:00Z", f"{period.last + A_DAY}T00:00:00Z"
+
+
+def format_rate(rate: Decimal | None) -> str:
+    """`3.2 %`; a dash without clicks."""
+    return EMPTY_VALUE if rate is None else f"{format_decimal(rate)} %"

@@ -1,0 +1,1 @@
+"""What all lists share: filters, order, totals, search, saved views, exports."""

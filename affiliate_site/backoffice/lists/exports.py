@@ -1,0 +1,198 @@
+"""CSV exports: all rows of a list, with its filters and its order, streamed.
+
+Texts that a spreadsheet would run as a formula are escaped: docs/reliability.md,
+section 9.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from html import unescape
+from itertools import islice
+
+from django.contrib.admin.utils import label_for_field, lookup_field
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+from django.utils.html import strip_tags
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst, slugify
+
+from accounts import replica
+from accounts.db_compat import without_statement_timeout
+from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.lists.filters import DateFilter
+
+CHUNK_SIZE = 1000  # rows
+TIME_LENGTH = len("2026-11-20T23:54:00")
+# Formulas may begin with white space or control characters, and in full width.
+INVISIBLE_CHARACTERS = r"\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff"
+FORMULA_PATTERN = re.compile(
+    rf"[{INVISIBLE_CHARACTERS}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]"
+)
+# What may begin a cell or a line if the reader takes another separator than a comma:
+# it then splits quoted texts too, except at the beginning of a line.
+SEPARATOR_PATTERN = re.compile(
+    rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*)([=+\-@\uff1d\uff0b\uff0d\uff20]?)"
+)
+# Most texts: neither a formula nor a separator, and nothing to escape.
+PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
+NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+
+
+def format_cell(value) -> str:
+    """A value as text; an apostrophe is added to texts that could be formulas."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%dT%H:%M:%SZ}"
+    if isinstance(value, Decimal):
+        return format_decimal(value)
+    text = unescape(strip_tags(value)) if isinstance(value, SafeString) else str(value)
+    if FORMULA_PATTERN.match(text) and not NUMBER_PATTERN.fullmatch(text):
+        return f"'{text}"
+    return text
+
+
+def format_csv_cell(value) -> str:
+    """A cell of a CSV file: numbers as they are, texts in quotation marks.
+
+    A text holds no formula after a semicolon, vertical bar, tab or line break either.
+    """
+    if value is None:
+        return ""
+    if type(value) is str and PLAIN_PATTERN.fullmatch(value):
+        return f'"{value}"'
+    if isinstance(value, datetime):
+        return f'"{value.isoformat()[:TIME_LENGTH]}Z"'
+    text = format_cell(value)
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return text
+    text = SEPARATOR_PATTERN.sub(_escape_separated_formula, text).replace('"', '""')
+    return f'"{text}"' if text else ""
+
+
+def _escape_separated_formula(match: re.Match[str]) -> str:
+    separator, formula_start = match.groups()
+    return f"{separator}'{formula_start}" if formula_start else separator
+
+
+def export_csv(model_admin, request) -> StreamingHttpResponse:
+    """The filtered list, all its pages, as a CSV file."""
+    columns, rows, name = prepare_export(model_admin, request)
+    if model_admin.export_sources is None:
+        prepared = iterate_prepared_rows(model_admin, request, rows)
+        lines = iterate_csv_lines(model_admin, columns, prepared)
+    else:
+        lines = iterate_csv_chunks(model_admin, columns, rows)
+    return StreamingHttpResponse(
+        lines,
+        content_type="text/csv; charset=utf-8",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}.csv"',
+        },
+    )
+
+
+def prepare_export(model_admin, request):
+    """The columns, the rows of all pages of the filtered list, and a file name."""
+    changelist = model_admin.get_changelist_instance(request)
+    columns = model_admin.get_export_columns(request)
+    rows = changelist.get_queryset(request)
+    return columns, rows, get_export_name(changelist)
+
+
+def get_export_name(changelist) -> str:
+    """`commissions-2026-10`: the list, and the days of its filter or today."""
+    days = f"{timezone.localdate()}"
+    for spec in changelist.filter_specs:
+        if isinstance(spec, DateFilter) and spec.file_name_part:
+            days = spec.file_name_part
+    return f"{slugify(changelist.opts.verbose_name_plural)}-{days}"
+
+
+def get_column_titles(model_admin, columns: list[str]) -> list[str]:
+    """The headings of the columns."""
+    labels = [
+        str(label_for_field(name, model_admin.model, model_admin)) for name in columns
+    ]
+    return [capfirst(label) for label in labels]
+
+
+def get_cell_values(model_admin, columns: list[str], row) -> list:
+    """The values of a row in these columns, not yet formatted."""
+    return [lookup_field(name, row, model_admin)[2] for name in columns]
+
+
+def iterate_prepared_rows(model_admin, request, rows) -> Iterator:
+    """The rows, prepared in chunks.
+
+    Only the ids are read at once, in the order of the list: the database would sort and
+    store all rows with their relations before the first one. The query of a large
+    export may exceed the statement timeout of other requests.
+    """
+    for chunk_ids in iterate_chunks_of_ids(rows):
+        by_id = rows.order_by().in_bulk(chunk_ids)
+        chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
+        model_admin.prepare_rows(request, chunk)
+        yield from chunk
+
+
+def iterate_chunks_of_ids(rows) -> Iterator[list[int]]:
+    """The ids of the rows in their order."""
+    with without_statement_timeout():
+        ids = rows.values_list("pk", flat=True).iterator(chunk_size=CHUNK_SIZE)
+        while chunk_ids := list(islice(ids, CHUNK_SIZE)):
+            yield chunk_ids
+
+
+def iterate_csv_chunks(model_admin, columns: list[str], rows) -> Iterator[str]:
+    """The lines of `iterate_csv_lines` in chunks, read as columns: much faster.
+
+    `model_admin.export_sources` has, for each column that is no field, a look-up, or a
+    function and the look-ups of its arguments. A chunk may come from a replica.
+    """
+    yield format_csv_line(get_column_titles(model_admin, columns))
+    sources = [model_admin.export_sources.get(name, name) for name in columns]
+    calls = [
+        (None, source) if isinstance(source, str) else source for source in sources
+    ]
+    lookups = list(dict.fromkeys(lookup for _, *used in calls for lookup in used))
+    for chunk_ids in iterate_chunks_of_ids(rows):
+        found = rows.order_by().filter(pk__in=chunk_ids)
+        by_id = read_values(found, lookups)
+        chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
+        _, *values = zip(*chunk, strict=True) if chunk else ((), *((),) * len(lookups))
+        by_lookup = dict(zip(lookups, values, strict=True))
+        cells = [
+            map(
+                format_csv_cell,
+                map(function, *[by_lookup[lookup] for lookup in used])
+                if function
+                else by_lookup[used[0]],
+            )
+            for function, *used in calls
+        ]
+        yield "".join([f"{','.join(line)}\r\n" for line in zip(*cells, strict=True)])
+
+
+def read_values(rows, lookups: list[str]) -> dict[int, tuple]:
+    """The values of the rows by their ids."""
+
+    def read(alias: str) -> dict[int, tuple]:
+        found = rows.using(alias).values_list("pk", *lookups)
+        return {row[0]: row for row in found}
+
+    return replica.read(read)
+
+
+def iterate_csv_lines(model_admin, columns: list[str], rows: Iterable) -> Iterator[str]:
+    """The line of column titles, then one line per row."""
+    yield format_csv_line(get_column_titles(model_admin, columns))
+    for row in rows:
+        yield format_csv_line(get_cell_values(model_admin, columns, row))
+
+
+def format_csv_line(values: Iterable) -> str:
+    """A line of a CSV file, with its line break."""
+    return ",".join(map(format_csv_cell, values)) + "\r\n"

@@ -1,0 +1,179 @@
+"""XLSX exports: the rows of the CSV export, written in constant memory.
+
+Texts are written as texts, never as formulas or links. Times are real dates in UTC;
+numbers are numbers if a spreadsheet keeps all their digits, and so are amounts, with
+their currency in a column of its own. A list that does not fit is not exported.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import chain, islice
+from tempfile import TemporaryFile
+
+from django.contrib import messages
+from django.http import FileResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from xlsxwriter import Workbook
+
+from affiliate_site.backoffice.formatters import Money
+from affiliate_site.backoffice.lists.exports import (
+    format_cell,
+    get_cell_values,
+    get_column_titles,
+    iterate_prepared_rows,
+    prepare_export,
+)
+from tracking.money import get_exponent
+
+XLSX_CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+MAX_ROWS = 10_000  # a file is complete before its first byte is sent
+MAX_CELL_LENGTH = 32_767  # UTF-16 code units
+MAX_SHEET_NAME_LENGTH = 31  # characters
+MAX_EXACT_DIGITS = 15  # significant digits that a spreadsheet keeps
+WORKBOOK_OPTIONS = {  # texts are not converted
+    "constant_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_numbers": False,
+    "strings_to_urls": False,
+    "default_date_format": 'yyyy-mm-dd hh:mm:ss "UTC"',
+    "remove_timezone": True,
+}
+DATE_FORMAT = "yyyy-mm-dd"
+FIRST_YEAR = 1900  # of dates in a spreadsheet
+# Not allowed in XML; the writer escapes the other control characters.
+INVALID_XML_CHARACTERS = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
+
+
+class ExportTooLarge(Exception):
+    """A list does not fit into a spreadsheet; the text is a message for the user."""
+
+
+def export_xlsx(model_admin, request):
+    """The filtered list as an XLSX file, or the list with an error message."""
+    try:
+        file, name = create_workbook_file(model_admin, request)
+    except ExportTooLarge as error:
+        model_admin.message_user(request, str(error), level=messages.ERROR)
+        return redirect(get_filtered_changelist_url(model_admin, request))
+    return FileResponse(
+        file,
+        as_attachment=True,
+        filename=f"{name}.xlsx",
+        content_type=XLSX_CONTENT_TYPE,
+    )
+
+
+def create_workbook_file(model_admin, request):
+    """A temporary file with the rows, positioned at its beginning, and its name."""
+    columns, rows, name = prepare_export(model_admin, request)
+    if rows.order_by().values("pk")[MAX_ROWS : MAX_ROWS + 1]:
+        raise ExportTooLarge(
+            f"Excel exports hold at most {MAX_ROWS:,} rows. Filter the list, or export"
+            " as CSV."
+        )
+    with ExitStack() as stack:
+        file = stack.enter_context(TemporaryFile())
+        write_workbook(
+            file,
+            model_admin,
+            columns,
+            islice(iterate_prepared_rows(model_admin, request, rows), MAX_ROWS),
+        )
+        stack.pop_all()  # the response closes the file
+    file.seek(0)
+    return file, name
+
+
+def write_workbook(file, model_admin, columns: list[str], rows) -> None:
+    """Write a sheet with column titles and rows to a file."""
+    with Workbook(file, WORKBOOK_OPTIONS) as book:
+        sheet = book.add_worksheet(
+            str(model_admin.opts.verbose_name_plural)[:MAX_SHEET_NAME_LENGTH]
+        )
+        sheet.freeze_panes(1, 0)
+        formats = NumberFormats(book)
+        titles = get_column_titles(model_admin, columns)
+        cells = (get_cell_values(model_admin, columns, row) for row in rows)
+        first = next(cells, [])
+        amounts = [n for n, value in enumerate(first) if isinstance(value, Money)]
+        for index in reversed(amounts):
+            titles.insert(index + 1, f"{titles[index]}: currency")
+        write_row(sheet, 0, titles, titles)
+        for row_index, values in enumerate(chain([first], cells), start=1):
+            write_row(sheet, row_index, split_amounts(values, amounts), titles, formats)
+
+
+class NumberFormats(dict):
+    """The number formats of a workbook, each created once: `formats["0.00"]`."""
+
+    def __init__(self, book) -> None:
+        super().__init__()
+        self.book = book
+
+    def __missing__(self, number_format: str):
+        self[number_format] = self.book.add_format({"num_format": number_format})
+        return self[number_format]
+
+
+def split_amounts(values, amounts: list[int]) -> Iterator:
+    """The values of a row, with the currency after each of these columns of amounts."""
+    for index, value in enumerate(values):
+        is_money = isinstance(value, Money)
+        if index not in amounts:
+            yield SafeString(value) if is_money else value
+            continue
+        yield value
+        yield value.currency if is_money else ""
+
+
+def write_row(sheet, row_index: int, values, titles, formats=None) -> None:
+    """Write the cells in order; in constant memory, rows cannot be changed later."""
+    for column, value in enumerate(values):
+        amount = value.amount if isinstance(value, Money) else None
+        if amount is not None and is_exact_number(amount):
+            decimals = get_exponent(value.currency)
+            number_format = f"#,##0.{'0' * decimals}".rstrip(".")
+            sheet.write_number(row_index, column, float(amount), formats[number_format])
+            continue
+        if is_exact_number(value):
+            sheet.write_number(row_index, column, float(value))
+            continue
+        if isinstance(value, datetime) and value.year >= FIRST_YEAR:
+            sheet.write_datetime(row_index, column, value)
+            continue
+        if isinstance(value, date) and value.year >= FIRST_YEAR:
+            sheet.write_datetime(row_index, column, value, formats[DATE_FORMAT])
+            continue
+        if sheet.write_string(row_index, column, format_xlsx_text(value)):
+            raise ExportTooLarge(
+                f"{titles[column]} in row {row_index + 1} is longer than"
+                f" {MAX_CELL_LENGTH:,} characters, the limit of an Excel cell. Export"
+                " as CSV instead."
+            )
+
+
+def is_exact_number(value) -> bool:
+    """Whether a value is a number that a spreadsheet keeps without loss."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return False
+    return Decimal(format(float(value), f".{MAX_EXACT_DIGITS}g")) == value
+
+
+def format_xlsx_text(value) -> str:
+    """The text of the CSV cell without characters that XML does not allow.
+
+    The writer would copy a text in `<r>…</r>` into the file as its own markup.
+    """
+    text = format_cell(value).translate(INVALID_XML_CHARACTERS)
+    return f"'{text}" if text.startswith("<r>") else text
+
+
+def get_filtered_changelist_url(model_admin, request) -> str:
+    """The URL of the list with the filters of the request."""
+    opts = model_admin.model._meta
+    path = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
+    return f"{path}?{request.GET.urlencode()}"

@@ -1,0 +1,1 @@
+"""Balances, payments, bulk payouts and the ledger."""

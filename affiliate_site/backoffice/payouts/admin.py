@@ -1,0 +1,285 @@
+"""The pages of balances, payments, payout methods and the ledger."""
+
+from django.contrib import admin
+from django.contrib.admin import ModelAdmin
+from django.core.exceptions import PermissionDenied
+from django.urls import path, reverse
+
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
+from affiliate_site.backoffice.base import (
+    ReadOnlyBackOfficeAdmin,
+    action,
+    display,
+)
+from affiliate_site.backoffice.conversions.conversion_details import get_payment_details
+from affiliate_site.backoffice.details import DetailsMixin
+from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
+from affiliate_site.backoffice.form_pages import FormPagesMixin
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    STATUS_COLORS,
+    format_affiliate,
+    format_ledger_note,
+    format_money,
+)
+from affiliate_site.backoffice.lists.filters import (
+    AffiliateFilter,
+    BalanceFilter,
+    CanceledFilter,
+    CurrencyFilter,
+    DateFilter,
+    LedgerAffiliateFilter,
+    ZeroBalanceFilter,
+)
+from affiliate_site.backoffice.lists.search import (
+    AFFILIATE_SEARCH_HELP,
+    AffiliateSearchMixin,
+)
+from affiliate_site.backoffice.payouts.bulk_payouts import (
+    build_payments_url,
+    bulk_payouts_view,
+)
+from affiliate_site.backoffice.payouts.payment_pages import (
+    CancelPaymentPage,
+    PayBalancePage,
+)
+from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
+from payouts.models.payments import Payment, PayoutMethod
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+
+BULK_PAYOUTS_TITLE = "Bulk payout"
+BULK_PAYOUTS_PATH = "bulk-payouts/"
+AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
+
+
+def get_ledger_account_name(ledger_account) -> str:
+    """`Balance due of adastone`; accounts of no affiliate by their kind alone."""
+    name = LEDGER_ACCOUNT_NAMES[ledger_account.kind]
+    affiliate = ledger_account.affiliate
+    return f"{name} of {affiliate}" if affiliate else name
+
+
+def has_bulk_payouts_permission(request) -> bool:
+    """Operators have no account whose affiliates they could pay."""
+    user = request.user
+    return user.account_id is not None and user.has_perm("payouts.add_payment")
+
+
+class BulkPayoutsLinkMixin(ModelAdmin):
+    """Adds a link to the bulk payout page to a list, if the user can pay."""
+
+    def changelist_view(self, request, extra_context=None):
+        list_links = (
+            [(BULK_PAYOUTS_TITLE, reverse("admin:bulk_payouts"))]
+            if has_bulk_payouts_permission(request)
+            else []
+        )
+        return super().changelist_view(
+            request, {"list_links": list_links, **(extra_context or {})}
+        )
+
+
+@admin.register(LedgerAccount)
+class BalanceAdmin(
+    BulkPayoutsLinkMixin, AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
+):
+    """The balance due to each affiliate, per currency; actions pay it."""
+
+    list_display = ("person", "balance_due")
+    export_columns = ("affiliate", "name", "balance_due", "currency")
+    list_select_related = ("affiliate",)
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = AFFILIATE_SEARCH_HELP
+    list_filter = (AffiliateFilter, CurrencyFilter, BalanceFilter, ZeroBalanceFilter)
+    amount_column = "balance"
+    ordering = ("-balance", "id")
+    # An index of balances would make each sale slower, whose balances change in place.
+    ordering_of_long_list = ("affiliate", "-id")
+    exclude = ("balance",)
+    readonly_fields = ("balance_due",)
+    row_pages = (PayBalancePage,)
+    actions = ("pay_selected",)
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
+
+    def get_object_title(self, row):
+        return f"{row.affiliate}, {row.currency}"
+
+    def get_urls(self):
+        """Add the bulk payout page."""
+        view = self.admin_site.admin_view(self.bulk_payouts_view)
+        return [path(BULK_PAYOUTS_PATH, view, name="bulk_payouts"), *super().get_urls()]
+
+    def bulk_payouts_view(self, request):
+        """The bulk payout page, if the user can pay."""
+        if not has_bulk_payouts_permission(request):
+            raise PermissionDenied
+        return bulk_payouts_view(self, request)
+
+    @display(description="Affiliate")
+    def person(self, ledger_account):
+        return format_affiliate(ledger_account.affiliate)
+
+    def name(self, ledger_account):
+        return get_full_name(ledger_account.affiliate)
+
+    @display(description="Balance due", ordering="balance")
+    def balance_due(self, ledger_account):
+        return format_money(ledger_account.balance, ledger_account.currency)
+
+    def has_pay_permission(self, request):
+        return request.user.has_perm("payouts.add_payment")
+
+    @action(description="Pay balance in full", permissions=["pay"])
+    def pay_selected(self, request, rows):
+        def pay(row, at):
+            order = PaymentOrder(
+                row.affiliate.slug,
+                row.balance,
+                row.currency,
+                expected_balance=row.balance,
+            )
+            return create_payments(row.account, orders=[order], at=at)
+
+        admin_action = AdminAction(
+            "Pay affiliates",
+            perform=pay,
+            skip_reason=lambda row: (
+                "" if row.balance and row.balance > 0 else "no balance due"
+            ),
+            amount_field="balance",
+            columns=AFFILIATE_COLUMN,
+            get_done_url=build_payments_url,
+        )
+        return run_admin_action(
+            self, request, rows.select_related("affiliate"), admin_action
+        )
+
+
+@admin.register(Payment)
+class PaymentAdmin(
+    BulkPayoutsLinkMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
+):
+    """Payments; canceling one makes its amount due again."""
+
+    list_display = (
+        "public_id",
+        "person",
+        "formatted_amount",
+        "status_label",
+        "created_at",
+        "canceled_at",
+    )
+    export_columns = (
+        "public_id",
+        "affiliate",
+        "name",
+        "formatted_amount",
+        "created_at",
+        "canceled_at",
+    )
+    list_select_related = ("affiliate",)
+    search_fields = ("public_id__exact", "affiliate__slug__exact")
+    search_help_text = "Search by payment ID or affiliate"
+    list_filter = (AffiliateFilter, CurrencyFilter, CanceledFilter, DateFilter)
+    amount_column = "amount"
+    ordering = ("-created_at", "-id")
+    row_pages = (CancelPaymentPage,)
+    actions = ("cancel_selected",)
+
+    def get_details(self, request, payment):
+        return get_payment_details(request, payment)
+
+    @display(description="Affiliate", ordering="affiliate")
+    def person(self, payment):
+        return format_affiliate(payment.affiliate)
+
+    def name(self, payment):
+        return get_full_name(payment.affiliate)
+
+    @display(description="Amount", ordering="amount")
+    def formatted_amount(self, payment):
+        return format_money(payment.amount, payment.currency)
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, payment):
+        return "canceled" if payment.canceled_at else "paid"
+
+    def has_cancel_permission(self, request):
+        return request.user.has_perm("payouts.delete_payment")
+
+    @action(description="Cancel", permissions=["cancel"])
+    def cancel_selected(self, request, rows):
+        admin_action = AdminAction(
+            "Cancel payments",
+            perform=lambda row, at: cancel_payment(
+                row.account, payment_id=row.public_id, at=at
+            ),
+            skip_reason=lambda row: "already canceled" if row.canceled_at else "",
+            amount_field="amount",
+            columns=AFFILIATE_COLUMN,
+        )
+        return run_admin_action(
+            self, request, rows.select_related("affiliate"), admin_action
+        )
+
+
+@admin.register(PayoutMethod)
+class PayoutMethodAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+    """Payout methods of affiliates."""
+
+    list_display = ("affiliate", "kind", "is_primary")
+    list_select_related = ("affiliate",)
+    list_filter = ("kind", AffiliateFilter)
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = AFFILIATE_SEARCH_HELP
+    ordering = ("-affiliate", "-kind")
+
+
+@admin.register(Transfer)
+class TransferAdmin(ReadOnlyBackOfficeAdmin):
+    """Ledger entries: amount, debit account, credit account and reason; append-only."""
+
+    list_display = (
+        "id",
+        "type",
+        "formatted_amount",
+        "debit_account",
+        "credit_account",
+        "reason",
+        "created_at",
+    )
+    list_select_related = (
+        "debit__affiliate",
+        "credit__affiliate",
+        "commission",
+        "payment",
+    )
+    list_filter = ("kind", LedgerAffiliateFilter)
+    ordering = ("-id",)
+    exclude = ("kind", "amount", "debit", "credit")
+    readonly_fields = ("type", "formatted_amount", "debit_account", "credit_account")
+
+    def changelist_view(self, request, extra_context=None):
+        """Say whether the ledger agrees; operators see several ledgers."""
+        account = request.user.account
+        note = {"list_note": format_ledger_note(account)} if account else {}
+        return super().changelist_view(request, note | (extra_context or {}))
+
+    def type(self, transfer):
+        return transfer.get_kind_display()
+
+    def debit_account(self, transfer):
+        return get_ledger_account_name(transfer.debit)
+
+    def credit_account(self, transfer):
+        return get_ledger_account_name(transfer.credit)
+
+    @display(description="Amount")
+    def formatted_amount(self, transfer):
+        return format_money(transfer.amount, transfer.currency)
+
+    def reason(self, transfer):
+        return transfer.payment or f"commission {transfer.commission_id or EMPTY_VALUE}"

@@ -1,0 +1,1 @@
+"""Programs, their rates, levels and bonuses, and the snippet for shops."""

@@ -1,0 +1,333 @@
+"""The pages of programs: rules, rates and bonuses."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q
+from django.urls import reverse
+
+from affiliate_site.backoffice.base import (
+    ReadOnlyBackOfficeAdmin,
+    display,
+)
+from affiliate_site.backoffice.form_pages import FormPagesMixin, list_page_links
+from affiliate_site.backoffice.formatters import (
+    STATUS_COLORS,
+    format_datetime,
+    format_money,
+)
+from affiliate_site.backoffice.lists.filters import ArchivedFilter, CurrencyFilter
+from affiliate_site.backoffice.programs import program_pages, rate_pages
+from affiliate_site.backoffice.programs.snippet import render_snippet
+from payouts.models.bonuses import Bonus, GoalType
+from payouts.models.commission_types import (
+    CommissionType,
+    GroupRate,
+    Level,
+    RateKind,
+)
+from tracking.models.programs import Program
+
+MAX_ENDED_BONUSES = 10  # that a program shows
+PERIOD_TEXTS = {
+    "week": "in a week",
+    "month": "in a month",
+    "quarter": "in a quarter",
+    "year": "in a year",
+    "all_time": "in all",
+}
+
+
+@dataclass(frozen=True)
+class RateTable:
+    """A table on a program's page: cells and links of each row, and a link to add."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: list[tuple[tuple[Any, ...], Any]]
+    empty: str
+    add: tuple[Any, str] | None
+
+
+@admin.register(Program)
+class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """Programs with their rules, rates and bonuses."""
+
+    list_display = ("title", "slug", "status_label", "currency", "rules_summary")
+    export_columns = ("slug", "title", "currency", "rules_summary", "archived_at")
+    list_filter = (
+        "auto_approve_commissions",
+        "auto_approve_affiliates",
+        "recurring",
+        CurrencyFilter,
+        ArchivedFilter,
+    )
+    search_fields = ("slug__exact", "title__exact")
+    search_help_text = "Search by ID or title"
+    ordering = ("-id",)
+    change_form_template = "admin/programs/program.html"
+    add_page = program_pages.AddProgramPage
+    row_pages = (*program_pages.PROGRAM_PAGES, *rate_pages.PROGRAM_RATE_PAGES)
+
+    class Media:
+        js = ("backoffice/copy.js",)
+
+    @display(description="Status", label=STATUS_COLORS)
+    def status_label(self, program):
+        return "archived" if program.archived_at else "active"
+
+    @display(description="Rules")
+    def rules_summary(self, program):
+        return ", ".join(list_rules(program)[:3])
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).select_related("account__plan")
+
+    def get_object_title(self, row):
+        return row.title
+
+    def change_view(self, request, object_id, form_url="", extra_context=None):
+        """Show the program in words and tables."""
+        program = self.get_object(request, object_id)
+        if program is None:
+            return super().change_view(request, object_id, form_url, extra_context)
+        buttons = self.list_buttons(request, program)
+        add_pages = {page: (page, url) for page, url in buttons}
+        context = {
+            "page_buttons": [
+                button
+                for button in buttons
+                if button[0] not in rate_pages.PROGRAM_RATE_PAGES
+            ],
+            "cards": list_cards(program),
+            "rules": list_rules(program),
+            "rate_tables": list(list_rate_tables(request.user, program, add_pages)),
+            "snippet": render_snippet(program.account),
+        }
+        return super().change_view(
+            request, object_id, form_url, context | (extra_context or {})
+        )
+
+
+class RateAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+    """A rate of a program; the program's page lists them."""
+
+    ordering = ("id",)
+
+    def has_module_permission(self, request):
+        return False
+
+
+@admin.register(CommissionType)
+class CommissionTypeAdmin(RateAdmin):
+    """Commission types."""
+
+    list_display = ("identifier", "title", "program", "kind", "value", "is_default")
+    list_select_related = ("program",)
+    row_pages = (
+        rate_pages.EditCommissionTypePage,
+        rate_pages.RemoveCommissionTypePage,
+    )
+
+
+@admin.register(GroupRate)
+class GroupRateAdmin(RateAdmin):
+    """Group rates."""
+
+    list_display = ("group", "commission_type", "kind", "value")
+    list_select_related = ("group", "commission_type")
+    row_pages = (rate_pages.EditGroupRatePage, rate_pages.RemoveGroupRatePage)
+
+
+@admin.register(Level)
+class LevelAdmin(RateAdmin):
+    """Levels."""
+
+    list_display = ("level", "title", "program", "kind", "value")
+    list_select_related = ("program",)
+    row_pages = (rate_pages.EditLevelPage, rate_pages.RemoveLevelPage)
+
+
+@admin.register(Bonus)
+class BonusAdmin(RateAdmin):
+    """Bonuses."""
+
+    list_display = ("title", "program", "goal_type", "goal", "period", "kind", "value")
+    list_select_related = ("program",)
+    row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)
+
+
+def list_cards(program: Program) -> list[dict[str, Any]]:
+    """How many affiliates the program has, with links to them."""
+    counts = program.account.enrollments.not_deleted().filter(program=program)
+    numbers = counts.aggregate(
+        active=Count("pk", filter=Q(approved=True)),
+        waiting=Count("pk", filter=Q(approved=None)),
+        declined=Count("pk", filter=Q(approved=False)),
+    )
+    url = reverse("admin:tracking_enrollment_changelist")
+    of_program = f"{url}?program={program.slug}"
+    return [
+        {
+            "title": "Affiliates",
+            "lines": [numbers["active"]],
+            "url": f"{of_program}&approved__exact=1",
+        },
+        {
+            "title": "Applications to review",
+            "lines": [numbers["waiting"]],
+            "url": f"{of_program}&approved__isnull=True",
+        },
+        {
+            "title": "Declined",
+            "lines": [numbers["declined"]],
+            "url": f"{of_program}&approved__exact=0",
+        },
+    ]
+
+
+def list_rules(program: Program) -> list[str]:
+    """The settings of a program as sentences."""
+    rules = [
+        f"A click earns for {program.cookie_time} days",
+        "Affiliates are approved automatically"
+        if program.auto_approve_affiliates
+        else "Affiliates need your approval",
+        "Commissions are approved automatically"
+        if program.auto_approve_commissions
+        else "Commissions need your approval",
+        describe_recurring(program),
+        "Sales that pages report are treated like others"
+        if program.auto_approve_browser_sales
+        else "Sales that pages report wait for your approval",
+    ]
+    if program.trust_browser_customers:
+        rules.append("Customers that pages name are trusted")
+    if program.landing_page:
+        rules.append(f"Links lead to {program.landing_page}")
+    if program.group_label:
+        rules.append(f"Category: {program.group_label}")
+    return rules
+
+
+def describe_recurring(program: Program) -> str:
+    """Which sales of a customer earn."""
+    if not program.recurring:
+        return "Only the first sale of a customer earns"
+    limits = []
+    if program.recurring_cap:
+        limits.append(f"up to {program.recurring_cap} sales")
+    if program.recurring_period_days:
+        limits.append(f"for {program.recurring_period_days} days")
+    return f"Later sales of a customer earn, too{': ' if limits else ''}" + " ".join(
+        limits
+    )
+
+
+def format_rate(row, currency: str) -> str:
+    """`7.5 %` or `12.00 EUR`."""
+    if row.kind == RateKind.FIXED:
+        return format_money(row.value, currency)
+    return f"{row.value.normalize():f} %"
+
+
+def list_rate_tables(user, program: Program, add_pages):
+    """The tables of a program's page; features that the plan lacks are left out."""
+    account, currency, plan = program.account, program.currency, program.account.plan
+    types = account.commission_types.filter(program=program).in_definition_order()
+
+    def with_links(row, *cells):
+        return (cells, list_page_links(user, row))
+
+    yield RateTable(
+        "Commission types",
+        ("Title", "ID", "Rate", "Parents earn"),
+        [
+            with_links(
+                row,
+                f"{row.title} (default)" if row.is_default else row.title,
+                row.identifier,
+                format_rate(row, currency),
+                "yes" if row.mlm else "no",
+            )
+            for row in types
+        ],
+        "",
+        add_pages.get(rate_pages.AddCommissionTypePage),
+    )
+    group_rates = account.group_rates.filter(commission_type__program=program)
+    yield RateTable(
+        "Group rates",
+        ("Group", "Commission type", "Rate"),
+        [
+            with_links(
+                row,
+                row.group.title,
+                row.commission_type.title,
+                format_rate(row, currency),
+            )
+            for row in group_rates.select_related("group", "commission_type").order_by(
+                "group__title", "id"
+            )
+        ],
+        "All groups earn the rates above.",
+        add_pages.get(rate_pages.AddGroupRatePage),
+    )
+    if plan.mlm:
+        levels = account.levels.filter(program=program).order_by("level")
+        yield RateTable(
+            "Levels",
+            ("Level", "Title", "Rate"),
+            [
+                with_links(row, row.level, row.title, format_rate(row, currency))
+                for row in levels
+            ],
+            "Parents of affiliates earn nothing.",
+            add_pages.get(rate_pages.AddLevelPage),
+        )
+    else:
+        yield RateTable("Levels", (), [], "The plan of the account has none.", None)
+    if plan.bonuses:
+        bonuses = account.bonuses.filter(program=program)
+        ended = bonuses.exclude(ended_at=None).order_by("-ended_at", "-id")
+        yield RateTable(
+            "Bonuses",
+            ("Title", "Goal", "Bonus"),
+            [
+                (
+                    (
+                        describe_bonus(row),
+                        describe_goal(row, currency),
+                        format_rate(row, currency),
+                    ),
+                    [] if row.ended_at else list_page_links(user, row),
+                )
+                for row in (
+                    *bonuses.not_ended().in_definition_order(),
+                    *ended[:MAX_ENDED_BONUSES],
+                )
+            ],
+            "There are no bonuses.",
+            add_pages.get(rate_pages.AddBonusPage),
+        )
+    else:
+        yield RateTable("Bonuses", (), [], "The plan of the account has none.", None)
+
+
+def describe_bonus(bonus: Bonus) -> str:
+    """Its title, and when it ended."""
+    if bonus.ended_at is None:
+        return bonus.title
+    return f"{bonus.title} (ended {format_datetime(bonus.ended_at)})"
+
+
+def describe_goal(bonus: Bonus, currency: str) -> str:
+    """`10 conversions in a month`."""
+    is_count = bonus.goal_type == GoalType.CONVERSIONS
+    goal = (
+        f"{bonus.goal.normalize():f} conversions"
+        if is_count
+        else f"sales of {format_money(bonus.goal, currency)}"
+    )
+    return f"{goal} {PERIOD_TEXTS[bonus.period]}"
