@@ -119,15 +119,11 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
     ) -> bool:
         """Allow the filters of the list, dates of creation, and `extra_lookups`."""
         filters: list[Any] = list(self.list_filter)
-        fields = [
-            each if isinstance(each, str) else each[0]
-            for each in filters
-            if isinstance(each, str | tuple)
-        ]
+        fields = [each for each in filters if isinstance(each, str)]
         parameters = [
             name
             for each in filters
-            if not isinstance(each, str | tuple)
+            if not isinstance(each, str)
             for name in (each.parameter_name, *getattr(each, "parameters", ()))
         ]
         return lookup in (

@@ -83,7 +83,7 @@ LIST_ACTIONS = (
     ListAction(
         "Approve affiliates",
         "tracking_enrollment",
-        "?approved__isnull=True",
+        "?approved=pending",
         "tracking.change_enrollment",
     ),
     ListAction(

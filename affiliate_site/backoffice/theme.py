@@ -39,35 +39,27 @@ def build_settings_item() -> dict:
     }
 
 
-def build_tabs(model_name: str, column: str, queries: dict[str, str]) -> dict:
-    """Tabs above a list: their titles and the filters of the column they link to."""
+def build_tabs(model_name: str, parameter: str, queries: dict[str, str]) -> dict:
+    """Tabs above a list: their titles and the values of the filter they link to."""
     return {
         "models": [model_name.replace("_", ".", 1)],
         "items": [
             {
                 "title": title,
                 "link": f"{reverse_changelist(model_name)}?{query}",
-                "active": build_active_check(column, query),
+                "active": build_active_check(parameter, query),
             }
             for title, query in queries.items()
         ],
     }
 
 
-def build_active_check(column: str, query: str):
-    """A check whether a request filters the column by exactly this query."""
+def build_active_check(parameter: str, query: str):
+    """A check whether the filter of a request is that of this query."""
+    value = dict(parse_qsl(query)).get(parameter)
 
     def is_active(request) -> bool:
-        filters = {
-            key: value
-            for key, value in request.GET.items()
-            if key.startswith(f"{column}__")
-        }
-        return filters == {
-            key: value
-            for key, value in parse_qsl(query)
-            if key.startswith(f"{column}__")
-        }
+        return request.GET.get(parameter) == value
 
     return is_active
 
@@ -78,7 +70,7 @@ def list_tabs(request) -> list[dict]:
     return [
         build_tabs(
             "payouts_commission",
-            "status",
+            "status__exact",
             {
                 "All": "",
                 "Pending": f"status__exact=pending&{NOT_REMOVED}",
@@ -91,9 +83,9 @@ def list_tabs(request) -> list[dict]:
             "approved",
             {
                 "All": "",
-                "Pending": "approved__isnull=True",
-                "Approved": "approved__exact=1",
-                "Disapproved": "approved__exact=0",
+                "Pending": "approved=pending",
+                "Approved": "approved=approved",
+                "Disapproved": "approved=disapproved",
             },
         ),
         {

@@ -253,7 +253,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
     list_display = ("affiliate", "program_title", "status", "applied_at")
     list_select_related = ("affiliate", "program")
     list_filter = (
-        ("approved", ApprovalFilter),
+        ApprovalFilter,
         ProgramFilter,
         AffiliateFilter,
         ApplicationDateFilter,

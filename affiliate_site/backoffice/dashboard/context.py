@@ -307,7 +307,7 @@ def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
             to_review.applications,
             "Affiliate applications",
             "Approve or disapprove them",
-            build_changelist_url("tracking_enrollment", approved__isnull=True),
+            build_changelist_url("tracking_enrollment", approved="pending"),
         ),
         (
             to_review.commissions,

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.contrib.admin import BooleanFieldListFilter, SimpleListFilter
+from django.contrib.admin import SimpleListFilter
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Exists, OuterRef, Q, Value
 from django.utils import timezone
@@ -328,7 +328,11 @@ class StateFilter(FormFilter):
             return queryset
         if self.value() not in self.texts:
             raise BadRequest(f"“{self.value()}” is no state")
-        return queryset.filter(**{str(self.parameter_name): self.value() == "True"})
+        return queryset.filter(**{str(self.parameter_name): self.get_column_value()})
+
+    def get_column_value(self) -> bool | None:
+        """What the column of the parameter is compared with."""
+        return self.value() == "True"
 
     @property
     def value_text(self):
@@ -378,15 +382,19 @@ class DecidedFilter(StateFilter):
     texts = {"True": "To decide", "False": "Decided"}
 
 
-class ApprovalFilter(BooleanFieldListFilter):
-    """Enrollments by their approval, in the words of their column."""
+class ApprovalFilter(StateFilter):
+    """Program affiliates by their status."""
 
-    def choices(self, changelist):
-        all_rows, *approvals = super().choices(changelist)
-        names = ("Approved", "Disapproved", "Pending")  # in Django's order
-        yield all_rows
-        for choice, name in zip(approvals, names, strict=True):
-            yield choice | {"display": name}
+    title = "status"
+    parameter_name = "approved"
+    texts = {
+        "pending": "Pending",
+        "approved": "Approved",
+        "disapproved": "Disapproved",
+    }
+
+    def get_column_value(self):
+        return {"approved": True, "disapproved": False}.get(str(self.value()))
 
 
 class BalanceFilter(FormFilter):

@@ -172,17 +172,17 @@ def list_cards(program: Program) -> list[dict[str, Any]]:
         {
             "title": "Affiliates",
             "lines": [numbers["active"]],
-            "url": f"{of_program}&approved__exact=1",
+            "url": f"{of_program}&approved=approved",
         },
         {
             "title": "Applications to review",
             "lines": [numbers["waiting"]],
-            "url": f"{of_program}&approved__isnull=True",
+            "url": f"{of_program}&approved=pending",
         },
         {
             "title": "Declined",
             "lines": [numbers["declined"]],
-            "url": f"{of_program}&approved__exact=0",
+            "url": f"{of_program}&approved=disapproved",
         },
     ]
 

@@ -291,15 +291,15 @@ def test_filters_affiliates_by_program_and_group(client, scenario):
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        ({"approved__isnull": "True"}, "Pending"),
-        ({"approved__exact": "1"}, "Approved"),
-        ({"approved__exact": "0"}, "Disapproved"),
+        ({"approved": "pending"}, "Pending"),
+        ({"approved": "approved"}, "Approved"),
+        ({"approved": "disapproved"}, "Disapproved"),
     ],
 )
 def test_names_an_approval_as_its_column_does(client, sales, query, text):
     response = open_list(client, "tracking_enrollment", **query)
 
-    assert list_chips(response) == [("Approval", text)]
+    assert list_chips(response) == [("Status", text)]
     assert "Unknown" not in response.content.decode()
 
 

@@ -18,9 +18,9 @@ COMMISSIONS = {
 }
 ENROLLMENTS = {
     "All": "",
-    "Pending": "approved__isnull=True",
-    "Approved": "approved__exact=1",
-    "Disapproved": "approved__exact=0",
+    "Pending": "approved=pending",
+    "Approved": "approved=approved",
+    "Disapproved": "approved=disapproved",
 }
 LISTS = {"payouts_commission": COMMISSIONS, "tracking_enrollment": ENROLLMENTS}
 TABS = [(name, title) for name, queries in LISTS.items() for title in queries]
