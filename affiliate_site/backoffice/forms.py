@@ -1,6 +1,7 @@
 """Forms whose values go to a service; an API serializer may validate them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from django import forms
 from django.contrib import admin
@@ -183,9 +184,14 @@ class ServiceForm(forms.Form):
         return {"account": self.account}
 
     def clean(self):
-        """Validate by the serializer; show its errors at the fields of their paths."""
+        """Validate by the serializer; show its errors at the fields of their paths.
+
+        If the form found errors itself, the serializer lacks values: then only its
+        errors of other fields count, so that staff see all errors at once.
+        """
         super().clean()
-        if self.serializer_class is not None and not self.errors:
+        if self.serializer_class is not None:
+            failed = set(self.errors)
             serializer = self.serializer_class(context=self.get_serializer_context())
             body = self.build_body()
             serializer.initial_data = body
@@ -193,11 +199,18 @@ class ServiceForm(forms.Form):
                 self.validated = serializer.run_validation(body)
             except ValidationError as error:
                 for entry in flatten_errors(error.detail):
-                    self.add_error_at(entry["property_path"], entry["message"])
+                    path, text = entry["property_path"], entry["message"]
+                    if not failed or self.find_field(path) not in (*failed, None):
+                        self.add_error_at(path, text)
         return self.cleaned_data
 
+    def get_changed_values(self) -> dict[str, Any]:
+        """The valid values that differ from the initial ones."""
+        values = self.cleaned_data
+        return {name: values[name] for name in self.changed_data if name in values}
+
     def build_body(self) -> dict:
-        """The body of the API call with the values of this form."""
+        """The body of the API call with the valid values of this form."""
         body: dict = {}
         for name, value in self.cleaned_data.items():
             if value in (None, "", []) and not self.initial.get(name):
@@ -213,13 +226,13 @@ class ServiceForm(forms.Form):
         """Show an error at the field with this path in the API, else above the form."""
         if text == MISSING_PARAMETER:  # in the words of forms
             text = str(forms.Field.default_error_messages["required"])
+        self.add_error(self.find_field(path), text)
+
+    def find_field(self, path: str | None) -> str | None:
+        """The name of the field with this path in the API, or None."""
         steps = (path or "").replace("[", ".").replace("]", "").split(".")
-        for length in range(len(steps), 0, -1):
-            name = PATH_SEPARATOR.join(steps[:length])
-            if name in self.fields:
-                self.add_error(name, text)
-                return
-        self.add_error(None, text)
+        names = (PATH_SEPARATOR.join(steps[:n]) for n in range(len(steps), 0, -1))
+        return next((name for name in names if name in self.fields), None)
 
     def add_domain_error(self, error: DomainError) -> None:
         """Show what a service refused."""

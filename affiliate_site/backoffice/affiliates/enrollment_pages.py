@@ -52,11 +52,13 @@ class EnrollmentForm(ServiceForm):
         return self.row
 
     def build_body(self):
-        affiliate = self.get_affiliate() or self.cleaned_data["affiliate"]
-        body: dict[str, Any] = {"affiliate": {"id": affiliate.slug}}
-        if coupon := self.cleaned_data["coupon"]:
+        values = self.cleaned_data
+        body: dict[str, Any] = {}
+        if affiliate := self.get_affiliate() or values.get("affiliate"):
+            body["affiliate"] = {"id": affiliate.slug}
+        if coupon := values.get("coupon"):
             body["coupon"] = coupon
-        if approval := self.cleaned_data["approval"]:
+        if approval := values.get("approval"):
             body["approved"] = APPROVALS[approval]
         return body
 
@@ -220,7 +222,7 @@ class CodesForm(ServiceForm):
     )
 
     def build_body(self):
-        return {name: self.cleaned_data[name] for name in self.changed_data}
+        return self.get_changed_values()
 
 
 class EditCodesPage(EnrollmentPage):

@@ -29,8 +29,8 @@ class PayoutMethodForm(ServiceForm):
     )
 
     def build_body(self):
-        body = {"primary": self.cleaned_data["primary"]}
-        details = self.cleaned_data["details"]
+        body = {"primary": self.cleaned_data.get("primary")}
+        details = self.cleaned_data.get("details")
         if "details" in self.changed_data or ("kind" in self.changed_data and details):
             body["details"] = details
         return body

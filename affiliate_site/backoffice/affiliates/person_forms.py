@@ -85,8 +85,7 @@ class PersonForm(ServiceForm):
     def build_body(self):
         changed, custom_fields = set(self.changed_data), {}
         body = {}
-        for name in self.changed_data:
-            value = self.cleaned_data[name]
+        for name, value in self.get_changed_values().items():
             if name in self.custom_fields:
                 key = name.removeprefix(CUSTOM_FIELD_PREFIX)
                 custom_fields[key] = format_custom_value(value)
@@ -101,9 +100,9 @@ class PersonForm(ServiceForm):
             names = {f"{part}{PATH_SEPARATOR}{column}": column for column in columns}
             if changed & set(names):
                 values = {
-                    column: self.cleaned_data[name]
+                    column: value
                     for name, column in names.items()
-                    if self.cleaned_data[name]
+                    if (value := self.cleaned_data.get(name))
                 }
                 body[part] = values or None
         return body

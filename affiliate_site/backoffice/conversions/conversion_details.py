@@ -463,7 +463,7 @@ def render_timeline(customer) -> str:
         "",
         '<div class="backoffice-lines">{} {}</div>',
         (
-            (f"{entry.at:%Y-%m-%d %H:%M:%S} UTC", entry.html)
+            (format_datetime(entry.at, timespec="seconds"), entry.html)
             for entry in list_timeline_entries(customer)
         ),
     )

@@ -139,6 +139,16 @@ def test_shows_a_refusal_beside_its_field_and_stores_nothing(
     assert "affiliate.created" not in list_kinds(account)
 
 
+def test_shows_the_errors_of_the_form_and_of_the_api_at_once(account, staff_client):
+    """`meta_data` is checked by the form, the address by the serializer."""
+    entries = HANA | {"email": "not an address", "meta_data": "no pair"}
+
+    response = staff_client().post(ADD_URL, entries)
+
+    assert set(response.context["form"].errors) == {"email", "meta_data"}
+    assert not account.affiliates.exists()
+
+
 def test_edits_only_what_changed(account, staff_client, fields, hana):
     hana.update_row(
         company_name="Kim Notes",
