@@ -28,12 +28,48 @@ from affiliate_site.backoffice.lists.filters import (
     DecidedFilter,
 )
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
+from affiliate_site.backoffice.money_pages import MoneyFormPage
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
 
+CONFIRMATION_EXPLANATION = (
+    "The affiliate of a confirmed claim earns the sale. The other claims of the order"
+    " are rejected, and its commissions calculated again."
+)
+
+
+class ConfirmClaimPage(MoneyFormPage):
+    """Decide an order for one of its claims."""
+
+    name = "confirm"
+    title = "Confirm this claim"
+    permission = "tracking.change_conversionclaim"
+    explanation = CONFIRMATION_EXPLANATION
+
+    @classmethod
+    def is_offered(cls, claim):
+        return claim.decided_at is None
+
+    def get_subject(self):
+        return self.model_admin.get_object_title(self.row)
+
+    def lock_row(self, at):
+        """Not locked: the service locks customer and conversion first."""
+        return self.row
+
+    def save(self, form, at):
+        return confirm_claim(self.account, claim_id=self.row.pk, at=at)
+
+    def list_facts(self, conversion):
+        return [
+            ("Affiliate", format_affiliate(self.row.affiliate)),
+            ("Program", self.row.program.title),
+            ("Sale", format_money(conversion.amount, conversion.currency)),
+        ]
+
 
 @admin.register(ConversionClaim)
-class ConversionClaimAdmin(OrderSearchMixin, ReadOnlyBackOfficeAdmin):
+class ConversionClaimAdmin(FormPagesMixin, OrderSearchMixin, ReadOnlyBackOfficeAdmin):
     """Conversions that two visitors claim: each claim, and an action to decide."""
 
     list_display = (
@@ -45,15 +81,16 @@ class ConversionClaimAdmin(OrderSearchMixin, ReadOnlyBackOfficeAdmin):
         "visitor",
         "created_at",
     )
-    list_select_related = ("conversion", "affiliate")
+    list_select_related = ("conversion", "affiliate", "program")
     search_fields = ("conversion__external_id__begins_with",)
     search_help_text = "Search by order ID"
     list_filter = (AffiliateFilter, CurrencyFilter, DecidedFilter, DateFilter)
     extra_lookups = ("conversion_id",)
     ordering = ("-created_at", "-id")
-    exclude = ("amount", "line_items", "attribution")
-    readonly_fields = ("formatted_amount", "outcome")
+    exclude = ("amount", "conversion", "program", "line_items", "attribution")
+    readonly_fields = ("conversion_link", "program_link", "formatted_amount", "outcome")
     actions = ("confirm_selected",)
+    row_pages = (ConfirmClaimPage,)
 
     def get_object_title(self, claim):
         """The order, of which there are several claims."""
@@ -69,6 +106,11 @@ class ConversionClaimAdmin(OrderSearchMixin, ReadOnlyBackOfficeAdmin):
         url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
         text = conversion.external_id or conversion.pk
         return format_html('<a href="{}">{}</a>', url, text)
+
+    @display(description="Program")
+    def program_link(self, claim):
+        url = reverse("admin:tracking_program_change", args=[claim.program_id])
+        return format_html('<a href="{}">{}</a>', url, claim.program.title)
 
     @display(description="Amount")
     def formatted_amount(self, claim):
@@ -111,8 +153,7 @@ class ConversionClaimAdmin(OrderSearchMixin, ReadOnlyBackOfficeAdmin):
                 ("Affiliate", lambda row: format_affiliate(row.affiliate)),
                 ("Program", lambda row: row.program.title),
             ),
-            explanation="The affiliate of a confirmed claim earns the sale. The other"
-            " claims of the order are rejected, and its commissions calculated again.",
+            explanation=CONFIRMATION_EXPLANATION,
         )
         rows = rows.select_related("conversion", "affiliate", "program")
         return run_admin_action(self, request, rows, admin_action)

@@ -73,6 +73,22 @@ def test_confirms_one_of_the_claims(staff_client, account, scenario, contested):
     assert any("already decided" in message for message in messages)
 
 
+def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested):
+    claim = account.conversion_claims.get(affiliate=scenario.odette.affiliate)
+    client = staff_client(role=Role.MANAGER)
+    url = reverse(f"admin:{CLAIMS}_confirm", args=[claim.pk])
+    page = open_page(client, f"{CLAIMS}_change", claim.pk)
+    assert url in page
+    assert f">{scenario.program.title}</a>" in page
+
+    shown = client.get(url)
+    assert "Odette Varga" in shown.content.decode()
+    client.post(url, {"effects": shown.context["effects"].digest})
+
+    assert contested.reload().affiliate == scenario.odette.affiliate
+    assert url not in open_page(client, f"{CLAIMS}_change", claim.pk)
+
+
 def test_confirms_none_of_two_claims_of_an_order(staff_client, account, contested):
     both = list(account.conversion_claims.all())
 
