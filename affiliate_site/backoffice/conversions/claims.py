@@ -15,6 +15,7 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.conversions.customer_timeline import LINK_TEMPLATE
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -42,7 +43,7 @@ class ConfirmClaimPage(MoneyFormPage):
     """Decide an order for one of its claims."""
 
     name = "confirm"
-    title = "Confirm this claim"
+    title = button = "Confirm this claim"
     permission = "tracking.change_conversionclaim"
     explanation = CONFIRMATION_EXPLANATION
 
@@ -87,8 +88,17 @@ class ConversionClaimAdmin(FormPagesMixin, OrderSearchMixin, ReadOnlyBackOfficeA
     list_filter = (AffiliateFilter, CurrencyFilter, DecidedFilter, DateFilter)
     extra_lookups = ("conversion_id",)
     ordering = ("-created_at", "-id")
-    exclude = ("amount", "conversion", "program", "line_items", "attribution")
-    readonly_fields = ("conversion_link", "program_link", "formatted_amount", "outcome")
+    fields = readonly_fields = (
+        "outcome",
+        "conversion_link",
+        "formatted_amount",
+        "affiliate",
+        "program_link",
+        "tracking_id",
+        "click",
+        "created_at",
+        "decided_at",
+    )
     actions = ("confirm_selected",)
     row_pages = (ConfirmClaimPage,)
 
@@ -105,12 +115,12 @@ class ConversionClaimAdmin(FormPagesMixin, OrderSearchMixin, ReadOnlyBackOfficeA
         conversion = claim.conversion
         url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
         text = conversion.external_id or conversion.pk
-        return format_html('<a href="{}">{}</a>', url, text)
+        return format_html(LINK_TEMPLATE, url, text)
 
     @display(description="Program")
     def program_link(self, claim):
         url = reverse("admin:tracking_program_change", args=[claim.program_id])
-        return format_html('<a href="{}">{}</a>', url, claim.program.title)
+        return format_html(LINK_TEMPLATE, url, claim.program.title)
 
     @display(description="Amount")
     def formatted_amount(self, claim):
