@@ -72,7 +72,7 @@ def invitation_view(request, site):
             except DomainError as error:
                 form.add_domain_error(error)
             else:
-                logout(request)  # of whoever is signed in with this browser
+                logout(request)  # of the user who is signed in with this browser
                 messages.success(request, JOINED_MESSAGE)
                 return redirect(get_sign_in_path(user.account))
     context = {

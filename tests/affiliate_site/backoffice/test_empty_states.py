@@ -123,3 +123,11 @@ def test_shows_an_add_button_only_if_permitted(staff_client, role, can_add):
 
     link = f'href="{reverse("admin:accounts_webhookendpoint_add")}">Add webhook'
     assert (link in page) is can_add
+
+
+def test_says_what_a_search_without_results_looks_for(staff_client):
+    url = reverse("admin:tracking_affiliate_changelist")
+
+    page = staff_client().get(url, {"q": "<nobody>"}).content.decode()
+
+    assert "Nothing matches “&lt;nobody&gt;”. Search by name, e-mail, company" in page
