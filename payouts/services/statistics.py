@@ -9,25 +9,27 @@ later one, which has deleted its mark: docs/reliability.md, section 7.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 from django.db import models, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce
-from django.db.models.sql.compiler import SQLCompiler
+from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 
+from accounts import replica
 from accounts.days import A_DAY
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
 from accounts.models.daily_stats import StaleDay
 from accounts.services.row_counts import CountedList
 from payouts.models.commissions import Commission, CommissionStatus
-from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
+from payouts.services.day_counts import (
+    AMOUNTS,
+    COUNTED_KINDS,
+    CountedDay,
+    count_day,
+)
 from payouts.services.payables import (
     get_overpaid_totals,
     get_payable_balances,
@@ -35,8 +37,6 @@ from payouts.services.payables import (
     get_pending_totals,
 )
 from payouts.statistics import (
-    MAX_PAGES,
-    OTHER_PAGES,
     AffiliateTotals,
     Period,
     Sums,
@@ -45,29 +45,10 @@ from payouts.statistics import (
     rank_by_count,
     start_of_day,
 )
-from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
+from tracking.amounts import ExactSum
 
 BATCH_DAYS = 5  # days that are stored in one transaction
-MAX_AMOUNT = Decimal(MAX_SCALED_AMOUNT).scaleb(-SCALE)  # of a column
-
 COUNTS = ("clicks", "customers", "conversions")
-COMMISSIONS = {status: f"commissions_{status}" for status in CommissionStatus.values}
-AMOUNTS = ("revenue", *COMMISSIONS.values(), "paid")
-
-
-@dataclass(frozen=True)
-class CountedDay:
-    """The statistics of one day, as they are stored."""
-
-    day: date
-    stats: list[DailyStats]
-    landing_page_clicks: list[DailyLandingPageClicks]
-
-    @property
-    def is_storable(self) -> bool:
-        """Do all sums fit their columns? A single amount does, a sum may not."""
-        amounts = (getattr(row, name) for row in self.stats for name in AMOUNTS)
-        return all(amount is None or amount <= MAX_AMOUNT for amount in amounts)
 
 
 @dataclass(frozen=True)
@@ -190,144 +171,12 @@ class ToReview:
     webhooks: int
 
 
-class _Counter:
-    """Counts the rows that an account created on a day, by one statement for each kind
-    of row; of landing pages, the database returns at most `MAX_PAGES`."""
-
-    def __init__(self, account: Account, day: date, *, by_program: bool) -> None:
-        self.account = account
-        self.day = day
-        self.by_program = by_program
-        self.program: Any = (
-            "program" if by_program else Value(None, models.BigIntegerField())
-        )
-        self.pages: dict[str, int] = {}
-        self.clicks_with_page = 0
-        self.rows: dict[tuple[int | None, int | None, str], DailyStats] = {}
-        self.row(None, None)  # each day has this row, even if nothing happened
-
-    def row(
-        self, program: int | None, affiliate: int | None, currency: str = ""
-    ) -> DailyStats:
-        """The statistics of a program, affiliate and currency, zero at first."""
-        key = (program, affiliate, currency)
-        if key not in self.rows:
-            self.rows[key] = DailyStats(
-                account=self.account,
-                day=self.day,
-                program_id=program,
-                affiliate_id=affiliate,
-                currency=currency,
-            )
-        return self.rows[key]
-
-    def list_landing_page_clicks(self) -> list[DailyLandingPageClicks]:
-        """The pages with the most clicks, and all others as one."""
-        pages = dict(self.pages)
-        others = self.clicks_with_page - sum(pages.values())
-        if others and len(pages) == MAX_PAGES:
-            pages[OTHER_PAGES] = others
-        return [
-            DailyLandingPageClicks(
-                account=self.account, day=self.day, landing_page=page, clicks=number
-            )
-            for page, number in pages.items()
-        ]
-
-    def count_landing_pages(self) -> None:
-        """Count the clicks of the pages with the most, without query and fragment."""
-        page = TextBefore(TextBefore(F("landing_page"), Value("?")), Value("#"))
-        clicks = self.account.clicks.filter(landing_page__isnull=False)
-        rows = self._created(clicks).annotate(page=page).values_list("page")
-        counted = rows.annotate(number=Count("*")).order_by("-number", "page")
-        self.pages = dict(counted[:MAX_PAGES])
-
-    def count_clicks(self) -> None:
-        """Count clicks, and those of them with a landing page."""
-        rows = self._created(self.account.clicks.all(), self.program, "affiliate")
-        counts = rows.annotate(number=Count("*"), pages=Count("landing_page"))
-        for *key, number, pages in counts:
-            self.row(*key).clicks = number
-            self.clicks_with_page += pages
-
-    def count_customers(self) -> None:
-        """Count customers that were not deleted."""
-        rows = self._created(
-            self.account.customers.not_deleted(), self.program, "affiliate"
-        )
-        for *key, number in rows.annotate(number=Count("*")):
-            self.row(*key).customers = number
-
-    def count_conversions(self) -> None:
-        """Count conversions that were not deleted, and add up their amounts."""
-        rows = self._created(
-            self.account.conversions.not_deleted(),
-            self.program,
-            "affiliate",
-            "currency",
-        )
-        counts = rows.annotate(number=Count("*"), sum=ExactSum("amount"))
-        for *key, number, amount in counts:
-            stats = self.row(*key)
-            stats.conversions, stats.revenue = number, amount
-
-    def count_commissions(self) -> None:
-        """Add up commissions by their status now; a bonus is its program's."""
-        program = self.program
-        if self.by_program:
-            # Found one by one: for a join PostgreSQL may read all conversions.
-            program = Coalesce(
-                *(
-                    models.Subquery(
-                        rows.filter(pk=OuterRef(name)).values("program")[:1]
-                    )
-                    for name, rows in (
-                        ("conversion", self.account.conversions.all()),
-                        ("bonus", self.account.bonuses.all()),
-                    )
-                )
-            )
-        rows = self._created(
-            self.account.commissions.not_deleted(),
-            program,
-            "affiliate",
-            "currency",
-            "status",
-        )
-        for *key, status, amount in rows.annotate(ExactSum("amount")):
-            setattr(self.row(*key), COMMISSIONS[status], amount)
-
-    def count_payments(self) -> None:
-        """Add up payments that were not canceled."""
-        rows = self._created(
-            self.account.payments.not_canceled(), "affiliate", "currency"
-        )
-        for affiliate, currency, amount in rows.annotate(ExactSum("amount")):
-            self.row(None, affiliate, currency).paid = amount
-
-    def _created(self, rows: QuerySet[Any], *by: Any) -> QuerySet[Any]:
-        """Those of the rows that were created on the day, as `by`."""
-        since = start_of_day(self.day)
-        rows = rows.filter(created_at__gte=since, created_at__lt=since + A_DAY)
-        return rows.order_by().values_list(*by)
-
-
-COUNT_KINDS = (
-    _Counter.count_landing_pages,
-    _Counter.count_clicks,
-    _Counter.count_customers,
-    _Counter.count_conversions,
-    _Counter.count_commissions,
-    _Counter.count_payments,
-)
-
-
 def load_statistics(
     account: Account,
     days: Sequence[date],
     *,
     at: datetime,
-    kinds: Collection[Callable[[_Counter], None]] = COUNT_KINDS,
+    kinds: Collection[str] = COUNTED_KINDS,
 ) -> Statistics:
     """Statistics of these days: counts and stores those that are closed and were not
     counted yet, or changed since; counts those that are still open, of these kinds only
@@ -383,44 +232,11 @@ def find_first_day(account: Account) -> date | None:
     return min((at.date() for at in moments if at is not None), default=None)
 
 
-def count_day(
-    account: Account,
-    day: date,
-    *,
-    kinds: Collection[Callable[[_Counter], None]] = COUNT_KINDS,
-    by_program: bool = True,
-) -> CountedDay:
-    """The statistics of a day, counted from its rows; nothing is stored."""
-    counter = _Counter(account, day, by_program=by_program)
-    for count_kind in kinds:
-        count_kind(counter)
-    return CountedDay(
-        day, list(counter.rows.values()), counter.list_landing_page_clicks()
-    )
-
-
-class TextBefore(models.Func):
-    """The part of a text before the first separator, or all of it."""
-
-    function = "SPLIT_PART"
-    template = "%(function)s(%(expressions)s, 1)"
-    output_field = models.TextField()
-
-    def as_sqlite(  # type: ignore[override]
-        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
-    ) -> tuple[str, list[Any]]:
-        (text, values), (separator, mark) = map(
-            compiler.compile, self.source_expressions
-        )
-        sql = f"SUBSTR({text}, 1, INSTR({text} || {separator}, {separator}) - 1)"
-        return sql, [*values, *values, *mark, *mark]
-
-
 def calculate_performance(
     account: Account, affiliates: Sequence[int], period: Period, *, at: datetime
 ) -> dict[int, AffiliatePerformance]:
     """Calculate the performance of these affiliates in a period."""
-    kinds = (_Counter.count_clicks, _Counter.count_conversions)
+    kinds = ("clicks", "conversions")
     statistics = load_statistics(account, period.days, at=at, kinds=kinds)
     totals = statistics.affiliate_totals(period.days, affiliates)
     balances = get_payable_balances(account, affiliates)
@@ -501,6 +317,7 @@ def _find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
 def _store(account: Account, days: Sequence[date]) -> list[CountedDay]:
     """Count those of these days that are missing, and store them; return those that
     could not be stored: their sums do not fit, or another counter was faster."""
+    replica.use_primary()
     stored = _find_stored_days(account, days)
     own_marks = account.stale_days.bulk_create(
         [StaleDay(account=account, day=day) for day in days if day not in stored]

@@ -9,6 +9,7 @@ from django.db import connection, models
 
 from accounts.compiled_queries import OFFSET_MARK, CompiledQuery, Parameter
 from accounts.models.accounts import TenantModel
+from payouts.services.day_counts import COUNTED_KINDS, get_day_query
 from payouts.services.ledger_invariant_queries import (
     list_tenant_foreign_keys,
     rows_of_other_accounts,
@@ -38,6 +39,11 @@ QUERIES |= {
     f"rows_of_other_accounts.{model.__name__}": rows_of_other_accounts(model)
     for model in list_tenant_models()
     if list_tenant_foreign_keys(model)
+}
+QUERIES |= {
+    f"get_day_query.{kind}.{by_program}": get_day_query(kind, by_program=by_program)
+    for kind in COUNTED_KINDS
+    for by_program in (True, False)
 }
 # Without an account: the reason.
 WITHOUT_AN_ACCOUNT: dict[str, str] = {

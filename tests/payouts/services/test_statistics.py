@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models.daily_stats import StaleDay
 from accounts.services.webhooks import create_webhook, disable_webhook
-from payouts.services import statistics
+from payouts.services import day_counts, statistics
 from payouts.services.calculation_input import LineItemData
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
@@ -314,8 +314,11 @@ def test_ranks_landing_pages_by_clicks(scenario, account, monkeypatch):
     ]
 
     day = (CONVERSION_CREATED_AT - DAY).date()
+    monkeypatch.setattr(
+        day_counts, "get_day_query", day_counts.get_day_query.__wrapped__
+    )
     for limit, others in ((1, {"(all other pages)": 2}), (3, {})):
-        monkeypatch.setattr(statistics, "MAX_PAGES", limit)
+        monkeypatch.setattr(day_counts, "MAX_PAGES", limit)
         pages = {
             row.landing_page: row.clicks
             for row in count_day(account, day).landing_page_clicks
@@ -476,7 +479,8 @@ def test_stores_a_bounded_number_of_landing_pages(scenario, account, capture_que
     day = (CONVERSION_CREATED_AT - DAY).date()
 
     with pytest.MonkeyPatch.context() as patch, capture_queries() as queries:
-        patch.setattr(statistics, "MAX_PAGES", 10)
+        patch.setattr(day_counts, "get_day_query", day_counts.get_day_query.__wrapped__)
+        patch.setattr(day_counts, "MAX_PAGES", 10)
         count(account)
 
     assert account.daily_landing_page_clicks.filter(day=day).count() == 11

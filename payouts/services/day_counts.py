@@ -1,0 +1,251 @@
+"""Counts the rows that an account created on a day; nothing is stored."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from django.db import models, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Count, F, OuterRef, QuerySet, Value
+from django.db.models.functions import Coalesce
+from django.db.models.sql.compiler import SQLCompiler
+
+from accounts.compiled_queries import CompiledQuery
+from accounts.days import A_DAY
+from accounts.models.accounts import Account
+from payouts.models.bonuses import Bonus
+from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
+from payouts.models.payments import Payment
+from payouts.statistics import MAX_PAGES, OTHER_PAGES, start_of_day
+from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
+from tracking.models.clicks import Click
+from tracking.models.conversions import Conversion
+from tracking.models.customers import Customer
+
+MAX_AMOUNT = Decimal(MAX_SCALED_AMOUNT).scaleb(-SCALE)  # of a column
+COMMISSIONS = {status: f"commissions_{status}" for status in CommissionStatus.values}
+AMOUNTS = ("revenue", *COMMISSIONS.values(), "paid")
+NO_PROGRAM = Value(None, models.BigIntegerField())
+
+
+@dataclass(frozen=True)
+class CountedDay:
+    """The statistics of one day, as they are stored."""
+
+    day: date
+    stats: list[DailyStats]
+    landing_page_clicks: list[DailyLandingPageClicks]
+
+    @property
+    def is_storable(self) -> bool:
+        """Do all sums fit their columns? A single amount does, a sum may not."""
+        amounts = (getattr(row, name) for row in self.stats for name in AMOUNTS)
+        return all(amount is None or amount <= MAX_AMOUNT for amount in amounts)
+
+
+class TextBefore(models.Func):
+    """The part of a text before the first separator, or all of it."""
+
+    function = "SPLIT_PART"
+    template = "%(function)s(%(expressions)s, 1)"
+    output_field = models.TextField()
+
+    def as_sqlite(  # type: ignore[override]
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        (text, values), (separator, mark) = map(
+            compiler.compile, self.source_expressions
+        )
+        sql = f"SUBSTR({text}, 1, INSTR({text} || {separator}, {separator}) - 1)"
+        return sql, [*values, *values, *mark, *mark]
+
+
+Rows = QuerySet[Any, Any]  # of one model
+Groups = Any  # what `values_list` and `annotate` return has no type that fits
+
+
+def group_landing_pages(clicks: Rows, _program: Any) -> Groups:
+    """The pages with the most clicks, without query and fragment."""
+    page = TextBefore(TextBefore(F("landing_page"), Value("?")), Value("#"))
+    rows = clicks.filter(landing_page__isnull=False).annotate(page=page)
+    groups = rows.values_list("page").annotate(number=Count("*"))
+    return groups.order_by("-number", "page")[:MAX_PAGES]
+
+
+def group_clicks(clicks: Rows, program: Any) -> Groups:
+    """Clicks, and those of them with a landing page."""
+    groups = clicks.values_list(program, "affiliate")
+    return groups.annotate(number=Count("*"), pages=Count("landing_page"))
+
+
+def group_customers(customers: Rows, program: Any) -> Groups:
+    """Customers that were not deleted."""
+    groups = customers.filter(deleted_at=None).values_list(program, "affiliate")
+    return groups.annotate(number=Count("*"))
+
+
+def group_conversions(conversions: Rows, program: Any) -> Groups:
+    """Conversions that were not deleted, and the sums of their amounts."""
+    rows = conversions.filter(deleted_at=None)
+    groups = rows.values_list(program, "affiliate", "currency")
+    return groups.annotate(number=Count("*"), sum=ExactSum("amount"))
+
+
+def group_commissions(commissions: Rows, program: Any) -> Groups:
+    """The sums of commissions that were not deleted, by their status now."""
+    rows = commissions.filter(deleted_at=None)
+    groups = rows.values_list(program, "affiliate", "currency", "status")
+    return groups.annotate(ExactSum("amount"))
+
+
+def group_payments(payments: Rows, _program: Any) -> Groups:
+    """The sums of payments that were not canceled."""
+    groups = payments.filter(canceled_at=None).values_list("affiliate", "currency")
+    return groups.annotate(ExactSum("amount"))
+
+
+GROUPS: dict[str, tuple[Any, Callable[[Rows, Any], Groups]]] = {
+    "landing_pages": (Click, group_landing_pages),
+    "clicks": (Click, group_clicks),
+    "customers": (Customer, group_customers),
+    "conversions": (Conversion, group_conversions),
+    "commissions": (Commission, group_commissions),
+    "payments": (Payment, group_payments),
+}
+COUNTED_KINDS = tuple(GROUPS)
+
+
+def find_program_of_commission(account: Account) -> Coalesce:
+    """The program of its conversion or bonus.
+
+    Found one by one: for a join PostgreSQL may read all conversions.
+    """
+    programs = [
+        models.Subquery(rows.filter(pk=OuterRef(name)).values("program")[:1])
+        for name, rows in (
+            ("conversion", Conversion.objects.of(account)),
+            ("bonus", Bonus.objects.of(account)),
+        )
+    ]
+    return Coalesce(*programs)
+
+
+@cache
+def get_day_query(kind: str, *, by_program: bool) -> CompiledQuery[Any]:
+    """Return the compiled query of the groups of rows that were created in a period."""
+    model, group = GROUPS[kind]
+
+    def groups(account: Any, since: Any, until: Any) -> Groups:
+        program: Any = "program" if by_program else NO_PROGRAM
+        if by_program and model is Commission:
+            program = find_program_of_commission(account)
+        rows = model.objects.of(account).order_by()
+        return group(rows.filter(created_at__gte=since, created_at__lt=until), program)
+
+    return CompiledQuery(groups)
+
+
+class DayCounter:
+    """Counts a day, by one statement for each kind of row; of landing pages, the
+    database returns at most `MAX_PAGES`."""
+
+    def __init__(self, account: Account, day: date, *, by_program: bool) -> None:
+        self.account = account
+        self.day = day
+        self.by_program = by_program
+        self.pages: dict[str, int] = {}
+        self.clicks_with_page = 0
+        self.rows: dict[tuple[int | None, int | None, str], DailyStats] = {}
+        self.row(None, None)  # each day has this row, even if nothing happened
+
+    def row(
+        self, program: int | None, affiliate: int | None, currency: str = ""
+    ) -> DailyStats:
+        """The statistics of a program, affiliate and currency, zero at first."""
+        key = (program, affiliate, currency)
+        if key not in self.rows:
+            self.rows[key] = DailyStats(
+                account=self.account,
+                day=self.day,
+                program_id=program,
+                affiliate_id=affiliate,
+                currency=currency,
+            )
+        return self.rows[key]
+
+    def count(self, kinds: Collection[str]) -> CountedDay:
+        """Count the rows of these kinds."""
+        since = start_of_day(self.day)
+        add = {
+            "landing_pages": self.add_landing_pages,
+            "clicks": self.add_clicks,
+            "customers": self.add_customers,
+            "conversions": self.add_conversions,
+            "commissions": self.add_commissions,
+            "payments": self.add_payments,
+        }
+        for kind in kinds:
+            query = get_day_query(kind, by_program=self.by_program)
+            groups = query.all(
+                router.db_for_read(GROUPS[kind][0]),
+                account=self.account,
+                since=since,
+                until=since + A_DAY,
+            )
+            add[kind](groups)
+        return CountedDay(
+            self.day, list(self.rows.values()), self.list_landing_page_clicks()
+        )
+
+    def add_landing_pages(self, groups: Any) -> None:
+        self.pages = dict(groups)
+
+    def add_clicks(self, groups: Any) -> None:
+        for *key, number, pages in groups:
+            self.row(*key).clicks = number
+            self.clicks_with_page += pages
+
+    def add_customers(self, groups: Any) -> None:
+        for *key, number in groups:
+            self.row(*key).customers = number
+
+    def add_conversions(self, groups: Any) -> None:
+        for *key, number, amount in groups:
+            stats = self.row(*key)
+            stats.conversions, stats.revenue = number, amount
+
+    def add_commissions(self, groups: Any) -> None:
+        for *key, status, amount in groups:
+            setattr(self.row(*key), COMMISSIONS[status], amount)
+
+    def add_payments(self, groups: Any) -> None:
+        for affiliate, currency, amount in groups:
+            self.row(None, affiliate, currency).paid = amount
+
+    def list_landing_page_clicks(self) -> list[DailyLandingPageClicks]:
+        """The pages with the most clicks, and all others as one."""
+        pages = dict(self.pages)
+        others = self.clicks_with_page - sum(pages.values())
+        if others and len(pages) == MAX_PAGES:
+            pages[OTHER_PAGES] = others
+        return [
+            DailyLandingPageClicks(
+                account=self.account, day=self.day, landing_page=page, clicks=number
+            )
+            for page, number in pages.items()
+        ]
+
+
+def count_day(
+    account: Account,
+    day: date,
+    *,
+    kinds: Collection[str] = COUNTED_KINDS,
+    by_program: bool = True,
+) -> CountedDay:
+    """The statistics of a day, counted from its rows of these kinds."""
+    return DayCounter(account, day, by_program=by_program).count(kinds)
