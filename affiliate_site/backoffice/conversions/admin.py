@@ -36,6 +36,7 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_money,
 )
+from affiliate_site.backoffice.lists.exports import AmountSource
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     CommissionProgramFilter,
@@ -164,7 +165,7 @@ class ConversionAdmin(
     )
     export_sources = {
         "conversion_id": "pk",
-        "formatted_amount": (format_money, "amount", "currency"),
+        "formatted_amount": AmountSource(),
         "affiliate": "affiliate__slug",
         "program": "program__slug",
         "customer": "customer__public_id",
@@ -245,7 +246,7 @@ class CommissionAdmin(
     export_sources = {
         "commission_id": "pk",
         "affiliate": "affiliate__slug",
-        "formatted_amount": (format_money, "amount", "currency"),
+        "formatted_amount": AmountSource(),
         "status_label": "status",
         "conversion_link": (
             get_conversion_text,

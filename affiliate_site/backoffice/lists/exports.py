@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from html import unescape
-from itertools import islice
+from itertools import chain, islice
+from typing import NamedTuple
 
 from django.contrib.admin.utils import label_for_field, lookup_field
 from django.http import StreamingHttpResponse
@@ -21,6 +23,7 @@ from django.utils.text import capfirst, slugify
 from accounts import replica
 from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.formatters import Money
 from affiliate_site.backoffice.lists.filters import DateFilter
 
 CHUNK_SIZE = 1000  # rows
@@ -38,6 +41,14 @@ SEPARATOR_PATTERN = re.compile(
 # Most texts: neither a formula nor a separator, and nothing to escape.
 PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+CURRENCY_TITLE = "{title}: currency"
+
+
+class AmountSource(NamedTuple):
+    """The look-ups of an amount and of its currency, which has a column of its own."""
+
+    amount: str = "amount"
+    currency: str = "currency"
 
 
 def format_cell(value) -> str:
@@ -59,6 +70,8 @@ def format_csv_cell(value) -> str:
 
     A text holds no formula after a semicolon, vertical bar, tab or line break either.
     """
+    if isinstance(value, Money):
+        value = value.amount
     if value is None:
         return ""
     if type(value) is str and PLAIN_PATTERN.fullmatch(value):
@@ -82,7 +95,9 @@ def export_csv(model_admin, request) -> StreamingHttpResponse:
     columns, rows, name = prepare_export(model_admin, request)
     if model_admin.export_sources is None:
         prepared = iterate_prepared_rows(model_admin, request, rows)
-        lines = iterate_csv_lines(model_admin, columns, prepared)
+        lines: Iterable[str] = map(
+            format_csv_line, iterate_lines(model_admin, columns, prepared)
+        )
     else:
         lines = iterate_csv_chunks(model_admin, columns, rows)
     return StreamingHttpResponse(
@@ -129,13 +144,18 @@ def iterate_prepared_rows(model_admin, request, rows) -> Iterator:
 
     Only the ids are read at once, in the order of the list: the database would sort and
     store all rows with their relations before the first one. The query of a large
-    export may exceed the statement timeout of other requests.
+    export may exceed the statement timeout of other requests. A chunk may come from a
+    replica.
     """
-    for chunk_ids in iterate_chunks_of_ids(rows):
+
+    def prepare_chunk(chunk_ids: list[int]) -> list:
         by_id = rows.order_by().in_bulk(chunk_ids)
         chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
         model_admin.prepare_rows(request, chunk)
-        yield from chunk
+        return chunk
+
+    for chunk_ids in iterate_chunks_of_ids(rows):
+        yield from replica.read_page(partial(prepare_chunk, chunk_ids))
 
 
 def iterate_chunks_of_ids(rows) -> Iterator[list[int]]:
@@ -147,16 +167,24 @@ def iterate_chunks_of_ids(rows) -> Iterator[list[int]]:
 
 
 def iterate_csv_chunks(model_admin, columns: list[str], rows) -> Iterator[str]:
-    """The lines of `iterate_csv_lines` in chunks, read as columns: much faster.
+    """The lines of `iterate_lines` in chunks, read as columns: much faster.
 
-    `model_admin.export_sources` has, for each column that is no field, a look-up, or a
-    function and the look-ups of its arguments. A chunk may come from a replica.
+    `model_admin.export_sources` has, for each column that is no field, a look-up, an
+    `AmountSource`, or a function and the look-ups of its arguments. A chunk may come
+    from a replica.
     """
-    yield format_csv_line(get_column_titles(model_admin, columns))
-    sources = [model_admin.export_sources.get(name, name) for name in columns]
-    calls = [
-        (None, source) if isinstance(source, str) else source for source in sources
-    ]
+    titles: list[str] = []
+    calls: list[tuple] = []
+    shown = zip(columns, get_column_titles(model_admin, columns), strict=True)
+    for name, title in shown:
+        source = model_admin.export_sources.get(name, name)
+        if isinstance(source, AmountSource):
+            titles += [title, CURRENCY_TITLE.format(title=title)]
+            calls += [(None, source.amount), (None, source.currency)]
+            continue
+        titles.append(title)
+        calls.append((None, source) if isinstance(source, str) else source)
+    yield format_csv_line(titles)
     lookups = list(dict.fromkeys(lookup for _, *used in calls for lookup in used))
     for chunk_ids in iterate_chunks_of_ids(rows):
         found = rows.order_by().filter(pk__in=chunk_ids)
@@ -186,11 +214,33 @@ def read_values(rows, lookups: list[str]) -> dict[int, tuple]:
     return replica.read(read)
 
 
-def iterate_csv_lines(model_admin, columns: list[str], rows: Iterable) -> Iterator[str]:
-    """The line of column titles, then one line per row."""
-    yield format_csv_line(get_column_titles(model_admin, columns))
-    for row in rows:
-        yield format_csv_line(get_cell_values(model_admin, columns, row))
+def iterate_lines(model_admin, columns: list[str], rows: Iterable) -> Iterator[list]:
+    """The titles of the columns, then the values of each row.
+
+    After a column of amounts comes one of their currencies.
+    """
+    lines = (get_cell_values(model_admin, columns, row) for row in rows)
+    first = list(islice(lines, 1))
+    amounts = {n for line in first for n, v in enumerate(line) if isinstance(v, Money)}
+    titles = []
+    for index, title in enumerate(get_column_titles(model_admin, columns)):
+        titles.append(title)
+        if index in amounts:
+            titles.append(CURRENCY_TITLE.format(title=title))
+    yield titles
+    for line in chain(first, lines):
+        yield list(split_amounts(line, amounts))
+
+
+def split_amounts(values: Iterable, amounts: set[int]) -> Iterator:
+    """The values of a row, with the currency after each of these columns of amounts."""
+    for index, value in enumerate(values):
+        is_money = isinstance(value, Money)
+        if index not in amounts:
+            yield SafeString(value) if is_money else value
+            continue
+        yield value
+        yield value.currency if is_money else ""
 
 
 def format_csv_line(values: Iterable) -> str:

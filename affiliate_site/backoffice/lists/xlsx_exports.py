@@ -5,25 +5,22 @@ numbers are numbers if a spreadsheet keeps all their digits, and so are amounts,
 their currency in a column of its own. A list that does not fit is not exported.
 """
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import islice
 from tempfile import TemporaryFile
 
 from django.contrib import messages
 from django.http import FileResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.safestring import SafeString
 from xlsxwriter import Workbook
 
 from affiliate_site.backoffice.formatters import Money
 from affiliate_site.backoffice.lists.exports import (
     format_cell,
-    get_cell_values,
-    get_column_titles,
+    iterate_lines,
     iterate_prepared_rows,
     prepare_export,
 )
@@ -96,15 +93,10 @@ def write_workbook(file, model_admin, columns: list[str], rows) -> None:
         )
         sheet.freeze_panes(1, 0)
         formats = NumberFormats(book)
-        titles = get_column_titles(model_admin, columns)
-        cells = (get_cell_values(model_admin, columns, row) for row in rows)
-        first = next(cells, [])
-        amounts = [n for n, value in enumerate(first) if isinstance(value, Money)]
-        for index in reversed(amounts):
-            titles.insert(index + 1, f"{titles[index]}: currency")
-        write_row(sheet, 0, titles, titles)
-        for row_index, values in enumerate(chain([first], cells), start=1):
-            write_row(sheet, row_index, split_amounts(values, amounts), titles, formats)
+        titles: list[str] = []
+        for row_index, line in enumerate(iterate_lines(model_admin, columns, rows)):
+            titles = titles or line
+            write_row(sheet, row_index, line, titles, formats)
 
 
 class NumberFormats(dict):
@@ -119,18 +111,7 @@ class NumberFormats(dict):
         return self[number_format]
 
 
-def split_amounts(values, amounts: list[int]) -> Iterator:
-    """The values of a row, with the currency after each of these columns of amounts."""
-    for index, value in enumerate(values):
-        is_money = isinstance(value, Money)
-        if index not in amounts:
-            yield SafeString(value) if is_money else value
-            continue
-        yield value
-        yield value.currency if is_money else ""
-
-
-def write_row(sheet, row_index: int, values, titles, formats=None) -> None:
+def write_row(sheet, row_index: int, values, titles, formats) -> None:
     """Write the cells in order; in constant memory, rows cannot be changed later."""
     for column, value in enumerate(values):
         amount = value.amount if isinstance(value, Money) else None
