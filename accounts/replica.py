@@ -8,10 +8,18 @@ primary answers. See docs/scaling.md, section 2.
 
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connections,
+)
+from django.db.models import Model
 
 from accounts.circuit_breaker import CircuitBreaker
 
@@ -33,10 +41,64 @@ STATE_SQL = (
     " FROM pg_control_system()"
 )
 
+# Errors of the server, not of the request. A conflict with the replay is the first, a
+# write the second: a replica refuses it.
+FAILURES = (OperationalError, InternalError, InterfaceError)
+MONEY_MODELS = {"LedgerAccount", "Transfer", "Payment", "PaymentAllocation"}
+
 Result = TypeVar("Result")
 
-
 replica = CircuitBreaker("replica_left_out")
+page_alias: ContextVar[str] = ContextVar("page_alias", default=DEFAULT_DB_ALIAS)
+
+
+class ReplicaRouter:
+    """Sends the reads of `read_page` to its database, but for money.
+
+    After a write by Django's ORM, the rest of the page is read from the primary, too.
+    """
+
+    def db_for_read(self, model: type[Model], **hints: Any) -> str:
+        """Return the alias of the database to read rows of the model from."""
+        if connections[DEFAULT_DB_ALIAS].in_atomic_block or is_money(model):
+            return DEFAULT_DB_ALIAS
+        return page_alias.get()
+
+    def db_for_write(self, model: type[Model], **hints: Any) -> str:
+        """Return the alias of the primary."""
+        use_primary()
+        return DEFAULT_DB_ALIAS
+
+    def allow_relation(self, first: Model, second: Model, **hints: Any) -> bool:
+        """Allow relations of rows that came from either database: they are the same."""
+        return True
+
+    def allow_migrate(self, alias: str, app_label: str, **hints: Any) -> bool:
+        """Migrate the primary only."""
+        return alias == DEFAULT_DB_ALIAS
+
+
+def is_money(model: type[Model]) -> bool:
+    """Return whether rows of the model say what was or will be paid."""
+    return model._meta.object_name in MONEY_MODELS
+
+
+def read_page(build_page: Callable[[], Result]) -> Result:
+    """Build a page of the back office whose rows may come from the replica."""
+
+    def build(alias: str) -> Result:
+        token = page_alias.set(alias)
+        try:
+            return build_page()
+        finally:
+            page_alias.reset(token)
+
+    return read(build)
+
+
+def use_primary() -> None:
+    """Read the rest of a page from the primary, which has what the page stores."""
+    page_alias.set(DEFAULT_DB_ALIAS)
 
 
 def read(function: Callable[[str], Result]) -> Result:
@@ -48,7 +110,7 @@ def read(function: Callable[[str], Result]) -> Result:
         return function(DEFAULT_DB_ALIAS)
     try:
         return function(REPLICA)
-    except (DatabaseError, InterfaceError) as error:
+    except FAILURES as error:
         replica.leave_out(type(error).__name__, seconds=FAILED_SECONDS)
         return function(DEFAULT_DB_ALIAS)
 
@@ -68,7 +130,7 @@ def can_read_replica() -> bool:
     try:
         with database.limit_answers(ANSWER_SECONDS):
             is_current = has_replayed(database, position)
-    except (DatabaseError, InterfaceError) as error:
+    except FAILURES as error:
         database.close()
         replica.leave_out(type(error).__name__, seconds=FAILED_SECONDS)
         return False

@@ -148,6 +148,7 @@ else:
     DATABASES["default"] = configure_postgresql(DATABASES["default"])
 if replica := env.get_replica_settings():
     DATABASES["replica"] = configure_postgresql(replica)
+    DATABASE_ROUTERS = ["accounts.replica.ReplicaRouter"]
 
 
 # Time and language: always UTC and English, as the API 1.6 specification words it. The

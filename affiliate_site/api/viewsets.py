@@ -182,7 +182,9 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
         return Response(data)
 
     def list_page(self, rows):
-        """Render a page of a list, which may come from a replica."""
+        """Render a page of a list, which may come from a replica, but for payments."""
+        if replica.is_money(rows.model):
+            return self.render_page(rows)
         return replica.read(lambda alias: self.render_page(rows.using(alias)))
 
     def render_page(self, rows):

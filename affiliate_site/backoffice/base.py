@@ -35,6 +35,7 @@ from unfold.sites import UnfoldAdminSite
 from unfold.templatetags import unfold_list
 from unfold.views import ChangeList
 
+from accounts import replica
 from accounts.actor import set_actor
 from accounts.models.accounts import Account
 from accounts.services.staff import log_password_change
@@ -178,21 +179,32 @@ class BackOfficeAdminSite(UnfoldAdminSite):
 
     def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
         """Set the signed-in user as the actor, and the time zone of the account; answer
-        400 to invalid filters."""
+        400 to invalid filters. Lists and the dashboard may come from a replica."""
 
         @wraps(view)
         def view_with_actor(request, *args, **kwargs):
+            def build_page():
+                response = view(request, *args, **kwargs)
+                if isinstance(response, SimpleTemplateResponse):
+                    response.render()  # while the time zone is set
+                return response
+
             set_actor(request.user.actor_name)
             with timezone.override(get_time_zone(request.user)):
                 try:
-                    response = view(request, *args, **kwargs)
+                    if may_read_replica(request):
+                        return replica.read_page(build_page)
+                    return build_page()
                 except (DataError, OverflowError, InvalidPage):
                     raise BadRequest("Invalid filter or page") from None
-                if isinstance(response, SimpleTemplateResponse):
-                    response.render()  # while the time zone is set
-            return response
 
         return super().admin_view(view_with_actor, cacheable)
+
+
+def may_read_replica(request) -> bool:
+    """Whether the page is a list or the dashboard."""
+    name = request.resolver_match.url_name or ""  # an unknown page has none
+    return request.method == "GET" and (name == "index" or name.endswith("_changelist"))
 
 
 def get_time_zone(user) -> ZoneInfo:

@@ -4,9 +4,13 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-from django.db import DatabaseError, OperationalError
+from django.db import DataError, OperationalError
 
 from accounts import circuit_breaker, replica
+from payouts.models.daily_stats import DailyStats
+from payouts.models.ledger import Transfer
+from payouts.models.payments import Payment
+from tracking.models.conversions import Conversion
 
 POSITION = "0/3000060"
 
@@ -124,11 +128,75 @@ def test_repeats_a_read_that_the_replica_fails(databases):
     def fail_on_replica(alias):
         aliases.append(alias)
         if alias == "replica":
-            raise DatabaseError("conflict with recovery")
+            raise OperationalError("conflict with recovery")
         return "rows"
 
     assert read(fail_on_replica) == "rows"
     assert aliases == ["replica", "default"]
+
+
+def test_keeps_the_replica_after_an_error_of_the_request(databases):
+    def fail(alias):
+        raise DataError("a filter")
+
+    with pytest.raises(DataError):
+        read(fail)
+
+    assert not replica.replica.is_left_out
+
+
+def get_alias(model):
+    return replica.ReplicaRouter().db_for_read(model)
+
+
+def test_reads_a_page_from_the_replica_but_for_money(databases):
+    def build_page():
+        return get_alias(Conversion), get_alias(Payment), get_alias(Transfer)
+
+    assert replica.read_page(build_page) == ("replica", "default", "default")
+    assert get_alias(Conversion) == "default"  # outside of the page
+
+
+def test_repeats_a_page_that_the_replica_fails(databases):
+    aliases = []
+
+    def build_page():
+        aliases.append(get_alias(Conversion))
+        if aliases == ["replica"]:
+            raise OperationalError("conflict with recovery")
+        return "page"
+
+    assert replica.read_page(build_page) == "page"
+    assert aliases == ["replica", "default"]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda: replica.ReplicaRouter().db_for_write(DailyStats), replica.use_primary],
+)
+def test_reads_the_rest_of_a_page_from_the_primary_after_a_write(databases, write):
+    def build_page():
+        first = get_alias(Conversion)
+        write()
+        return first, get_alias(Conversion)
+
+    assert replica.read_page(build_page) == ("replica", "default")
+
+
+def test_reads_a_page_from_the_primary_in_a_transaction(databases):
+    def build_page():
+        databases.default.in_atomic_block = True
+        return get_alias(Conversion)
+
+    assert replica.read_page(build_page) == "default"
+
+
+def test_migrates_the_primary_only():
+    router = replica.ReplicaRouter()
+
+    assert router.allow_migrate("default", "tracking")
+    assert not router.allow_migrate("replica", "tracking")
+    assert router.allow_relation(Payment(), Transfer())
 
 
 def test_reads_the_primary_in_a_transaction(databases):

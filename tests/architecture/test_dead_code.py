@@ -25,6 +25,10 @@ CALLED_BY_NAME = {
     "create_superuser": "the command createsuperuser",
     "process_exception": "Django calls it on middleware",
     "from_db_value": "Django calls it on model fields",
+    "db_for_read": "Django calls it on database routers",
+    "db_for_write": "the same",
+    "allow_relation": "the same",
+    "allow_migrate": "the same",
     "dispatch": "Django calls it on views; a mixin overrides it",
 }
 

@@ -59,6 +59,35 @@ for chunk in chunks:
     print(aliases[-1], chunk.replace('"', "").replace("\\r\\n", " "), flush=True)
     sys.stdin.readline()
 """
+# Signs in staff and counts, for each page, the statements that read each database.
+BACK_OFFICE = """
+import sys
+import django
+django.setup()
+from collections import Counter
+from datetime import UTC, datetime
+from django.db import connections
+from django.test import Client
+from accounts.models.accounts import Account
+from accounts.models.users import User
+
+def count(alias, counts):
+    def execute(run, sql, *arguments):
+        counts[alias, any(f'"{name}"' in sql for name in sys.argv[2].split(","))] += 1
+        return run(sql, *arguments)
+    return connections[alias].execute_wrapper(execute)
+
+client = Client(headers={"X-Forwarded-Proto": "https"}, SERVER_NAME="localhost")
+user = User.objects.filter(account__slug="acme").first()
+client.force_login(user)
+for path in sys.argv[1].split(","):
+    counts = Counter()
+    with count("default", counts), count("replica", counts):
+        response = client.get(path, secure=True)
+    assert response.status_code == 200, response.headers
+    aliases = sorted({alias for alias, names_table in counts if names_table})
+    print(path, *aliases, flush=True)
+"""
 TOO_EARLY = "To many concurrent attempts to create conversion with id 'early'"
 
 
@@ -341,6 +370,36 @@ def test_exports_from_the_replica(machines, is_lost):
     assert sources[0] == "replica"
     assert set(sources[1:]) == {"default" if is_lost else "replica"}
     wait_until_replica_is_read(machines)
+
+
+def test_builds_lists_and_dashboard_from_the_replica(machines):
+    """Single objects and money come from the primary, also on a page with both."""
+    create_sale(machines, machines.hosts[0])
+    wait_until_replica_is_read(machines)
+    machines.primary.manage("create_staff", "ann@example.net", "--account=acme")
+    (pk,) = machines.primary.read("SELECT min(id) FROM tracking_conversion")[0]
+    expected = {
+        "/admin/": ["default", "replica"],
+        "/admin/tracking/conversion/": ["replica"],
+        "/admin/tracking/affiliate/": ["default", "replica"],
+        "/admin/payouts/payment/": ["default"],
+        f"/admin/tracking/conversion/{pk}/change/": ["default"],
+    }
+    tables = "tracking_conversion,tracking_affiliate,payouts_payment"
+
+    finished = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", BACK_OFFICE, ",".join(expected), tables],
+        cwd=ROOT,
+        env=machines.hosts[0].environment | {"STAFF_OTP": "off"},
+        text=True,
+        capture_output=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+
+    assert finished.returncode == 0, finished.stderr
+    found = [line.split() for line in finished.stdout.splitlines()]
+    assert {path: aliases for path, *aliases in found} == expected
 
 
 def test_doctor_judges_the_replica(machines):
