@@ -135,13 +135,13 @@ openapi: setup  ## write openapi.json
 lock: setup  ## update uv.lock and the hashed requirements
 	@$(VENV)/bin/uv lock
 	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --quiet --output-file requirements.txt
-	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --extra metrics --quiet --output-file deploy/requirements.txt
+	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --all-extras --quiet --output-file deploy/requirements.txt
 	@$(VENV)/bin/uv export --frozen --no-emit-project --quiet --output-file requirements-dev.txt
 
 lock-difference: setup  ## fail if uv.lock or the hashed requirements are outdated
 	@$(VENV)/bin/uv --system-certs lock --check --quiet
 	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --quiet | $(call COMPARE_LOCK,requirements.txt)
-	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --extra metrics --quiet | $(call COMPARE_LOCK,deploy/requirements.txt)
+	@$(VENV)/bin/uv export --frozen --no-emit-project --no-dev --all-extras --quiet | $(call COMPARE_LOCK,deploy/requirements.txt)
 	@$(VENV)/bin/uv export --frozen --no-emit-project --quiet | $(call COMPARE_LOCK,requirements-dev.txt)
 
 audit: setup  ## fail on known vulnerabilities of the locked packages

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db import DatabaseError, InterfaceError, OperationalError
+from django.utils.module_loading import import_string
 
 MIGRATE = "the database does not fit this release, run manage.py migrate"
 READ_ONLY = "the database is read-only"
@@ -55,12 +56,20 @@ def run_command_line(arguments: Sequence[str]) -> None:
             sys.stdout.flush()
     except (KeyboardInterrupt, Exception) as error:
         reason = describe_failure(error)
+        if reason is None:
+            report_failure(error, arguments[1])
         if reason is None or "--traceback" in arguments:
             raise
         if isinstance(error, OSError):
             discard_output()
         print_error(reason)
         sys.exit(EXIT_FAILURE)
+
+
+def report_failure(error: BaseException, command: str) -> None:
+    """Report an error of the code to the service that the settings name, if any."""
+    if settings.configured and settings.COMMAND_FAILURE_REPORTER:
+        import_string(settings.COMMAND_FAILURE_REPORTER)(error, command)
 
 
 def load_settings() -> None:

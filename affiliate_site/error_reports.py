@@ -1,8 +1,9 @@
-"""Reports of server errors to Sentry; off without `SENTRY_DSN`.
+"""Reports of errors to Sentry: of requests, commands and the webhook worker.
 
-A report has the types of the exceptions, the lines of the code, and the route, method
-and trace id of the request. Messages of exceptions can quote the input: they are in the
-log record with the same trace id, and nowhere else.
+Off without `SENTRY_DSN`. A report has the types of the exceptions, the lines of the
+code, and the route, method and trace id of the request, or the command. Messages of
+exceptions can quote the input: they are in the log record with the same trace id, or
+on the standard error of the command.
 """
 
 import os
@@ -14,6 +15,7 @@ from django.conf import settings
 
 from affiliate_site.logs import get_route
 
+FLUSH_SECONDS = 2
 EVENT_FIELDS = (
     *("event_id", "timestamp", "level", "platform", "release", "environment"),
     *("tags", "sdk"),
@@ -47,6 +49,15 @@ def report(failure: BaseException, request) -> None:
         scope.set_tag("method", request.method if request.method.isascii() else "?")
         scope.set_tag("traceId", request.trace_id)
         sentry_sdk.capture_exception(failure)
+
+
+def report_command_failure(failure: BaseException, command: str) -> None:
+    """Send a report of a command, which ends; wait for it at most `FLUSH_SECONDS`."""
+    start(os.getpid())
+    with sentry_sdk.new_scope() as scope:
+        scope.set_tag("command", command)
+        sentry_sdk.capture_exception(failure)
+    sentry_sdk.flush(FLUSH_SECONDS)
 
 
 @cache

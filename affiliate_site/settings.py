@@ -244,7 +244,7 @@ SILENCED_SYSTEM_CHECKS = [
 
 
 # Functions that lower layers call by dotted path, since they must not import this one:
-# webhook payloads, the removal of a second factor, and a metric.
+# webhook payloads, the removal of a second factor, a metric, and reports of errors.
 
 EVENT_PAYLOAD_RENDERER = "affiliate_site.webhooks.payloads.render_payloads"
 SECOND_FACTOR_REMOVER = (
@@ -252,6 +252,9 @@ SECOND_FACTOR_REMOVER = (
 )
 RATE_LIMIT_FALLBACK_COUNTER = (
     "affiliate_site.metrics.count_rate_limit_fallback" if METRICS_TOKEN else ""
+)
+COMMAND_FAILURE_REPORTER = (
+    "affiliate_site.error_reports.report_command_failure" if SENTRY_DSN else ""
 )
 
 

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest.mock import Mock
 
 import pytest
 import sentry_sdk
 from django.conf import settings
 from django.test import Client
 
+from accounts import command_line
 from affiliate_site import error_reports, tracing
 from tests.command_line import ROOT, build_environment
 from tests.concurrency.server import make_key, run_server
@@ -121,6 +123,24 @@ def test_sentry_receives_nothing_personal(sentry, api):
     assert b'"type":"RuntimeError"' in sent.replace(b": ", b":")
     assert b"traceId" in sent
     assert_no_canary(sent.replace(b"CRASH_MESSAGE", b""), api.key)
+
+
+def test_sentry_receives_errors_of_commands(sentry, monkeypatch, settings):
+    """The webhook worker is a command, too; failures of the environment are none."""
+    name = "affiliate_site.error_reports.report_command_failure"
+    settings.COMMAND_FAILURE_REPORTER = name
+
+    for error in (OSError(CANARY), RuntimeError(CANARY)):
+        execute = Mock(side_effect=error)
+        monkeypatch.setattr(command_line, "execute_from_command_line", execute)
+        with pytest.raises((SystemExit, RuntimeError)):
+            command_line.run_command_line(["manage.py", "deliver_webhooks"])
+
+    sent = sentry.wait_for(b"exception")
+    assert sent.count(b'"exception"') == 1
+    assert b'"type":"RuntimeError"' in sent.replace(b": ", b":")
+    assert b'"command":"deliver_webhooks"' in sent.replace(b": ", b":")
+    assert CANARY.encode() not in sent
 
 
 def test_drops_everything_else_of_an_event():
