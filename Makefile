@@ -17,7 +17,7 @@ IN_PARALLEL = $(MAKE) --no-print-directory --keep-going -j2 $(if $(filter output
 COMPARE_LOCK = diff -q -I '^\#' $(1) - >/dev/null || { echo "$(1) differs from uv.lock: run make lock" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run worker test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference openapi-lint lock-difference script bench bench-back-office bench-page-calls screenshots openapi lock audit release clean
+.PHONY: help setup run worker static test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference openapi-lint lock-difference script bench bench-back-office bench-page-calls screenshots openapi lock audit release clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */\1\t/' | expand -t 20
@@ -38,8 +38,10 @@ run: setup  ## serve the demo on the embedded database: make run PORT=9000
 worker: setup  ## send webhooks and postbacks, in the foreground
 	@exec $(PY) manage.py deliver_webhooks
 
-test: setup  ## run the tests on SQLite, or on the database of DATABASE_URL
+static: setup  ## collect the static files, which pages in the tests need
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
+
+test: setup static  ## run the tests on SQLite, or on the database of DATABASE_URL
 	@$(PY) $(TEST_RUNNER) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not integration"
 
 # The second command prints the table and checks the threshold: with several workers,
@@ -51,20 +53,16 @@ coverage: test  ## run the tests with coverage; fail below the threshold of pypr
 # Collecting the files without such tests would take as long as many of the tests.
 INTEGRATION_FILES = $$(grep -rl --include='test_*.py' 'mark\.integration' tests)
 
-test-integration: setup  ## run browser tests, races, state machine, fuzzing and demo
-	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
+test-integration: setup static  ## run browser tests, races, state machine, fuzzing and demo
 	@$(PY) -m pytest -n $(INTEGRATION_WORKERS) --dist worksteal -m "integration and not slow" $(INTEGRATION_FILES)
 
-slow: setup  ## run the long tests: races, the state machine, faults, removed guards
-	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
+slow: setup static  ## run the long tests: races, the state machine, faults, removed guards
 	@$(PY) -m pytest -m slow
 
-e2e: setup  ## run only the browser tests; skipped without Chromium
-	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
+e2e: setup static  ## run only the browser tests; skipped without Chromium
 	@$(PY) -m pytest tests/e2e
 
-race: setup  ## post one external_id from 64 clients at once, 200 rounds
-	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
+race: setup static  ## post one external_id from 64 clients at once, 200 rounds
 	@$(PY) -m pytest -m slow -s tests/concurrency/test_duplicate_conversions.py
 
 check: setup  ## run all checks: style, types, imports, migrations, deployment, outdated files
