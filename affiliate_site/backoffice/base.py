@@ -58,6 +58,7 @@ from affiliate_site.backoffice.lists.list_totals import (
 )
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
+from affiliate_site.backoffice.theme import list_navigation
 from affiliate_site.http_errors import render_error_page
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -148,6 +149,21 @@ class BackOfficeAdminSite(UnfoldAdminSite):
             path("invitation/", invitation_view, {"site": self}, name="invitation"),
             *super().get_urls(),
         ]
+
+    def get_app_list(self, request, app_label=None):
+        """The models of one app; pages that list all have the sidebar instead."""
+        return super().get_app_list(request, app_label) if app_label else []
+
+    def get_sidebar_list(self, request):
+        """The groups of the sidebar; the theme compares all links with all tabs."""
+        groups = list_navigation(request)
+        for item in [item for group in groups for item in group["items"]]:
+            is_allowed = item.get("permission")
+            item["has_permission"] = is_allowed is None or is_allowed(request)
+            item["active"] = request.path == item["link"] or request.path.startswith(
+                item.get("paths", ())
+            )
+        return groups
 
     def _search_apps(self, app_list, search_term):
         """Leave the pages to the command palette, which knows their titles."""

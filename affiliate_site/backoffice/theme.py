@@ -1,5 +1,6 @@
 """Settings of the theme: title, colors, sidebar and tabs."""
 
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -9,19 +10,25 @@ from django.urls import reverse, reverse_lazy
 NOT_REMOVED = "deleted_at__isnull=True"
 
 
+@cache
 def reverse_changelist(model_name: str) -> str:
     """The URL of a list: `reverse_changelist("payouts_commission")`."""
     return reverse(f"admin:{model_name}_changelist")
 
 
-def build_sidebar_item(title: str, icon: str, model_name: str) -> dict:
-    """An entry of the sidebar, shown to users who can view the list."""
+def build_sidebar_item(title: str, icon: str, *model_names: str) -> dict:
+    """An entry of the sidebar, shown to users who can view the list of the first model.
+
+    It is marked on the pages of all of them.
+    """
+    model_name = model_names[0]
     app, _, model = model_name.partition("_")
     permission = f"{app}.view_{model}"
     return {
         "title": title,
         "icon": icon,
         "link": reverse_changelist(model_name),
+        "paths": tuple(map(reverse_changelist, model_names)),
         "permission": lambda request: request.user.has_perm(permission),
     }
 
@@ -32,6 +39,7 @@ def build_settings_item() -> dict:
         "title": "Account settings",
         "icon": "settings",
         "link": reverse("admin:account_settings"),
+        "paths": (reverse("admin:account_settings"),),
         "permission": lambda request: (
             request.user.account_id is not None
             and request.user.has_perm("accounts.change_account")
@@ -174,7 +182,9 @@ def list_navigation(request) -> list[dict]:
             "title": "Account",
             "items": [
                 build_settings_item(),
-                build_sidebar_item("Staff", "badge", "accounts_user"),
+                build_sidebar_item(
+                    "Staff", "badge", "accounts_user", "accounts_invitation"
+                ),
             ],
         },
     ]
