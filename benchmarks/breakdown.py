@@ -47,7 +47,7 @@ def main() -> None:
         measured = json.loads(in_process.stdout)
         with start_service(database, "--max-requests=0") as server:
             for name, (total, in_statements, count) in measured.items():
-                job = Job(name, scenario, "http-", 1, HTTP_SECONDS, server.port)
+                job = Job(name, scenario, f"http {name}-", 1, HTTP_SECONDS, server.port)
                 before = server.get_cpu_seconds()
                 load = run_job(job)
                 over_http = (server.get_cpu_seconds() - before) / load.sent * 1000
