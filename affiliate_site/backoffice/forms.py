@@ -7,6 +7,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.validators import ProhibitNullCharactersValidator, RegexValidator
+from django.utils.text import slugify
 from rest_framework.exceptions import ValidationError
 from unfold import widgets
 from unfold.forms import AdminForm
@@ -34,6 +35,7 @@ NO_CONTROL_CHARACTERS = RegexValidator(
     inverse_match=True,
 )
 FieldSets = tuple[tuple[str | None, tuple], ...]  # headings, names of fields
+MAX_SLUG_LENGTH = 64
 PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
 
 
@@ -257,3 +259,26 @@ def is_single_line(field: forms.Field) -> bool:
 def format_lines(pairs: dict[str, str]) -> str:
     """A map as lines `key: value`."""
     return "\n".join(f"{key}: {value}" for key, value in pairs.items())
+
+
+class NewSlugForm(ServiceForm):
+    """Makes the ID of a new object from its title, unless one is entered."""
+
+    slug = forms.CharField(
+        label="ID",
+        required=False,
+        max_length=MAX_SLUG_LENGTH,
+        help_text="Empty: made from the title. It cannot be changed.",
+    )
+
+    def clean(self):
+        """Make the ID from the letters and digits of the title."""
+        super().clean()
+        title = self.cleaned_data.get("title")
+        if title and self.cleaned_data.get("slug") == "":
+            slug = slugify(title.replace("_", "-"))[:MAX_SLUG_LENGTH].strip("-")
+            if not slug:
+                message = "Enter an ID; this title has no letters to make one from."
+                self.add_error("slug", message)
+            self.cleaned_data["slug"] = slug
+        return self.cleaned_data

@@ -6,7 +6,7 @@ from django.contrib import admin
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.form_pages import FormPage, FormPagesMixin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
-from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
+from affiliate_site.backoffice.forms import MULTI_LINE, NewSlugForm, ServiceForm
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.services.custom_fields import (
     create_custom_field,
@@ -41,17 +41,12 @@ class CustomFieldForm(ServiceForm):
         return [line for line in lines if line]
 
 
-class NewCustomFieldForm(CustomFieldForm):
+class NewCustomFieldForm(NewSlugForm, CustomFieldForm):
     """A new custom field."""
 
-    slug = forms.CharField(
-        label="ID",
-        max_length=64,
-        help_text="The key in the API, such as website. It cannot be changed.",
-    )
     type = forms.ChoiceField(choices=TYPE_CHOICES)
 
-    field_order = ("slug", "title", "type", "options", "required")
+    field_order = ("title", "slug", "type", "options", "required")
 
 
 class AddCustomFieldPage(FormPage):

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.forms import FieldSets, NewSlugForm, ServiceForm
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.money import list_currencies
@@ -87,14 +87,9 @@ class ProgramForm(ServiceForm):
     )
 
 
-class NewProgramForm(ProgramForm):
+class NewProgramForm(NewSlugForm, ProgramForm):
     """The settings of a new program, and its first commission."""
 
-    slug = forms.CharField(
-        label="ID",
-        max_length=64,
-        help_text="For API calls and links, such as summer-sale. It cannot be changed.",
-    )
     rate_kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
     rate = forms.DecimalField(
         label="Rate",
@@ -110,7 +105,7 @@ class NewProgramForm(ProgramForm):
             currency.choices = [("", "Choose a currency"), *currency.choices]
 
     fieldsets = (
-        (None, ("slug", *ProgramForm.fieldsets[0][1])),
+        (None, ("title", "slug", *ProgramForm.fieldsets[0][1][1:])),
         ("Commission", ("rate_kind", "rate")),
         *ProgramForm.fieldsets[1:],
     )

@@ -238,3 +238,42 @@ def test_creates_and_removes_a_custom_field(staff_client, account):
     assert "options" in refused.context["form"].errors
     save(client, reverse("admin:tracking_customfield_remove", args=[field.pk]))
     assert not account.field_definitions.exists()
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Frühlings_Aktion 2027!", "fruhlings-aktion-2027"),
+        ("a" * 70, "a" * 64),
+        ("Größe -" + "x" * 80, "groe-" + "x" * 59),
+    ],
+)
+def test_makes_the_id_from_the_title(staff_client, account, title, slug):
+    url = reverse("admin:tracking_customfield_add")
+
+    save(staff_client(), url, title=title, slug="", type="text")
+
+    assert account.field_definitions.get(title=title).slug == slug
+
+
+def test_makes_the_id_of_a_program_from_its_title(staff_client, account):
+    client, url = staff_client(), reverse("admin:tracking_program_add")
+    values = {"title": "Lamps", "currency": "EUR", "cookie_time": "45"}
+    values |= {"rate_kind": "percentage", "rate": "10"}
+
+    save(client, url, **values)
+    second = client.post(url, values)
+
+    assert account.programs.get(title="Lamps").slug == "lamps"
+    assert "slug" in second.context["form"].errors  # it is taken
+
+
+def test_asks_for_an_id_if_the_title_has_no_letters_for_it(staff_client, account):
+    url = reverse("admin:tracking_customfield_add")
+
+    response = staff_client().post(url, {"title": "電球", "type": "text"})
+
+    assert response.context["form"].errors == {
+        "slug": ["Enter an ID; this title has no letters to make one from."]
+    }
+    assert not account.field_definitions.exists()
