@@ -437,11 +437,16 @@ def check_proxy_headers(url: str) -> Finding:
                 "X-Forwarded-Proto": other_scheme,
             },
             timeout=PROBE_TIMEOUT_SECONDS,
-            trust_env=False,
+            trust_env=False,  # no proxy of the environment
+            verify=httpx.create_ssl_context(),  # with SSL_CERT_FILE
         )
         seen = response.json()["request"]
     except httpx.HTTPError as error:
-        return Finding(FAILURE, f"{url}: {error}", "check DNS, TLS and the proxy")
+        return Finding(
+            FAILURE,
+            f"{url}: {error}",
+            "check DNS, TLS and the proxy; SSL_CERT_FILE names a private CA",
+        )
     except (ValueError, KeyError, TypeError):
         return Finding(
             FAILURE,

@@ -79,12 +79,10 @@ if env.METRICS_TOKEN and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
 
 
 def on_starting(server):
-    """Refuse to start with one line for each check that fails. The checks run in a
-    subprocess: workers must not inherit an open database connection."""
+    """Log the database, or refuse to start with one line for each check that fails. The
+    checks run in a subprocess: workers must not inherit an open database connection."""
     command = [sys.executable, str(ROOT / "manage.py"), "doctor", "--startup", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if not done.returncode:
-        return
     try:
         checks = json.loads(done.stdout)["checks"]
     except ValueError:
@@ -93,7 +91,10 @@ def on_starting(server):
     for check in checks:
         if check["status"] == "failure":
             server.log.error("Startup refused: %(name)s: %(detail)s. %(advice)s", check)
-    sys.exit(1)
+        elif check["name"] == "database":
+            server.log.info("Database: %(detail)s", check)
+    if done.returncode:
+        sys.exit(1)
 
 
 def on_reload(server):

@@ -1,7 +1,6 @@
 """The files of deploy/ are complete and accepted by the programs that read them."""
 
 import io
-import json
 import re
 import runpy
 import shlex
@@ -82,17 +81,17 @@ def test_the_first_affiliate_earns(db, client):
         key = io.StringIO()
         call_command(*shlex.split(line), stdout=key)
     key = key.getvalue().strip()
-    requests = re.findall(r"\$HOST_NAME(/1.6/\S+) -d '(.*)'", guide)
+    *people, (path, sale) = re.findall(r"\$HOST_NAME(/1.6/\S+) -d '(.*)'", guide)
 
     def post(path, body):
         return client.post(path, body, "application/json", headers={"X-Api-Key": key})
 
-    answers = [post(path, body) for path, body in requests]
+    answers = [post(*request) for request in people]
     code = answers[-1].json()["referral_link"]["link"].rpartition("ref=")[2]
-    sale = post("/1.6/conversions/", json.dumps({"amount": 50, "referral_code": code}))
+    answers.append(post(path, sale.replace("REF", code)))
 
-    assert [answer.status_code for answer in [*answers, sale]] == [200, 200, 200]
-    assert sale.json()["commissions"][0]["amount"] == 5
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert answers[-1].json()["commissions"][0]["amount"] == 4.99
 
 
 def test_directories_that_the_service_writes_to_belong_to_it():

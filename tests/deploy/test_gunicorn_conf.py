@@ -66,9 +66,11 @@ def test_writes_json_where_the_site_does(log, monkeypatch):
 def start(monkeypatch, **result):
     """Run the hook of the start after checks with this result; return its lines."""
     lines = []
-    server = SimpleNamespace(
-        log=SimpleNamespace(error=lambda text, values: lines.append(text % values))
-    )
+
+    def write(text, values):
+        lines.append(text % values)
+
+    server = SimpleNamespace(log=SimpleNamespace(error=write, info=write))
     on_starting = runpy.run_path(str(CONF))["on_starting"]
     done = SimpleNamespace(**{"stdout": "", "stderr": "", "returncode": 1} | result)
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
@@ -76,8 +78,11 @@ def start(monkeypatch, **result):
     return lines
 
 
-def test_starts_if_all_checks_pass(monkeypatch):
-    assert start(monkeypatch, returncode=0) == []
+def test_starts_if_all_checks_pass_and_names_the_database(monkeypatch):
+    check = {"name": "database", "status": "ok", "detail": "SQLite", "advice": ""}
+    stdout = json.dumps({"checks": [check | {"name": "static_files"}, check]})
+
+    assert start(monkeypatch, stdout=stdout, returncode=0) == ["Database: SQLite"]
 
 
 @pytest.mark.parametrize("result", [{"stdout": '{"checks": []}'}, {"stderr": "Bad"}])
