@@ -35,7 +35,7 @@ NO_CONTROL_CHARACTERS = RegexValidator(
     inverse_match=True,
 )
 FieldSets = tuple[tuple[str | None, tuple], ...]  # headings, names of fields
-MAX_SLUG_LENGTH = 64
+MAX_ID_LENGTH = 64
 PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
 
 
@@ -128,6 +128,21 @@ class MetaDataField(KeyValueField):
         )
 
 
+class NewIdField(forms.CharField):
+    """The ID of a new object; an empty one is made from the title."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label="ID",
+            required=False,
+            max_length=MAX_ID_LENGTH,
+            help_text="For the API; empty: made from the title. It cannot be changed.",
+        )
+
+
+FIELD_WIDGETS[NewIdField] = FIELD_WIDGETS[forms.CharField]
+
+
 class ServiceForm(forms.Form):
     """A form of one account; `row` is the object of the page, None if it creates one.
 
@@ -192,6 +207,9 @@ class ServiceForm(forms.Form):
         errors of other fields count, so that staff see all errors at once.
         """
         super().clean()
+        for name, field in self.fields.items():
+            if isinstance(field, NewIdField) and self.cleaned_data.get(name) == "":
+                self._make_id(name)
         if self.serializer_class is not None:
             failed = set(self.errors)
             serializer = self.serializer_class(context=self.get_serializer_context())
@@ -205,6 +223,15 @@ class ServiceForm(forms.Form):
                     if not failed or self.find_field(path) not in (*failed, None):
                         self.add_error_at(path, text)
         return self.cleaned_data
+
+    def _make_id(self, name: str) -> None:
+        """Make an ID from the letters and digits of the title."""
+        title = self.cleaned_data.get("title", "").replace("_", "-")
+        made = self.cleaned_data[name] = slugify(title)[:MAX_ID_LENGTH].strip("-")
+        if title and not made:
+            self.add_error(
+                name, "Enter an ID; this title has no letters to make one from."
+            )
 
     def get_changed_values(self) -> dict[str, Any]:
         """The valid values that differ from the initial ones."""
@@ -259,26 +286,3 @@ def is_single_line(field: forms.Field) -> bool:
 def format_lines(pairs: dict[str, str]) -> str:
     """A map as lines `key: value`."""
     return "\n".join(f"{key}: {value}" for key, value in pairs.items())
-
-
-class NewSlugForm(ServiceForm):
-    """Makes the ID of a new object from its title, unless one is entered."""
-
-    slug = forms.CharField(
-        label="ID",
-        required=False,
-        max_length=MAX_SLUG_LENGTH,
-        help_text="Empty: made from the title. It cannot be changed.",
-    )
-
-    def clean(self):
-        """Make the ID from the letters and digits of the title."""
-        super().clean()
-        title = self.cleaned_data.get("title")
-        if title and self.cleaned_data.get("slug") == "":
-            slug = slugify(title.replace("_", "-"))[:MAX_SLUG_LENGTH].strip("-")
-            if not slug:
-                message = "Enter an ID; this title has no letters to make one from."
-                self.add_error("slug", message)
-            self.cleaned_data["slug"] = slug
-        return self.cleaned_data

@@ -6,7 +6,7 @@ from django.contrib import admin
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.form_pages import FormPage, FormPagesMixin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
-from affiliate_site.backoffice.forms import MULTI_LINE, NewSlugForm, ServiceForm
+from affiliate_site.backoffice.forms import MULTI_LINE, NewIdField, ServiceForm
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.services.custom_fields import (
     create_custom_field,
@@ -41,9 +41,10 @@ class CustomFieldForm(ServiceForm):
         return [line for line in lines if line]
 
 
-class NewCustomFieldForm(NewSlugForm, CustomFieldForm):
+class NewCustomFieldForm(CustomFieldForm):
     """A new custom field."""
 
+    slug = NewIdField()
     type = forms.ChoiceField(choices=TYPE_CHOICES)
 
     field_order = ("title", "slug", "type", "options", "required")

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import FieldSets, NewSlugForm, ServiceForm
+from affiliate_site.backoffice.forms import FieldSets, NewIdField, ServiceForm
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.money import list_currencies
@@ -87,9 +87,10 @@ class ProgramForm(ServiceForm):
     )
 
 
-class NewProgramForm(NewSlugForm, ProgramForm):
+class NewProgramForm(ProgramForm):
     """The settings of a new program, and its first commission."""
 
+    slug = NewIdField()
     rate_kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
     rate = forms.DecimalField(
         label="Rate",

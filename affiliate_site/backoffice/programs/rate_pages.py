@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from affiliate_site.backoffice.forms import NewIdField, RowChoiceField, ServiceForm
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
 from payouts.models.bonuses import BonusPeriod, GoalType
 from payouts.models.commission_types import GroupRate, Level
@@ -67,13 +67,9 @@ class CommissionTypeForm(TitledRateForm):
 class NewCommissionTypeForm(CommissionTypeForm):
     """A new commission type."""
 
-    identifier = forms.CharField(
-        label="ID",
-        max_length=64,
-        help_text="API calls name it so, such as accessories. It cannot be changed.",
-    )
+    identifier = NewIdField()
 
-    field_order = ("identifier", "title")
+    field_order = ("title", "identifier")
 
 
 class NewGroupRateForm(RateForm):

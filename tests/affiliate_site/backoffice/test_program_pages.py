@@ -268,6 +268,16 @@ def test_makes_the_id_of_a_program_from_its_title(staff_client, account):
     assert "slug" in second.context["form"].errors  # it is taken
 
 
+def test_makes_the_id_of_a_commission_type_from_its_title(
+    staff_client, scenario, account
+):
+    url = program_url(scenario.program, "add-commission-type")
+
+    save(staff_client(), url, title="Gold (2027)", kind="percentage", value="20")
+
+    assert account.commission_types.get(title="Gold (2027)").identifier == "gold-2027"
+
+
 def test_asks_for_an_id_if_the_title_has_no_letters_for_it(staff_client, account):
     url = reverse("admin:tracking_customfield_add")
 
