@@ -19,6 +19,10 @@ from django.utils.module_loading import import_string
 
 MIGRATE = "the database does not fit this release, run manage.py migrate"
 READ_ONLY = "the database is read-only"
+OTHER_MIGRATIONS = (
+    "the database has migrations that this release has under other names, see"
+    " docs/upgrading.md"
+)
 # By SQLSTATE of PostgreSQL, or by text of SQLite.
 DATABASE_FAILURES = {
     "42P01": MIGRATE,  # undefined table
@@ -26,6 +30,10 @@ DATABASE_FAILURES = {
     "no such table": MIGRATE,
     "no such column": MIGRATE,
     "has no column": MIGRATE,
+    "42P07": OTHER_MIGRATIONS,  # table exists
+    "42701": OTHER_MIGRATIONS,  # column exists
+    "already exists": OTHER_MIGRATIONS,
+    "duplicate column name": OTHER_MIGRATIONS,
     "25006": READ_ONLY,
     "readonly database": READ_ONLY,
     "42501": "the database refuses this role",

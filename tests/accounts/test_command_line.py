@@ -17,7 +17,14 @@ import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands, load_command_class
-from django.db import IntegrityError, OperationalError, ProgrammingError, connection
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    OperationalError,
+    ProgrammingError,
+    connection,
+    transaction,
+)
 
 from accounts import command_line
 from accounts.command_line import describe_failure, run_command_line
@@ -227,6 +234,21 @@ def test_says_that_the_database_is_read_only(committed_db, monkeypatch, subtests
 
     assert {"list_api_keys", "list_programs", "list_webhooks"} <= succeeded
     assert {"create_api_key", "create_program", "lock_account", "prune"} <= refused
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE accounts_plan (id integer)",
+        "ALTER TABLE accounts_plan ADD COLUMN name text",
+    ],
+)
+def test_names_a_migration_that_was_made_under_another_name(db, sql):
+    with pytest.raises(DatabaseError) as refused, transaction.atomic():
+        connection.cursor().execute(sql)
+
+    reason = describe_failure(refused.value)
+    assert reason.startswith("the database has migrations that this release has under")
 
 
 def test_uses_exit_code_2_for_wrong_arguments(monkeypatch, subtests):
