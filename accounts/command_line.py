@@ -65,7 +65,7 @@ def run_command_line(arguments: Sequence[str]) -> None:
     except (KeyboardInterrupt, Exception) as error:
         reason = describe_failure(error)
         if reason is None:
-            report_failure(error, arguments[1])
+            report_failure(error, " ".join(arguments[1:2]))
         if reason is None or "--traceback" in arguments:
             raise
         if isinstance(error, OSError):
