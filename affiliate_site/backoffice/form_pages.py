@@ -58,6 +58,10 @@ class FormPage(FormView):
         """What the user should know before saving."""
         return self.explanation
 
+    def list_alerts(self) -> list[str]:
+        """What the user must not overlook, above the form."""
+        return []
+
     def get_subject(self) -> str:
         """What the page is about, in its heading."""
         return str(self.row)

@@ -25,13 +25,13 @@ from affiliate_site.backoffice.formatters import (
     format_key_values,
     format_money,
 )
+from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.explanation import (
     WARNING_TEXTS,
     translate_reason,
     translate_rejection,
 )
 from payouts.models.commissions import Commission
-from payouts.models.payments import PayoutMethod
 from payouts.services.commission_history import list_allocations
 from payouts.services.explanation import explain_commission, explain_conversion
 from tracking.claims import (
@@ -402,21 +402,9 @@ def build_payment_section(commission) -> Section:
             ("Paid by", link_to(payment)),
             ("Amount", format_money(payment.amount, payment.currency)),
             ("On", format_datetime(payment.created_at)),
-            ("Primary payout method today", get_payout_method(payment)),
+            ("Primary payout method today", get_payout_text(payment)),
         ],
     )
-
-
-def get_payout_method(payment) -> str:
-    """How the affiliate is paid today: a payment does not store its method."""
-    method = PayoutMethod.objects.filter(
-        account=payment.account_id, affiliate=payment.affiliate_id, is_primary=True
-    ).first()
-    if method is None:
-        return ""
-    details = ", ".join(f"{name}: {text}" for name, text in method.details.items())
-    kind = method.get_kind_display()
-    return f"{kind} ({details})" if details else kind
 
 
 def get_customer_details(customer) -> Details:
@@ -466,80 +454,4 @@ def render_timeline(customer) -> str:
             (format_datetime(entry.at, timespec="seconds"), entry.html)
             for entry in list_timeline_entries(customer)
         ),
-    )
-
-
-def get_payment_details(request, payment) -> Details:
-    """Amount and state, what it pays, and its history."""
-    account = payment.account
-    allocations = list(
-        account.payment_allocations.filter(payment=payment)
-        .select_related("commission__conversion")
-        .order_by("id")
-    )
-    covered = sum(
-        (
-            each.commission.amount
-            for each in allocations
-            if each.commission.payment_id == payment.pk
-        ),
-        Decimal(0),
-    )
-    rest = payment.amount - covered
-    is_canceled = payment.canceled_at is not None
-    return Details(
-        headline=format_money(payment.amount, payment.currency),
-        labels=[("canceled", "danger") if is_canceled else ("paid", "success")],
-        is_removed=is_canceled,
-        sections=[
-            Section(
-                "Payment",
-                facts=[
-                    ("Reference", payment.public_id),
-                    ("Affiliate", link_to(payment.affiliate)),
-                    ("Paid on", format_datetime(payment.created_at)),
-                    (
-                        "Canceled on",
-                        (is_canceled and format_datetime(payment.canceled_at)) or "",
-                    ),
-                    ("Primary payout method today", get_payout_method(payment)),
-                ],
-            ),
-            Section(
-                "What it paid" if is_canceled else "What it pays",
-                notes=[] if allocations else ["No commission is covered in full."],
-                facts=[]
-                if is_canceled
-                else [
-                    ("Commissions", format_money(covered, payment.currency)),
-                    (
-                        "Not allocated",
-                        (rest and format_money(rest, payment.currency)) or "",
-                    ),
-                ],
-                columns=(
-                    Column("Commission"),
-                    Column("Conversion"),
-                    Column("Amount", is_amount=True),
-                    Column("Now"),
-                ),
-                rows=[
-                    (
-                        link_to(each.commission),
-                        link_to(
-                            each.commission.conversion,
-                            each.commission.conversion
-                            and each.commission.conversion.external_id,
-                        )
-                        or "bonus",
-                        format_money(each.commission.amount, payment.currency),
-                        "paid by it"
-                        if each.commission.payment_id == payment.pk
-                        else "no longer paid by it",
-                    )
-                    for each in allocations
-                ],
-            ),
-            build_history(request, [payment]),
-        ],
     )

@@ -5,14 +5,17 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.urls import path, reverse
 
-from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.actions import (
+    MAX_ROWS,
+    AdminAction,
+    run_admin_action,
+)
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     action,
     display,
 )
-from affiliate_site.backoffice.conversions.conversion_details import get_payment_details
 from affiliate_site.backoffice.details import DetailsMixin
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.form_pages import FormPagesMixin
@@ -40,9 +43,16 @@ from affiliate_site.backoffice.payouts.bulk_payouts import (
     build_payments_url,
     bulk_payouts_view,
 )
+from affiliate_site.backoffice.payouts.payment_detail import get_payment_details
 from affiliate_site.backoffice.payouts.payment_pages import (
+    NO_TRANSFER,
     CancelPaymentPage,
     PayBalancePage,
+)
+from affiliate_site.backoffice.payouts.payout_texts import (
+    NO_PAYOUT_METHOD,
+    add_payout_texts,
+    find_payout_texts,
 )
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
@@ -86,8 +96,8 @@ class BalanceAdmin(
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
-    list_display = ("person", "balance_due")
-    export_columns = ("affiliate", "name", "balance_due", "currency")
+    list_display = ("person", "balance_due", "payout_method")
+    export_columns = ("affiliate", "name", "balance_due", "payout_method")
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
@@ -125,6 +135,13 @@ class BalanceAdmin(
     def name(self, ledger_account):
         return get_full_name(ledger_account.affiliate)
 
+    def prepare_rows(self, request, rows):
+        add_payout_texts(rows)
+
+    @display(description="Primary payout method today")
+    def payout_method(self, ledger_account):
+        return ledger_account.payout_text
+
     @display(description="Balance due", ordering="balance")
     def balance_due(self, ledger_account):
         return format_money(ledger_account.balance, ledger_account.currency)
@@ -134,6 +151,11 @@ class BalanceAdmin(
 
     @action(description="Pay balance in full", permissions=["pay"])
     def pay_selected(self, request, rows):
+        payout_texts = find_payout_texts(rows[:MAX_ROWS])
+
+        def get_payout_text(row):
+            return payout_texts.get(row.affiliate_id, NO_PAYOUT_METHOD)
+
         def pay(row, at):
             order = PaymentOrder(
                 row.affiliate.slug,
@@ -150,7 +172,8 @@ class BalanceAdmin(
                 "" if row.balance and row.balance > 0 else "no balance due"
             ),
             amount_field="balance",
-            columns=AFFILIATE_COLUMN,
+            columns=(*AFFILIATE_COLUMN, ("Pay to", get_payout_text)),
+            explanation=NO_TRANSFER,
             get_done_url=build_payments_url,
         )
         return run_admin_action(
@@ -179,6 +202,7 @@ class PaymentAdmin(
         "formatted_amount",
         "created_at",
         "canceled_at",
+        "payout_method",
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
@@ -198,6 +222,13 @@ class PaymentAdmin(
 
     def name(self, payment):
         return get_full_name(payment.affiliate)
+
+    def prepare_rows(self, request, rows):
+        add_payout_texts(rows)
+
+    @display(description="Primary payout method today")
+    def payout_method(self, payment):
+        return payment.payout_text
 
     @display(description="Amount", ordering="amount")
     def formatted_amount(self, payment):

@@ -20,6 +20,11 @@ from affiliate_site.backoffice.actions import (
     partition_rows,
 )
 from affiliate_site.backoffice.formatters import format_affiliate, format_money
+from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
+from affiliate_site.backoffice.payouts.payout_texts import (
+    NO_PAYOUT_METHOD,
+    add_payout_texts,
+)
 from payouts.services.payables import list_payable_currencies, list_payables
 from payouts.services.payments import PaymentOrder, create_payments
 
@@ -85,10 +90,16 @@ def build_preview_context(admin_action: AdminAction, rows) -> dict[str, Any]:
     """Template context: the first batch, and the numbers of all other affiliates."""
     included, skipped = partition_rows(rows, admin_action)
     batch = included[:BATCH_SIZE]
+    add_payout_texts(batch)
     return {
+        "explanation": NO_TRANSFER,
+        "without_payout_method": [
+            row.affiliate for row in batch if row.payout_text == NO_PAYOUT_METHOD
+        ],
         "admin_action": admin_action,
         "rows": [(row, format_confirmed_amount(row, admin_action)) for row in batch],
         "totals": calculate_totals(batch, admin_action.amount_field),
+        "skipped": skipped[:BATCH_SIZE],
         "skipped_count": len(skipped),
         "remaining_count": len(included) - len(batch),
         "checkbox_name": ACTION_CHECKBOX_NAME,

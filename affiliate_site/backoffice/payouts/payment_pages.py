@@ -2,6 +2,7 @@
 
 from django import forms
 from django.urls import reverse
+from django.utils.html import format_html
 
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.money_pages import (
@@ -9,8 +10,13 @@ from affiliate_site.backoffice.money_pages import (
     MoneyFormPage,
     get_amount_initial,
 )
+from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
+from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from payouts.services.payment_balance import find_next_commission, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tracking.money import MAX_INTEGER_DIGITS
+
+NO_TRANSFER = "This records payments that you make; it transfers no money itself."
 
 
 class PaymentForm(MoneyForm):
@@ -39,7 +45,7 @@ class PayBalancePage(MoneyFormPage):
     confirm_button = "Record payment"
     permission = "payouts.add_payment"
     form_class = PaymentForm
-    explanation = "This records a payment that you make; it transfers no money itself."
+    explanation = NO_TRANSFER
 
     @classmethod
     def is_offered(cls, ledger_account):
@@ -47,6 +53,24 @@ class PayBalancePage(MoneyFormPage):
 
     def get_subject(self):
         return str(self.row.affiliate)
+
+    def get_explanation(self):
+        if text := get_payout_text(self.row):
+            return f"{self.explanation}\nPay to: {text}"
+        return self.explanation
+
+    def list_alerts(self):
+        if get_payout_text(self.row):
+            return []
+        url = reverse("admin:tracking_affiliate_payout", args=[self.row.affiliate_id])
+        return [
+            format_html(
+                '{} has no payout method. <a class="underline" href="{}">Set one</a>,'
+                " or pay in a way that you agreed on.",
+                self.row.affiliate,
+                url,
+            )
+        ]
 
     def get_unlocked_initial(self, ledger_account):
         balance, currency = ledger_account.balance, ledger_account.currency
@@ -70,7 +94,20 @@ class PayBalancePage(MoneyFormPage):
         order = PaymentOrder(
             self.row.affiliate.slug, form.cleaned_data["amount"], self.row.currency
         )
-        return create_payments(self.account, orders=[order], at=at)[0]
+        payment = create_payments(self.account, orders=[order], at=at)[0]
+        # Read now: a preview is rolled back.
+        self.payment_balance = get_payment_balance(payment)
+        self.next_commission = find_next_commission(payment)
+        return payment
+
+    def list_facts(self, payment):
+        facts = list_balance_facts(self.payment_balance)
+        commission = self.next_commission
+        if self.payment_balance.paid or commission is None:
+            return facts
+        amount = format_money(commission.amount, commission.currency)
+        text = f"none yet: the oldest one, {commission}, is {amount}"
+        return [*facts, ("Commissions paid in full", text)]
 
     def get_done_message(self, payment):
         amount = format_money(payment.amount, payment.currency)

@@ -85,6 +85,27 @@ def test_preview_shows_affiliates_and_amounts(staff_client, scenario):
     assert not scenario.account.payments.exists()
 
 
+def test_preview_says_where_to_pay_and_who_is_skipped(staff_client, scenario):
+    affiliate = scenario.account.affiliates.get(slug="odettelund")
+    scenario.account.payout_methods.create(
+        affiliate=affiliate,
+        kind="paypal",
+        details={"email": "o@x.org"},
+        is_primary=True,
+    )
+
+    text = staff_client().get(PAGE, build_query()).content.decode()
+
+    assert "it transfers no money itself" in text
+    assert "PayPal (email: o@x.org)</td>" in text
+    assert "Without a payout method: minakessler.</p>" in text
+    skipped = re.findall(r"<li>(\w+) .*?</span> (.*?)</li>", text)
+    assert sorted(skipped) == [
+        ("Ida", "40.00 EUR: nothing due by that date"),
+        ("Zoe", "4.99 EUR: below the minimum"),
+    ]
+
+
 def test_includes_approvals_up_to_the_last_moment_of_the_day(staff_client, account):
     shop = ProgramScenario(account)
     shop.create_commission_type("all", 100)

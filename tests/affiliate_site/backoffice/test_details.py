@@ -5,10 +5,11 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.utils.html import strip_tags
 
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion, update_conversion
-from payouts.services.payments import PaymentOrder, create_payments
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.affiliate_site.backoffice.money_forms import page_url
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import TrackingParameters
@@ -143,7 +144,11 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
 
     _, sections, _ = get_details(client, payment)
     facts = dict(sections["What it pays"].facts)
-    assert facts == {"Commissions": "10.09 EUR", "Not allocated": "2.00 EUR"}
+    assert facts == {
+        "This payment": "12.09 EUR",
+        "Commissions paid in full": "10.09 EUR",
+        "Left over for later commissions": "2.00 EUR",
+    }
     (row,) = list_texts(sections["What it pays"].rows)
     assert row[2:] == ["10.09 EUR", "paid by it"]
     method = dict(sections["Payment"].facts)["Primary payout method today"]
@@ -156,6 +161,53 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
     _, sections, _ = get_details(client, payment)
     (row,) = list_texts(sections["What it pays"].rows)
     assert row[3] == "no longer paid by it"
+
+
+def test_a_payment_names_the_payments_that_its_amount_comes_from_and_goes_to(
+    staff_client, account, scenario, commission
+):
+    approve_commission(account, commission_id=commission.pk, at=LATER)  # 10.09 EUR
+    first, second, third = (
+        create_payments(
+            account, orders=[PaymentOrder("minakessler", Decimal(it), "EUR")], at=LATER
+        )[0]
+        for it in ("4", "7", "1")
+    )
+
+    client = staff_client()
+
+    def list_facts(payment):
+        _, sections, page = get_details(client, payment)
+        facts = sections["What it pays"].facts
+        is_short = "It pays no commission in full" in page
+        return is_short, {strip_tags(name): amount for name, amount in facts}
+
+    assert list_facts(first) == (
+        True,
+        {"This payment": "4.00 EUR", f"Left over for {second}": "4.00 EUR"},
+    )
+    assert list_facts(second) == (
+        False,
+        {
+            "This payment": "7.00 EUR",
+            f"Left over from {first}": "4.00 EUR",
+            "Commissions paid in full": "10.09 EUR",
+            f"Left over for {third}": "0.91 EUR",
+        },
+    )
+    cancel_payment(account, payment_id=first.public_id, at=LATER)
+    assert list_facts(second)[1] == {
+        "This payment": "7.00 EUR",
+        "Commissions paid in full": "10.09 EUR",
+        f"Missing, from {third}": "3.09 EUR",
+    }
+    assert list_facts(third)[1] == {
+        "This payment": "1.00 EUR",
+        f"Used for commissions of {second}": "3.09 EUR",
+        "Missing, from a later payment": "2.09 EUR",
+    }
+    _, sections, _ = get_details(client, first)
+    assert sections["What it paid"].facts == []
 
 
 def test_leads_to_the_neighbors_of_the_own_account(

@@ -76,6 +76,64 @@ def test_pays_more_than_is_due_only_after_a_box_is_ticked(
     assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": -5}}
 
 
+def test_says_where_to_pay_and_what_a_partial_payment_pays(
+    staff_client, account, scenario, balance
+):
+    client, url = staff_client(), page_url(balance, "pay")
+    method_url = page_url(scenario.mina.affiliate, "payout")
+
+    page = client.get(url).content.decode()
+    assert "minakessler has no payout method." in page
+    assert f'href="{method_url}">Set one</a>' in page
+
+    create_bank_account(scenario)
+    page = client.get(url).content.decode()
+    assert "Pay to: Bank account (iban: SI56 1910)" in page
+    assert "has no payout method" not in page
+    commission = account.commissions.get()
+    for amount, expected in (
+        ("5", f"none yet: the oldest one, {commission}, is 20.00 EUR"),
+        ("20", "20.00 EUR"),
+    ):
+        _, shown = submit(client, url, amount=amount)
+        facts = dict(shown.context["effect_facts"])
+        assert facts["Commissions paid in full"] == expected
+    assert not account.payments.exists()
+
+
+def test_exports_and_confirmations_say_where_to_pay(
+    staff_client, account, scenario, balance
+):
+    create_bank_account(scenario)
+    client = staff_client()
+    balances = "/admin/payouts/ledgeraccount/"
+    text = "Bank account (iban: SI56 1910)"
+
+    selected = {"action": "pay_selected", "_selected_action": [balance.pk]}
+    page = client.post(balances, selected).content.decode()
+    assert f"<td>{text}</td>" in page
+    assert "it transfers no money itself" in page
+
+    def export(url):
+        return client.get(f"{url}export/").getvalue().decode().splitlines()
+
+    exports = [export(balances)]
+    submit_and_confirm(client, page_url(balance, "pay"))
+    exports.append(export("/admin/payouts/payment/"))
+    for titles, row in exports:
+        assert titles.endswith('"Primary payout method today"')
+        assert row.endswith(f'"{text}"')
+
+
+def create_bank_account(scenario):
+    scenario.account.payout_methods.create(
+        affiliate=scenario.mina.affiliate,
+        kind="bank",
+        details={"iban": "SI56 1910"},
+        is_primary=True,
+    )
+
+
 def test_two_clerks_do_not_pay_twice(staff_client, account, scenario, balance):
     client, url = staff_client(), page_url(balance, "pay")
     sent, shown = submit(client, url)

@@ -1,0 +1,101 @@
+"""What the page of a payment shows."""
+
+from typing import Any
+
+from django.utils.html import format_html
+
+from affiliate_site.backoffice.details import (
+    Column,
+    Details,
+    Section,
+    build_history,
+    link_to,
+)
+from affiliate_site.backoffice.formatters import format_datetime, format_money
+from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from payouts.services.payment_balance import PaymentBalance, get_payment_balance
+
+
+def get_payment_details(request, payment) -> Details:
+    """Amount and state, what it pays, and its history."""
+    rows = payment.account.payment_allocations.filter(payment=payment)
+    allocations = rows.select_related("commission__conversion").order_by("id")
+    is_canceled = payment.canceled_at is not None
+    return Details(
+        headline=format_money(payment.amount, payment.currency),
+        labels=[("canceled", "danger") if is_canceled else ("paid", "success")],
+        is_removed=is_canceled,
+        sections=[
+            Section(
+                "Payment",
+                facts=[
+                    ("Reference", payment.public_id),
+                    ("Affiliate", link_to(payment.affiliate)),
+                    ("Paid on", format_datetime(payment.created_at)),
+                    (
+                        "Canceled on",
+                        is_canceled and format_datetime(payment.canceled_at),
+                    ),
+                    ("Primary payout method today", get_payout_text(payment)),
+                ],
+            ),
+            Section(
+                "What it paid" if is_canceled else "What it pays",
+                notes=[]
+                if allocations
+                else ["It pays no commission in full; its amount counts toward them."],
+                facts=[]
+                if is_canceled
+                else list_balance_facts(get_payment_balance(payment)),
+                columns=(
+                    Column("Commission"),
+                    Column("Conversion"),
+                    Column("Amount", is_amount=True),
+                    Column("Now"),
+                ),
+                rows=[
+                    (
+                        link_to(each.commission),
+                        link_to(
+                            each.commission.conversion,
+                            each.commission.conversion
+                            and each.commission.conversion.external_id,
+                        )
+                        or "bonus",
+                        format_money(each.commission.amount, payment.currency),
+                        "paid by it"
+                        if each.commission.payment_id == payment.pk
+                        else "no longer paid by it",
+                    )
+                    for each in allocations
+                ],
+            ),
+            build_history(request, [payment]),
+        ],
+    )
+
+
+def list_balance_facts(balance: PaymentBalance) -> list[tuple[Any, Any]]:
+    """What earlier payments left over, what this one pays, and what it leaves over."""
+    currency = balance.payment.currency
+    previous = link_to(balance.previous)
+    following = link_to(balance.following)
+    amounts = [
+        (balance.payment.amount, "This payment", ""),
+        (
+            balance.brought_forward,
+            format_html("Left over from {}", previous),
+            format_html("Used for commissions of {}", previous),
+        ),
+        (balance.paid, "Commissions paid in full", ""),
+        (
+            balance.carried_forward,
+            format_html("Left over for {}", following or "later commissions"),
+            format_html("Missing, from {}", following or "a later payment"),
+        ),
+    ]
+    return [
+        (name if amount > 0 else name_if_negative, format_money(abs(amount), currency))
+        for amount, name, name_if_negative in amounts
+        if amount
+    ]
