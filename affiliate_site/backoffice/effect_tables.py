@@ -1,9 +1,14 @@
 """What an operation moves, as rows of texts for pages."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from affiliate_site.backoffice.formatters import format_money
-from payouts.services.previews import MoneyEffects
+from payouts.services.previews import MoneyEffects, TransferEffect
+from tracking.money import ZERO
 
 # Ledger accounts and types of transfers in the words of the screens.
 LEDGER_ACCOUNT_NAMES = {
@@ -41,7 +46,7 @@ def build_effect_tables(effects: MoneyEffects) -> dict[str, Any]:
                 "credit": LEDGER_ACCOUNT_NAMES[each.credit],
                 "affiliate": each.affiliate,
             }
-            for each in effects.transfers
+            for each in net_transfers(effects.transfers)
         ],
         "balance_rows": [
             {
@@ -54,6 +59,36 @@ def build_effect_tables(effects: MoneyEffects) -> dict[str, Any]:
             for each in effects.balances
         ],
     }
+
+
+def net_transfers(transfers: Iterable[TransferEffect]) -> Iterator[TransferEffect]:
+    """What moves in the end, per affiliate: without the stops on the way.
+
+    A correction of an approved commission takes the old amount from the balance due to
+    pending and from there to not earned, and the new one all the way back.
+    """
+    groups: dict[tuple[str, str], list[TransferEffect]] = defaultdict(list)
+    for each in transfers:
+        groups[each.affiliate, each.currency].append(each)
+    for group in groups.values():
+        outflows: dict[str, Decimal] = defaultdict(Decimal)
+        for each in group:
+            outflows[each.debit] += each.amount
+            outflows[each.credit] -= each.amount
+        for debit, credit, amount in match_flows(outflows):
+            yield replace(group[0], debit=debit, credit=credit, amount=amount)
+
+
+def match_flows(outflows: dict[str, Decimal]) -> Iterator[tuple[str, str, Decimal]]:
+    """From which account how much goes to which one; `outflows` add up to zero."""
+    rest = dict(outflows)
+    for debit in outflows:
+        for credit in outflows:
+            amount = min(rest[debit], -rest[credit])
+            if amount > ZERO:
+                rest[debit] -= amount
+                rest[credit] += amount
+                yield debit, credit, amount
 
 
 def format_value(value, currency: str, missing: str) -> str:

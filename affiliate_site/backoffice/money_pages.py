@@ -44,11 +44,16 @@ class MoneyFormPage(FormPage):
         confirmed on the same page before."""
         if is_sent_again(self.account, form.data, at=at):
             return None
+        confirmed = form.data.get("effects")
+        if confirmed is None and self.must_be_confirmed(form):
+            confirmed = ""
         return perform_if_confirmed(
-            self.account,
-            lambda: self.save(form, at),
-            confirmed=form.data.get("effects"),
+            self.account, lambda: self.save(form, at), confirmed=confirmed
         )
+
+    def must_be_confirmed(self, form) -> bool:
+        """Whether the entries are shown again even if no money moves."""
+        return False
 
     def respond(self, form, result: Outcome | None):
         """Show the effects until they are confirmed."""

@@ -217,7 +217,7 @@ def _list_commission_effects(
             commission_type=commission.commission_type,
             currency=commission.currency,
             before=before,
-            after=after,
+            after=None if commission.deleted_at else after,
         )
         for commission, before, after in changed
     ]

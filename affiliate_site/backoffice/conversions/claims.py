@@ -15,6 +15,9 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.conversions.conversion_details import (
+    describe_claim_outcome,
+)
 from affiliate_site.backoffice.conversions.customer_timeline import LINK_TEMPLATE
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
@@ -133,11 +136,7 @@ class ConversionClaimAdmin(FormPagesMixin, OrderSearchMixin, ReadOnlyBackOfficeA
 
     @display(description="Outcome")
     def outcome(self, claim):
-        if claim.confirmed_at:
-            return "confirmed"
-        if claim.decided_at:
-            return "rejected"
-        return "waiting, reported first" if claim.is_original else "waiting"
+        return describe_claim_outcome(claim)
 
     def has_confirm_permission(self, request):
         return request.user.has_perm("tracking.change_conversionclaim")

@@ -31,13 +31,14 @@ from payouts.explanation import (
     translate_reason,
     translate_rejection,
 )
-from payouts.models.commissions import Commission
+from payouts.models.commissions import Commission, CommissionKind
 from payouts.services.commission_history import list_allocations
 from payouts.services.explanation import explain_commission, explain_conversion
 from tracking.claims import (
     ClaimStatus,
     Trust,
 )
+from tracking.money import ZERO
 
 PARAMETER_NAMES = {
     "customer": "Customer",
@@ -70,13 +71,14 @@ def get_conversion_details(request, conversion) -> Details:
     """Amount and state, attribution, calculation, and history."""
     explanation = explain_conversion(conversion.account, conversion_id=conversion.pk)
     commissions = list(
-        conversion.account.commissions.select_related("affiliate").filter(
+        conversion.account.commissions.select_related("affiliate", "payment").filter(
             conversion=conversion
         )
     )
     by_id = {commission.pk: commission for commission in commissions}
     explained = explanation.commissions
-    labels = [label_status(each["status"]) for each in explained]
+    labels = [label_status(each.status) for each in commissions if not each.deleted_at]
+    labels += [("paid", "info") for each in commissions if each.payment_id]
     if conversion.deleted_at:
         labels = [("removed", "danger")]
     elif conversion.is_contested:
@@ -87,8 +89,9 @@ def get_conversion_details(request, conversion) -> Details:
         is_removed=conversion.deleted_at is not None,
         sections=[
             Section("Sale", facts=list_conversion_facts(conversion)),
-            build_attribution_section(explanation.attribution),
-            build_calculation_section(explanation, by_id),
+            build_attribution_section(explanation.attribution, conversion),
+            *list_claim_sections(conversion),
+            build_calculation_section(explanation, by_id, conversion),
             build_history(
                 request,
                 [conversion, *commissions],
@@ -141,7 +144,7 @@ def format_warnings(warnings) -> str:
     return " ".join(WARNING_TEXTS.get(each, each) for each in warnings or ())
 
 
-def build_attribution_section(attribution) -> Section:
+def build_attribution_section(attribution, conversion) -> Section:
     """All candidates: the winner, and why the others lost."""
     winner = attribution["winner"]
     reasons = {
@@ -150,7 +153,8 @@ def build_attribution_section(attribution) -> Section:
     }
     notes = []
     if attribution["trust"] == Trust.CLAIM:
-        notes.append("Reported by a page without a signature: a claim.")
+        confirmed = "" if conversion.claim_status else ", and confirmed later"
+        notes.append(f"Reported by a page without a signature: a claim{confirmed}.")
     if attribution["late_by"]:
         notes.append(
             f"The cookie expired by {attribution['late_by']}; its age was ignored."
@@ -179,7 +183,41 @@ def build_attribution_section(attribution) -> Section:
     )
 
 
-def build_calculation_section(explanation, by_id) -> Section:
+def list_claim_sections(conversion) -> list[Section]:
+    """The claims of an order that several visitors have reported, with the outcome."""
+    claims = conversion.account.conversion_claims.filter(conversion=conversion)
+    rows = [
+        (
+            link_to(claim),
+            link_to(claim.affiliate),
+            format_money(claim.amount, claim.currency),
+            format_datetime(claim.created_at),
+            describe_claim_outcome(claim),
+        )
+        for claim in claims.select_related("affiliate").order_by("id")
+    ]
+    if not rows:
+        return []
+    columns = (
+        Column("Claim"),
+        Column("Affiliate"),
+        Column("Amount", is_amount=True),
+        Column("Reported"),
+        Column("Outcome"),
+    )
+    return [Section("Claims of this order", columns=columns, rows=rows)]
+
+
+def describe_claim_outcome(claim) -> str:
+    """What became of a claim."""
+    if claim.confirmed_at:
+        return "confirmed"
+    if claim.decided_at:
+        return "rejected"
+    return "waiting, reported first" if claim.is_original else "waiting"
+
+
+def build_calculation_section(explanation, by_id, conversion) -> Section:
     """Each commission with its rate, where the rate is from, and the rounding."""
     notes = [
         note
@@ -199,6 +237,7 @@ def build_calculation_section(explanation, by_id) -> Section:
         verified[0] = "Verification failed: a repetition gives another result"
     return Section(
         "Calculation",
+        notes=list_amount_notes(conversion, by_id.values()),
         columns=CALCULATION_COLUMNS,
         rows=[
             build_calculation_row(each, by_id[each["id"]], groups)
@@ -206,6 +245,33 @@ def build_calculation_section(explanation, by_id) -> Section:
         ],
         facts=[("Notes", "\n".join(notes)), ("Check", "\n".join(verified))],
     )
+
+
+def list_amount_notes(conversion, commissions) -> list[str]:
+    """Why the commissions are not calculated from the amount of the conversion."""
+    sub_amounts = [
+        row.sub_amount or ZERO
+        for row in commissions
+        if row.kind == CommissionKind.REGULAR and row.deleted_at is None
+    ]
+    total = sum(sub_amounts, ZERO)
+    if not sub_amounts or total == conversion.amount:
+        return []
+    changes = conversion.account.audit_log.filter(
+        kind="conversion.updated", subject=f"conversion:{conversion.pk}"
+    )
+    reason = (
+        "its amount was changed, and they were kept"
+        if any("amount" in it for it in changes.values_list("details", flat=True))
+        else "a commission was added"
+    )
+    base, amount = (
+        format_money(each, conversion.currency) for each in (total, conversion.amount)
+    )
+    return [
+        f"The commissions are calculated from {base}, the sale is {amount}: {reason}."
+        " See History."
+    ]
 
 
 def list_group_titles(explained, account) -> dict[str, str]:
@@ -248,8 +314,18 @@ def build_calculation_row(
         if commission["set_by_hand"]
         else format_money(commission["amount"], currency),
         format_money(commission["amount"], currency),
-        "removed" if row.deleted_at else commission["status"],
+        format_commission_status(row),
     )
+
+
+def format_commission_status(commission) -> str:
+    """The status, with the payment that pays the commission."""
+    if commission.deleted_at:
+        return "removed"
+    if commission.payment is None:
+        return commission.status
+    paid_by = link_to(commission.payment)
+    return format_html("{}, paid by {}", commission.status, paid_by)
 
 
 def format_source(source: str, groups: dict[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from django import forms
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 
 from accounts.errors import InvalidInput
 from accounts.services.accounts import ensure_not_locked
@@ -20,6 +20,7 @@ from affiliate_site.api.resources.conversions import (
     build_added_line_items,
     build_conversion_changes,
 )
+from affiliate_site.backoffice.details import link_to
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
@@ -331,6 +332,31 @@ class ConversionPage(MoneyFormPage):
     def lock_row(self, at):
         return lock_conversion(self.account, self.row.pk)
 
+    def list_alerts(self):
+        return warn_of_payments(self.account.commissions.filter(conversion=self.row))
+
+
+def warn_of_payments(commissions) -> list[str]:
+    """An alert about the commissions that are paid, if there are any."""
+    paid = commissions.exclude(payment=None).select_related("payment").order_by("id")
+    links = format_html_join(
+        ", ",
+        "commission {} of {} by {}",
+        (
+            (each, format_money(each.amount, each.currency), link_to(each.payment))
+            for each in paid
+        ),
+    )
+    if not links:
+        return []
+    return [
+        format_html(
+            "Paid already: {}. The payment stays: a difference is added to the balance"
+            " due, or taken from it.",
+            links,
+        )
+    ]
+
 
 class EditConversionPage(ConversionPage):
     """Correct amount, order ID or meta data."""
@@ -351,12 +377,16 @@ class EditConversionPage(ConversionPage):
             "meta_data": conversion.meta_data,
         }
 
+    def must_be_confirmed(self, form):
+        return "amount" in form.changed_data
+
     def save(self, form, at):
+        self.should_recalculate = form.cleaned_data["should_recalculate"]
         return update_conversion(
             self.account,
             conversion_id=self.row.pk,
             changes=build_conversion_changes(form.validated),
-            should_recalculate=form.cleaned_data["should_recalculate"],
+            should_recalculate=self.should_recalculate,
             at=at,
         )
 
@@ -364,6 +394,7 @@ class EditConversionPage(ConversionPage):
         return [
             ("Amount before", format_money(self.row.amount, self.row.currency)),
             ("Amount after", format_money(conversion.amount, conversion.currency)),
+            ("Commissions", "" if self.should_recalculate else "keep their amounts"),
         ]
 
     def get_done_message(self, conversion):
@@ -502,6 +533,9 @@ class CommissionPage(MoneyFormPage):
 
     def lock_row(self, at):
         return lock_commission(self.account, commission_id=self.row.pk, at=at)
+
+    def list_alerts(self):
+        return warn_of_payments(self.account.commissions.filter(pk=self.row.pk))
 
     def list_facts(self, result):
         payment = self.row.payment

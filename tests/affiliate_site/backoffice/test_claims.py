@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from accounts.models.api_keys import Role
 from accounts.services.signing_secrets import create_signing_secret
@@ -83,10 +84,25 @@ def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested
 
     shown = client.get(url)
     assert "Odette Varga" in shown.content.decode()
+    old, new = shown.context["commission_rows"]
+    assert (old["affiliate"], old["after"]) == ("minakessler", "removed")
+    assert (new["affiliate"], new["before"]) == ("odettevarga", "new")
     client.post(url, {"effects": shown.context["effects"].digest})
 
     assert contested.reload().affiliate == scenario.odette.affiliate
     assert url not in open_page(client, f"{CLAIMS}_change", claim.pk)
+    page = client.get(
+        reverse("admin:tracking_conversion_change", args=[contested.pk])
+    ).context["details"]
+    assert list(page.labels) == [("pending", "warning")]
+    sections = {section.title: section for section in page.sections}
+    assert sections["Attribution"].notes == [
+        "Reported by a page without a signature: a claim, and confirmed later."
+    ]
+    assert [
+        (strip_tags(affiliate), outcome)
+        for _, affiliate, _, _, outcome in sections["Claims of this order"].rows
+    ] == [("minakessler", "rejected"), ("odettevarga", "confirmed")]
 
 
 def test_confirms_none_of_two_claims_of_an_order(staff_client, account, contested):

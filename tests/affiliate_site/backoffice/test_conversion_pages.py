@@ -79,9 +79,55 @@ def test_an_amount_can_change_without_the_commissions(
     sent = get_entries(client, url) | {"amount": "150"}
     del sent["should_recalculate"]
 
-    assert client.post(url, sent).status_code == 302
+    shown = client.post(url, sent)
+    assert dict(shown.context["effect_facts"]) == {
+        "Amount before": "200.00 EUR",
+        "Amount after": "150.00 EUR",
+        "Commissions": "keep their amounts",
+    }
+    assert account.conversions.get().amount == 200
+
+    page = confirm(client, url, sent, shown).content.decode()
     assert account.conversions.get().amount == 150
     assert account.commissions.get().amount == 20
+    assert (
+        "The commissions are calculated from 200.00 EUR, the sale is 150.00 EUR: its"
+        " amount was changed, and they were kept."
+    ) in page
+
+
+def test_says_that_a_commission_is_paid_and_what_moves_in_the_end(
+    staff_client, account, scenario, conversion, commission
+):
+    client = staff_client()
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+    payment = pay(scenario, "20")
+    text = f"Paid already: commission {commission} of 20.00 EUR by"
+    for row, name in (
+        (conversion, "edit"),
+        (conversion, "remove"),
+        (commission, "edit"),
+        (commission, "disapprove"),
+    ):
+        page = client.get(page_url(row, name)).content.decode()
+        assert text in page, name
+        assert f"{payment}</a>. The payment stays" in page, name
+
+    _, shown = submit(client, page_url(conversion, "edit"), amount="150")
+    assert shown.context["transfer_rows"] == [
+        {
+            "amount": "5.00 EUR",
+            "debit": "Balance due",
+            "credit": "Not earned",
+            "affiliate": "minakessler",
+        }
+    ]
+    page = client.get(page_url(conversion, "change"))
+    assert list(page.context["details"].labels) == [
+        ("approved", "success"),
+        ("paid", "info"),
+    ]
+    assert "approved, paid by <a" in page.content.decode()
 
 
 def test_corrects_order_id_and_metadata(staff_client, account, conversion):
