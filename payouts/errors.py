@@ -42,6 +42,13 @@ class CommissionApproved(Conflict):
     code = "commission_approved"
 
 
+class CommissionChanged(Conflict):
+    """The commission is not as it was when its change of status was confirmed."""
+
+    message = "The commission is now {amount} {currency} and {status}"
+    code = "commission_changed"
+
+
 class CommentTooLong(InvalidInput):
     """A reason does not fit into the comment of the commission."""
 

@@ -19,6 +19,7 @@ from payouts.calculation import CommissionDraft, calculate_exact_amount
 from payouts.errors import (
     CommentTooLong,
     CommissionApproved,
+    CommissionChanged,
     CommissionNotFound,
     CommissionUnfunded,
 )
@@ -163,30 +164,59 @@ def delete_claimed_commissions(
 
 
 def approve_commission(
-    account: Account, *, commission_id: int, at: datetime
+    account: Account,
+    *,
+    commission_id: int,
+    at: datetime,
+    confirmed: Commission | None = None,
 ) -> Commission:
-    """Approve a commission: its amount becomes payable to the affiliate."""
-    return _set_commission_status(account, commission_id, CommissionStatus.APPROVED, at)
+    """Approve a commission: its amount becomes payable to the affiliate.
+
+    Raises `CommissionChanged` if amount, status or payment differ from `confirmed`.
+    """
+    return _set_commission_status(
+        account, commission_id, CommissionStatus.APPROVED, at, confirmed=confirmed
+    )
 
 
 def disapprove_commission(
-    account: Account, *, commission_id: int, at: datetime, reason: str = ""
+    account: Account,
+    *,
+    commission_id: int,
+    at: datetime,
+    reason: str = "",
+    confirmed: Commission | None = None,
 ) -> Commission:
     """Disapprove a commission; the affiliate's balance may become negative.
 
     A `reason` is added to the comment: the audit log, which is never erased, must not
-    hold what people write. Raises `CommentTooLong`.
+    hold what people write. Raises `CommentTooLong`, and `CommissionChanged` as
+    `approve_commission` does.
     """
     return _set_commission_status(
-        account, commission_id, CommissionStatus.DISAPPROVED, at, reason=reason
+        account,
+        commission_id,
+        CommissionStatus.DISAPPROVED,
+        at,
+        reason=reason,
+        confirmed=confirmed,
     )
 
 
 def reopen_commission(
-    account: Account, *, commission_id: int, at: datetime
+    account: Account,
+    *,
+    commission_id: int,
+    at: datetime,
+    confirmed: Commission | None = None,
 ) -> Commission:
-    """Set a commission back to pending; the affiliate's balance may become negative."""
-    return _set_commission_status(account, commission_id, CommissionStatus.PENDING, at)
+    """Set a commission back to pending; the affiliate's balance may become negative.
+
+    Raises `CommissionChanged` as `approve_commission` does.
+    """
+    return _set_commission_status(
+        account, commission_id, CommissionStatus.PENDING, at, confirmed=confirmed
+    )
 
 
 def get_commission(account: Account, commission_id: int) -> Commission:
@@ -339,6 +369,7 @@ def _set_commission_status(
     at: datetime,
     *,
     reason: str = "",
+    confirmed: Commission | None = None,
 ) -> Commission:
     with transaction.atomic():
         commission = commission_with_customer.get_or_raise(
@@ -353,6 +384,8 @@ def _set_commission_status(
         with open_ledger_session(account, [balance_key], at=at) as ledger:
             ledger.lock_balances()
             commission = get_commission(account, commission_id)
+            if confirmed is not None:
+                _ensure_unchanged(commission, confirmed)
             commission.conversion = conversion
             if reason:
                 values = {"comment": _add_reason(commission, reason)}
@@ -364,6 +397,18 @@ def _set_commission_status(
                 values = {}
             set_status(commission, status, ledger=ledger, at=at, **values)
     return commission
+
+
+def _ensure_unchanged(commission: Commission, confirmed: Commission) -> None:
+    if any(
+        getattr(commission, name) != getattr(confirmed, name)
+        for name in ("amount", "status", "payment_id")
+    ):
+        raise CommissionChanged(
+            amount=format_decimal(commission.amount),
+            currency=commission.currency,
+            status="paid" if commission.payment_id else commission.status,
+        )
 
 
 def _add_reason(commission: Commission, reason: str) -> str:

@@ -316,7 +316,7 @@ class CommissionAdmin(
             AdminAction(
                 "Approve commissions",
                 perform=lambda row, at: approve_commission(
-                    row.account, commission_id=row.pk, at=at
+                    row.account, commission_id=row.pk, confirmed=row, at=at
                 ),
                 undo_action="reopen_selected",
                 undo_title="Put back to pending",
@@ -338,6 +338,7 @@ class CommissionAdmin(
                     row.account,
                     commission_id=row.pk,
                     reason=form.cleaned_data["reason"],
+                    confirmed=row,
                     at=at,
                 ),
                 form=form,
@@ -355,7 +356,7 @@ class CommissionAdmin(
             AdminAction(
                 "Put back to pending",
                 perform=lambda row, at: reopen_commission(
-                    row.account, commission_id=row.pk, at=at
+                    row.account, commission_id=row.pk, confirmed=row, at=at
                 ),
             ),
             CommissionStatus.PENDING,

@@ -351,8 +351,8 @@ def warn_of_payments(commissions) -> list[str]:
         return []
     return [
         format_html(
-            "Paid already: {}. The payment stays: a difference is added to the balance"
-            " due, or taken from it.",
+            "Paid already: {}. Payments stay: a difference is added to the balance due,"
+            " or taken from it.",
             links,
         )
     ]

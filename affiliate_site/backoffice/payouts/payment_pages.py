@@ -106,7 +106,7 @@ class PayBalancePage(MoneyFormPage):
         if self.payment_balance.paid or commission is None:
             return facts
         amount = format_money(commission.amount, commission.currency)
-        text = f"none yet: the oldest one, {commission}, is {amount}"
+        text = f"none yet: the oldest, commission {commission}, is {amount}"
         return [*facts, ("Commissions paid in full", text)]
 
     def get_done_message(self, payment):

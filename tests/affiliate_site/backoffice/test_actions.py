@@ -15,6 +15,7 @@ from affiliate_site.backoffice import actions
 from affiliate_site.backoffice.actions import MAX_ROWS
 from affiliate_site.backoffice.conversions import admin as conversions
 from payouts.services.commissions import approve_commission
+from payouts.services.conversion_updates import update_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -234,6 +235,40 @@ def test_a_final_approval_cannot_be_undone(staff_client, scenario, account):
     assert done.redirect_chain
     messages = confirm_action(client, COMMISSIONS, "reopen_selected", [commission])
     assert messages == [f"Skipped: {commission}: an approved commission is final"]
+
+
+@pytest.mark.parametrize(
+    "action", ["approve_selected", "disapprove_selected", "reopen_selected"]
+)
+def test_leaves_out_what_changes_while_the_action_runs(
+    staff_client, commissions, account, monkeypatch, action
+):
+    """The rows are compared with the confirmation again under their lock."""
+    first, second, third = commissions
+    rows = [third] if action == "reopen_selected" else [first, second]
+    partition = actions.partition_rows
+
+    def change_after_comparing(selected_rows, admin_action, confirmed_amounts=None):
+        parts = partition(selected_rows, admin_action, confirmed_amounts)
+        if confirmed_amounts:
+            changes = {"amount": Decimal(7)}
+            update_commission(
+                account, commission_id=rows[0].pk, changes=changes, at=NOW
+            )
+        return parts
+
+    monkeypatch.setattr(actions, "partition_rows", change_after_comparing)
+    status = account.commissions.get(pk=rows[0].pk).status
+
+    messages = confirm_action(
+        staff_client(), "payouts_commission", action, rows, reason="wrong"
+    )
+
+    changed = account.commissions.get(pk=rows[0].pk)
+    assert (changed.amount, changed.status) == (7, status)
+    expected = f"Failed: {changed}: The commission is now 7 EUR and {status}"
+    assert messages[-1] == expected
+    assert len(messages) == len(rows)
 
 
 def test_reports_errors_of_the_service(staff_client, commissions, account):

@@ -111,7 +111,7 @@ def test_says_that_a_commission_is_paid_and_what_moves_in_the_end(
     ):
         page = client.get(page_url(row, name)).content.decode()
         assert text in page, name
-        assert f"{payment}</a>. The payment stays" in page, name
+        assert f"{payment}</a>. Payments stay" in page, name
 
     _, shown = submit(client, page_url(conversion, "edit"), amount="150")
     assert shown.context["transfer_rows"] == [

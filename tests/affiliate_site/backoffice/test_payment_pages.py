@@ -92,7 +92,7 @@ def test_says_where_to_pay_and_what_a_partial_payment_pays(
     assert "has no payout method" not in page
     commission = account.commissions.get()
     for amount, expected in (
-        ("5", f"none yet: the oldest one, {commission}, is 20.00 EUR"),
+        ("5", f"none yet: the oldest, commission {commission}, is 20.00 EUR"),
         ("20", "20.00 EUR"),
     ):
         _, shown = submit(client, url, amount=amount)
