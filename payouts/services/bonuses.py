@@ -97,11 +97,15 @@ def grant_bonuses(account: Account, *, at: datetime) -> list[Commission]:
 def _grant_to_affiliates(
     account: Account, balance_keys: Sequence[BalanceKey], *, at: datetime
 ) -> list[Commission]:
-    """Lock some balances, then grant what their affiliates have earned now."""
+    """Lock some balances, then grant what their affiliates have earned now.
+
+    The bonuses are locked before them: one that is ended meanwhile may be deleted.
+    """
     with (
         transaction.atomic(),
         open_ledger_session(account, balance_keys, at=at) as ledger,
     ):
+        list(account.bonuses.select_for_update(no_key=True).order_by("id"))
         ledger.lock_balances()
         affiliate_ids = {affiliate_id for affiliate_id, _ in balance_keys}
         commissions = []

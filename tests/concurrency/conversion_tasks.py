@@ -6,6 +6,7 @@ from decimal import Decimal
 from accounts.db_compat import use_snapshot
 from accounts.services.row_counts import CLOSING_DELAY, CountedList, select_rows
 from payouts.models.commissions import Commission
+from payouts.services.bonus_rules import end_bonus
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.conversion_updates import (
@@ -109,6 +110,11 @@ def grant_bonuses_task(account):
     return [commission.name for commission in grant_bonuses(account, at=APRIL)]
 
 
+def end_bonus_task(account, *, bonus_id):
+    """End a bonus."""
+    end_bonus(account, pk=bonus_id, at=APRIL)
+
+
 def parse_amounts(changes):
     """Convert amounts from text: JSON has no decimals."""
     if "amount" in changes:
@@ -126,4 +132,5 @@ CONVERSION_TASKS = {
     "delete_customer": delete_customer_task,
     "create_conversion_with_ip": create_conversion_with_ip_task,
     "grant_bonuses": grant_bonuses_task,
+    "end_bonus": end_bonus_task,
 }

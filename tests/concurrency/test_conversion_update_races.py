@@ -15,6 +15,7 @@ from payouts.services.commissions import approve_commission, disapprove_commissi
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.concurrency.conversion_tasks import APRIL
 from tests.concurrency.worker import PROCESSES
+from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
 
 pytestmark = pytest.mark.integration
@@ -234,3 +235,26 @@ def test_grants_bonus_once(workers, scenario):
             ).status
             == "approved"
         )
+
+
+def test_ends_a_bonus_while_it_is_granted(workers, scenario):
+    """It is granted and stays, or it is deleted and not granted."""
+    account = scenario.account
+    scenario.program.update_row(auto_approve_commissions=True)
+    scenario.create_conversion("200")
+
+    for number in range(ROUNDS):
+        bonus = scenario.create_bonus(goal=number + 1, value="10", period="all_time")
+        scenario.create_conversion("200")
+        grant = build_task(scenario, "grant_bonuses")
+        end = build_task(scenario, "end_bonus", bonus_id=bonus.pk)
+
+        granted, ended, *others = workers.run(grant, end, grant, grant)
+
+        assert ended == "done"
+        commissions = account.commissions.filter(bonus=bonus.pk)
+        is_granted = commissions.exists()
+        names = [name for each in (granted, *others) if each != "done" for name in each]
+        assert names == ["Goal"] * is_granted, (ended, names)
+        assert account.bonuses.filter(pk=bonus.pk).exists() == is_granted
+        assert_ledger_consistent(account)
