@@ -59,12 +59,20 @@ MISSED, VOID = 1, 2
 
 
 def main() -> None:
-    """Measure all cells, then print the goals."""
+    """Measure all cells, then print the goals; after Ctrl+C those of the cells so far.
+
+    The file of `--json` is written after each cell.
+    """
     options = parse_arguments()
     cells: list[Cell] = []
-    for engine in options.engine:
-        with create_database(engine) as database:
-            cells += measure_database(database, options)
+    try:
+        for engine in options.engine:
+            with create_database(engine) as database:
+                for cell in measure_database(database, options):
+                    cells.append(cell)
+                    write_json(options.json, cells)
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(cells)} cells")
     goal_results = list(list_goal_results(cells))
     print("\n".join(["", *render_goal_results(goal_results)]))
     problems = [
@@ -73,16 +81,22 @@ def main() -> None:
         for problem in cell.list_problems()
     ]
     print("\n".join(f"VOID {problem}" for problem in problems))
-    if options.json:
-        result = {
-            "load_average": os.getloadavg(),
-            "cells": [cell.serialize() for cell in cells],
-            "goals": [asdict(row) | {"is_met": row.is_met} for row in goal_results],
-        }
-        options.json.write_text(json.dumps(result, indent=1))
     if problems:
         sys.exit(VOID)
     sys.exit(0 if all(row.is_met for row in goal_results) else MISSED)
+
+
+def write_json(path: Path | None, cells: Sequence[Cell]) -> None:
+    """Write the cells, the goals that they decide and the load of the machine."""
+    if path is None:
+        return
+    goal_results = list_goal_results(cells)
+    result = {
+        "load_average": os.getloadavg(),
+        "cells": [cell.serialize() for cell in cells],
+        "goals": [asdict(row) | {"is_met": row.is_met} for row in goal_results],
+    }
+    path.write_text(json.dumps(result, indent=1))
 
 
 def parse_arguments() -> argparse.Namespace:
