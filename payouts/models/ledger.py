@@ -182,7 +182,9 @@ class Transfer(TenantModel):
             ),
         ]
         indexes = [
-            models.Index(fields=["account", "-id"], name="transfers_newest_first"),
+            models.Index(
+                fields=["account", "-created_at", "-id"], name="transfers_by_time"
+            ),
             models.Index(fields=["account", "debit"], name="transfers_by_debit"),
             models.Index(fields=["account", "credit"], name="transfers_by_credit"),
         ]

@@ -7,7 +7,11 @@ from decimal import Decimal
 
 from django.db.models import Count, Max
 
-from accounts.db_compat import count_non_integer_rows, list_invalid_triggers
+from accounts.db_compat import (
+    count_non_integer_rows,
+    list_invalid_triggers,
+    use_snapshot,
+)
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.accounts import record_reconciliation
@@ -27,6 +31,7 @@ from payouts.services.ledger_invariants import (
 from tracking.amounts import AmountField, ExactSum
 from tracking.money import ZERO
 
+MAX_CHECKED_TRANSFERS = 50_000  # in a request: they take some five seconds
 APPEND_ONLY_MODELS = (AuditLogEntry, LedgerDigest, Transfer)
 
 
@@ -60,6 +65,20 @@ def reconcile(accounts: Sequence[Account], *, at: datetime) -> ReconciliationRep
     """Recompute every balance from the transfers and check each invariant but E16."""
     report = _check_ledgers(accounts, at)
     report.discrepancies += check_e15_audit_log(accounts)
+    return report
+
+
+def check_account(account: Account, *, at: datetime) -> ReconciliationReport | None:
+    """Check the ledger of one account as `reconcile` does, and record the result.
+
+    None, and nothing is checked, if it has more than `MAX_CHECKED_TRANSFERS` transfers.
+    """
+    newest_first = account.transfers.order_by("-created_at", "-id")
+    if newest_first[: MAX_CHECKED_TRANSFERS + 1].count() > MAX_CHECKED_TRANSFERS:
+        return None
+    with use_snapshot():
+        report = reconcile([account], at=at)
+    record_result(report, at=at)
     return report
 
 

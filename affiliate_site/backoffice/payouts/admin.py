@@ -1,11 +1,17 @@
 """The pages of balances, payments, payout methods and the ledger."""
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
+from django.db import OperationalError
+from django.shortcuts import redirect
 from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from affiliate_site.backoffice.actions import (
+    DATABASE_TIMEOUT_MESSAGE,
+    MAX_LISTED_ROWS,
     MAX_ROWS,
     AdminAction,
     run_admin_action,
@@ -57,6 +63,7 @@ from affiliate_site.backoffice.payouts.payout_texts import (
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
 BULK_PAYOUTS_TITLE = "Bulk payout"
 BULK_PAYOUTS_PATH = "bulk-payouts/"
@@ -68,6 +75,38 @@ def get_ledger_account_name(ledger_account) -> str:
     name = LEDGER_ACCOUNT_NAMES[ledger_account.kind]
     affiliate = ledger_account.affiliate
     return f"{name} of {affiliate}" if affiliate else name
+
+
+def check_ledger(account) -> tuple[int, str]:
+    """Check the ledger of an account; the level and the text of the message."""
+    try:
+        report = check_account(account, at=timezone.now())
+    except OperationalError:
+        return messages.ERROR, DATABASE_TIMEOUT_MESSAGE.capitalize()
+    if report is None:
+        return messages.WARNING, (
+            f"More than {MAX_CHECKED_TRANSFERS:,} ledger entries: too many to check"
+            " while you wait. The nightly commands check them all; an operator can do"
+            f" so at any time: check_ledger --account {account.slug} --note."
+        )
+    if not report.discrepancies:
+        number = f"{report.transfer_count:,}"
+        return messages.SUCCESS, f"Ledger balanced: {number} entries, checked just now."
+    return messages.ERROR, format_discrepancies(report.discrepancies)
+
+
+def format_discrepancies(discrepancies) -> str:
+    """What does not agree, in words, and what to do."""
+    listed = "; ".join(
+        f"{each.row}: {each.stored} instead of {each.computed} ({each.invariant})"
+        for each in discrepancies[:MAX_LISTED_ROWS]
+    )
+    more = len(discrepancies) - MAX_LISTED_ROWS
+    return (
+        f"Ledger checked just now: {len(discrepancies)} discrepancies. {listed}"
+        f"{f'; and {more} more' if more > 0 else ''}. Pay nobody until an operator has"
+        " explained them."
+    )
 
 
 def has_bulk_payouts_permission(request) -> bool:
@@ -288,16 +327,38 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         "commission",
         "payment",
     )
-    list_filter = ("kind", LedgerAffiliateFilter)
-    ordering = ("-id",)
+    list_filter = ("kind", LedgerAffiliateFilter, CurrencyFilter, DateFilter)
+    amount_column = "amount"
+    ordering = ("-created_at", "-id")
     exclude = ("kind", "amount", "debit", "credit")
     readonly_fields = ("type", "formatted_amount", "debit_account", "credit_account")
 
     def changelist_view(self, request, extra_context=None):
         """Say whether the ledger agrees; operators see several ledgers."""
         account = request.user.account
-        note = {"list_note": format_ledger_note(account)} if account else {}
-        return super().changelist_view(request, note | (extra_context or {}))
+        context = (
+            {
+                "list_note": format_ledger_note(account),
+                "list_button": ("Check now", reverse("admin:check_ledger")),
+            }
+            if account
+            else {}
+        )
+        return super().changelist_view(request, context | (extra_context or {}))
+
+    def get_urls(self):
+        """Add the check of the ledger."""
+        view = require_POST(self.admin_site.admin_view(self.check_view))
+        return [path("check/", view, name="check_ledger"), *super().get_urls()]
+
+    def check_view(self, request):
+        """Check the ledger of the account now; it only reads, so all roles may."""
+        account = request.user.account
+        if account is None or not self.has_view_permission(request):
+            raise PermissionDenied
+        level, text = check_ledger(account)
+        self.message_user(request, text, level=level)
+        return redirect("admin:payouts_transfer_changelist")
 
     def type(self, transfer):
         return transfer.get_kind_display()

@@ -1,0 +1,116 @@
+"""The ledger page: filters, totals, and the check of the ledger by a button."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+
+from accounts.models.accounts import Account
+from accounts.services.accounts import update_settings
+from payouts.models.ledger import LedgerAccount
+from payouts.services import reconciliation
+from payouts.services.commissions import approve_commission
+from tests.conftest import NOW
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+
+LEDGER = reverse("admin:payouts_transfer_changelist")
+DAY = f"{CONVERSION_CREATED_AT:%Y-%m-%d}"
+NEXT_DAY = f"{CONVERSION_CREATED_AT + timedelta(days=1):%Y-%m-%d}"
+
+
+@pytest.fixture
+def entries(scenario):
+    """Entries of 1 EUR, of 2 USD an hour later, and of 1 EUR days later."""
+    other = ProgramScenario(
+        scenario.account, slug="beacon", prefix="b-", email=None, currency="USD"
+    )
+    first = scenario.create_conversion("10")
+    other.create_conversion("20", at=CONVERSION_CREATED_AT + timedelta(hours=1))
+    approve_commission(
+        scenario.account,
+        commission_id=scenario.get_commission(first).pk,
+        at=CONVERSION_CREATED_AT + timedelta(days=5),
+    )
+    return list(scenario.account.transfers.order_by("id"))
+
+
+def open_ledger(client, **query):
+    response = client.get(LEDGER, query)
+    assert response.status_code == 200
+    return response.context["cl"], response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "found", "total"),
+    [
+        ({}, [2, 1, 0], "2.00 EUR, 2.00 USD"),
+        ({"currency": "USD"}, [1], "2.00 USD"),
+        ({"kind__exact": "approved"}, [2], "1.00 EUR"),
+        ({"from": NEXT_DAY, "to": NEXT_DAY}, [1], "2.00 USD"),
+        ({"to": DAY}, [0], "1.00 EUR"),
+    ],
+)
+def test_filters_and_adds_up_the_ledger(
+    staff_client, account, entries, query, found, total
+):
+    """The first entry is of 23:15 in this time zone, the second one of the next day."""
+    update_settings(account, changes={"time_zone": "Pacific/Kiritimati"}, at=NOW)
+
+    changelist, page = open_ledger(staff_client("viewer"), **query)
+
+    assert [row.pk for row in changelist.result_list] == [
+        entries[number].pk for number in found
+    ]
+    assert f"Total: <strong>{total}</strong>" in page
+
+
+def check_now(client):
+    """Press the button; the one message that the ledger shows."""
+    (message,) = client.post(reverse("admin:check_ledger"), follow=True).context[
+        "messages"
+    ]
+    return str(message)
+
+
+def test_checks_the_ledger_now(staff_client, account, entries):
+    client = staff_client("viewer")
+    assert "Check now" in open_ledger(client)[1]
+
+    assert check_now(client) == "Ledger balanced: 3 entries, checked just now."
+
+    assert "Ledger balanced, last checked" in open_ledger(client)[1]
+    account.refresh_from_db()
+    assert account.discrepancy_count == 0
+
+
+def test_names_the_discrepancies(staff_client, account, scenario, entries):
+    balances = LedgerAccount.objects.filter(account=account, kind="payable")
+    balances.filter(affiliate=scenario.mina.affiliate).update(balance=7)
+
+    text = check_now(staff_client())
+
+    assert "payable of minakessler in EUR: 7.0000 instead of 1.0000" in text
+    assert "Pay nobody" in text
+    account.refresh_from_db()
+    assert account.discrepancy_count > 0
+
+
+def test_leaves_a_long_ledger_to_the_nightly_check(
+    staff_client, account, entries, monkeypatch
+):
+    monkeypatch.setattr(reconciliation, "MAX_CHECKED_TRANSFERS", 2)
+
+    assert "too many to check" in check_now(staff_client())
+
+    account.refresh_from_db()
+    assert account.reconciled_at is None
+
+
+def test_checks_the_own_account_by_a_form_only(staff_client, other_account, entries):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    theirs.create_conversion("10")
+    client = staff_client()
+
+    assert client.get(reverse("admin:check_ledger")).status_code == 405
+    assert check_now(client) == "Ledger balanced: 3 entries, checked just now."
+    assert Account.objects.get(pk=other_account.pk).reconciled_at is None
