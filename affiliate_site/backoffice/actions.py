@@ -12,6 +12,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import OperationalError, transaction
+from django.http import QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -79,7 +80,12 @@ def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
             admin_action,
             *partition_rows(selected_rows, admin_action),
         )
-    return execute_confirmed(model_admin, request, selected_rows, admin_action)
+    response = execute_confirmed(model_admin, request, selected_rows, admin_action)
+    if response is None and request.POST.get("list_query"):
+        # An undo is sent without the filters of the list and leads back to them.
+        query = QueryDict(request.POST["list_query"]).urlencode()
+        return redirect(f"{request.path}?{query}")
+    return response
 
 
 def create_token() -> str:

@@ -503,7 +503,7 @@ def test_corrects_sales_and_pays(walk):
         walk.page.select_option("select[name=action]", label="Approve")
         assert "total 10.00 EUR" in walk.press("Run")
         assert "1 done" in walk.press("Approve commissions")
-        assert "1 done" in walk.press("Put back to pending")
+        assert "1 done" in walk.press("Undo: put back to pending")
 
     walk.go("Affiliates")
     walk.follow("hanakim")

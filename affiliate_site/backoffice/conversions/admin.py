@@ -319,7 +319,7 @@ class CommissionAdmin(
                     row.account, commission_id=row.pk, confirmed=row, at=at
                 ),
                 undo_action="reopen_selected",
-                undo_title="Put back to pending",
+                undo_title="Undo: put back to pending",
                 can_undo=lambda row: not is_final(row.status, row.account),
             ),
             CommissionStatus.APPROVED,
@@ -343,7 +343,7 @@ class CommissionAdmin(
                 ),
                 form=form,
                 undo_action="reopen_selected",
-                undo_title="Put back to pending",
+                undo_title="Undo: put back to pending",
             ),
             CommissionStatus.DISAPPROVED,
         )
