@@ -16,6 +16,7 @@ from payouts.models.ledger import (
     Transfer,
     TransferType,
 )
+from tracking.services.order_search import list_exact_orders
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ def list_allocations(
     for allocation in rows.select_related("payment").order_by("id"):
         allocations[allocation.commission_id].append(allocation)
     return allocations
+
+
+def list_payments_of_order(account: Account, order_id: str) -> list[int]:
+    """Return the payments, canceled ones too, that paid commissions of an order."""
+    conversions = list_exact_orders(account, order_id)
+    commissions = account.commissions.filter(conversion__in=conversions)
+    rows = account.payment_allocations.filter(
+        commission__in=list(commissions.values_list("pk", flat=True))
+    )
+    return list(rows.order_by().values_list("payment", flat=True).distinct())
 
 
 def _build_history(

@@ -10,6 +10,7 @@ from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account, join_within_account
 from tracking.models.affiliates import Affiliate, SearchSuffix
 from tracking.models.enrollments import Enrollment
+from tracking.models.sources import Coupon
 from tracking.search import fold_text, list_search_words, list_suffixes
 
 SEARCHED_FIELDS = frozenset({"slug", "firstname", "lastname", "email", "company_name"})
@@ -48,6 +49,14 @@ def find_affiliates(account: Account, term: str) -> FoundAffiliates:
     return FoundAffiliates(
         pks[:MAX_FOUND_AFFILIATES], has_more or len(pks) > MAX_FOUND_AFFILIATES
     )
+
+
+def find_coupon(account: Account, text: str) -> Coupon | None:
+    """Find the coupon with this code, or with it in upper or lower case, if any."""
+    codes = [text, text.upper(), text.lower()]
+    rows = account.coupons.filter(code__in=codes)
+    found = rows.select_related("enrollment__affiliate", "enrollment__program")
+    return min(found, key=lambda coupon: codes.index(coupon.code), default=None)
 
 
 def _list_with_word(account: Account, word: str, limit: int) -> tuple[list[int], bool]:

@@ -171,13 +171,21 @@ class ConversionAdmin(
         "customer": "customer__public_id",
     }
     search_fields = (
+        "pk__exact",
         "external_id__begins_with",
         "customer__customer_id__exact",
         "customer__email_folded__exact",
     )
     amount_column = "amount"
-    search_help_text = "Search by order ID, customer or affiliate"
-    extra_lookups = ("affiliate_id", "deleted_at__gte", "deleted_at__lt")
+    search_help_text = (
+        "Search by ID, order ID (all of it or its beginning), customer or affiliate"
+    )
+    extra_lookups = (
+        "affiliate_id",
+        "deleted_at__gte",
+        "deleted_at__lt",
+        "tracking_source",
+    )
     ordering = ("-created_at", "-id")
     add_page = AddConversionPage
     row_pages = CONVERSION_PAGES
@@ -255,8 +263,14 @@ class CommissionAdmin(
         ),
         "payment": "payment__public_id",
     }
-    search_fields = ("affiliate__slug__exact", "conversion__external_id__begins_with")
-    search_help_text = "Search by affiliate or order ID"
+    search_fields = (
+        "pk__exact",
+        "affiliate__slug__exact",
+        "conversion__external_id__begins_with",
+    )
+    search_help_text = (
+        "Search by ID, affiliate or order ID (all of it or its beginning)"
+    )
     amount_column = "amount"
     ordering = ("-created_at", "-id")
     row_pages = COMMISSION_PAGES

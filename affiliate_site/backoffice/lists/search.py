@@ -1,17 +1,28 @@
 """Search of lists by affiliates: by any part of a name, address, company or code."""
 
+import re
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+
 from accounts.tenant_admin import SearchMatch, TenantAdmin
-from tracking.services.affiliate_search import find_affiliates
+from tracking.attribution import COUPON
+from tracking.services.affiliate_search import find_affiliates, find_coupon
 from tracking.services.order_search import list_order_terms
 
+PK_PATTERN = re.compile(r"[0-9]{1,18}")
 AFFILIATE_SEARCH_HELP = "Search by name, e-mail, company, ID, code or coupon"
 
 
 class OrderSearchMixin(TenantAdmin):
-    """A list that is searched by order IDs in any case, and by their numbers."""
+    """A list that is searched by its own IDs, and by order IDs in any case and by their
+    numbers."""
 
     def list_search_terms(self, request, name, term):
         """Add the spellings of an order ID; an operator has no index of them."""
+        if name == "pk__exact":
+            return [term] if PK_PATTERN.fullmatch(term) else []
         account = request.user.account
         if account is None or not name.endswith("external_id__begins_with"):
             return super().list_search_terms(request, name, term)
@@ -32,6 +43,9 @@ class AffiliateSearchMixin(TenantAdmin):
         if account is None:
             return super().list_search_matches(request, term)
         found = find_affiliates(account, term)
+        is_of_one = self.affiliate_column == "pk" or "affiliate" in request.GET
+        if found.pks and not is_of_one:
+            request.coupon_note = self.describe_coupon(account, term)
         # The fields of the affiliate itself are all found by parts.
         matches = (
             []
@@ -44,3 +58,27 @@ class AffiliateSearchMixin(TenantAdmin):
             self.affiliate_column, found.pks, is_limited=found.has_more
         )
         return [*matches, match]
+
+    def describe_coupon(self, account, term) -> str:
+        """Whose coupon a search term is: the list shows all rows of that affiliate."""
+        coupon = find_coupon(account, term)
+        if coupon is None:
+            return ""
+        affiliate, program = coupon.enrollment.affiliate, coupon.enrollment.program
+        query = {
+            "affiliate": affiliate.slug,
+            "program": program.slug,
+            "tracking_source": COUPON,
+        }
+        return format_html(
+            "“{}” is a coupon of {} {}: all {} of this affiliate are shown."
+            ' <a class="details-link" href="{}?{}">Only conversions by its coupon in'
+            " {}</a>",
+            coupon.code,
+            affiliate.firstname,
+            affiliate.lastname,
+            self.opts.verbose_name_plural,
+            reverse("admin:tracking_conversion_changelist"),
+            urlencode(query),
+            program.title,
+        )

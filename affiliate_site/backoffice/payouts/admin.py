@@ -9,6 +9,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from accounts.tenant_admin import SearchMatch
 from affiliate_site.backoffice.actions import (
     DATABASE_TIMEOUT_MESSAGE,
     MAX_LISTED_ROWS,
@@ -62,6 +63,7 @@ from affiliate_site.backoffice.payouts.payout_texts import (
 )
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.services.commission_history import list_payments_of_order
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
@@ -245,12 +247,19 @@ class PaymentAdmin(
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
-    search_help_text = "Search by payment ID or affiliate"
+    search_help_text = "Search by payment ID, affiliate or whole order ID"
     list_filter = (AffiliateFilter, CurrencyFilter, CanceledFilter, DateFilter)
     amount_column = "amount"
     ordering = ("-created_at", "-id")
     row_pages = (CancelPaymentPage,)
     actions = ("cancel_selected",)
+
+    def list_search_matches(self, request, term):
+        """Add the payments of an order; an operator has no index of order IDs."""
+        matches = super().list_search_matches(request, term)
+        account = request.user.account
+        pks = list_payments_of_order(account, term) if account else []
+        return [*matches, SearchMatch.of_rows("pk", pks)] if pks else matches
 
     def get_details(self, request, payment):
         return get_payment_details(request, payment)

@@ -1,18 +1,24 @@
 """Search of lists: by affiliates, order IDs and exact values of the user's account."""
 
+import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.contrib import admin
 from django.urls import reverse
 
+from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import delete_conversion
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tracking.attribution import TrackingParameters
 from tracking.services import affiliate_search
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 LIST = "tracking_conversion"
+PAID_AT = CONVERSION_CREATED_AT + timedelta(hours=1)
 
 
 def search_ids(client, page, term):
@@ -92,6 +98,77 @@ def test_finds_conversions_by_the_beginning_of_their_order_id(owner_client, scen
     assert search_ids(owner_client, LIST, "qzx-43") == pks[1:2]
     assert search_ids(owner_client, LIST, "43") == pks[1:2]
     assert search_ids(owner_client, "payouts_commission", "43") == [commission.pk]
+
+
+def test_finds_a_row_by_its_own_id(owner_client, scenario):
+    conversion = scenario.create_conversion("10", external_id="a-1")
+    commission = scenario.get_commission(conversion)
+
+    assert search_ids(owner_client, LIST, conversion.pk) == [conversion.pk]
+    assert search_ids(owner_client, "payouts_commission", commission.pk) == [
+        commission.pk
+    ]
+
+
+def test_an_empty_search_says_what_part_of_an_order_id_is_needed(
+    owner_client, scenario
+):
+    scenario.create_conversion("10", external_id="order-1290")
+    url = reverse(f"admin:{LIST}_changelist")
+
+    assert search_ids(owner_client, LIST, "29") == []
+    page = owner_client.get(url, {"q": "29"}).content.decode()
+    assert "Nothing matches “29”. Search by ID, order ID (all of it or its" in page
+
+
+def test_finds_the_payments_of_an_order(owner_client, scenario, other_account):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    payments = {}
+    for number, each in enumerate((scenario, scenario, theirs)):
+        commission = each.get_commission(
+            each.create_conversion(
+                "10",
+                external_id=f"order-12{number}",
+                at=CONVERSION_CREATED_AT + timedelta(minutes=number),
+            )
+        )
+        account = each.account
+        approve_commission(account, commission_id=commission.pk, at=PAID_AT)
+        order = PaymentOrder(each.mina.slug, commission.amount, "EUR")
+        (payments[number],) = create_payments(account, orders=[order], at=PAID_AT)
+    cancel_payment(scenario.account, payment_id=payments[0].public_id, at=PAID_AT)
+
+    page = "payouts_payment"
+    for term in ("order-120", "ORDER-120", "#120", "120", payments[0].public_id):
+        assert search_ids(owner_client, page, term) == [payments[0].pk]
+    for term in ("order-12", "12", "order-122"):
+        assert search_ids(owner_client, page, term) == []
+
+
+def test_says_whose_coupon_was_searched(owner_client, scenario):
+    by_coupon = scenario.create_conversion(
+        "10", parameters=TrackingParameters(coupon=scenario.mina.coupon)
+    )
+    by_code = scenario.create_conversion(
+        "10", parameters=TrackingParameters(referral_code=scenario.mina.code)
+    )
+    url = reverse(f"admin:{LIST}_changelist")
+
+    page = owner_client.get(url, {"q": scenario.mina.coupon.lower()})
+
+    text = unescape(page.content.decode())
+    assert search_ids(owner_client, LIST, scenario.mina.coupon) == [
+        by_coupon.pk,
+        by_code.pk,
+    ]
+    assert (
+        f"“{scenario.mina.coupon}” is a coupon of Mina Kessler: all conversions of this"
+        " affiliate are shown." in text
+    )
+    link = re.search(r'href="([^"]*)">Only conversions by its coupon', text)[1]
+    found = owner_client.get(link).context["cl"].result_list
+    assert [row.pk for row in found] == [by_coupon.pk]
+    assert "is a coupon of" not in owner_client.get(url, {"q": "mina"}).content.decode()
 
 
 def test_finds_deleted_conversions_too(owner_client, scenario):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.program_scenario import ProgramScenario
-from tracking.services.order_search import list_order_terms
+from tracking.services.order_search import list_exact_orders, list_order_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -20,16 +20,37 @@ def orders(scenario, other_account):
 @pytest.mark.parametrize(
     ("term", "expected"),
     [
-        ("order-12", ["order-12", "ORDER-12"]),
+        ("order-12", ["order-12", "ORDER-12", "SHOP-order-12"]),
         ("Ord", ["Ord", "ORD"]),
-        ("ORDER-1", ["ORDER-1"]),
-        ("order 12", ["order 12"]),
+        ("ORDER-1", ["ORDER-1", "SHOP-ORDER-1"]),
         ("1288", ["1288", "ORDER-1288", "SHOP-1288"]),
-        ("foreign-9", ["foreign-9"]),
+        ("gift-1", ["gift-1", "ORDER-gift-1", "SHOP-gift-1"]),
+        ("foreign-9", ["foreign-9", "ORDER-foreign-9", "SHOP-foreign-9"]),
+        ("no", ["no"]),
     ],
 )
 def test_lists_the_spellings_of_a_term(account, orders, term, expected):
     assert list_order_terms(account, term) == expected
+
+
+@pytest.mark.parametrize(
+    "term",
+    ["order 1288", "#1288", "Order #1288", "order no. 1288", "ID: 1288", "# 1288"],
+)
+def test_leaves_out_the_words_before_an_id(account, orders, term):
+    assert list_order_terms(account, term) == ["1288", "ORDER-1288", "SHOP-1288"]
+
+
+def test_keeps_a_word_that_an_id_begins_with(scenario, account, orders):
+    scenario.create_conversion("1", external_id="order 1288")
+
+    assert list_order_terms(account, "order 12")[0] == "order 12"
+
+
+def test_finds_conversions_by_their_whole_order_id(account, orders):
+    for term, number in (("#1288", 1), ("order-1288", 1), ("128", 0), ("FOREIGN-9", 0)):
+        rows = account.conversions.filter(pk__in=list_exact_orders(account, term))
+        assert [row.external_id for row in rows] == ["ORDER-1288"] * number
 
 
 def test_an_account_without_orders_has_no_prefixes(account):
