@@ -217,6 +217,7 @@ UNFOLD: dict[str, Any] = {
     "SCRIPTS": [
         lambda request: static("backoffice/a11y.js"),
         lambda request: static("backoffice/selection.js"),
+        lambda request: static("backoffice/suggestions.js"),
     ],
     "DASHBOARD_CALLBACK": (
         "affiliate_site.backoffice.dashboard.context.add_dashboard_context"

@@ -51,6 +51,13 @@ def find_affiliates(account: Account, term: str) -> FoundAffiliates:
     )
 
 
+def list_affiliates_by_text(account: Account, text: str, most: int) -> list[Affiliate]:
+    """Return the affiliates that `find_affiliates` finds, `most` of them at most."""
+    pks = find_affiliates(account, text).pks[:most]
+    rows = account.affiliates.in_bulk(pks) if pks else {}
+    return [rows[pk] for pk in pks if pk in rows]
+
+
 def find_coupon(account: Account, text: str) -> Coupon | None:
     """Find the coupon with this code, or with it in upper or lower case, if any."""
     codes = [text, text.upper(), text.lower()]

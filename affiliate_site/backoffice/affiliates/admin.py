@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.contrib import admin
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
-from django.http import Http404
+from django.http import Http404, JsonResponse
 from django.urls import path
 from django.utils import timezone
 from django.utils.html import format_html
@@ -56,6 +56,7 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from affiliate_site.backoffice.lists.filters import (
+    MAX_CANDIDATES,
     AffiliateFilter,
     ApplicationDateFilter,
     ApprovalFilter,
@@ -65,6 +66,7 @@ from affiliate_site.backoffice.lists.filters import (
     GroupFilter,
     ProgramFilter,
     PromotedFilter,
+    format_person,
 )
 from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
@@ -76,7 +78,11 @@ from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.models.prospects import Prospect
-from tracking.services.affiliate_search import list_enrollments, list_hidden_matches
+from tracking.services.affiliate_search import (
+    list_affiliates_by_text,
+    list_enrollments,
+    list_hidden_matches,
+)
 from tracking.services.enrollments import set_approval
 
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
@@ -139,6 +145,28 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     def get_object_context(self, request, row):
         enrollment_admin = self.admin_site.get_model_admin(Enrollment)
         return build_affiliate_context(enrollment_admin, request, row)
+
+    def get_urls(self):
+        """Add the suggestions of filters by an affiliate."""
+        view = self.admin_site.admin_view(self.suggestions_view)
+        return [
+            path("suggestions/", view, name="affiliate_suggestions"),
+            *super().get_urls(),
+        ]
+
+    def suggestions_view(self, request):
+        """IDs and names of the affiliates with what was typed; an operator has none."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        text, account = request.GET.get("q", ""), request.user.account
+        found = (
+            list_affiliates_by_text(account, text, MAX_CANDIDATES)
+            if account and text
+            else []
+        )
+        return JsonResponse(
+            {"results": [(row.slug, format_person(row)) for row in found]}
+        )
 
     def get_list_display(self, request):
         """Add what a search found an affiliate by."""

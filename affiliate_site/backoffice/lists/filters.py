@@ -1,12 +1,14 @@
 """Filters of lists, all in the URL: by program, affiliate, group, currency, day, state.
 
-A program, affiliate or group is named by its ID. One that the account does not have
-shows no rows. The choices of all filters of a page are read by one query.
+A program, affiliate or group is named by its ID; an affiliate by any text that finds
+only this one, too. One that the account does not have shows no rows. The choices of all
+filters of a page are read by one query.
 """
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -24,8 +26,10 @@ from affiliate_site.backoffice.formatters import format_datetime
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
+from tracking.services.affiliate_search import list_affiliates_by_text
 
 MAX_CHOICES = 500  # programs or groups that a filter offers
+MAX_CANDIDATES = 8  # affiliates to choose from, if a text finds several
 CURRENCY_PATTERN = re.compile(r"[A-Z]{3}")
 FIRST_YEAR, LAST_YEAR = 1970, 2999
 
@@ -37,6 +41,7 @@ class Chip:
     title: str
     value: str
     remove_query: str
+    choices: Sequence[tuple[str, str]] = ()  # texts and queries, if it is not clear
 
 
 class FormFilter(SimpleListFilter):
@@ -185,46 +190,70 @@ class CurrencyFilter(FormFilter):
 
 
 class AffiliateFilter(FormFilter):
-    """Rows of one affiliate, by its ID."""
+    """Rows of one affiliate: by its ID, or by a text that finds only this one."""
 
     title = "affiliate"
     parameter_name = "affiliate"
+    template = "admin/affiliate_filter.html"
     column = "affiliate"
 
     def queryset(self, request, queryset):
         if not self.value():
             return queryset
-        affiliate = self.find_affiliate()
-        return (
-            queryset.filter(**{self.column: affiliate})
-            if affiliate
-            else queryset.none()
-        )
+        affiliate = self.affiliate
+        return self.filter_rows(queryset, affiliate) if affiliate else queryset.none()
 
-    def find_affiliate(self):
-        """The affiliate with the ID, or None; read once."""
-        if "affiliate" not in vars(self):
-            rows = filter_for_user(Affiliate.objects.all(), get_user(self.request))
-            self.affiliate = rows.filter(slug=self.value()).first()
-        return self.affiliate
+    def filter_rows(self, queryset, affiliate):
+        """The rows of this affiliate."""
+        return queryset.filter(**{self.column: affiliate})
+
+    @property
+    def affiliate(self) -> Affiliate | None:
+        """The affiliate that is meant; None if it is not clear which one."""
+        return self.candidates[0] if len(self.candidates) == 1 else None
+
+    @cached_property
+    def candidates(self) -> list[Affiliate]:
+        """The affiliate with the ID, else those that a search finds, a few of them."""
+        user = get_user(self.request)
+        rows = filter_for_user(Affiliate.objects.all(), user)
+        text = self.value() or ""
+        with_id = list(rows.filter(slug=text)[:1])
+        if with_id or user.account is None:
+            return with_id
+        return list_affiliates_by_text(user.account, text, MAX_CANDIDATES)
 
     @property
     def value_text(self):
-        affiliate = self.find_affiliate()
-        if affiliate is None:
-            return f"{self.value()} (unknown)"
-        return f"{affiliate.firstname} {affiliate.lastname} ({affiliate.slug})"
+        if self.affiliate:
+            return format_person(self.affiliate)
+        if self.candidates:
+            return f"{self.value()} (several: choose one)"
+        return f"{self.value()} (unknown)"
+
+    @property
+    def choice_links(self) -> list[tuple[str, str]]:
+        """Names and queries of the affiliates to choose from, if there are several."""
+        if len(self.candidates) < 2:
+            return []
+        query = self.request.GET.copy()
+        query.pop("p", None)
+        links = []
+        for affiliate in self.candidates:
+            query[str(self.parameter_name)] = affiliate.slug
+            links.append((format_person(affiliate), f"?{query.urlencode()}"))
+        return links
+
+
+def format_person(affiliate: Affiliate) -> str:
+    """`Mina Kessler (mina)`."""
+    return f"{affiliate.firstname} {affiliate.lastname} ({affiliate.slug})"
 
 
 class LedgerAffiliateFilter(AffiliateFilter):
     """Ledger entries that change a balance of one affiliate."""
 
-    def queryset(self, request, queryset):
-        if not self.value():
-            return queryset
-        affiliate = self.find_affiliate()
-        if affiliate is None:
-            return queryset.none()
+    def filter_rows(self, queryset, affiliate):
         balances = list(
             affiliate.account.ledger_accounts.filter(affiliate=affiliate).values_list(
                 "pk", flat=True
@@ -480,7 +509,9 @@ def list_chips(changelist, request) -> list[Chip]:
         else:
             selected = (c["display"] for c in spec.choices(changelist) if c["selected"])
             text = next(selected, "")
-        chips.append(build_chip(request, spec.title, text, names))
+        chip = build_chip(request, spec.title, text, names)
+        choices = getattr(spec, "choice_links", ())
+        chips.append(replace(chip, choices=choices))
     for name, value in request.GET.items():
         if name not in seen:
             title = name.partition("__")[0].replace("_", " ")

@@ -1,6 +1,7 @@
 """Filters of lists: chips in the page, parameters in the URL, rows of the account."""
 
 from datetime import timedelta
+from html import escape
 
 import pytest
 from django.contrib import admin
@@ -301,6 +302,53 @@ def test_names_an_approval_as_its_column_does(client, sales, query, text):
 
     assert list_chips(response) == [("Status", text)]
     assert "Unknown" not in response.content.decode()
+
+
+@pytest.mark.parametrize("text", ["odette", "VARGA", "odette varga", "odettevarga"])
+def test_finds_the_affiliate_of_a_filter_by_any_text(client, scenario, text):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.create_conversion("10")
+    conversion = scenario.create_conversion("30", affiliate=odette)
+
+    response = open_list(client, CONVERSIONS, affiliate=text)
+    ledger = open_list(client, "payouts_transfer", affiliate=text)
+
+    assert list_ids(response) == [conversion.pk]
+    assert list_chips(response) == [("Affiliate", "Odette Varga (odettevarga)")]
+    assert len(list_ids(ledger)) == 1
+
+
+def test_offers_the_affiliates_that_a_text_of_a_filter_finds(client, scenario):
+    scenario.create_enrolled_affiliate("Odette", "Kessler")
+    conversion = scenario.create_conversion("10")
+
+    response = open_list(client, CONVERSIONS, affiliate="kessler", currency="EUR")
+
+    assert list_ids(response) == []
+    chip = response.context["cl"].chips[0]
+    assert (chip.title, chip.value) == ("Affiliate", "kessler (several: choose one)")
+    links = dict(chip.choices)
+    assert sorted(links) == [
+        "Mina Kessler (minakessler)",
+        "Odette Kessler (odettekessler)",
+    ]
+    assert escape(links["Mina Kessler (minakessler)"]) in response.content.decode()
+    url = reverse(f"admin:{CONVERSIONS}_changelist")
+    chosen = client.get(url + links["Mina Kessler (minakessler)"])
+    assert list_ids(chosen) == [conversion.pk]
+    assert [name for name, _ in list_chips(chosen)] == ["Affiliate", "Currency"]
+
+
+def test_suggests_affiliates_of_the_account(client, scenario, other_account):
+    ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    url = reverse("admin:affiliate_suggestions")
+
+    assert client.get(url, {"q": "kess"}).json() == {
+        "results": [["minakessler", "Mina Kessler (minakessler)"]]
+    }
+    assert client.get(url, {"q": "zz-marker"}).json() == {"results": []}
+    assert client.get(url).json() == {"results": []}
+    assert url in open_list(client, CONVERSIONS).content.decode()
 
 
 def test_filters_show_nothing_of_another_account(client, scenario, other_account):
