@@ -25,7 +25,6 @@ from affiliate_site.backoffice.base import (
 )
 from affiliate_site.backoffice.details import DetailsMixin
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
-from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -46,6 +45,7 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
+from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
 from affiliate_site.backoffice.payouts.bulk_payouts import (
     build_payments_url,
     bulk_payouts_view,
@@ -133,7 +133,7 @@ class BulkPayoutsLinkMixin(ModelAdmin):
 
 @admin.register(LedgerAccount)
 class BalanceAdmin(
-    BulkPayoutsLinkMixin, AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
+    BulkPayoutsLinkMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
@@ -147,8 +147,6 @@ class BalanceAdmin(
     ordering = ("-balance", "id")
     # An index of balances would make each sale slower, whose balances change in place.
     ordering_of_long_list = ("affiliate", "-id")
-    exclude = ("balance",)
-    readonly_fields = ("balance_due",)
     row_pages = (PayBalancePage,)
     actions = ("pay_selected",)
 
@@ -157,6 +155,13 @@ class BalanceAdmin(
 
     def get_object_title(self, row):
         return f"{row.affiliate}, {row.currency}"
+
+    def get_details(self, request, ledger_account):
+        return get_balance_details(ledger_account)
+
+    def find_neighbors(self, ledger_account):
+        """None: balances have no order in time."""
+        return None, None
 
     def get_urls(self):
         """Add the bulk payout page."""

@@ -1,0 +1,174 @@
+"""What the page of a balance shows: the commissions and payments that make it up."""
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+
+from affiliate_site.backoffice.details import Column, Details, Section, link_to
+from affiliate_site.backoffice.formatters import (
+    format_affiliate,
+    format_datetime,
+    format_money,
+)
+from payouts.models.commissions import CommissionStatus
+from tracking.amounts import ExactSum
+from tracking.money import ZERO
+
+MAX_COMMISSIONS = 25
+MAX_PAYMENTS = 10
+PAID_BEYOND = (
+    "Payments cover the oldest approved commissions, each in full. What is left of them"
+    " is set off here: a payment of a part or in advance, or one whose commission was"
+    " disapproved, removed or lowered later."
+)
+RAISED_LATER = "Commissions were raised after they had been paid."
+
+
+def get_balance_details(ledger_account) -> Details:
+    """The amount due, what it is the sum of, open commissions and last payments."""
+    balance = ledger_account.balance or ZERO
+    unpaid = ledger_account.account.commissions.filter(
+        affiliate=ledger_account.affiliate_id,
+        currency=ledger_account.currency,
+        status=CommissionStatus.APPROVED,
+        payment=None,
+        deleted_at=None,
+    ).order_by("created_at", "id")
+    sums = unpaid.aggregate(number=Count("pk"), total=ExactSum("amount"))
+    return Details(
+        headline=format_money(balance, ledger_account.currency),
+        labels=[("overpaid", "danger")] if balance < 0 else [],
+        sections=[
+            build_sum_section(ledger_account, balance, sums["total"] or ZERO),
+            build_commissions_section(ledger_account, unpaid, sums["number"]),
+            build_payments_section(ledger_account),
+        ],
+    )
+
+
+def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
+    """The parts, which add up to the balance."""
+    rest = balance - unpaid_total
+    parts = [("Approved commissions, not paid", unpaid_total)]
+    if rest:
+        title = "Paid beyond that" if rest < 0 else "Paid commissions, raised later"
+        parts.append((title, rest))
+    parts.append(("Balance due", balance))
+    notes = [PAID_BEYOND if rest < 0 else RAISED_LATER] if rest else []
+    return Section(
+        "Balance",
+        facts=[("Affiliate", link_to_affiliate(ledger_account.affiliate))],
+        notes=notes,
+        columns=(Column("Part"), Column("Amount", is_amount=True)),
+        rows=[
+            (title, format_money(amount, ledger_account.currency))
+            for title, amount in parts
+        ],
+    )
+
+
+def link_to_affiliate(affiliate) -> str:
+    """A link with name and ID."""
+    return link_to(affiliate, format_affiliate(affiliate))
+
+
+def build_commissions_section(ledger_account, unpaid, number: int) -> Section:
+    """The oldest commissions that are approved and not paid."""
+    shown = list(unpaid.select_related("conversion")[:MAX_COMMISSIONS])
+    more_url = build_list_url(
+        "payouts_commission",
+        ledger_account,
+        status__exact=CommissionStatus.APPROVED.value,
+        payment__isnull="True",
+        deleted_at__isnull="True",
+    )
+    return Section(
+        "Approved commissions, not paid",
+        notes=[] if shown else ["None."],
+        columns=(
+            Column("Commission"),
+            Column("Conversion"),
+            Column("Created"),
+            Column("Amount", is_amount=True),
+        ),
+        rows=[
+            (
+                link_to(each),
+                link_to(
+                    each.conversion, each.conversion and each.conversion.external_id
+                )
+                or "bonus",
+                format_datetime(each.created_at),
+                format_money(each.amount, each.currency),
+            )
+            for each in shown
+        ],
+        lines=link_to_more(more_url, number - len(shown)),
+    )
+
+
+def build_payments_section(ledger_account) -> Section:
+    """The last payments, with what they pay and what no commission uses up."""
+    account, currency = ledger_account.account, ledger_account.currency
+    payments = account.payments.filter(
+        affiliate=ledger_account.affiliate_id, currency=currency
+    ).order_by("-created_at", "-id")
+    shown = list(payments[:MAX_PAYMENTS])
+    rows = account.commissions.filter(payment__in=shown).order_by()
+    covered = dict(rows.values_list("payment").annotate(ExactSum("amount")))
+    return Section(
+        "Last payments",
+        notes=[] if shown else ["None."],
+        columns=(
+            Column("Payment"),
+            Column("Paid on"),
+            Column("Amount", is_amount=True),
+            Column("Pays commissions", is_amount=True),
+            Column("Rest", is_amount=True),
+        ),
+        rows=[
+            (
+                link_to(each),
+                format_datetime(each.created_at),
+                format_money(each.amount, currency),
+                *(
+                    ("canceled", "")
+                    if each.canceled_at
+                    else format_covered(each, covered.get(each.pk, ZERO))
+                ),
+            )
+            for each in shown
+        ],
+        lines=link_to_more(
+            build_list_url("payouts_payment", ledger_account),
+            payments.count() - len(shown),
+        ),
+    )
+
+
+def format_covered(payment, covered) -> tuple[str, str]:
+    """What a payment pays, and the rest of it; empty if there is none."""
+    rest = payment.amount - covered
+    return (
+        format_money(covered, payment.currency),
+        format_money(rest, payment.currency) if rest else "",
+    )
+
+
+def build_list_url(model_name: str, ledger_account, **filters: str) -> str:
+    """The list of what the affiliate has in this currency."""
+    query = {
+        "affiliate": ledger_account.affiliate.slug,
+        "currency": ledger_account.currency,
+        **filters,
+    }
+    return f"{reverse(f'admin:{model_name}_changelist')}?{urlencode(query)}"
+
+
+def link_to_more(url: str, number: int) -> str:
+    """`and 3 more` as a link; empty without more."""
+    if number <= 0:
+        return ""
+    link = '<p><a class="details-link" href="{}">and {} more</a></p>'
+    return format_html(link, url, f"{number:,}")
