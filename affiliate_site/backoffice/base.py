@@ -333,7 +333,7 @@ class PreparedChangeList(ChangeList):
             return ""
         if self.excludes_removed:
             rows = rows.filter(**{self.model.removed_by: None})
-        return sum_amounts(rows, column)
+        return self.model_admin.format_sums(rows)
 
     @property
     def excludes_removed(self) -> bool:
@@ -406,6 +406,10 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     def program_title(self, row):
         """The title of the program of a row."""
         return row.program.title if row.program else EMPTY_VALUE
+
+    def format_sums(self, rows) -> str:
+        """The sums of the amounts of these rows per currency."""
+        return sum_amounts(rows, self.amount_column)
 
     def prepare_rows(self, request, rows):
         """Add to the rows of one page what their columns need; overridden by pages."""

@@ -283,7 +283,7 @@ def build_balance_due_card(account) -> DashboardCard:
     return DashboardCard(
         "Balance due now",
         format_totals(get_balance_due(account)),
-        note=f"Overpaid: {format_totals(overpaid)}" if overpaid else "",
+        note=f"Overpaid: {format_totals(overpaid)}, not subtracted" if overpaid else "",
         url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),
     )
 

@@ -144,7 +144,7 @@ class BalanceAdmin(
     search_help_text = AFFILIATE_SEARCH_HELP
     list_filter = (AffiliateFilter, CurrencyFilter, BalanceFilter, ZeroBalanceFilter)
     amount_column = "balance"
-    ordering = ("-balance", "id")
+    ordering = ("currency", "-balance", "id")
     # An index of balances would make each sale slower, whose balances change in place.
     ordering_of_long_list = ("affiliate", "-id")
     row_pages = (PayBalancePage,)
@@ -152,6 +152,15 @@ class BalanceAdmin(
 
     def get_queryset(self, request):
         return super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
+
+    def format_sums(self, rows):
+        """Add what is due and what was overpaid, which the dashboard shows."""
+        text = super().format_sums(rows)
+        overpaid = rows.filter(balance__lt=0)
+        if not overpaid.exists():
+            return text
+        due = super().format_sums(rows.filter(balance__gt=0))
+        return f"{text} ({due} due, {super().format_sums(overpaid)} overpaid)"
 
     def get_object_title(self, row):
         return f"{row.affiliate}, {row.currency}"

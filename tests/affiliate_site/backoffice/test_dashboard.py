@@ -263,6 +263,7 @@ def test_says_that_days_are_in_utc_and_shows_moments_in_the_zone(
     page = staff_client().get("/admin/").content.decode()
 
     assert "Counted by days in UTC; today is counted up to" in page
+    assert page.count("Counted by days in UTC.") == 1  # beside the top affiliates
     assert re.search(r"the oldest since \d{4}-\d\d-\d\d \d\d:\d\d JST", page)
 
 

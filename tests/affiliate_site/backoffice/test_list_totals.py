@@ -122,3 +122,34 @@ def test_sorts_by_amount(client, sales):
     assert [row.amount for row in rows] == [10, 20, 30, 40, 50]
     rows = open_list(client, o=f"-{column}").context["cl"].result_list
     assert [row.amount for row in rows] == [50, 40, 30, 20, 10]
+
+
+def test_balances_are_listed_by_currency_with_what_is_due_and_overpaid(
+    client, sales, account, scenario
+):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    mina = scenario.mina.affiliate
+    for affiliate, currency, balance in (
+        (mina, "EUR", 100),
+        (odette.affiliate, "EUR", -20),
+        (mina, "USD", 500),
+    ):
+        key = {"kind": "payable", "affiliate": affiliate, "currency": currency}
+        account.ledger_accounts.update_or_create(**key, defaults={"balance": balance})
+
+    response = open_list(client, "payouts_ledgeraccount")
+
+    rows = response.context["cl"].result_list
+    assert [(row.currency, row.balance) for row in rows] == [
+        ("EUR", 100),
+        ("EUR", -20),
+        ("USD", 500),
+    ]
+    assert (
+        "<strong>80.00 EUR, 500.00 USD (100.00 EUR, 500.00 USD due,"
+        " -20.00 EUR overpaid)</strong>" in get_text(response)
+    )
+    due = open_list(client, "payouts_ledgeraccount", balance__gt="0")
+    assert "<strong>100.00 EUR, 500.00 USD</strong>" in get_text(due)
+    dashboard = get_text(client.get("/admin/"))
+    assert "Overpaid: 20.00 EUR, not subtracted" in dashboard
