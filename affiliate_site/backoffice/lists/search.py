@@ -19,6 +19,8 @@ class OrderSearchMixin(TenantAdmin):
     """A list that is searched by its own IDs, and by order IDs in any case and by their
     numbers."""
 
+    search_hint = "Order IDs are found by their beginning, not by another part"
+
     def list_search_terms(self, request, name, term):
         """Add the spellings of an order ID; an operator has no index of them."""
         if name == "pk__exact":
@@ -72,7 +74,7 @@ class AffiliateSearchMixin(TenantAdmin):
         }
         return format_html(
             "“{}” is a coupon of {} {}: all {} of this affiliate are shown."
-            ' <a class="details-link" href="{}?{}">Only conversions by its coupon in'
+            ' <a class="details-link" href="{}?{}">Only those by coupon in'
             " {}</a>",
             coupon.code,
             affiliate.firstname,

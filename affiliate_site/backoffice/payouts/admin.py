@@ -261,7 +261,8 @@ class PaymentAdmin(
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
-    search_help_text = "Search by payment ID, affiliate or whole order ID"
+    search_help_text = "Search by payment ID, affiliate or order ID"
+    search_hint = "Type the whole order ID of a sale that it pays"
     list_filter = (AffiliateFilter, CurrencyFilter, CanceledFilter, DateFilter)
     amount_column = "amount"
     ordering = ("-created_at", "-id")

@@ -54,7 +54,7 @@ def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
     if rest:
         title = "Paid beyond that" if rest < 0 else "Paid commissions, raised later"
         parts.append((title, rest))
-    parts.append(("Balance due", balance))
+    parts.append((format_html("<strong>{}</strong>", "Balance due"), balance))
     notes = [PAID_BEYOND if rest < 0 else RAISED_LATER] if rest else []
     return Section(
         "Balance",

@@ -62,7 +62,7 @@ def test_lists_the_commissions_that_are_due(staff_client, account, commissions):
     assert details.headline == "60.00 EUR"
     assert sums == [
         ["Approved commissions, not paid", "60.00 EUR"],
-        ["Balance due", "60.00 EUR"],
+        ["<strong>Balance due</strong>", "60.00 EUR"],
     ]
     assert [row[-1] for row in unpaid] == ["10.00 EUR", "20.00 EUR", "30.00 EUR"]
     assert [f">order-{n}<" in row[1] for n, row in enumerate(unpaid, 1)] == [True] * 3
@@ -79,7 +79,7 @@ def test_explains_a_part_payment(staff_client, account, commissions, pay):
     assert sums == [
         ["Approved commissions, not paid", "50.00 EUR"],
         ["Paid beyond that", "-15.00 EUR"],
-        ["Balance due", "35.00 EUR"],
+        ["<strong>Balance due</strong>", "35.00 EUR"],
     ]
     assert [row[-1] for row in unpaid] == ["20.00 EUR", "30.00 EUR"]
     assert [row[2:] for row in payments] == [
@@ -100,7 +100,7 @@ def test_explains_a_negative_balance(staff_client, account, commissions, pay):
     assert sums == [
         ["Approved commissions, not paid", "0.00 EUR"],
         ["Paid beyond that", "-20.00 EUR"],
-        ["Balance due", "-20.00 EUR"],
+        ["<strong>Balance due</strong>", "-20.00 EUR"],
     ]
     assert unpaid == []
     assert payments[0][2:] == ["60.00 EUR", "40.00 EUR", "20.00 EUR"]

@@ -118,7 +118,12 @@ def test_an_empty_search_says_what_part_of_an_order_id_is_needed(
 
     assert search_ids(owner_client, LIST, "29") == []
     page = owner_client.get(url, {"q": "29"}).content.decode()
-    assert "Nothing matches “29”. Search by ID, order ID (all of it or its" in page
+    assert "Nothing matches “29”. Search by order ID, ID, customer or" in page
+    assert "Order IDs are found by their beginning, not by another part." in page
+    payments = owner_client.get(
+        reverse("admin:payouts_payment_changelist"), {"q": "29"}
+    )
+    assert "Type the whole order ID" in payments.content.decode()
 
 
 def test_finds_the_payments_of_an_order(owner_client, scenario, other_account):
@@ -165,7 +170,7 @@ def test_says_whose_coupon_was_searched(owner_client, scenario):
         f"“{scenario.mina.coupon}” is a coupon of Mina Kessler: all conversions of this"
         " affiliate are shown." in text
     )
-    link = re.search(r'href="([^"]*)">Only conversions by its coupon', text)[1]
+    link = re.search(r'href="([^"]*)">Only those by coupon', text)[1]
     found = owner_client.get(link).context["cl"].result_list
     assert [row.pk for row in found] == [by_coupon.pk]
     assert "is a coupon of" not in owner_client.get(url, {"q": "mina"}).content.decode()
