@@ -11,6 +11,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
+from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.models.commissions import CommissionStatus
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
@@ -18,11 +19,14 @@ from tracking.money import ZERO
 MAX_COMMISSIONS = 25
 MAX_PAYMENTS = 10
 PAID_BEYOND = (
-    "Payments cover the oldest approved commissions, each in full. What is left of them"
-    " is set off here: a payment of a part or in advance, or one whose commission was"
-    " disapproved, removed or lowered later."
+    "Payments pay the oldest approved commissions, each in full. What is left of a"
+    " payment counts toward the next ones: of one of a part or in advance, or whose"
+    " commission was disapproved, removed or lowered later."
 )
-RAISED_LATER = "Commissions were raised after they had been paid."
+NOT_REACHED = (
+    "Commissions count as paid that exceed the payments: a payment that had left"
+    " something over was canceled, or a paid commission was raised later."
+)
 
 
 def get_balance_details(ledger_account) -> Details:
@@ -52,13 +56,16 @@ def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
     rest = balance - unpaid_total
     parts = [("Approved commissions, not paid", unpaid_total)]
     if rest:
-        title = "Paid beyond that" if rest < 0 else "Paid commissions, raised later"
+        title = "Paid beyond that" if rest < 0 else "Paid commissions beyond payments"
         parts.append((title, rest))
     parts.append((format_html("<strong>{}</strong>", "Balance due"), balance))
-    notes = [PAID_BEYOND if rest < 0 else RAISED_LATER] if rest else []
+    notes = [PAID_BEYOND if rest < 0 else NOT_REACHED] if rest else []
     return Section(
         "Balance",
-        facts=[("Affiliate", link_to_affiliate(ledger_account.affiliate))],
+        facts=[
+            ("Affiliate", link_to_affiliate(ledger_account.affiliate)),
+            ("Primary payout method", get_payout_text(ledger_account)),
+        ],
         notes=notes,
         columns=(Column("Part"), Column("Amount", is_amount=True)),
         rows=[
@@ -109,7 +116,7 @@ def build_commissions_section(ledger_account, unpaid, number: int) -> Section:
 
 
 def build_payments_section(ledger_account) -> Section:
-    """The last payments, with what they pay and what no commission uses up."""
+    """The last payments, with the commissions that each of them pays."""
     account, currency = ledger_account.account, ledger_account.currency
     payments = account.payments.filter(
         affiliate=ledger_account.affiliate_id, currency=currency
@@ -124,19 +131,16 @@ def build_payments_section(ledger_account) -> Section:
             Column("Payment"),
             Column("Paid on"),
             Column("Amount", is_amount=True),
-            Column("Pays commissions", is_amount=True),
-            Column("Rest", is_amount=True),
+            Column("Of commissions", is_amount=True),
         ),
         rows=[
             (
                 link_to(each),
                 format_datetime(each.created_at),
                 format_money(each.amount, currency),
-                *(
-                    ("canceled", "")
-                    if each.canceled_at
-                    else format_covered(each, covered.get(each.pk, ZERO))
-                ),
+                "canceled"
+                if each.canceled_at
+                else format_money(covered.get(each.pk, ZERO), currency),
             )
             for each in shown
         ],
@@ -144,15 +148,6 @@ def build_payments_section(ledger_account) -> Section:
             build_list_url("payouts_payment", ledger_account),
             payments.count() - len(shown),
         ),
-    )
-
-
-def format_covered(payment, covered) -> tuple[str, str]:
-    """What a payment pays, and the rest of it; empty if there is none."""
-    rest = payment.amount - covered
-    return (
-        format_money(covered, payment.currency),
-        format_money(rest, payment.currency) if rest else "",
     )
 
 

@@ -83,8 +83,8 @@ def test_explains_a_part_payment(staff_client, account, commissions, pay):
     ]
     assert [row[-1] for row in unpaid] == ["20.00 EUR", "30.00 EUR"]
     assert [row[2:] for row in payments] == [
-        ["25.00 EUR", "10.00 EUR", "15.00 EUR"],
-        ["5.00 EUR", "canceled", ""],
+        ["25.00 EUR", "10.00 EUR"],
+        ["5.00 EUR", "canceled"],
     ]
     assert payment.public_id in page
     assert "a payment of a part" in page
@@ -103,7 +103,26 @@ def test_explains_a_negative_balance(staff_client, account, commissions, pay):
         ["<strong>Balance due</strong>", "-20.00 EUR"],
     ]
     assert unpaid == []
-    assert payments[0][2:] == ["60.00 EUR", "40.00 EUR", "20.00 EUR"]
+    assert payments[0][2:] == ["60.00 EUR", "40.00 EUR"]
+
+
+def test_explains_a_payment_whose_predecessor_was_canceled(
+    staff_client, account, commissions, pay
+):
+    """5 EUR were left over by the first payment; the second one needed them."""
+    first = pay("15")
+    pay("15")
+    cancel_payment(account, payment_id=first.public_id, at=PAID_AT)
+
+    _, (sums, unpaid, payments), page = open_balance(staff_client(), account)
+
+    assert sums[1:] == [
+        ["Paid commissions beyond payments", "5.00 EUR"],
+        ["<strong>Balance due</strong>", "45.00 EUR"],
+    ]
+    assert [row[-1] for row in unpaid] == ["10.00 EUR", "30.00 EUR"]
+    assert payments[0][2:] == ["15.00 EUR", "20.00 EUR"]
+    assert "had left something over was canceled" in page
 
 
 def test_leads_to_the_commissions_beyond_the_first_ones(
