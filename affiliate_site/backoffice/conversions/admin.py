@@ -177,7 +177,7 @@ class ConversionAdmin(
         "customer__email_folded__exact",
     )
     amount_column = "amount"
-    search_help_text = "Search by order ID, ID, customer or affiliate"
+    search_help_text = "Search by order ID, conversion ID, customer or affiliate"
     extra_lookups = (
         "affiliate_id",
         "deleted_at__gte",
@@ -266,7 +266,7 @@ class CommissionAdmin(
         "affiliate__slug__exact",
         "conversion__external_id__begins_with",
     )
-    search_help_text = "Search by order ID, ID or affiliate"
+    search_help_text = "Search by order ID, commission ID or affiliate"
     amount_column = "amount"
     ordering = ("-created_at", "-id")
     row_pages = COMMISSION_PAGES

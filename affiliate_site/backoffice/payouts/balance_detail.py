@@ -20,8 +20,8 @@ MAX_COMMISSIONS = 25
 MAX_PAYMENTS = 10
 PAID_BEYOND = (
     "Payments pay the oldest approved commissions, each in full. What is left of a"
-    " payment counts toward the next ones: of one of a part or in advance, or whose"
-    " commission was disapproved, removed or lowered later."
+    " payment counts toward the next ones: of a partial payment, one in advance, or one"
+    " whose commission was disapproved, removed or lowered later."
 )
 NOT_REACHED = (
     "Commissions count as paid that exceed the payments: a payment that had left"

@@ -87,7 +87,7 @@ def test_explains_a_part_payment(staff_client, account, commissions, pay):
         ["5.00 EUR", "canceled"],
     ]
     assert payment.public_id in page
-    assert "a payment of a part" in page
+    assert "a partial payment" in page
 
 
 def test_explains_a_negative_balance(staff_client, account, commissions, pay):
