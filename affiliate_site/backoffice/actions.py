@@ -287,9 +287,19 @@ def report_not_done(
 
 
 def show_secret_once(
-    model_admin, request, rows, admin_action: AdminAction, *, title: str, **context
+    model_admin,
+    request,
+    rows,
+    admin_action: AdminAction,
+    *,
+    title: str,
+    explain: Callable[[Any], str],
+    **context,
 ):
-    """Run an action on exactly one row, and show the secret that it returns."""
+    """Run an action on exactly one row, and show the secret that it returns.
+
+    `explain` says in a sentence about the row what the secret is.
+    """
     if len(rows[:2]) != 1:
         text = "Select exactly one row: the secret is shown only once."
         model_admin.message_user(request, text, level=messages.ERROR)
@@ -297,13 +307,21 @@ def show_secret_once(
     secrets: list[Any] = []
     capturing_action = replace(
         admin_action,
-        perform=lambda row, at: secrets.append(admin_action.perform(row, at)),
+        perform=lambda row, at: secrets.append(
+            (admin_action.perform(row, at), explain(row))
+        ),
     )
     response = run_admin_action(model_admin, request, rows, capturing_action)
     if not secrets:
         return response
+    secret, explanation = secrets[0]
     return render_secret(
-        model_admin, request, title=title, secret=secrets[0], **context
+        model_admin,
+        request,
+        title=title,
+        secret=secret,
+        explanation=explanation,
+        **context,
     )
 
 
@@ -313,14 +331,16 @@ def render_secret(
     *,
     title: str,
     secret: str,
+    explanation: str,
     sign_in_url: str = "",
     back_url: str = "",
     back_text: str = "Back to the list",
 ):
     """The page that shows a new secret once; browsers do not store it.
 
-    `sign_in_url` is the page that asks for the secret, if it is a password. `back_url`
-    is the next page, by default the list.
+    `explanation` says what the secret is and who needs it. `sign_in_url` is the page
+    that asks for the secret, if it is a password. `back_url` is the next page, by
+    default the list.
     """
     opts = model_admin.model._meta
     context = {
@@ -328,6 +348,7 @@ def render_secret(
         "opts": opts,
         "title": title,
         "secret": secret,
+        "explanation": explanation,
         "sign_in_url": sign_in_url,
         "back_url": back_url
         or reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),

@@ -196,6 +196,10 @@ class SecretPage(FormPage):
         """The secret of what `save` returned."""
         raise NotImplementedError
 
+    def explain_secret(self, result) -> str:
+        """What the secret of what `save` returned is, and who needs it."""
+        raise NotImplementedError
+
     def get_sign_in_url(self) -> str:
         """The page that asks for the secret, if it is a password."""
         return ""
@@ -207,6 +211,7 @@ class SecretPage(FormPage):
             self.request,
             title=self.get_secret_title(result),
             secret=self.get_secret(result),
+            explanation=self.explain_secret(result),
             sign_in_url=self.get_sign_in_url(),
         )
 

@@ -14,6 +14,7 @@ from accounts.services.staff import (
 from affiliate_site.backoffice.account.access_pages import (
     AddApiKeyPage,
     AddStaffUserPage,
+    explain_password,
     get_sign_in_url,
 )
 from affiliate_site.backoffice.actions import (
@@ -154,6 +155,7 @@ class StaffUserAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
             rows,
             admin_action,
             title="New password",
+            explain=explain_password,
             sign_in_url=get_sign_in_url(user.account) if user else "",
         )
 

@@ -55,6 +55,14 @@ class AddApiKeyPage(SecretPage):
     def get_secret(self, result):
         return result[1]
 
+    def explain_secret(self, result):
+        key, _ = result
+        name = f" “{key.name}”" if key.name else ""
+        return (
+            f"This is the API key{name} with the role {key.role}. Your server sends it"
+            " in the header X-Api-Key of each call."
+        )
+
 
 class AddSigningSecretPage(SecretPage):
     """Create a signing secret, and show it once."""
@@ -76,6 +84,12 @@ class AddSigningSecretPage(SecretPage):
 
     def get_secret(self, result):
         return result.secret
+
+    def explain_secret(self, result):
+        return (
+            "This is a signing secret for calls of your pages. Your server signs with"
+            " it the sales and customers that your pages report."
+        )
 
 
 class StaffUserForm(ServiceForm):
@@ -139,8 +153,19 @@ class AddStaffUserPage(SecretPage):
     def get_secret(self, result):
         return result[1]
 
+    def explain_secret(self, result):
+        return explain_password(result[0])
+
     def get_sign_in_url(self):
         return get_sign_in_url(self.account)
+
+
+def explain_password(user) -> str:
+    """What the password of a staff user is for."""
+    return (
+        f"This is the password of {user}, who signs in to the back office with it. Give"
+        " it to nobody else."
+    )
 
 
 def build_invitation_url(token: str) -> str:

@@ -42,6 +42,17 @@ class AddWebhookPage(SecretPage):
     def get_secret(self, webhook):
         return webhook.secret
 
+    def explain_secret(self, webhook):
+        return explain_secret(webhook)
+
+
+def explain_secret(webhook) -> str:
+    """What the signing secret of a webhook is for."""
+    return (
+        f"This is the signing secret of the webhook to {webhook.url}. The server that"
+        " receives the events checks with it the header webhook-signature."
+    )
+
 
 class EditWebhookPage(FormPage):
     """Change the URL and the events of a webhook."""

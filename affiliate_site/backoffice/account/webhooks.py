@@ -15,6 +15,7 @@ from accounts.services.webhooks import (
 from affiliate_site.backoffice.account.webhook_pages import (
     WEBHOOK_PAGES,
     AddWebhookPage,
+    explain_secret,
 )
 from affiliate_site.backoffice.actions import (
     AdminAction,
@@ -136,7 +137,12 @@ class WebhookEndpointAdmin(MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdm
             skip_reason=lambda row: "postbacks are not signed" if row.affiliate else "",
         )
         return show_secret_once(
-            self, request, rows, admin_action, title="New signing secret"
+            self,
+            request,
+            rows,
+            admin_action,
+            title="New signing secret",
+            explain=explain_secret,
         )
 
     @action(description="Disable", permissions=["manage"])

@@ -53,6 +53,11 @@ class AddAffiliatePage(FormPage):
             self.request,
             title=f"Password of {affiliate}",
             secret=form.password.generated,
+            explanation=(
+                f"This is the password of the affiliate {affiliate.firstname}"
+                f" {affiliate.lastname}. Affiliates do not sign in to this back office:"
+                " it is for a portal of your own."
+            ),
             back_url=response.url,
             back_text="Continue to the affiliate",
         )

@@ -460,6 +460,10 @@ def test_creates_an_api_key_and_shows_it_once(staff_client, account):
     text = response.context["secret"]
     assert find_api_key(text) == key
     assert (key.name, key.role) == ("shop", "manager")
+    explanation = response.context["explanation"]
+    assert "the API key “shop” with the role manager" in explanation
+    assert "header X-Api-Key" in explanation
+    assert explanation in response.content.decode()
     assert "no-store" in response["Cache-Control"]
     page = client.get(reverse("admin:accounts_apikey_changelist")).content.decode()
     assert key.prefix in page
@@ -556,6 +560,9 @@ def test_rotates_a_secret_and_shows_it_once(staff_client, account):
     rotated = webhook.reload()
     assert response.context["secret"] == rotated.secret != webhook.secret
     assert rotated.old_secret == webhook.secret
+    explanation = response.context["explanation"]
+    assert "the webhook to https://hooks.example.net/" in explanation
+    assert "header webhook-signature" in explanation
     assert "no-store" in response["Cache-Control"]
     (message,) = confirm_action(client, page, action, [postback])
     assert message == f"Skipped: {postback}: postbacks are not signed"

@@ -164,6 +164,7 @@ def test_creates_a_signing_secret_and_shows_it_once(staff_client, account):
 
     secret = account.signing_secrets.get()
     assert response.context["secret"] == secret.secret
+    assert "that your pages report" in response.context["explanation"]
     assert "no-store" in response["Cache-Control"]
     page = open_page(client, "accounts_signingsecret_changelist")
     assert secret.prefix in page

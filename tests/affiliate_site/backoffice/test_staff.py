@@ -99,6 +99,9 @@ def test_shows_the_page_to_sign_in_at_with_a_new_password(staff_client, zoe):
         ]
 
     assert [f'href="{url}"' in page.content.decode() for page in pages] == [True] * 2
+    assert [page.context["explanation"].split(",")[0] for page in pages] == [
+        f"This is the password of {email}" for email in (form["email"], EMAIL)
+    ]
 
 
 @pytest.mark.parametrize(
