@@ -28,7 +28,11 @@ from accounts.db_compat import (
 )
 from accounts.models.accounts import Account
 from accounts.replica import REPLICA, UnusableReplica, get_lag_bytes
-from accounts.services.command_runs import WORKER_NAME, get_command_runs
+from accounts.services.command_runs import (
+    WORKER_NAME,
+    get_command_runs,
+    is_worker_alive,
+)
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
 from affiliate_site.checks import check_database_durability
 from affiliate_site.health import MIN_FREE_DISK_SHARE, NotReady, check_migrations
@@ -40,7 +44,6 @@ WARNING = "warning"
 FAILURE = "failure"
 
 MIN_VERSIONS = {"postgresql": (15,), "sqlite": (3, 35)}
-MAX_HEARTBEAT_AGE = timedelta(minutes=5)
 MAX_NIGHTLY_AGE = timedelta(hours=36)
 MAX_CLOCK_DIFFERENCE = timedelta(seconds=30)  # beyond: failure
 TOLERATED_CLOCK_DIFFERENCE = timedelta(seconds=2)
@@ -381,7 +384,7 @@ def check_webhook_worker(at: datetime) -> Finding:
     if not has_enabled_endpoints():
         return Finding(OK, "no webhook is enabled, so no worker is needed")
     alive_at = get_command_runs().get(WORKER_NAME)
-    if alive_at and at - alive_at <= MAX_HEARTBEAT_AGE:
+    if is_worker_alive(alive_at, at=at):
         return Finding(OK, f"alive at {alive_at:%Y-%m-%d %H:%M} UTC")
     last = f"not since {alive_at:%Y-%m-%d %H:%M} UTC" if alive_at else "never"
     return Finding(

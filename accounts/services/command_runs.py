@@ -1,10 +1,11 @@
 """Record when commands ran, for `manage.py doctor`."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from accounts.models.command_runs import CommandRun
 
 WORKER_NAME = "deliver_webhooks"  # records every minute that it is alive
+MAX_HEARTBEAT_AGE = timedelta(minutes=5)
 
 
 def record_command_run(name: str, *, at: datetime) -> None:
@@ -20,3 +21,8 @@ def record_command_run(name: str, *, at: datetime) -> None:
 def get_command_runs() -> dict[str, datetime]:
     """Map each command that has been recorded to its last time."""
     return dict(CommandRun.objects.values_list("name", "succeeded_at"))
+
+
+def is_worker_alive(alive_at: datetime | None, *, at: datetime) -> bool:
+    """Return whether a webhook worker that was last alive then still is."""
+    return alive_at is not None and at - alive_at <= MAX_HEARTBEAT_AGE

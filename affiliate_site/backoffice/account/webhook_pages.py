@@ -1,13 +1,22 @@
 """Forms of webhooks: create one, change it, and send a test event."""
 
+from datetime import datetime
+
 from django import forms
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
 from accounts.models.webhooks import WEBHOOK_EVENTS
-from accounts.services.deliveries import send_test_event
+from accounts.services.command_runs import (
+    WORKER_NAME,
+    get_command_runs,
+    is_worker_alive,
+)
+from accounts.services.deliveries import has_enabled_endpoints, send_test_event
 from accounts.services.webhooks import create_webhook, update_webhook
 from affiliate_site.backoffice.form_pages import FormPage, SecretPage
+from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
 
 
@@ -98,6 +107,8 @@ class SendTestEventPage(FormPage):
         return send_test_event(self.account, webhook=self.row.public_id, at=at)
 
     def get_done_message(self, delivery):
+        if describe_stopped_sender(timezone.now()):
+            return "The test event was stored. It was not sent yet."
         return "The test event is on its way. Reload this list for the answer."
 
     def get_done_url(self, delivery):
@@ -105,6 +116,18 @@ class SendTestEventPage(FormPage):
             return super().get_done_url(delivery)
         query = urlencode({"q": self.row.public_id})
         return f"{reverse('admin:accounts_delivery_changelist')}?{query}"
+
+
+def describe_stopped_sender(at: datetime) -> str:
+    """Why nothing is sent to webhooks, and who can help; empty if a worker runs."""
+    alive_at = get_command_runs().get(WORKER_NAME)
+    if is_worker_alive(alive_at, at=at) or not has_enabled_endpoints():
+        return ""
+    since = f"since {format_datetime(alive_at)}" if alive_at else "yet"
+    return (
+        f"Nothing is sent to webhooks: the program that sends has not run {since}."
+        " Your operator can start it; what waits is sent then."
+    )
 
 
 WEBHOOK_PAGES = (EditWebhookPage, SendTestEventPage)

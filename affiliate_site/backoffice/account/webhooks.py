@@ -2,8 +2,9 @@
 
 import re
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin import SimpleListFilter
+from django.utils import timezone
 
 from accounts.models.webhooks import Delivery, WebhookEndpoint
 from accounts.services.deliveries import resend_delivery
@@ -15,6 +16,7 @@ from accounts.services.webhooks import (
 from affiliate_site.backoffice.account.webhook_pages import (
     WEBHOOK_PAGES,
     AddWebhookPage,
+    describe_stopped_sender,
     explain_secret,
 )
 from affiliate_site.backoffice.actions import (
@@ -53,6 +55,25 @@ def mask_url(url: str) -> str:
     return masked if address == rest else f"{masked}?…"
 
 
+class SenderNoteMixin:
+    """Says above lists, and rows that wait, that nothing is sent: no worker runs."""
+
+    def is_waiting(self, row) -> bool:
+        """Whether something of this row is to be sent, now or later."""
+        raise NotImplementedError
+
+    def changelist_view(self, request, extra_context=None):
+        note = {"list_note": describe_stopped_sender(timezone.now())}
+        return super().changelist_view(request, note | (extra_context or {}))  # type: ignore[misc]
+
+    def change_view(self, request, object_id, form_url="", extra_context=None):
+        row = self.get_object(request, object_id)  # type: ignore[attr-defined]
+        note = describe_stopped_sender(timezone.now())
+        if note and row and self.is_waiting(row):
+            messages.warning(request, note)
+        return super().change_view(request, object_id, form_url, extra_context)  # type: ignore[misc]
+
+
 class MaskedUrlMixin:
     """Show `masked_url` instead of `url` to users who may not manage webhooks."""
 
@@ -80,7 +101,9 @@ def mask_url_name(request, names) -> list[str]:
 
 
 @admin.register(WebhookEndpoint)
-class WebhookEndpointAdmin(MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class WebhookEndpointAdmin(
+    SenderNoteMixin, MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
+):
     """Webhooks of the account, and postbacks of its affiliates."""
 
     list_display = (
@@ -113,6 +136,9 @@ class WebhookEndpointAdmin(MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdm
     add_page = AddWebhookPage
     row_pages = WEBHOOK_PAGES
     actions = ("rotate_selected", "disable_selected", "enable_selected")
+
+    def is_waiting(self, webhook):
+        return webhook.disabled_at is None
 
     @display(description="Status", label=STATUS_COLORS)
     def status_label(self, webhook):
@@ -167,7 +193,7 @@ class WebhookEndpointAdmin(MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdm
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
+class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     """Deliveries of events, with the response of the receiver."""
 
     list_display = (
@@ -198,6 +224,9 @@ class DeliveryAdmin(MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     exclude = ("body",)
     readonly_fields = ("formatted_body",)
     actions = ("resend_selected",)
+
+    def is_waiting(self, delivery):
+        return delivery.due_at is not None
 
     @display(description="Status", label=STATUS_COLORS)
     def status_label(self, delivery):

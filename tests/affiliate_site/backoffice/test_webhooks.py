@@ -2,12 +2,16 @@
 
 import io
 import zipfile
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from standardwebhooks import Webhook
 
 from accounts.models.api_keys import Role
+from accounts.services.command_runs import WORKER_NAME, record_command_run
+from accounts.services.deliveries import send_test_event
 from accounts.services.webhooks import (
     create_postback_endpoint,
     create_webhook,
@@ -188,6 +192,61 @@ def test_sends_a_signed_test_event_and_shows_its_delivery(
         delivery.message_id, NOW, bytes(delivery.body).decode()
     )
     assert headers["webhook-signature"] == signature
+
+
+def read_all_pages(client, webhook, delivery):
+    """The lists and pages of a webhook and of its delivery."""
+    names = ("webhookendpoint", webhook), ("delivery", delivery)
+    urls = [reverse(f"admin:accounts_{name}_changelist") for name, _ in names]
+    urls += [
+        reverse(f"admin:accounts_{name}_change", args=[row.pk]) for name, row in names
+    ]
+    return [client.get(url).content.decode() for url in urls]
+
+
+@pytest.mark.parametrize(
+    ("alive_minutes_ago", "text"),
+    [
+        (None, "the program that sends has not run yet"),
+        (6, "the program that sends has not run since 20"),
+    ],
+)
+def test_says_that_nothing_is_sent_while_no_worker_runs(
+    staff_client, account, plain_webhook, alive_minutes_ago, text
+):
+    if alive_minutes_ago:
+        at = timezone.now() - timedelta(minutes=alive_minutes_ago)
+        record_command_run(WORKER_NAME, at=at)
+    client = staff_client()
+
+    response = client.post(build_page_url(plain_webhook, "test"), follow=True)
+
+    page = response.content.decode()
+    assert "The test event was stored. It was not sent yet." in page
+    pages = read_all_pages(client, plain_webhook, account.deliveries.get())
+    assert [text in page for page in pages] == [True] * 4
+
+
+def test_says_nothing_of_a_worker_that_runs(staff_client, account, plain_webhook):
+    record_command_run(WORKER_NAME, at=timezone.now())
+    client = staff_client()
+
+    response = client.post(build_page_url(plain_webhook, "test"), follow=True)
+
+    assert "The test event is on its way." in response.content.decode()
+    pages = read_all_pages(client, plain_webhook, account.deliveries.get())
+    assert [page for page in pages if "has not run" in page] == []
+
+
+def test_says_nothing_of_the_worker_beside_what_needs_none(
+    staff_client, account, plain_webhook
+):
+    send_test_event(account, webhook=plain_webhook.public_id, at=NOW)
+    delivery = account.deliveries.get()
+    delivery.update_row(due_at=None, delivered_at=NOW)
+    url = reverse("admin:accounts_delivery_change", args=[delivery.pk])
+
+    assert "has not run" not in staff_client().get(url).content.decode()
 
 
 def test_offers_no_edit_of_postbacks_and_no_test_of_disabled_webhooks(
