@@ -120,7 +120,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         "slug",
         "name",
         "email",
-        "group",
+        "group_title",
         "status",
         "clicks",
         "conversions",
@@ -236,7 +236,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     def status(self, affiliate):
         """The number of programs per approval status."""
         if affiliate.deleted_at:
-            return f"Deleted {format_datetime(affiliate.deleted_at)}"
+            return f"Removed {format_datetime(affiliate.deleted_at)}"
         counts = [
             f"{affiliate.approvals.count(approved)} {status}"
             for approved, status in APPROVAL_STATUSES.items()

@@ -141,7 +141,7 @@ class ConversionAdmin(
         "review_hints",
         "affiliate",
         "program_title",
-        "shop_customer",
+        "shop_customer_id",
         "created_at",
     )
     export_columns = (
@@ -151,6 +151,7 @@ class ConversionAdmin(
         "affiliate",
         "program",
         "customer",
+        "shop_customer_id",
         "tracking_source",
         "created_at",
         "deleted_at",
@@ -169,6 +170,7 @@ class ConversionAdmin(
         "affiliate": "affiliate__slug",
         "program": "program__slug",
         "customer": "customer__public_id",
+        "shop_customer_id": "customer__customer_id",
     }
     search_fields = (
         "pk__exact",
@@ -188,8 +190,8 @@ class ConversionAdmin(
     add_page = AddConversionPage
     row_pages = CONVERSION_PAGES
 
-    @display(description="Customer")
-    def shop_customer(self, conversion):
+    @display(description="Customer ID")
+    def shop_customer_id(self, conversion):
         return conversion.customer.customer_id if conversion.customer else EMPTY_VALUE
 
     @display(description="To check")

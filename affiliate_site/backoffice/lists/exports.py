@@ -14,6 +14,8 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from django.contrib.admin.utils import label_for_field, lookup_field
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import DateTimeField
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.html import strip_tags
@@ -23,7 +25,7 @@ from django.utils.text import capfirst, slugify
 from accounts import replica
 from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.formatters import Money
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, Money
 from affiliate_site.backoffice.lists.filters import DateFilter
 
 CHUNK_SIZE = 1000  # rows
@@ -41,6 +43,7 @@ SEPARATOR_PATTERN = re.compile(
 # Most texts: neither a formula nor a separator, and nothing to escape.
 PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+MOMENT_TITLE = "{title} (UTC)"
 CURRENCY_TITLE = "{title}: currency"
 
 
@@ -53,7 +56,7 @@ class AmountSource(NamedTuple):
 
 def format_cell(value) -> str:
     """A value as text; an apostrophe is added to texts that could be formulas."""
-    if value is None:
+    if value is None or (isinstance(value, SafeString) and value == EMPTY_VALUE):
         return ""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%SZ}"
@@ -127,11 +130,23 @@ def get_export_name(changelist) -> str:
 
 
 def get_column_titles(model_admin, columns: list[str]) -> list[str]:
-    """The headings of the columns."""
-    labels = [
-        str(label_for_field(name, model_admin.model, model_admin)) for name in columns
+    """The headings of the columns; those of moments name the zone, unlike lists."""
+    model = model_admin.model
+    titles = [
+        capfirst(str(label_for_field(name, model, model_admin))) for name in columns
     ]
-    return [capfirst(label) for label in labels]
+    return [
+        MOMENT_TITLE.format(title=title) if is_moment(model, name) else title
+        for name, title in zip(columns, titles, strict=True)
+    ]
+
+
+def is_moment(model, name: str) -> bool:
+    """Whether a column is a field of the model that holds a moment."""
+    try:
+        return isinstance(model._meta.get_field(name), DateTimeField)
+    except FieldDoesNotExist:
+        return False
 
 
 def get_cell_values(model_admin, columns: list[str], row) -> list:

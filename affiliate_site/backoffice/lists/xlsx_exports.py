@@ -36,7 +36,7 @@ WORKBOOK_OPTIONS = {  # texts are not converted
     "strings_to_formulas": False,
     "strings_to_numbers": False,
     "strings_to_urls": False,
-    "default_date_format": 'yyyy-mm-dd hh:mm:ss "UTC"',
+    "default_date_format": "yyyy-mm-dd hh:mm:ss",
     "remove_timezone": True,
 }
 DATE_FORMAT = "yyyy-mm-dd"

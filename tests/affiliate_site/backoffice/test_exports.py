@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -12,13 +13,18 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
 from affiliate_site.backoffice.lists.exports import format_cell, format_csv_line
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.payments import PaymentOrder, create_payments
+from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tracking.services.hierarchy import create_group
+
+MOMENT_PATTERN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 def export_csv(client, page, **filters):
@@ -218,6 +224,72 @@ def test_exports_nothing_of_another_account(
     )
 
     assert "zz-marker" not in str(lines)
+
+
+@pytest.mark.parametrize(
+    "model", admin.site._registry, ids=lambda model: model._meta.label
+)
+def test_titles_of_moments_say_the_zone(staff_client, account, api, model):
+    """The screens are in the zone of the account, exports in UTC."""
+    create_rows_for_all_pages(account, api, "harbor")
+
+    titles, *rows = export_csv(
+        staff_client(), f"{model._meta.app_label}_{model._meta.model_name}"
+    )
+
+    moments = {
+        title
+        for row in rows
+        for title, cell in zip(titles, row, strict=True)
+        if MOMENT_PATTERN.fullmatch(cell)
+    }
+    assert [title for title in moments if not title.endswith("(UTC)")] == []
+
+
+def test_names_groups_and_customers_as_the_pages_do(staff_client, scenario):
+    group = create_group(scenario.account, title="Creators", at=NOW)
+    scenario.mina.affiliate.update_row(group=group)
+    scenario.create_conversion("10", customer_id="customer-7")
+    client = staff_client()
+
+    affiliates, conversions = (
+        [dict(zip(titles, row, strict=True)) for row in rows]
+        for titles, *rows in (
+            export_csv(client, "tracking_affiliate"),
+            export_csv(client, "tracking_conversion"),
+        )
+    )
+
+    assert "Creators" in {row["Group"] for row in affiliates}
+    (conversion,) = conversions
+    customer = scenario.account.customers.get()
+    assert conversion["Customer ID"] == "customer-7"
+    assert conversion["Customer"] == customer.public_id
+
+
+def test_says_the_currency_of_balances_once(staff_client, scenario):
+    conversion = scenario.create_conversion("200")
+    commission = scenario.get_commission(conversion)
+    approve_commission(scenario.account, commission_id=commission.pk, at=NOW)
+
+    lines = export_csv(staff_client(), "payouts_ledgeraccount")
+
+    assert [line[:4] for line in lines] == [
+        ["Affiliate", "Name", "Balance due", "Balance due: currency"],
+        ["minakessler", "Mina Kessler", "20", "EUR"],
+    ]
+    assert "Currency" not in lines[0]
+
+
+def test_leaves_cells_without_a_value_empty(staff_client, scenario):
+    """Lists show a hyphen there, which a spreadsheet would take for a formula."""
+    conversion = scenario.create_conversion("200")
+    assert conversion.customer is None
+
+    titles, row = export_csv(staff_client(), "tracking_conversion")
+
+    assert row[titles.index("Customer ID")] == ""
+    assert format_cell(EMPTY_VALUE) == ""
 
 
 def test_requires_a_sign_in(client, db):

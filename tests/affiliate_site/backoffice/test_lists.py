@@ -97,7 +97,7 @@ def test_exports_the_columns_that_a_list_leaves_out(staff_client, scenario):
     response = staff_client().get(reverse("admin:payouts_commission_export"))
 
     titles = response.getvalue().decode().splitlines()[0]
-    assert '"Kind","Name","Conversion","Payment","Created at"' in titles
+    assert '"Kind","Name","Conversion","Payment","Created at (UTC)"' in titles
 
 
 def test_takes_at_most_15_statements(staff_client, account, api, capture_queries):
