@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from accounts.errors import InvalidUrl
 
 DEFAULT_PORTS = {"https": 443, "http": 80}
-INVALID_URL_REASON = "it is not like https://host/path"
+INVALID_URL_REASON = "start with https://; it is not like https://host/path"
 MAX_HOST_LENGTH = 253
 MAX_LABEL_LENGTH = 63
 VISIBLE_ASCII_PATTERN = re.compile(r"[!-~]+", re.ASCII)
@@ -65,13 +65,11 @@ def parse_url(url: str, *, allowed_hosts: Collection[str]) -> ParsedUrl:
     is_allowed = f"{format_host(host)}:{port}" in allowed_hosts
     if not is_allowed and (parts.scheme, port) != ("https", DEFAULT_PORTS["https"]):
         raise InvalidUrl(
-            reason="only https on port 443 and hosts in WEBHOOK_ALLOWED_HOSTS are"
-            " allowed"
+            reason="only https on port 443: start with https://, or ask your operator"
+            " to allow this host"
         )
     if not is_allowed and is_internal_host(host):
-        raise InvalidUrl(
-            reason=f"{host} is not public and not in WEBHOOK_ALLOWED_HOSTS"
-        )
+        raise InvalidUrl(reason=f"{host} is not public; your operator can allow it")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return ParsedUrl(parts.scheme, host, port, path, is_allowed=is_allowed)
 

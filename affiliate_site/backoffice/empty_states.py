@@ -102,8 +102,8 @@ EMPTY_STATES = {
     "accounts.Delivery": "No deliveries yet. Add a webhook to receive events.",
     "accounts.AuditLogEntry": "No audit log entries yet. Each change adds one.",
     "accounts.Invitation": (
-        "No invitations yet. An owner sends one under Staff, if the operator has set up"
-        " e-mail (EMAIL_URL)."
+        "No invitations yet. An owner sends one under Staff. Without e-mail on this"
+        " installation there are none: ask your operator."
     ),
     "accounts.User": (
         "No staff users yet. An owner chooses “Add staff user” for each person of the"

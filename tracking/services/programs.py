@@ -101,7 +101,7 @@ def validate_program(values: Mapping[str, Any]) -> None:
         # Referral links end with `ref=<code>`, at which clients split them.
         raise InvalidSetting(
             setting="The landing page",
-            rule="an http(s) URL without a fragment",
+            rule="an address that starts with https:// or http://, without #",
             path="landing_page",
         )
 

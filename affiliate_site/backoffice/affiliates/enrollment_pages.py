@@ -10,9 +10,11 @@ from affiliate_site.api.resources.enrollments import (
     EnrollmentUpdateSerializer,
     build_enrollment_data,
 )
+from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from tracking.errors import DuplicateCoupon, DuplicateReferralCode
 from tracking.models.enrollments import Enrollment
 from tracking.services.enrollments import create_enrollment, update_enrollment
 
@@ -24,7 +26,30 @@ APPROVAL_CHOICES = (
 APPROVALS = {"approved": True, "pending": None}
 
 
-class EnrollmentForm(ServiceForm):
+class CodeOwnerForm(ServiceForm):
+    """A form with codes; it says who in the account has one that is taken."""
+
+    def add_error_at(self, path, text):
+        codes: Any = {
+            DuplicateCoupon.message: self.account.coupons,
+            DuplicateReferralCode.message: self.account.referral_codes,
+        }.get(text)
+        if codes is not None:
+            text += find_owner(codes, self.cleaned_data[path])
+        super().add_error_at(path, text)
+
+
+def find_owner(codes, code: str) -> str:
+    """`: adastone in Harbor Lamps has it`; empty if it is free again."""
+    row = codes.filter(code=code).first()
+    if row is None:
+        return ""
+    if row.enrollment is None:
+        return f": the prospect {get_full_name(row.prospect)} has it"
+    return f": {row.enrollment.affiliate} in {row.enrollment.program.title} has it"
+
+
+class EnrollmentForm(CodeOwnerForm):
     """An affiliate, given by the page, in a program."""
 
     serializer_class = EnrollmentInputSerializer
@@ -208,7 +233,7 @@ class ResetEnrollmentPage(ApprovalPage):
     )
 
 
-class CodesForm(ServiceForm):
+class CodesForm(CodeOwnerForm):
     """The codes of an affiliate in a program."""
 
     serializer_class = EnrollmentUpdateSerializer

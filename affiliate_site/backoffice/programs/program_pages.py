@@ -36,7 +36,7 @@ class ProgramForm(ServiceForm):
     )
     landing_page = forms.CharField(
         required=False,
-        help_text="Referral links lead to this http(s) address of your site.",
+        help_text="Referral links lead here. Start with https://.",
     )
     cookie_time = forms.IntegerField(
         label="Cookie lifetime in days",

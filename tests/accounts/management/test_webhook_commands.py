@@ -55,8 +55,8 @@ def test_prints_a_new_webhook_as_json(account):
         (["nobody", URL], "Account 'nobody' not found"),
         (
             ["harbor", "http://hooks.example.net/"],
-            "Invalid URL: only https on port 443 and hosts in WEBHOOK_ALLOWED_HOSTS"
-            " are allowed",
+            "Invalid URL: only https on port 443: start with https://, or ask your"
+            " operator to allow this host",
         ),
         (
             ["harbor", URL, "--event", "sale"],

@@ -12,8 +12,9 @@ from tests.factories.tracking import (
     EnrollmentFactory,
     ProgramFactory,
 )
-from tracking.services.affiliates import delete_affiliate
+from tracking.services.affiliates import PersonData, delete_affiliate
 from tracking.services.programs import archive_program
+from tracking.services.prospects import ProspectData, create_prospect
 
 ADD_URL = "/admin/tracking/enrollment/add/"
 NAMES = ("approve", "disapprove", "reset", "codes")
@@ -95,7 +96,7 @@ def test_offers_programs_that_the_affiliate_can_enter(
     ("changed", "field", "text"),
     [
         ({"coupon": "x" * 65}, "coupon", "64 characters at most"),
-        ({"coupon": "TAKEN"}, "coupon", "already in use"),
+        ({"coupon": "TAKEN"}, "coupon", "is already in use: {owner} has it"),
         ({"approval": "forged"}, "approval", "valid choice"),
         ({"program": ""}, "program", "required"),
         ({"program": "x"}, "program", "valid choice"),
@@ -104,13 +105,15 @@ def test_offers_programs_that_the_affiliate_can_enter(
 def test_shows_a_refusal_beside_its_field(
     account, staff_client, program, hana, changed, field, text
 ):
-    CouponFactory(account=account, code="TAKEN")
+    coupon = CouponFactory(account=account, code="TAKEN")
+    owner = f"{coupon.enrollment.affiliate} in {coupon.enrollment.program.title}"
     before = account.enrollments.count()
 
     response = staff_client().post(
         program_url(hana), {"program": program.pk, "coupon": "NEW"} | changed
     )
 
+    text = text.format(owner=owner)
     assert text in str(response.context["form"].errors[field])
     assert account.enrollments.count() == before
     assert account.coupons.count() == 1
@@ -173,8 +176,9 @@ def test_changes_coupon_and_referral_code(account, staff_client, enrollment):
     ("changed", "field", "text"),
     [
         ({"coupon": "x" * 65}, "coupon", "64 characters at most"),
-        ({"coupon": "TAKEN"}, "coupon", "already in use"),
-        ({"referral_code": "taken"}, "referral_code", "already in use"),
+        ({"coupon": "TAKEN"}, "coupon", "is already in use: {owner} has it"),
+        ({"referral_code": "taken"}, "referral_code", "in use: {owner} has it"),
+        ({"referral_code": "pia"}, "referral_code", "the prospect Pia Lang has it"),
         ({"referral_code": "a b c"}, "referral_code", "not valid"),
         ({"referral_code": "ab"}, "referral_code", "3 characters at least"),
         ({"referral_code": ""}, "referral_code", "required"),
@@ -185,10 +189,15 @@ def test_refuses_codes_and_keeps_the_present_ones(
 ):
     other = EnrollmentFactory(account=account, code="taken")
     CouponFactory(account=account, enrollment=other, code="TAKEN")
+    data = ProspectData(PersonData("Pia", "Lang"), program_id=other.program.slug)
+    prospect = create_prospect(account, data=data, at=NOW)
+    account.referral_codes.filter(prospect=prospect).update(code="pia")
+    owner = f"{other.affiliate} in {other.program.title}"
     sent = {"coupon": "NEW", "referral_code": "hana-1"} | changed
 
     response = staff_client().post(page_url("codes", enrollment), sent)
 
+    text = text.format(owner=owner)
     assert text in str(response.context["form"].errors[field])
     assert not account.coupons.filter(enrollment=enrollment).exists()
     assert account.referral_codes.get(enrollment=enrollment).code == "hana-1"

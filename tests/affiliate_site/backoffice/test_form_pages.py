@@ -45,7 +45,7 @@ def test_creates_a_program(account, staff_client):
     ("changed", "field", "text"),
     [
         ({"slug": "not a slug"}, "slug", "is not a slug"),
-        ({"landing_page": "ftp://x"}, "landing_page", "http(s) URL"),
+        ({"landing_page": "ftp://x"}, "landing_page", "starts with https://"),
         ({"cookie_time": "366"}, "cookie_time", "1 to 365"),
         ({"rate": "100.5"}, "rate", "100 % at most"),
         ({"title": "x" * 256}, "title", "255 characters at most"),
