@@ -220,7 +220,7 @@ def list_conversions(request, term: str) -> Iterator[SearchResult]:
     for row in found.values():
         yield SearchResult(
             title=f"{row.external_id} ({row.pk})",
-            description="Conversion, deleted" if row.deleted_at else "Conversion",
+            description="Conversion, removed" if row.deleted_at else "Conversion",
             link=get_page_url(row),
             icon="shopping_cart",
         )

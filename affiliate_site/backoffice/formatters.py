@@ -82,7 +82,9 @@ def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:
 def format_ledger_note(account) -> str:
     """The result of the last `check_ledger --note`, which operators run nightly."""
     if account.reconciled_at is None:
-        return "The ledger has not been checked yet; the nightly commands do so."
+        return (
+            "The ledger has not been checked yet. Your operator has it checked nightly."
+        )
     at = format_datetime(account.reconciled_at)
     if account.discrepancy_count:
         return f"Ledger checked {at}: {account.discrepancy_count} discrepancies."

@@ -14,7 +14,7 @@ from tracking.services.custom_fields import (
     update_custom_field,
 )
 
-TYPE_CHOICES = (
+TYPE_CHOICES: tuple[tuple[str, str], ...] = (
     (FieldType.TEXT, "One line of text"),
     (FieldType.TEXTAREA, "Several lines of text"),
     (FieldType.SELECT, "One of several options"),
@@ -112,11 +112,15 @@ class RemoveCustomFieldPage(FormPage):
 class CustomFieldAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """Custom fields of the account's affiliates."""
 
-    list_display = ("title", "slug", "type", "required")
-    fields = readonly_fields = ("title", "slug", "type", "choices", "required")
+    list_display = ("title", "slug", "type_title", "required")
+    fields = readonly_fields = ("title", "slug", "type_title", "choices", "required")
     ordering = ("id",)
     add_page = AddCustomFieldPage
     row_pages = (EditCustomFieldPage, RemoveCustomFieldPage)
+
+    @display(description="Type", ordering="type")
+    def type_title(self, field):
+        return dict(TYPE_CHOICES).get(field.type, field.type)
 
     @display(description="Options")
     def choices(self, field):

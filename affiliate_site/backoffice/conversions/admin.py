@@ -379,7 +379,7 @@ class CommissionAdmin(
 
         def get_skip_reason(row):
             if row.deleted_at:
-                return "its conversion was deleted"
+                return "its conversion was removed"
             if is_approval and row.conversion and row.conversion.is_contested:
                 return "two visitors claim its conversion: confirm a claim first"
             if row.status == target_status:

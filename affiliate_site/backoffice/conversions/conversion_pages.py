@@ -73,7 +73,7 @@ TRACKING_SOURCE_TEXTS = {
     "coupon": "coupon",
     "referral_code": "referral code",
     "click": "click",
-    "asset_source": "affiliate and program (asset and source)",
+    "asset_source": "affiliate and program, of an asset link or chosen by staff",
     "tracking_id": "tracking ID of a visitor",
 }
 

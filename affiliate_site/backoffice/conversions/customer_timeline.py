@@ -83,7 +83,7 @@ def list_conversion_entries(conversion) -> list[TimelineEntry]:
     entries = [TimelineEntry(conversion.created_at, format_html("{} {}", link, amount))]
     if conversion.deleted_at:
         entries.append(
-            TimelineEntry(conversion.deleted_at, format_html("deleted {}", link))
+            TimelineEntry(conversion.deleted_at, format_html("removed {}", link))
         )
     return entries
 
@@ -119,7 +119,7 @@ def list_commission_entries(commission, history, allocations) -> list[TimelineEn
     for allocation in allocations:
         entries += list_payment_entries(allocation.payment, link, released_at)
     if commission.deleted_at:
-        deleted = format_html("{} deleted with its conversion", link)
+        deleted = format_html("{} removed with its conversion", link)
         entries.append(TimelineEntry(commission.deleted_at, deleted))
     return entries
 

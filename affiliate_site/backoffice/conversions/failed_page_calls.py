@@ -32,7 +32,7 @@ PROBLEMS = {
         "The account is locked", "Ask an operator to unlock the account."
     ),
     "affiliate_deleted": Problem(
-        "The affiliate was deleted", "Remove its links and coupons from your pages."
+        "The affiliate was removed", "Remove its links and coupons from your pages."
     ),
     "affiliate_not_approved": Problem(
         "The affiliate is not approved in the program",

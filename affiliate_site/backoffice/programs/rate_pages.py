@@ -100,6 +100,12 @@ class BonusForm(TitledRateForm):
         label="Within", choices=PERIOD_CHOICES, help_text="Calendar periods in UTC."
     )
 
+    value = forms.DecimalField(
+        label="Rate",
+        help_text="10 is 10 percent of the amount of the conversions that count for the"
+        " goal, or 10 units of the currency.",
+    )
+
     field_order = ("title", "goal_type", "goal", "period", "kind", "value")
 
 

@@ -283,7 +283,7 @@ def test_adds_a_conversion_of_an_affiliate_in_a_program(
     shown = client.post(ADD_URL, entries)
     page = shown.content.decode()
     assert "8.00 EUR, pending" in page
-    assert "affiliate and program (asset and source)" in page
+    assert "affiliate and program, of an asset link or chosen by staff" in page
     assert not account.conversions.exists()
     confirm(client, ADD_URL, entries, shown)
 

@@ -149,7 +149,7 @@ def test_shows_no_cancellation_after_a_deletion(
     lines = list_timeline_texts(staff_client(), conversion.customer)
 
     assert "canceled" not in str(lines)
-    assert lines[-1].endswith(" deleted with its conversion")
+    assert lines[-1].endswith(" removed with its conversion")
 
 
 def test_shows_changed_amounts(staff_client, scenario, conversion, account):
@@ -203,8 +203,8 @@ def test_shows_deletions(staff_client, scenario, conversion, account):
     lines = list_timeline_texts(staff_client(), conversion.customer)
 
     assert [line.partition(" UTC ")[2] for line in lines[-2:]] == [
-        f"deleted conversion {conversion.pk}",
-        f"commission {account.commissions.get().pk} deleted with its conversion",
+        f"removed conversion {conversion.pk}",
+        f"commission {account.commissions.get().pk} removed with its conversion",
     ]
 
 

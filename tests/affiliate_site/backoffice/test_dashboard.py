@@ -359,7 +359,7 @@ def test_shows_the_last_ledger_check(staff_client, scenario, account, other_acco
         return context["ledger_note"], "Ledger discrepancies" in titles
 
     assert get_ledger_state() == (
-        "The ledger has not been checked yet; the nightly commands do so.",
+        "The ledger has not been checked yet. Your operator has it checked nightly.",
         False,
     )
     run_command("check_ledger", "--note")

@@ -1,9 +1,12 @@
 """Labels of fields are the words of staff, not names of columns."""
 
+import re
+
 import pytest
 from django.contrib import admin
 from django.urls import reverse
 
+from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.labels import FIELD_LABELS
 from affiliate_site.backoffice.lists.exports import get_column_titles
 
@@ -19,6 +22,25 @@ def test_columns_and_exports_have_plain_titles(model):
 
     assert not COLUMN_WORDS & set(words)
     assert not model._meta.verbose_name_plural.endswith(("rys", "tys"))
+
+
+def test_what_is_removed_is_called_so(scenario):
+    """The buttons say “Remove”; the columns are named `deleted_at`."""
+    titles = {
+        title
+        for model, model_admin in admin.site._registry.items()
+        for title in get_column_titles(model_admin, list(model_admin.export_columns))
+        if any(field.name == "deleted_at" for field in model._meta.fields)
+    }
+
+    assert "Removed (UTC)" in titles
+    assert not any("eleted" in title for title in titles)
+
+
+def test_empty_lists_name_no_variables_of_the_installation():
+    variables = re.findall("[A-Z]{3,}_[A-Z]+", " ".join(EMPTY_STATES.values()))
+
+    assert variables == []
 
 
 def test_names_the_fields_of_a_page(staff_client, scenario):

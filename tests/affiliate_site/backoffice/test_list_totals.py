@@ -53,10 +53,10 @@ def get_text(response):
 def test_counts_and_adds_up_what_is_shown(client, sales, scenario, other_account):
     ProgramScenario(other_account, email=None).create_conversion("1000")
 
-    assert "5 conversions · Total without deleted ones: <strong>150.00 EUR" in get_text(
+    assert "5 conversions · Total without removed ones: <strong>150.00 EUR" in get_text(
         open_list(client)
     )
-    assert "1 conversion · Total without deleted ones: <strong>20.00 EUR" in get_text(
+    assert "1 conversion · Total without removed ones: <strong>20.00 EUR" in get_text(
         open_list(client, q="R-2")
     )
     assert "0 conversions</p>" in get_text(open_list(client, currency="USD"))
@@ -73,7 +73,7 @@ def test_adds_up_by_currency(client, sales, account):
 def test_leaves_deleted_rows_out_of_the_sum(client, sales, account):
     delete_conversion(account, conversion_id=sales[4].pk, at=CONVERSION_CREATED_AT)
 
-    assert "5 conversions · Total without deleted ones: <strong>100.00 EUR" in get_text(
+    assert "5 conversions · Total without removed ones: <strong>100.00 EUR" in get_text(
         open_list(client)
     )
     deleted = open_list(client, deleted_at__isnull="False")

@@ -88,6 +88,8 @@ def test_adds_levels_and_bonuses_of_the_plan(staff_client, scenario, account):
     client, program = staff_client(), scenario.program
     rate = {"kind": "percentage", "value": "3"}
     save(client, program_url(program, "add-level"), title="Parent", **rate)
+    form = client.get(program_url(program, "add-bonus")).context["form"]
+    assert "percent of the amount of the conversions" in form["value"].help_text
     save(
         *(client, program_url(program, "add-bonus")),
         title="Busy month",
@@ -287,3 +289,12 @@ def test_asks_for_an_id_if_the_title_has_no_letters_for_it(staff_client, account
         "slug": ["Enter an ID; this title has no letters to make one from."]
     }
     assert not account.field_definitions.exists()
+
+
+def test_names_the_type_of_a_custom_field_as_its_form_does(staff_client, account):
+    client, url = staff_client(), reverse("admin:tracking_customfield_add")
+    save(client, url, title="Shop", type="select", options="one\ntwo")
+
+    page = client.get(reverse("admin:tracking_customfield_changelist"))
+
+    assert "One of several options" in page.content.decode()
