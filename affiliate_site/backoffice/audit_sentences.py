@@ -212,10 +212,11 @@ def parse_subject(entry) -> tuple[str, str]:
     return model_name, name
 
 
-def describe_row(row) -> str:
+def describe_row(row, *, has_amount: bool) -> str:
     """An object in words: `commission 84 of adastone (now 37.48 EUR)`.
 
     Entries do not store amounts, and those of sales and commissions may have changed.
+    Without `has_amount`, their amounts are left out.
     """
     text = f"{row._meta.verbose_name} {row}"
     if isinstance(row, Conversion):
@@ -224,19 +225,21 @@ def describe_row(row) -> str:
         text += f" of {row.affiliate}"
     elif isinstance(row, Payment):
         text += f" to {row.affiliate}: {format_money(row.amount, row.currency)}"
-    if isinstance(row, Conversion | Commission):
+    if has_amount and isinstance(row, Conversion | Commission):
         text += f" (now {format_money(row.amount, row.currency)})"
     return text
 
 
-def link_subject(entry, rows) -> SafeString | str:
+def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
     """The subject of an entry in words, with a link to its page."""
     model_name, name = parse_subject(entry)
     row = rows.get((model_name, name))
     if row is not None:
         url_name = f"admin:{row._meta.app_label}_{model_name}_change"
         url = reverse(url_name, args=[row.pk])
-        return format_html('<a href="{}">{}</a>', url, describe_row(row))
+        return format_html(
+            '<a href="{}">{}</a>', url, describe_row(row, has_amount=has_amount)
+        )
     if model_name in SUBJECT_LISTS:
         list_name, title = SUBJECT_LISTS[model_name]
         url, term = reverse(f"admin:{list_name}_changelist"), name.rstrip("…")
@@ -266,8 +269,12 @@ def render_sentence(entry, names: Names) -> SafeString:
     return format_html("{} {}", actor, render_action(entry, names))
 
 
-def render_action(entry, names: Names, *, begins_line: bool = False) -> SafeString:
-    """`approved commission 84 of adastone (now 37.48 EUR)`."""
+def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
+    """`approved commission 84 of adastone (now 37.48 EUR)`.
+
+    As a line of a history, `Approved commission 84 of adastone`: its page shows the
+    present amounts.
+    """
     details = name_details(entry, names)
     text = get_predicate(entry, details, names)
     for name in PLACEHOLDER_PATTERN.findall(text):
@@ -277,8 +284,8 @@ def render_action(entry, names: Names, *, begins_line: bool = False) -> SafeStri
     before, placeholder, after = text.partition("{}")
     return format_html(
         "{}{}{}{}",
-        capfirst(before) if begins_line else before,
-        link_subject(entry, names.rows) if placeholder else "",
+        capfirst(before) if is_line else before,
+        link_subject(entry, names.rows, has_amount=not is_line) if placeholder else "",
         after,
         render_details(details),
     )

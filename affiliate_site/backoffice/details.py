@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
 
@@ -20,6 +21,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
 )
 from affiliate_site.backoffice.object_pages import find_neighbors
+from payouts.models.commissions import Commission
 
 LINK_TEMPLATE = '<a class="details-link" href="{}">{}</a>'
 
@@ -118,21 +120,31 @@ def link_neighbors(neighbors) -> list[tuple[str, str]]:
 def build_history(
     request, subjects: Iterable[Any], postings: Iterable[tuple[datetime, str]] = ()
 ) -> Section:
-    """Who did what to some objects, with other events, oldest first."""
+    """Who did what to some objects, with other events, oldest first.
+
+    What happened at the moment of an entry was caused by who caused the entry. The log
+    names the removal of a conversion only, not those of its commissions.
+    """
     rows = list(subjects)
+    conversions = [row.conversion_id for row in rows if isinstance(row, Commission)]
     entries = AuditLogEntry.objects.filter(
+        Q(subject__in=[f"{row._meta.model_name}:{row}" for row in rows])
+        | Q(
+            subject__in=[f"conversion:{pk}" for pk in conversions],
+            kind="conversion.deleted",
+        ),
         account=rows[0].account_id,
-        subject__in=[f"{row._meta.model_name}:{row}" for row in rows],
     ).order_by("id")
     names = find_names(request.user, entries)
+    actors = {entry.created_at: describe_actor(entry, names) for entry in entries}
     lines = [
         (
             entry.created_at,
-            render_action(entry, names, begins_line=True),
-            describe_actor(entry, names),
+            render_action(entry, names, is_line=True),
+            actors[entry.created_at],
         )
         for entry in entries
-    ] + [(at, text, "") for at, text in postings]
+    ] + [(at, text, actors.get(at, "")) for at, text in postings]
     lines.sort(key=lambda line: line[0])
     return Section(
         "History",

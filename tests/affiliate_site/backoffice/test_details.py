@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from django.utils.html import strip_tags
 
+from accounts.actor import use_actor
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion, update_conversion
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -102,6 +103,29 @@ def test_history_names_who_did_it(staff_client, account, conversion, commission)
     ]
     assert entry[2] == account.staff.get().email
     assert "Disapproved: Own order" in page
+
+
+def test_history_names_who_moved_the_money(
+    staff_client, account, conversion, commission
+):
+    client = staff_client()
+    with use_actor(account.staff.get().actor_name):
+        approve_commission(account, commission_id=commission.pk, at=LATER)
+        delete_conversion(
+            account, conversion_id=conversion.pk, at=LATER + timedelta(days=1)
+        )
+
+    for row in (conversion, commission):
+        _, sections, page = get_details(client, row)
+        history = {
+            strip_tags(text).split(" (")[0]: who
+            for _, text, who in sections["History"].rows
+        }
+        assert history["10.09 EUR: Not earned → Pending"] == "The system"
+        for text in ("Pending → Balance due", "Balance due → Pending"):
+            assert history[f"10.09 EUR: {text}"] == "owner@harbor.example.org"
+        assert history["Removed conversion order-1"] == "owner@harbor.example.org"
+        assert "(now " not in page
 
 
 def test_shows_corrections_and_removals(staff_client, account, conversion, commission):
