@@ -1,10 +1,13 @@
 """Forms of conversions and commissions: add, correct, remove, decide."""
 
+from itertools import groupby
+
 from django import forms
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
 from accounts.errors import InvalidInput
+from accounts.exact_json import format_decimal
 from accounts.services.accounts import ensure_not_locked
 from affiliate_site.api.conversion_serializers import (
     ConversionInputSerializer,
@@ -33,8 +36,10 @@ from affiliate_site.backoffice.money_pages import (
     MoneyFormPage,
     get_amount_initial,
 )
+from payouts.models.commission_types import RateKind
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
+    Commission,
     CommissionKind,
     CommissionStatus,
     is_final,
@@ -104,7 +109,7 @@ class NewConversionForm(MoneyForm):
         "programs",
         required=False,
         label_from=lambda program: program.title,
-        help_text="The program that the affiliate earns in.",
+        help_text="Empty: the only one that the affiliate is approved in.",
     )
     coupon = forms.CharField(required=False, max_length=MAX_ID_LENGTH)
     click_id = forms.CharField(
@@ -139,8 +144,7 @@ class NewConversionForm(MoneyForm):
     commission_type = RowChoiceField(
         "commission_types",
         required=False,
-        label_from=lambda row: f"{row.title} ({row.program.title})",
-        help_text="Empty: the default type of the program.",
+        help_text="One of the program that earns.",
     )
     meta_data = MetaDataField()
 
@@ -156,9 +160,17 @@ class NewConversionForm(MoneyForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         programs = self.account.programs.filter(archived_at=None).order_by("title")
-        types = self.account.commission_types.select_related("program").order_by("id")
+        types = self.account.commission_types.select_related("program")
+        types = types.order_by("program__title", "program", "id")
         for name, rows in (("program", programs), ("commission_type", types)):
             self.fields[name].queryset = rows  # type: ignore[attr-defined]
+        self.fields["commission_type"].choices = [  # type: ignore[attr-defined]
+            ("", "The default type of the program"),
+            *(
+                (program, [(row.pk, row.title) for row in rows])
+                for program, rows in groupby(types, lambda row: row.program.title)
+            ),
+        ]
         if len(programs[:2]) == 1:
             self.initial.setdefault("program", programs[0].pk)
 
@@ -177,11 +189,25 @@ class NewConversionForm(MoneyForm):
         if len(sent) > 1:
             labels = " and ".join(self.get_label(name) for name in sent)
             self.add_error(sent[-1], f"Enter one of these only: {labels}.")
-        if sent == ["affiliate"] and not self.cleaned_data.get("program"):
-            self.add_error("program", "Choose the program of the affiliate.")
+        if sent == ["affiliate"] and self.cleaned_data.get("program", "") is None:
+            self.choose_program(self.cleaned_data["affiliate"])
         if not sent and not self.cleaned_data.get("customer_id") and not self.errors:
             self.add_error("affiliate", "Enter an affiliate, a coupon or a click.")
         return super().clean()
+
+    def choose_program(self, affiliate) -> None:
+        """Take the only program that the affiliate is approved in."""
+        enrollments = self.account.enrollments.filter(
+            affiliate=affiliate, approved=True, program__archived_at=None
+        ).select_related("program")
+        programs = [row.program for row in enrollments.order_by("program__title")]
+        if len(programs) == 1:
+            self.cleaned_data["program"] = programs[0]
+            return
+        titles = ", ".join(program.title for program in programs) or "none"
+        self.add_error(
+            "program", f"Choose the program; {affiliate} is approved in: {titles}."
+        )
 
     def add_domain_error(self, error):
         """Lead to the approval of an affiliate that is not approved."""
@@ -251,6 +277,7 @@ class AddConversionPage(MoneyFormPage):
         "For sales that were not tracked. The next page shows who earns what before"
         " anything is stored."
     )
+    commissions: list[Commission] = []  # of the conversion that `save` created
 
     def save(self, form, at):
         """Attribute the sale as the API does."""
@@ -263,6 +290,9 @@ class AddConversionPage(MoneyFormPage):
         commission_type = form.cleaned_data["commission_type"]
         if commission_type and commission_type.program_id != conversion.program_id:
             raise OtherProgramsType(program=conversion.program.title)
+        # A preview has no rows any more when it is shown.
+        rows = self.account.commissions.filter(conversion=conversion)
+        self.commissions = list(rows.select_related("affiliate").order_by("id"))
         return conversion
 
     def list_facts(self, conversion):
@@ -278,11 +308,25 @@ class AddConversionPage(MoneyFormPage):
             ),
             ("Order ID", conversion.external_id),
             ("Customer", conversion.customer and conversion.customer.customer_id),
+            *(
+                (f"Commission of {each.affiliate}", describe_calculation(each))
+                for each in self.commissions
+            ),
         ]
 
     def get_done_message(self, conversion):
         amount = format_money(conversion.amount, conversion.currency)
         return f"Conversion {conversion} of {amount} was added."
+
+
+def describe_calculation(commission) -> str:
+    """`Standard, 15 % of 300.00 EUR`, or `Standard, 5.00 EUR fixed`."""
+    currency = commission.currency
+    rate = f"{format_money(commission.rate, currency)} fixed"
+    if commission.rate_kind == RateKind.PERCENTAGE:
+        amount = format_money(commission.sub_amount, currency)
+        rate = f"{format_decimal(commission.rate)} % of {amount}"
+    return f"{commission.name}, {rate}"
 
 
 class OtherProgramsType(InvalidInput):

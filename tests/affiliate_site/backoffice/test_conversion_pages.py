@@ -20,8 +20,10 @@ from tests.affiliate_site.backoffice.money_forms import (
 )
 from tests.conftest import NOW
 from tests.factories.accounts import AccountFactory
+from tests.factories.tracking import EnrollmentFactory, ProgramFactory
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import ProgramScenario
+from tracking.services.hierarchy import set_parent
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -387,13 +389,70 @@ def test_refuses_a_bad_new_conversion(
     assert snapshot_account(account) == before
 
 
-def test_an_affiliate_needs_its_program(staff_client, account, scenario):
-    ProgramScenario(account, slug="other", email=None)
+def test_takes_the_only_program_that_the_affiliate_is_approved_in(
+    staff_client, account, scenario
+):
+    ProgramScenario(account, slug="other", email=None, prefix="o-")
+    EnrollmentFactory(account=account, affiliate=scenario.mina.affiliate, approved=None)
+    client = staff_client()
+    entries = {"amount": "80", "affiliate": scenario.mina.affiliate.pk}
+
+    confirm(client, ADD_URL, entries, client.post(ADD_URL, entries))
+
+    conversion = account.conversions.get()
+    assert (conversion.program, conversion.currency) == (scenario.program, "EUR")
+
+
+@pytest.mark.parametrize(
+    ("approved", "titles"),
+    [(True, "Harbor Lamp Partners, Zebra Lamps"), (False, "none")],
+)
+def test_names_the_programs_to_choose_among(
+    staff_client, account, scenario, approved, titles
+):
+    program = ProgramFactory(account=account, title="Zebra Lamps")
+    EnrollmentFactory(
+        account=account, affiliate=scenario.mina.affiliate, program=program
+    )
+    account.enrollments.update(approved=approved)
     entries = {"amount": "80", "affiliate": scenario.mina.affiliate.pk}
 
     response = staff_client().post(ADD_URL, entries)
 
-    assert "Choose the program" in str(response.context["form"].errors["program"])
+    assert response.context["form"].errors["program"] == [
+        f"Choose the program; minakessler is approved in: {titles}."
+    ]
+
+
+def test_says_how_a_commission_is_calculated_before_it_is_stored(
+    staff_client, account, scenario
+):
+    fixed = scenario.create_commission_type("accessories", "5", kind="fixed")
+    parent = scenario.create_enrolled_affiliate("Odette", "Varga").affiliate
+    scenario.create_level(2, "3")
+    set_parent(account, affiliate_id="minakessler", parent_id=parent.slug, at=NOW)
+    entries = {"amount": "300", "coupon": scenario.mina.coupon}
+    client = staff_client()
+
+    for chosen, texts in (
+        ({}, ["Standard, 10 % of 300.00 EUR", "Level 2, 3 % of 300.00 EUR"]),
+        ({"commission_type": fixed.pk}, ["Accessories, 5.00 EUR fixed"]),
+    ):
+        page = client.post(ADD_URL, entries | chosen).content.decode()
+        assert [text for text in texts if text not in page] == []
+
+
+def test_groups_commission_types_by_program(staff_client, account, scenario):
+    ProgramScenario(account, slug="other", email=None, prefix="o-")
+
+    form = staff_client().get(ADD_URL).context["form"]
+
+    choices = form.fields["commission_type"].choices
+    assert [group for group, _ in choices[1:]] == [
+        "Harbor Lamp Partners",
+        "o-Harbor Lamp Partners",
+    ]
+    assert '<optgroup label="Harbor Lamp Partners">' in str(form["commission_type"])
 
 
 @pytest.mark.parametrize(
