@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.actions import MAX_ROWS, AdminAction, run_admin_action
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
@@ -27,6 +27,7 @@ from affiliate_site.backoffice.conversions.conversion_pages import (
     TRACKING_SOURCE_TEXTS,
     AddConversionPage,
     ReasonForm,
+    describe_pending_base,
 )
 from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
 from affiliate_site.backoffice.details import DetailsMixin
@@ -399,15 +400,23 @@ class CommissionAdmin(
                 )
             ]
 
+        selected = set(rows.values_list("pk", flat=True)[:MAX_ROWS])
+
+        def get_check(row):
+            is_base_selected = row.base_commission_id in selected
+            return "" if is_base_selected else describe_pending_base(row)
+
+        check_columns = (("To check", get_check),) if is_approval else ()
         admin_action = replace(
             admin_action,
             skip_reason=get_skip_reason,
             amount_field="amount",
             get_status=get_status_text,
-            columns=COMMISSION_COLUMNS,
+            columns=(*COMMISSION_COLUMNS, *check_columns),
             get_balances=get_balances,
         )
-        rows = rows.select_related("conversion", "affiliate")
+        relations = ("conversion", "affiliate", "base_commission__affiliate")
+        rows = rows.select_related(*relations)
         return run_admin_action(self, request, rows, admin_action)
 
 

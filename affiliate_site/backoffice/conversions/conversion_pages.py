@@ -651,8 +651,22 @@ class ApproveCommissionPage(DecisionPage):
             return "An approved commission cannot be changed any more."
         return ""
 
+    def list_facts(self, result):
+        return [
+            *super().list_facts(result),
+            ("To check", describe_pending_base(self.row)),
+        ]
+
     def save(self, form, at):
         return approve_commission(self.account, commission_id=self.row.pk, at=at)
+
+
+def describe_pending_base(commission) -> str:
+    """That the commission which this one follows is not decided; empty if it is."""
+    base = commission.base_commission
+    if base is None or base.status != CommissionStatus.PENDING:
+        return ""
+    return f"commission {base} of {base.affiliate}, which it follows, is still pending"
 
 
 class ReasonForm(ServiceForm):

@@ -267,6 +267,33 @@ def test_final_commissions_refuse_the_removal(staff_client, account, scenario):
     type(account).objects.filter(pk=account.pk).update(uses_payouts=False)
 
 
+def test_warns_if_the_commission_that_a_level_follows_is_pending(
+    staff_client, account, scenario
+):
+    scenario.create_level(2, "3")
+    parent = scenario.create_enrolled_affiliate("Odette", "Varga").affiliate
+    set_parent(account, affiliate_id="minakessler", parent_id=parent.slug, at=NOW)
+    scenario.create_conversion("200")
+    base = account.commissions.get(kind="regular")
+    level = account.commissions.get(kind="level")
+    warning = f"commission {base} of minakessler, which it follows, is still pending"
+    client, url = staff_client(), reverse("admin:payouts_commission_changelist")
+
+    def open_pages(*selected):
+        """The confirmations of one approval and of a bulk one."""
+        form = {
+            "action": "approve_selected",
+            "_selected_action": [row.pk for row in selected],
+        }
+        pages = client.get(page_url(level, "approve")), client.post(url, form)
+        return [warning in page.content.decode() for page in pages]
+
+    assert open_pages(level) == [True, True]
+    assert open_pages(level, base) == [True, False]  # both become approved
+    approve_commission(account, commission_id=base.pk, at=NOW)
+    assert open_pages(level) == [False, False]
+
+
 # Add by hand
 
 
