@@ -1,5 +1,6 @@
 """How values are shown on the screens of the back office."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
@@ -11,6 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from tracking.money import ZERO, get_exponent
 
 EMPTY_VALUE = mark_safe('<span class="empty">-</span>')  # cards leave it out
+AMOUNT_SPACE_PATTERN = re.compile(r"(?<=\d)(?<!:\d\d) (?=[A-Z]{3}\b)")
 # Colours of the status labels, by the name of the status.
 STATUS_COLORS = {
     "pending": "warning",
@@ -70,6 +72,11 @@ def format_totals(totals_by_currency) -> Money:
     if len(totals) == 1:
         return totals[0]
     return Money(", ".join(totals)) if totals else Money("0", ZERO)
+
+
+def keep_amounts_together(text: str) -> str:
+    """A text in which no line ends between an amount and its currency."""
+    return AMOUNT_SPACE_PATTERN.sub("\u00a0", text)
 
 
 def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:

@@ -109,7 +109,7 @@ def test_shows_the_dashboard_and_lists(back_office, scenario):
 
     page = back_office.page.inner_text("body")
     assert page.index("Needs attention") < page.index("Conversion rate")
-    assert "20.00 EUR; the oldest since" in page
+    assert "20.00\u00a0EUR; the oldest since" in page
     back_office.click(".dashboard-attention >> text=Pending commissions")
     assert "minakessler" in back_office.page.inner_text("#changelist")
 

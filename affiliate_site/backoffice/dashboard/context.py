@@ -24,6 +24,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_ledger_note,
     format_totals,
+    keep_amounts_together,
 )
 from payouts.models.commissions import CommissionStatus
 from payouts.services.statistics import (
@@ -69,6 +70,14 @@ class DashboardCard:
     @property
     def lines(self) -> list[str]:
         return split_totals(self.value)
+
+    @property
+    def previous_text(self) -> str:
+        return keep_amounts_together(self.previous_value)
+
+    @property
+    def note_text(self) -> str:
+        return keep_amounts_together(self.note)
 
 
 def add_dashboard_context(request, context):

@@ -17,6 +17,7 @@ from tracking.money import get_exponent
 COLORS = ("#16a34a", "#6366f1")  # with enough contrast in both themes
 PREVIOUS_DASHES = (6, 4)  # pixels drawn and left out
 MAX_DAY_LABELS = 8
+MIN_LABEL_GAP = 16  # pixels
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,11 @@ def build_options(title: str, unit: str) -> dict[str, Any]:
         "scales": {
             "x": {
                 "title": {"display": True, "text": "Day (UTC)"},
-                "ticks": {"maxTicksLimit": MAX_DAY_LABELS, "maxRotation": 0},
+                "ticks": {
+                    "maxTicksLimit": MAX_DAY_LABELS,
+                    "maxRotation": 0,
+                    "autoSkipPadding": MIN_LABEL_GAP,
+                },
                 "grid": {"display": False},
             },
             "y": {

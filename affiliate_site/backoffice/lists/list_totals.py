@@ -11,7 +11,7 @@ from django.core.paginator import Paginator
 from django.utils import timezone
 
 from accounts.services.row_counts import find_counted_list
-from affiliate_site.backoffice.formatters import format_totals
+from affiliate_site.backoffice.formatters import format_totals, keep_amounts_together
 from tracking.amounts import ExactSum
 
 MAX_COUNTED_ROWS = 10_000
@@ -42,7 +42,7 @@ def count_rows(queryset, account) -> RowNumber:
 def sum_amounts(queryset, column: str) -> str:
     """The sums of a column per currency: `249.90 EUR, 20.00 USD`."""
     rows = queryset.order_by().values_list("currency").annotate(ExactSum(column))
-    return format_totals(dict(rows))
+    return keep_amounts_together(format_totals(dict(rows)))
 
 
 def list_page_numbers(row_number: RowNumber, page: int, per_page: int) -> Iterator:

@@ -635,4 +635,4 @@ def test_says_whose_balance_becomes_negative(staff_client, scenario, account):
         *(client, "payouts_commission", "disapprove_selected", [commission]),
         reason="returned",
     )
-    assert "Overpaid: 10.00 EUR" in client.get("/admin/").content.decode()
+    assert "Overpaid: 10.00\u00a0EUR" in client.get("/admin/").content.decode()

@@ -7,6 +7,7 @@ import pytest
 from django.urls import reverse
 
 from affiliate_site.backoffice import base
+from affiliate_site.backoffice.formatters import keep_amounts_together
 from affiliate_site.backoffice.lists import list_totals
 from payouts.services.conversion_updates import delete_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
@@ -48,6 +49,15 @@ def open_list(client, page=LIST, **query):
 def get_text(response):
     """The text of the page without line breaks."""
     return " ".join(response.content.decode().split())
+
+
+def test_keeps_amounts_and_currencies_on_one_line(client, sales):
+    """A narrow screen broke a line between them."""
+    assert "150.00\u00a0EUR" in open_list(client).content.decode()
+    text = "10.00 EUR, 5.00 USD; the oldest since 2026-11-09 10:29 CET"
+    assert keep_amounts_together(text) == (
+        "10.00\u00a0EUR, 5.00\u00a0USD; the oldest since 2026-11-09 10:29 CET"
+    )
 
 
 def test_counts_and_adds_up_what_is_shown(client, sales, scenario, other_account):
