@@ -240,9 +240,5 @@ UNFOLD: dict[str, Any] = {
         }
     },
     "TABS": list_tabs,
-    "SIDEBAR": {
-        "show_search": True,
-        "command_search": True,
-        "navigation": list_navigation,
-    },
+    "SIDEBAR": {"show_search": True, "command_search": True},
 }
