@@ -19,13 +19,13 @@ from tracking.money import ZERO
 MAX_COMMISSIONS = 25
 MAX_PAYMENTS = 10
 PAID_BEYOND = (
-    "Payments pay the oldest approved commissions, each in full. What is left of a"
-    " payment counts toward the next ones: of a partial payment, one in advance, or one"
-    " whose commission was disapproved, removed or lowered later."
+    "Payments pay the oldest approved commissions, each in full, and what they leave"
+    " over counts toward the next ones. Something is left over after a partial payment,"
+    " one in advance, or one whose commissions were disapproved, removed or lowered."
 )
 NOT_REACHED = (
-    "Commissions count as paid that exceed the payments: a payment that had left"
-    " something over was canceled, or a paid commission was raised later."
+    "The paid commissions exceed the payments: a paid commission was raised, or a"
+    " payment that had left something over was canceled."
 )
 
 
