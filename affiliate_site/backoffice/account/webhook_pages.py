@@ -125,7 +125,7 @@ def describe_stopped_sender(at: datetime) -> str:
         return ""
     since = f"since {format_datetime(alive_at)}" if alive_at else "yet"
     return (
-        f"Nothing is sent to webhooks: the program that sends has not run {since}."
+        f"Nothing is sent to webhooks: the sender has not run {since}."
         " Your operator can start it; what waits is sent then."
     )
 
