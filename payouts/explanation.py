@@ -26,7 +26,7 @@ REASON_TEXTS = {
     "the payout balance does not cover it": "insufficient payout balance",
     "the program approves by itself": "the program approves automatically",
     "not approved in the program": "affiliate is not approved in the program",
-    "the affiliate is deleted": "affiliate is deleted",
+    "the affiliate is deleted": "affiliate is removed",
     "points at nobody": "belongs to no affiliate",
 }
 WARNINGS_REASON = "waits for a look: "

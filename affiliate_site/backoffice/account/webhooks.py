@@ -198,7 +198,7 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
 
     list_display = (
         "message_id",
-        "event",
+        "event_name",
         "endpoint",
         "status_label",
         "attempts",
@@ -208,7 +208,7 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     )
     export_columns = (
         "message_id",
-        "event",
+        "event_name",
         "endpoint",
         "attempts",
         "attempted_at",
@@ -221,12 +221,16 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     search_fields = ("message_id__exact", "endpoint__public_id__exact")
     search_help_text = "Search by message ID or webhook ID"
     ordering = ("-created_at", "-id")
-    exclude = ("body",)
-    readonly_fields = ("formatted_body",)
+    exclude = ("body", "event")
+    readonly_fields = ("event_name", "formatted_body")
     actions = ("resend_selected",)
 
     def is_waiting(self, delivery):
         return delivery.due_at is not None
+
+    @display(description="Event", ordering="event")
+    def event_name(self, delivery):
+        return delivery.event.kind
 
     @display(description="Status", label=STATUS_COLORS)
     def status_label(self, delivery):

@@ -45,7 +45,7 @@ PARAMETER_NAMES = {
     "coupon": "Coupon",
     "referral_code": "Referral code",
     "click_id": "Click",
-    "asset_id": "Asset and source",
+    "asset_id": "Affiliate and program",
     "tracking_id": "Tracking ID",
     "claim": "Claim of a page",
 }

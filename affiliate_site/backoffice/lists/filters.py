@@ -369,10 +369,10 @@ class StateFilter(FormFilter):
 
 
 class DeletedFilter(StateFilter):
-    """Rows that were deleted or not."""
+    """Rows that were removed or not."""
 
     parameter_name = "deleted_at__isnull"
-    texts = {"True": "Not deleted", "False": "Deleted"}
+    texts = {"True": "Not removed", "False": "Removed"}
 
 
 class CanceledFilter(StateFilter):

@@ -87,8 +87,8 @@ def list_chips(response):
         ),
         ({"currency": "USD"}, [("Currency", "USD")], [1]),
         ({"currency": "JPY"}, [("Currency", "JPY")], []),
-        ({"deleted_at__isnull": "True"}, [("State", "Not deleted")], [0, 1]),
-        ({"deleted_at__isnull": "False"}, [("State", "Deleted")], []),
+        ({"deleted_at__isnull": "True"}, [("State", "Not removed")], [0, 1]),
+        ({"deleted_at__isnull": "False"}, [("State", "Removed")], []),
         ({"from": NEXT_DAY}, [("Date", f"from {NEXT_DAY}")], [1]),
         ({"to": DAY}, [("Date", f"to {DAY}")], [0]),
         ({"from": DAY, "to": NEXT_DAY}, [("Date", f"{DAY} to {NEXT_DAY}")], [0, 1]),
@@ -231,7 +231,7 @@ def test_chips_show_links_from_other_pages(client, scenario):
     query = {"status__exact": "pending", "deleted_at__isnull": "True"}
     assert list_chips(open_list(client, "payouts_commission", **query)) == [
         ("Status", "Pending"),
-        ("State", "Not deleted"),
+        ("State", "Not removed"),
     ]
     assert list_chips(open_list(client, "payouts_ledgeraccount", balance__gt="0")) == [
         ("Balance above", "0")
