@@ -42,11 +42,12 @@ class AdminAction:
     `skip_reason` returns why a row is skipped, empty if it is not. `amount_field` names
     the column that is shown, confirmed and summed per currency; `get_status` returns
     another value that must be the confirmed one. `columns` are titles with functions
-    that return a text for a row; the confirmation page shows them and `explanation`.
-    `form` is bound if the action is confirmed; `get_balances` lists the balances that
-    change. `undo_action` names an action that is offered for the rows that `can_undo`
-    accepts. `get_done_url` returns the list of what was made between two times, to
-    which the action leads; its confirmation page is accepted once.
+    that return a text for a row; the confirmation page shows them, `explanation` and
+    `alert`, which must not be overlooked. `form` is bound if the action is confirmed;
+    `get_balances` lists the balances that change. `undo_action` names an action that is
+    offered for the rows that `can_undo` accepts. `get_done_url` returns the list of
+    what was made between two times, to which the action leads; its confirmation page is
+    accepted once.
     """
 
     title: str
@@ -56,6 +57,7 @@ class AdminAction:
     get_status: Callable[[Any], str] | None = None
     columns: Sequence[tuple[str, Callable[[Any], object]]] = ()
     explanation: str = ""
+    alert: str = ""
     form: Any = None
     get_balances: Callable[[list[Any]], Sequence[BalanceEffect]] | None = None
     undo_action: str = ""

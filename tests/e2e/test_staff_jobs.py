@@ -461,7 +461,7 @@ def test_corrects_sales_and_pays(walk):
         walk.fill({"Amount": "120", "Order ID": "A-2b"})
         walk.fill({"Recalculate the commissions": False})
         assert "keep their amounts" in walk.press("Save")
-        text = walk.press("Save")
+        text = walk.press("Confirm correction")
     assert "A-2b" in text
     assert "10.00 EUR" in text
     walk.go("Conversions")
@@ -472,7 +472,7 @@ def test_corrects_sales_and_pays(walk):
         text = walk.press("Save")
         assert "20.00 EUR, pending" in text
         assert "15.00 EUR, pending" in text
-        walk.press("Save")
+        walk.press("Confirm correction")
 
     commission = walk.account.commissions.get(conversion=find_conversion(walk, "A-1"))
     links = walk.main.locator(".details-table a")
@@ -481,7 +481,7 @@ def test_corrects_sales_and_pays(walk):
         walk.follow("Correct")
         walk.fill({"Commission": "16", "Comment": "Agreed by phone"})
         assert "16.00 EUR, pending" in walk.press("Save")
-        assert "Agreed by phone" in walk.press("Save")
+        assert "Agreed by phone" in walk.press("Confirm correction")
     with walk.job("decline a commission", clicks=3):
         walk.follow("Disapprove")
         walk.fill({"Reason": "Own order"})

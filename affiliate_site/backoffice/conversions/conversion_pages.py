@@ -346,7 +346,7 @@ class ConversionForm(MoneyForm):
     should_recalculate = forms.BooleanField(
         label="Recalculate the commissions",
         required=False,
-        help_text="Off: the commissions keep their amounts.",
+        help_text="If you switch this off, the commissions keep their amounts.",
     )
     external_id = forms.CharField(
         label="Order ID", required=False, max_length=MAX_ID_LENGTH
@@ -407,6 +407,7 @@ class EditConversionPage(ConversionPage):
 
     name = "edit"
     title = "Correct"
+    confirm_button = "Confirm correction"
     form_class = ConversionForm
     explanation = (
         "With a new amount the commissions follow at the rates that they were"
@@ -591,6 +592,7 @@ class EditCommissionPage(CommissionPage):
 
     name = "edit"
     title = "Correct"
+    confirm_button = "Confirm correction"
     form_class = CommissionForm
 
     def get_unlocked_initial(self, commission):
@@ -655,7 +657,20 @@ class ApproveCommissionPage(DecisionPage):
         return [
             *super().list_facts(result),
             ("To check", describe_pending_base(self.row)),
+            ("Not approved with it", self.list_pending_followers()),
         ]
+
+    def list_pending_followers(self) -> str:
+        """The commissions of parents that follow this one and stay pending."""
+        rows = self.account.commissions.not_deleted().filter(
+            conversion=self.row.conversion_id,
+            base_commission=self.row,
+            status=CommissionStatus.PENDING,
+        )
+        return ", ".join(
+            f"commission {each} of {each.affiliate}"
+            for each in rows.select_related("affiliate").order_by("id")
+        )
 
     def save(self, form, at):
         return approve_commission(self.account, commission_id=self.row.pk, at=at)

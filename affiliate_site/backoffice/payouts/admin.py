@@ -23,7 +23,7 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
-from affiliate_site.backoffice.details import DetailsMixin
+from affiliate_site.backoffice.details import DetailsMixin, link_to
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -57,9 +57,8 @@ from affiliate_site.backoffice.payouts.payment_pages import (
     PayBalancePage,
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
-    NO_PAYOUT_METHOD,
     add_payout_texts,
-    find_payout_texts,
+    warn_of_missing_methods,
 )
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
 from payouts.models.payments import Payment, PayoutMethod
@@ -206,10 +205,10 @@ class BalanceAdmin(
 
     @action(description="Pay balance in full", permissions=["pay"])
     def pay_selected(self, request, rows):
-        payout_texts = find_payout_texts(rows[:MAX_ROWS])
-
-        def get_payout_text(row):
-            return payout_texts.get(row.affiliate_id, NO_PAYOUT_METHOD)
+        rows = rows.select_related("affiliate")
+        selected = list(rows[:MAX_ROWS])
+        add_payout_texts(selected)
+        payout_texts = {row.pk: row.payout_text for row in selected}
 
         def pay(row, at):
             order = PaymentOrder(
@@ -227,13 +226,12 @@ class BalanceAdmin(
                 "" if row.balance and row.balance > 0 else "no balance due"
             ),
             amount_field="balance",
-            columns=(*AFFILIATE_COLUMN, ("Pay to", get_payout_text)),
+            columns=(*AFFILIATE_COLUMN, ("Pay to", lambda row: payout_texts[row.pk])),
             explanation=NO_TRANSFER,
+            alert=warn_of_missing_methods(selected),
             get_done_url=build_payments_url,
         )
-        return run_admin_action(
-            self, request, rows.select_related("affiliate"), admin_action
-        )
+        return run_admin_action(self, request, rows, admin_action)
 
 
 @admin.register(Payment)
@@ -255,6 +253,7 @@ class PaymentAdmin(
         "affiliate",
         "name",
         "formatted_amount",
+        "status_label",
         "created_at",
         "canceled_at",
         "payout_method",
@@ -352,7 +351,6 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         "payment",
     )
     list_filter = ("kind", LedgerAffiliateFilter, CurrencyFilter, DateFilter)
-    amount_column = "amount"
     ordering = ("-created_at", "-id")
     exclude = ("kind", "amount", "debit", "credit")
     readonly_fields = ("type", "formatted_amount", "debit_account", "credit_account")
@@ -398,4 +396,7 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         return format_money(transfer.amount, transfer.currency)
 
     def reason(self, transfer):
-        return transfer.payment or f"commission {transfer.commission_id or EMPTY_VALUE}"
+        if transfer.payment:
+            return link_to(transfer.payment)
+        commission = transfer.commission
+        return link_to(commission, f"commission {commission}") or EMPTY_VALUE

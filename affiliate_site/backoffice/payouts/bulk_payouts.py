@@ -22,8 +22,8 @@ from affiliate_site.backoffice.actions import (
 from affiliate_site.backoffice.formatters import format_affiliate, format_money
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
 from affiliate_site.backoffice.payouts.payout_texts import (
-    NO_PAYOUT_METHOD,
     add_payout_texts,
+    warn_of_missing_methods,
 )
 from payouts.services.payables import list_payable_currencies, list_payables
 from payouts.services.payments import PaymentOrder, create_payments
@@ -42,6 +42,10 @@ class BulkPayoutForm(forms.Form):
     approved_until = forms.DateField(
         label="Include commissions approved through",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+    )
+
+    includes_without_method = forms.BooleanField(
+        label="Also affiliates without a payout method", required=False
     )
 
     def clean_approved_until(self):
@@ -90,12 +94,9 @@ def build_preview_context(admin_action: AdminAction, rows) -> dict[str, Any]:
     """Template context: the first batch, and the numbers of all other affiliates."""
     included, skipped = partition_rows(rows, admin_action)
     batch = included[:BATCH_SIZE]
-    add_payout_texts(batch)
     return {
         "explanation": NO_TRANSFER,
-        "without_payout_method": [
-            row.affiliate for row in batch if row.payout_text == NO_PAYOUT_METHOD
-        ],
+        "alert": warn_of_missing_methods(batch),
         "admin_action": admin_action,
         "rows": [(row, format_confirmed_amount(row, admin_action)) for row in batch],
         "totals": calculate_totals(batch, admin_action.amount_field),
@@ -124,13 +125,16 @@ def build_bulk_payout(account, criteria):
         row.formatted_balance_due = format_money(row.balance, row.currency)
         row.formatted_payable_amount = format_money(row.payable_amount, row.currency)
         rows.append(row)
+    add_payout_texts(rows)
 
     def get_skip_reason(row) -> str:
         if row.payable_amount <= 0:
             return "nothing due by that date"
         if row.payable_amount < criteria["minimum"]:
             return "below the minimum"
-        return ""
+        if row.has_payout_method or criteria["includes_without_method"]:
+            return ""
+        return "no payout method"
 
     def pay(row, at):
         order = PaymentOrder(

@@ -1,11 +1,14 @@
 """Where money goes: the primary payout methods of affiliates as texts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
+from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
 from payouts.models.payments import PayoutMethod
 
 NO_PAYOUT_METHOD = "no payout method"
+QUERY_BATCH_SIZE = 1000  # affiliates of one query, a number that all databases accept
 
 
 def get_payout_text(row) -> str:
@@ -13,18 +16,21 @@ def get_payout_text(row) -> str:
     return find_payout_texts([row]).get(row.affiliate_id, "")
 
 
-def find_payout_texts(rows: Iterable[Any]) -> Mapping[int, str]:
+def find_payout_texts(rows: Iterable[Any]) -> dict[int, str]:
     """The texts by primary key of the affiliate, of rows with `affiliate`.
 
     They are those of today: a payment does not store its method.
     """
-    pairs = {(row.account_id, row.affiliate_id) for row in rows}
-    methods = PayoutMethod.objects.filter(
-        account__in={account_id for account_id, _ in pairs},
-        affiliate__in={affiliate_id for _, affiliate_id in pairs},
-        is_primary=True,
-    )
-    return {method.affiliate_id: format_payout_method(method) for method in methods}
+    pairs = iter({(row.account_id, row.affiliate_id) for row in rows})
+    texts: dict[int, str] = {}
+    while batch := list(islice(pairs, QUERY_BATCH_SIZE)):
+        methods = PayoutMethod.objects.filter(
+            account__in={account_id for account_id, _ in batch},
+            affiliate__in={affiliate_id for _, affiliate_id in batch},
+            is_primary=True,
+        )
+        texts |= {each.affiliate_id: format_payout_method(each) for each in methods}
+    return texts
 
 
 def format_payout_method(method: PayoutMethod) -> str:
@@ -34,9 +40,22 @@ def format_payout_method(method: PayoutMethod) -> str:
     return f"{kind} ({details})" if details else kind
 
 
-def add_payout_texts(rows: Iterable[Any]) -> None:
-    """Set `payout_text` of each row."""
-    rows = list(rows)
+def add_payout_texts(rows: Sequence[Any]) -> None:
+    """Set `payout_text` and `has_payout_method` of each row."""
     texts = find_payout_texts(rows)
     for row in rows:
+        row.has_payout_method = row.affiliate_id in texts
         row.payout_text = texts.get(row.affiliate_id, NO_PAYOUT_METHOD)
+
+
+def warn_of_missing_methods(rows: Iterable[Any]) -> str:
+    """Whom a payment is recorded for without a payout method; empty if nobody."""
+    slugs = [str(row.affiliate) for row in rows if not row.has_payout_method]
+    if not slugs:
+        return ""
+    listed = ", ".join(slugs[:MAX_LISTED_ROWS])
+    more = len(slugs) - MAX_LISTED_ROWS
+    return (
+        f"Without a payout method, but recorded as paid, too: {listed}"
+        f"{f' and {more} more' if more > 0 else ''}."
+    )

@@ -45,6 +45,7 @@ def build_query(**changes):
         "currency": "EUR",
         "minimum": "5",
         "approved_until": f"{YESTERDAY:%Y-%m-%d}",
+        "includes_without_method": "on",
     }
     return criteria | changes
 
@@ -73,7 +74,7 @@ def test_preview_shows_affiliates_and_amounts(staff_client, scenario):
 
     text = page.content.decode()
     assert "<strong>2</strong>, total <strong>50.00 EUR</strong>" in text
-    assert "2 skipped: nothing due, or below the minimum" in text
+    assert "2 left out: nothing due, below the minimum" in text
     rows = [
         (str(row.affiliate), row.formatted_balance_due, amount)
         for row, amount in page.context["rows"]
@@ -94,14 +95,21 @@ def test_preview_says_where_to_pay_and_who_is_skipped(staff_client, scenario):
         is_primary=True,
     )
 
-    text = staff_client().get(PAGE, build_query()).content.decode()
+    client = staff_client()
+    text = client.get(PAGE, build_query()).content.decode()
 
     assert "it transfers no money itself" in text
     assert "PayPal (email: o@x.org)</td>" in text
-    assert "Without a payout method: minakessler.</p>" in text
+    alert = "Without a payout method, but recorded as paid, too: minakessler.</p>"
+    assert alert in text
+
+    text = client.get(PAGE, build_query(includes_without_method="")).content.decode()
+
+    assert "Without a payout method" not in text
     skipped = re.findall(r"<li>(\w+) .*?</span> (.*?)</li>", text)
     assert sorted(skipped) == [
         ("Ida", "40.00 EUR: nothing due by that date"),
+        ("Mina", "20.00 EUR: no payout method"),
         ("Zoe", "4.99 EUR: below the minimum"),
     ]
 

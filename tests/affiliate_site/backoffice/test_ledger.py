@@ -41,18 +41,16 @@ def open_ledger(client, **query):
 
 
 @pytest.mark.parametrize(
-    ("query", "found", "total"),
+    ("query", "found"),
     [
-        ({}, [2, 1, 0], "2.00 EUR, 2.00 USD"),
-        ({"currency": "USD"}, [1], "2.00 USD"),
-        ({"kind__exact": "approved"}, [2], "1.00 EUR"),
-        ({"from": NEXT_DAY, "to": NEXT_DAY}, [1], "2.00 USD"),
-        ({"to": DAY}, [0], "1.00 EUR"),
+        ({}, [2, 1, 0]),
+        ({"currency": "USD"}, [1]),
+        ({"kind__exact": "approved"}, [2]),
+        ({"from": NEXT_DAY, "to": NEXT_DAY}, [1]),
+        ({"to": DAY}, [0]),
     ],
 )
-def test_filters_and_adds_up_the_ledger(
-    staff_client, account, entries, query, found, total
-):
+def test_filters_the_ledger(staff_client, account, entries, query, found):
     """The first entry is of 23:15 in this time zone, the second one of the next day."""
     update_settings(account, changes={"time_zone": "Pacific/Kiritimati"}, at=NOW)
 
@@ -61,7 +59,11 @@ def test_filters_and_adds_up_the_ledger(
     assert [row.pk for row in changelist.result_list] == [
         entries[number].pk for number in found
     ]
-    assert f"Total: <strong>{total}</strong>" in " ".join(page.split())
+    assert "Total" not in page  # of what is earned, approved and paid: no amount at all
+    commission = entries[0].commission
+    if found[-1] == 0:
+        url = reverse("admin:payouts_commission_change", args=[commission.pk])
+        assert f'href="{url}">commission {commission}</a>' in page
 
 
 def check_now(client):

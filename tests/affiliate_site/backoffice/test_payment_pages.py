@@ -104,13 +104,16 @@ def test_says_where_to_pay_and_what_a_partial_payment_pays(
 def test_exports_and_confirmations_say_where_to_pay(
     staff_client, account, scenario, balance
 ):
-    create_bank_account(scenario)
     client = staff_client()
     balances = "/admin/payouts/ledgeraccount/"
     text = "Bank account (iban: SI56 1910)"
+    alert = "Without a payout method, but recorded as paid, too: minakessler."
 
     selected = {"action": "pay_selected", "_selected_action": [balance.pk]}
+    assert alert in client.post(balances, selected).content.decode()
+    create_bank_account(scenario)
     page = client.post(balances, selected).content.decode()
+    assert alert not in page
     assert f"<td>{text}</td>" in page
     assert "it transfers no money itself" in page
 
