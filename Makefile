@@ -42,11 +42,12 @@ static: setup  ## collect the static files, which pages in the tests need
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 
 test: setup static  ## run the tests on SQLite, or on the database of DATABASE_URL
-	@$(PY) $(TEST_RUNNER) -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not integration"
+	@$(PY) $(TEST_RUNNER) -m pytest $(TEST_PLUGIN) -n $(TEST_WORKERS) --dist worksteal -m "not slow and not integration"
 
 # The second command prints the table and checks the threshold: with several workers,
 # the first one would print what its own process covers.
 coverage: TEST_RUNNER := -m slipcover --fail-under 0 --json --out .coverage.json
+coverage: TEST_PLUGIN := -p tests.immediate_coverage
 coverage: test  ## run the tests with coverage; fail below the threshold of pyproject.toml
 	@$(PY) -m slipcover --merge .coverage.json --out .coverage.json
 

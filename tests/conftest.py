@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
-from django.test.utils import setup_databases, teardown_databases
+from django.test.utils import teardown_databases
 from hypothesis import settings as hypothesis_settings
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
+from tests.migrated_database import create_test_databases
 from tests.program_scenario import ProgramScenario
 from tests.webhook_receiver import run_receiver
 
@@ -169,7 +170,7 @@ def django_db_setup(
     only concurrency tests would commit to the real database.
     """
     with django_db_blocker.unblock():
-        old_config = setup_databases(verbosity=0, interactive=False)
+        old_config = create_test_databases()
     yield
     with django_db_blocker.unblock():
         teardown_databases(old_config, verbosity=0)

@@ -35,7 +35,7 @@ CANARY = "zzcanary7f3a"
 ADDRESS = "203.0.113.77"
 TEXT_BEGINS = "\n-- as text --\n"
 # As PostgreSQL words it, with what the row holds.
-QUOTING_ERROR = IntegrityError(
+QUOTATION = (
     'duplicate key value violates unique constraint "one_affiliate_per_email"\n'
     f"DETAIL:  Key (account_id, email)=(1, {CANARY}@example.org)\nhas {CANARY}."
 )
@@ -93,7 +93,7 @@ def fail_with_quotation(number=None):
         nonlocal count
         count += 1
         if count == number:
-            raise QUOTING_ERROR
+            raise IntegrityError(QUOTATION)
         return execute(sql, parameters, many, context)
 
     with transaction.atomic(), connection.execute_wrapper(intercept):

@@ -3,6 +3,8 @@
 import pytest
 
 from accounts.models.accounts import Plan
+from accounts.models.api_keys import Role
+from accounts.services.api_keys import create_api_key
 from tests.architecture.api_contract import (
     OPERATIONS,
     RANKS,
@@ -10,7 +12,7 @@ from tests.architecture.api_contract import (
     list_operations,
     list_routes,
 )
-from tests.conftest import ApiClient
+from tests.conftest import NOW, ApiClient
 from tests.factories.accounts import AccountFactory
 
 IMPLEMENTED = list_operations()
@@ -20,6 +22,20 @@ FEATURES = {
     "bare": set(),
 }
 ERROR_KEYS = {"message", "code", "traceId"}
+
+
+@pytest.fixture(scope="module")
+def keys(shared_rows):
+    """A key of each role, and one of an owner with each plan."""
+
+    def create_key(plan, role=Role.OWNER):
+        Plan.objects.get_or_create(name=plan, defaults={"api": True})
+        account = AccountFactory(plan__name=plan)
+        return create_api_key(account, name="test", role=role, at=NOW)[1]
+
+    return {role: create_key("enterprise", role) for role in RANKS} | {
+        plan: create_key(plan) for plan in (*FEATURES, "basic")
+    }
 
 
 def send(key, operation):
@@ -37,13 +53,13 @@ def assert_forbidden(response):
 @pytest.mark.engine_independent
 @pytest.mark.parametrize("operation", IMPLEMENTED, ids=format_operation)
 def test_requires_the_role_and_the_feature(
-    account, make_key, capture_queries, subtests, operation
+    db, keys, capture_queries, subtests, operation
 ):
     required = OPERATIONS[operation]
 
     for role in RANKS:
         with subtests.test(role=role):
-            response = send(make_key(account, role=role), operation)
+            response = send(keys[role], operation)
             if RANKS.index(role) < RANKS.index(required.role):
                 assert_forbidden(response)
             else:
@@ -51,23 +67,19 @@ def test_requires_the_role_and_the_feature(
 
     for plan, features in FEATURES.items():
         with subtests.test(plan=plan):
-            Plan.objects.get_or_create(name=plan, defaults={"api": True})
-            key = make_key(AccountFactory(plan__name=plan))
-            response = send(key, operation)
+            response = send(keys[plan], operation)
             if required.feature and required.feature not in features:
                 assert_forbidden(response)
             else:
                 assert response.status_code in (200, 204, 400, 404)
 
     with subtests.test("a plan without the API"):
-        key = make_key(AccountFactory(plan__name="basic"))
-        assert_forbidden(send(key, operation))
+        assert_forbidden(send(keys["basic"], operation))
 
     if required.role != "viewer":
         with subtests.test("rejects before looking up any object"):
-            key = make_key(account, role="viewer")
             with capture_queries() as executed:
-                send(key, operation)
+                send(keys["viewer"], operation)
             tables = " ".join(query["sql"] for query in executed)
             assert '"tracking_' not in tables
             assert '"payouts_' not in tables

@@ -1,8 +1,5 @@
 """docs/api-contract.md, section 1.8: fixed rate limit windows in the database."""
 
-import json
-import subprocess
-import sys
 import uuid
 from datetime import UTC, datetime, timedelta
 
@@ -17,33 +14,13 @@ from accounts.services.rate_limits import (
     count_request,
     open_window,
 )
-from tests.command_line import PROCESS_SECONDS, ROOT, build_environment
+from tests.accounts.services.counting import HITS, PROCESSES, count_in_processes
 from tests.conftest import NOW
 
 GET_TIME = rate_limits.get_time  # the tests of other modules replace it
 MINUTE = timedelta(minutes=1)
 MICROSECOND = timedelta(microseconds=1)
 LIMIT = RateLimit(3, minutes=1)
-
-PROCESSES = 4
-HITS = 100
-
-COUNTER = """
-import sys
-from datetime import datetime
-import django
-django.setup()
-from accounts.services.rate_limits import RateLimit, count_request
-subject, time, hits = sys.argv[1:]
-print("ready", flush=True)
-sys.stdin.readline()
-usages = [
-    count_request(subject, RateLimit(100, minutes=1), at=datetime.fromisoformat(time))
-    for _ in range(int(hits))
-]
-print([usage.hits for usage in usages], flush=True)
-print(sorted({usage.reset_timestamp for usage in usages}), flush=True)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -198,33 +175,11 @@ def test_adds_hits_to_an_existing_window():
     assert add_hits("another", hits=1) is None
 
 
-def start_counting_process(subject):
-    return subprocess.Popen(  # noqa: S603 - our own script
-        [sys.executable, "-c", COUNTER, subject, NOW.isoformat(), str(HITS)],
-        cwd=ROOT,
-        env=build_environment(),
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-
-
 def test_counts_exactly_across_processes(committed_db):
     subject = f"processes {uuid.uuid4()}"
-    counters = [start_counting_process(subject) for _ in range(PROCESSES)]
-    for counter in counters:
-        assert counter.stdout.readline() == "ready\n"
-    for counter in counters:
-        counter.stdin.write("go\n")
-        counter.stdin.flush()
 
-    outputs = [
-        counter.communicate(timeout=PROCESS_SECONDS)[0].splitlines()
-        for counter in counters
-    ]
+    counts, resets = zip(*count_in_processes(subject, at=NOW), strict=True)
 
-    assert [counter.returncode for counter in counters] == [0] * PROCESSES
-    counts = [count for hits, _ in outputs for count in json.loads(hits)]
     assert sorted(counts) == list(range(1, PROCESSES * HITS + 1))
-    assert {resets for _, resets in outputs} == {"[1772615787]"}
+    assert set(resets) == {1772615787}
     RateWindow.objects.filter(subject=subject).delete()

@@ -1,8 +1,5 @@
 """Rate limits counted by Redis, and by the database while Redis fails."""
 
-import json
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -19,28 +16,13 @@ from accounts.services.rate_limits import (
     open_window,
 )
 from affiliate_site import doctor, metrics
-from tests.command_line import ROOT, build_environment
+from tests.accounts.services.counting import HITS, PROCESSES, count_in_processes
 from tests.conftest import ApiClient
 from tests.redis_server import FakeRedis, RedisServer
 
 MINUTE = timedelta(minutes=1)
 LIMIT = RateLimit(3, minutes=1)
 MAX_SECONDS = 2  # of a request on a busy machine; without deadlines there is no end
-PROCESSES, HITS = 4, 100
-
-COUNTER = """
-import sys
-import django
-django.setup()
-from accounts import redis_counters
-from accounts.services.rate_limits import RateLimit, count_request
-redis_counters.ANSWER_SECONDS = 60  # a busy test machine must not make it fall back
-print("ready", flush=True)
-sys.stdin.readline()
-usages = [count_request("processes", RateLimit(100, minutes=1)) for _ in range(100)]
-print([usage.hits for usage in usages], flush=True)
-print(sorted({usage.reset_timestamp for usage in usages}), flush=True)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -149,28 +131,11 @@ def test_opens_windows_and_adds_hits(redis):
 @pytest.mark.integration
 @pytest.mark.engine_independent
 def test_counts_exactly_across_processes(redis, server):
-    counters = [
-        subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, "-c", COUNTER],
-            cwd=ROOT,
-            env=build_environment() | {"REDIS_URL": server.url},
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for _ in range(PROCESSES)
-    ]
-    for counter in counters:
-        assert counter.stdout.readline() == "ready\n"
-    for counter in counters:
-        counter.stdin.write("go\n")
-        counter.stdin.flush()
+    usages = count_in_processes("processes", REDIS_URL=server.url)
 
-    outputs = [counter.communicate(timeout=60)[0].splitlines() for counter in counters]
-
-    counts = [count for hits, _ in outputs for count in json.loads(hits)]
+    counts, resets = zip(*usages, strict=True)
     assert sorted(counts) == list(range(1, PROCESSES * HITS + 1))
-    assert len({resets for _, resets in outputs}) == 1
+    assert len(set(resets)) == 1
 
 
 @pytest.mark.urls("tests.dummy_endpoints")  # 3 requests per minute

@@ -362,31 +362,28 @@ def test_a_commission_type_must_be_one_of_the_program(staff_client, account, sce
     assert account.commissions.get().amount == 4
 
 
-@pytest.mark.parametrize(
-    ("changed", "field", "text"),
-    [
-        ({"amount": "-1"}, "amount", "0 or more"),
-        ({"amount": "1.999"}, "amount", "at most 2 decimals"),
-        ({"amount": "9" * 20}, "amount", "too many digits"),
-        ({"amount": ""}, "amount", "required"),
-        ({"coupon": "nobody"}, "coupon", "Unknown coupon"),
-        ({"coupon": "x" * 256}, "coupon", "255 characters"),
-        ({"coupon": ""}, "affiliate", "an affiliate, a coupon or a click"),
-        ({"click_id": "abc"}, "click_id", "one of these only"),
-        ({"currency": "XXQ"}, "currency", "valid choice"),
-        ({"external_id": "order-taken"}, "external_id", "Duplicate conversion"),
-        ({"external_id": "x" * 256}, "external_id", "255 characters"),
-        ({"commission_type": "foreign"}, "commission_type", "valid choice"),
-        ({"program": "foreign"}, "program", "valid choice"),
-        ({"affiliate": "foreign"}, "affiliate", "valid choice"),
-        ({"coupon": "foreign"}, "coupon", "Unknown coupon"),
-        ({"coupon": "", "click_id": "foreign"}, "click_id", "Invalid click id"),
-        ({"coupon": "", "customer_id": "foreign"}, "customer_id", "no customer found"),
-    ],
-)
-def test_refuses_a_bad_new_conversion(
-    staff_client, account, scenario, changed, field, text
-):
+BAD_NEW_CONVERSIONS = [
+    ({"amount": "-1"}, "amount", "0 or more"),
+    ({"amount": "1.999"}, "amount", "at most 2 decimals"),
+    ({"amount": "9" * 20}, "amount", "too many digits"),
+    ({"amount": ""}, "amount", "required"),
+    ({"coupon": "nobody"}, "coupon", "Unknown coupon"),
+    ({"coupon": "x" * 256}, "coupon", "255 characters"),
+    ({"coupon": ""}, "affiliate", "an affiliate, a coupon or a click"),
+    ({"click_id": "abc"}, "click_id", "one of these only"),
+    ({"currency": "XXQ"}, "currency", "valid choice"),
+    ({"external_id": "order-taken"}, "external_id", "Duplicate conversion"),
+    ({"external_id": "x" * 256}, "external_id", "255 characters"),
+    ({"commission_type": "foreign"}, "commission_type", "valid choice"),
+    ({"program": "foreign"}, "program", "valid choice"),
+    ({"affiliate": "foreign"}, "affiliate", "valid choice"),
+    ({"coupon": "foreign"}, "coupon", "Unknown coupon"),
+    ({"coupon": "", "click_id": "foreign"}, "click_id", "Invalid click id"),
+    ({"coupon": "", "customer_id": "foreign"}, "customer_id", "no customer found"),
+]
+
+
+def test_refuses_a_bad_new_conversion(staff_client, account, scenario, subtests):
     foreign = ProgramScenario(AccountFactory(), email=None)
     foreign.create_customer("foreign")
     values = {
@@ -399,21 +396,20 @@ def test_refuses_a_bad_new_conversion(
     }
     scenario.create_conversion("5", external_id="order-taken")
     client = staff_client()
-    changed = {
-        name: values[name] if value == "foreign" else value
-        for name, value in changed.items()
-    }
     before = snapshot_account(account)
-    entries = {
-        "amount": "80",
-        "currency": "EUR",
-        "coupon": scenario.mina.coupon,
-    } | changed
+    entries = {"amount": "80", "currency": "EUR", "coupon": scenario.mina.coupon}
 
-    response = client.post(ADD_URL, entries)
+    for changed, field, text in BAD_NEW_CONVERSIONS:
+        with subtests.test(changed=changed):
+            sent = {
+                name: values[name] if value == "foreign" else value
+                for name, value in changed.items()
+            }
 
-    assert text in str(response.context["form"].errors[field])
-    assert snapshot_account(account) == before
+            response = client.post(ADD_URL, entries | sent)
+
+            assert text in str(response.context["form"].errors[field])
+            assert snapshot_account(account) == before
 
 
 def test_takes_the_only_program_that_the_affiliate_is_approved_in(

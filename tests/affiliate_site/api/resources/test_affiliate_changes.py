@@ -333,11 +333,12 @@ SUB_PATHS = [
 ]
 
 
-@pytest.mark.parametrize(("method", "tail"), SUB_PATHS, ids=map("".join, SUB_PATHS))
-def test_every_sub_path_of_a_deleted_affiliate_returns_404(api, removed, method, tail):
-    path = PATH + tail.format(note=removed.note)
+def test_every_sub_path_of_a_deleted_affiliate_returns_404(api, removed, subtests):
+    for method, tail in SUB_PATHS:
+        with subtests.test(method=method, tail=tail):
+            path = PATH + tail.format(note=removed.note)
 
-    assert not_found(api.request(method, path, {"firstname": []}))
+            assert not_found(api.request(method, path, {"firstname": []}))
 
 
 def test_deleted_affiliate_appears_in_no_list(api, removed):

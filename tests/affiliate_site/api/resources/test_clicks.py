@@ -403,16 +403,15 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"), FILTERS, ids=[case[0][:60] for case in FILTERS]
-)
-def test_filters_the_list(api, clicks, query, found):
-    response = api.get(f"/clicks/?{query}")
+def test_filters_the_list(api, clicks, subtests):
+    for query, found in FILTERS:
+        with subtests.test(query=query):
+            response = api.get(f"/clicks/?{query}")
 
-    assert response.status_code == 200
-    assert [row["meta_data"] for row in response.json()] == [
-        SUB_VALUES[n] for n in found
-    ]
+            assert response.status_code == 200
+            assert [row["meta_data"] for row in response.json()] == [
+                SUB_VALUES[n] for n in found
+            ]
 
 
 @pytest.mark.parametrize(
