@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection
 
 from django.utils import timezone
@@ -16,6 +16,7 @@ from tests.command_line import ROOT, build_environment
 
 WORKERS, THREADS = 3, 4
 TIMEOUT = 180  # seconds; for a machine with other work to do
+READY_SECONDS = 10
 
 
 def make_key(account) -> str:
@@ -36,10 +37,18 @@ class Server:
         return self.clients[-1]
 
     def wait_until_ready(self) -> None:
-        """Return when the server answers: browsers wait less long for its start."""
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)) as http:
-            http.request("GET", "/readyz")
-            assert http.getresponse().status == 200
+        """Return when the server answers: browsers wait less long for its start.
+
+        The socket accepts connections even if the server refuses to start.
+        """
+        for _ in range(TIMEOUT // READY_SECONDS):
+            assert self.process.poll() is None, "the server did not start: see its log"
+            http = HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
+            with closing(http), suppress(TimeoutError):
+                http.request("GET", "/readyz")
+                assert http.getresponse().status == 200
+                return
+        raise AssertionError("the server does not answer")
 
 
 class PersistentConnection:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from accounts.models.api_keys import Role
+from accounts.models.command_runs import CommandRun
 from accounts.services.command_runs import WORKER_NAME, record_command_run
 from accounts.services.deliveries import send_test_event
 from accounts.services.webhooks import (
@@ -214,6 +215,7 @@ def read_all_pages(client, webhook, delivery):
 def test_says_that_nothing_is_sent_while_no_worker_runs(
     staff_client, account, plain_webhook, alive_minutes_ago, text
 ):
+    CommandRun.objects.all().delete()  # of tests that commit
     if alive_minutes_ago:
         at = timezone.now() - timedelta(minutes=alive_minutes_ago)
         record_command_run(WORKER_NAME, at=at)
