@@ -45,6 +45,19 @@ def list_histories(
     }
 
 
+def list_amounts_at(
+    account: Account, commissions: Sequence[Commission], at: datetime
+) -> dict[int, Decimal]:
+    """Return the amount of each commission at a moment, by primary key.
+
+    One that was created later by another host's clock has its first amount.
+    """
+    return {
+        pk: next((it for it in reversed(states) if it.at <= at), states[0]).amount
+        for pk, states in list_histories(account, commissions).items()
+    }
+
+
 def list_allocations(
     account: Account, commissions: Sequence[Commission]
 ) -> dict[int, list[PaymentAllocation]]:

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
 from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.conversions.customer_timeline import (
     list_timeline_entries,
 )
@@ -32,7 +33,7 @@ from payouts.explanation import (
     translate_rejection,
 )
 from payouts.models.commissions import Commission, CommissionKind
-from payouts.services.commission_history import list_allocations
+from payouts.services.commission_history import list_allocations, list_amounts_at
 from payouts.services.explanation import explain_commission, explain_conversion
 from tracking.claims import (
     ClaimStatus,
@@ -50,7 +51,6 @@ PARAMETER_NAMES = {
     "claim": "Claim of a page",
 }
 CLAIM_STATUS_TEXTS = {
-    None: "confirmed: an API key, a signature or staff",
     ClaimStatus.OPEN: "a page, not confirmed yet",
     ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
 }
@@ -88,7 +88,7 @@ def get_conversion_details(request, conversion) -> Details:
         labels=list(dict.fromkeys(labels)),
         is_removed=conversion.deleted_at is not None,
         sections=[
-            Section("Sale", facts=list_conversion_facts(conversion)),
+            Section("Sale", facts=list_conversion_facts(request, conversion)),
             build_attribution_section(explanation.attribution, conversion),
             *list_claim_sections(conversion),
             build_calculation_section(explanation, by_id, conversion),
@@ -105,7 +105,7 @@ def get_conversion_details(request, conversion) -> Details:
     )
 
 
-def list_conversion_facts(conversion) -> list[tuple[str, Any]]:
+def list_conversion_facts(request, conversion) -> list[tuple[str, Any]]:
     """What a conversion says about itself; empty values are left out by the page."""
     return [
         ("Order ID", conversion.external_id),
@@ -115,12 +115,28 @@ def list_conversion_facts(conversion) -> list[tuple[str, Any]]:
         ("Click", link_to(conversion.click)),
         ("Created", format_datetime(conversion.created_at)),
         ("Removed", conversion.deleted_at and format_datetime(conversion.deleted_at)),
-        ("Reported by", CLAIM_STATUS_TEXTS[conversion.claim_status]),
+        ("Reported by", describe_reporter(request, conversion)),
         ("Risk indicators", list_risk_indicators(conversion)),
         ("Metadata", conversion.meta_data and format_key_values(conversion.meta_data)),
         ("IP address", conversion.ip),
         ("User agent", conversion.user_agent),
     ]
+
+
+def describe_reporter(request, conversion) -> str:
+    """Who reported the sale; for a confirmed claim, who confirmed it."""
+    if conversion.claim_status:
+        return CLAIM_STATUS_TEXTS[conversion.claim_status]
+    entries = conversion.account.audit_log.filter(
+        kind__in=["conversion.created", "conversion.confirmed"],
+        subject=f"conversion:{conversion.pk}",
+    ).order_by("id")
+    entry = entries.last()
+    if entry is None:
+        return ""
+    actor = describe_actor(entry, find_names(request.user, [entry]))
+    is_created = entry.kind == "conversion.created"
+    return actor if is_created else f"a page, confirmed by {actor}"
 
 
 def get_customer_name(conversion) -> str:
@@ -472,11 +488,18 @@ def build_payment_section(commission) -> Section:
             notes=["Not paid."],
             facts=[("Balance due to the affiliate", link_to(balance, due))],
         )
+    amounts = list_amounts_at(commission.account, [commission], payment.created_at)
+    amount_when_paid = amounts[commission.pk]
     return Section(
         "Payment",
         facts=[
             ("Paid by", link_to(payment)),
-            ("Amount", format_money(payment.amount, payment.currency)),
+            ("Amount of the payment", format_money(payment.amount, payment.currency)),
+            (
+                "Commission when paid",
+                amount_when_paid != commission.amount
+                and format_money(amount_when_paid, commission.currency),
+            ),
             ("On", format_datetime(payment.created_at)),
             ("Primary payout method today", get_payout_text(payment)),
         ],

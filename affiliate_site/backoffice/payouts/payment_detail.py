@@ -13,13 +13,17 @@ from affiliate_site.backoffice.details import (
 )
 from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from payouts.services.commission_history import list_amounts_at
 from payouts.services.payment_balance import PaymentBalance, get_payment_balance
 
 
 def get_payment_details(request, payment) -> Details:
     """Amount and state, what it pays, and its history."""
     rows = payment.account.payment_allocations.filter(payment=payment)
-    allocations = rows.select_related("commission__conversion").order_by("id")
+    allocations = list(rows.select_related("commission__conversion").order_by("id"))
+    amounts = list_amounts_at(
+        payment.account, [each.commission for each in allocations], payment.created_at
+    )
     is_canceled = payment.canceled_at is not None
     return Details(
         headline=format_money(payment.amount, payment.currency),
@@ -50,7 +54,7 @@ def get_payment_details(request, payment) -> Details:
                 columns=(
                     Column("Commission"),
                     Column("Conversion"),
-                    Column("Amount", is_amount=True),
+                    Column("Amount when paid", is_amount=True),
                     Column("Now"),
                 ),
                 rows=[
@@ -62,10 +66,8 @@ def get_payment_details(request, payment) -> Details:
                             and each.commission.conversion.external_id,
                         )
                         or "bonus",
-                        format_money(each.commission.amount, payment.currency),
-                        "paid by it"
-                        if each.commission.payment_id == payment.pk
-                        else "no longer paid by it",
+                        format_money(amounts[each.commission_id], payment.currency),
+                        describe_allocation(each, amounts[each.commission_id]),
                     )
                     for each in allocations
                 ],
@@ -73,6 +75,16 @@ def get_payment_details(request, payment) -> Details:
             build_history(request, [payment]),
         ],
     )
+
+
+def describe_allocation(allocation, amount_when_paid) -> str:
+    """Whether the payment still pays a commission, and its amount if that changed."""
+    commission = allocation.commission
+    if commission.payment_id != allocation.payment_id:
+        return "no longer paid by it"
+    if commission.amount == amount_when_paid:
+        return "paid by it"
+    return f"paid by it, now {format_money(commission.amount, commission.currency)}"
 
 
 def list_balance_facts(balance: PaymentBalance) -> list[tuple[Any, Any]]:

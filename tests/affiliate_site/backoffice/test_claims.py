@@ -96,6 +96,8 @@ def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested
     ).context["details"]
     assert list(page.labels) == [("pending", "warning")]
     sections = {section.title: section for section in page.sections}
+    reporter = dict(sections["Sale"].facts)["Reported by"]
+    assert reporter.startswith("a page, confirmed by manager@")
     assert sections["Attribution"].notes == [
         "Reported by a page without a signature: a claim, and confirmed later."
     ]

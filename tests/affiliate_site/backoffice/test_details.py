@@ -11,7 +11,7 @@ from accounts.actor import use_actor
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion, update_conversion
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
-from tests.affiliate_site.backoffice.money_forms import page_url
+from tests.affiliate_site.backoffice.money_forms import page_url, submit_and_confirm
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import TrackingParameters
 from tracking.services.hierarchy import create_group, set_group
@@ -232,6 +232,38 @@ def test_a_payment_names_the_payments_that_its_amount_comes_from_and_goes_to(
     }
     _, sections, _ = get_details(client, first)
     assert sections["What it paid"].facts == []
+
+
+def test_says_what_was_paid_for_a_commission_that_was_corrected_later(
+    staff_client, account, scenario, conversion, commission
+):
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+    order = PaymentOrder(scenario.mina.slug, Decimal("10.09"), "EUR")
+    (payment,) = create_payments(account, orders=[order], at=LATER)
+    update_conversion(
+        account,
+        conversion_id=conversion.pk,
+        changes={"amount": Decimal(50)},
+        should_recalculate=True,
+        at=LATER + timedelta(days=1),
+    )
+    client = staff_client()
+
+    _, sections, _ = get_details(client, payment)
+    (row,) = list_texts(sections["What it pays"].rows)
+    assert row[2:] == ["10.09 EUR", "paid by it, now 5.00 EUR"]
+    _, sections, _ = get_details(client, commission)
+    assert dict(sections["Payment"].facts)["Commission when paid"] == "10.09 EUR"
+
+
+def test_says_who_reported_a_sale(staff_client, account, scenario):
+    client = staff_client()
+    form = {"affiliate": scenario.mina.affiliate.pk, "amount": "10"}
+    url = "/admin/tracking/conversion/add/"
+    submit_and_confirm(client, url, **form)
+
+    _, sections, _ = get_details(client, account.conversions.get())
+    assert dict(sections["Sale"].facts)["Reported by"] == "owner@harbor.example.org"
 
 
 def test_leads_to_the_neighbors_of_the_own_account(
