@@ -42,8 +42,8 @@ class StaffWalk(BackOfficePage):
 
     @property
     def text(self) -> str:
-        """The text of the page without sidebar."""
-        return self.main.inner_text()
+        """The text of the page without sidebar, with plain spaces only."""
+        return self.main.inner_text().replace("\u00a0", " ")
 
     def load(self, locator) -> str:
         """Click what loads another page; returns the text of that page."""
