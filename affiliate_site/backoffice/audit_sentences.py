@@ -187,7 +187,8 @@ def find_named_rows(user, entries) -> dict[tuple[str, str], Any]:
 
 def list_named_affiliates(entry) -> list[int]:
     """The IDs of the rows that the details name: a parent, or a changed affiliate."""
-    affiliate = entry.details.get("affiliate")
+    details = entry.details
+    affiliate = details.get("affiliate", details.get("affiliate_id"))
     pks = affiliate if isinstance(affiliate, list) else []
     return [pk for pk in (entry.details.get("parent"), *pks) if isinstance(pk, int)]
 
@@ -199,6 +200,8 @@ def name_details(entry, names: Names) -> dict[str, Any]:
         details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
     if "parent" in details:
         details["parent"] = names.slugs.get(details["parent"], details["parent"])
+    if "affiliate_id" in details:  # of a confirmed claim
+        details["affiliate"] = details.pop("affiliate_id")
     if isinstance(details.get("affiliate"), list):
         details["affiliate"] = [names.slugs.get(pk, pk) for pk in details["affiliate"]]
     return details

@@ -1,8 +1,9 @@
 """The command palette (Ctrl + K): finds pages, actions and rows of the account.
 
-Affiliates are found by any part of their texts, conversions by the beginning of an
-order ID in some spellings, all others by an exact ID. Each is a look-up in an index
-that begins with the account. Operators have no account: it finds only pages for them.
+Affiliates are found by any part of their texts, programs by a part of their title,
+conversions by the beginning of an order ID in some spellings, all others by an exact
+ID. Each is a look-up in an index that begins with the account. Operators have no
+account: it finds only pages for them.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +16,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
+from affiliate_site.backoffice.lists.search import PK_PATTERN
 from affiliate_site.backoffice.theme import list_navigation, reverse_changelist
+from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
@@ -60,6 +63,10 @@ SEARCH_FIELDS = (
     SearchField(Customer, "email_folded", "person", normalize=str.casefold),
     SearchField(Payment, "public_id", "payments"),
     SearchField(Program, "slug", "campaign"),
+)
+NOTHING_FOUND = (
+    "Affiliates, programs, orders and customers are searched; payments and commissions"
+    " by their whole ID"
 )
 
 
@@ -113,8 +120,13 @@ def search(request, term: str) -> list[SearchResult]:
     if request.user.account is not None:
         for search_field in SEARCH_FIELDS:
             results += list_results(request, search_field, exact_term)
+        results += list_programs(request, exact_term)
+        results += list_commissions(request, exact_term)
         results += list_affiliates(request, exact_term)
         results += list_conversions(request, exact_term)
+    if not results:
+        url = reverse("admin:index")
+        return [SearchResult("Nothing found", NOTHING_FOUND, url, "search_off")]
     return list(dict.fromkeys(results))  # two columns may find the same row
 
 
@@ -178,6 +190,29 @@ def build_result(row, search_field: SearchField, term: str) -> SearchResult:
         link=get_page_url(row),
         icon=search_field.icon,
     )
+
+
+def list_programs(request, term: str) -> Iterator[SearchResult]:
+    """The programs with this in their title; an account has few."""
+    model_admin = admin.site.get_model_admin(Program)
+    if not model_admin.has_view_permission(request):
+        return
+    rows = model_admin.get_queryset(request).filter(title__icontains=term)
+    for row in rows.exclude(slug=term).order_by("title", "pk")[:MAX_ROWS]:
+        title = f"{row.title} ({row.slug})"
+        yield SearchResult(title, "Program", get_page_url(row), "campaign")
+
+
+def list_commissions(request, term: str) -> Iterator[SearchResult]:
+    """The commission with this ID."""
+    model_admin = admin.site.get_model_admin(Commission)
+    if not PK_PATTERN.fullmatch(term) or not model_admin.has_view_permission(request):
+        return
+    rows = model_admin.get_queryset(request).filter(pk=term)
+    for row in rows.select_related("affiliate"):
+        title = f"Commission {row} of {row.affiliate}"
+        description = "Commission, removed" if row.deleted_at else "Commission"
+        yield SearchResult(title, description, get_page_url(row), "percent")
 
 
 def list_affiliates(request, term: str) -> Iterator[SearchResult]:

@@ -46,7 +46,7 @@ class AddWebhookPage(SecretPage):
         return create_webhook(self.account, **form.cleaned_data, at=at)
 
     def get_secret_title(self, webhook):
-        return f"Signing secret for {webhook}"
+        return f"Secret of the webhook to {webhook.url}"
 
     def get_secret(self, webhook):
         return webhook.secret
@@ -58,7 +58,7 @@ class AddWebhookPage(SecretPage):
 def explain_secret(webhook) -> str:
     """What the signing secret of a webhook is for."""
     return (
-        f"This is the signing secret of the webhook to {webhook.url}. The server that"
+        f"This is the secret of the webhook to {webhook.url}. The server that"
         " receives the events checks with it the header webhook-signature."
     )
 

@@ -167,7 +167,7 @@ class WebhookEndpointAdmin(
             request,
             rows,
             admin_action,
-            title="New signing secret",
+            title="New webhook secret",
             explain=explain_secret,
         )
 

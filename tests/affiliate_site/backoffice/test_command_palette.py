@@ -107,6 +107,28 @@ def test_finds_nothing_of_another_account(staff_client, rows, foreign_rows, subt
             assert "zz-marker" not in response.content.decode()
 
 
+def test_finds_programs_by_title_and_commissions_by_id(
+    staff_client, scenario, other_account
+):
+    other = ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    foreign = other.get_commission(other.create_conversion("20"))
+    commission = scenario.get_commission(scenario.create_conversion("20"))
+    client = staff_client()
+    part = scenario.program.title[1:-1]
+
+    for term, row in ((part.upper(), scenario.program), (commission.pk, commission)):
+        assert get_page_url(row) in list_result_urls(search_palette(client, term))
+    found = list_result_urls(search_palette(client, foreign.pk))
+    assert get_page_url(foreign) not in found
+
+
+def test_says_what_is_searched_if_nothing_is_found(staff_client):
+    (result,) = search_palette(staff_client(), "xyzzy").context["results"]
+
+    assert result.title == "Nothing found"
+    assert "payments and commissions by their whole ID" in result.description
+
+
 def test_finds_only_the_row_of_the_own_account(staff_client, account, other_account):
     """Accounts may use the same external ID."""
     own, _ = (
@@ -209,11 +231,11 @@ def test_finds_conversions_by_the_beginning_of_their_order_id(staff_client, scen
     ("role", "term", "titles"),
     [
         (Role.OWNER, "approve", ["Approve commissions", "Approve affiliates"]),
-        (Role.VIEWER, "approve", []),
+        (Role.VIEWER, "approve", ["Nothing found"]),
         (Role.OWNER, "bulk pay", ["Bulk payout"]),
-        (Role.MANAGER, "bulk pay", []),
+        (Role.MANAGER, "bulk pay", ["Nothing found"]),
         (Role.OWNER, "create api", ["Create API key"]),
-        (Role.VIEWER, "create", []),
+        (Role.VIEWER, "create", ["Nothing found"]),
         (Role.VIEWER, "balances", ["Balances"]),
     ],
 )
