@@ -15,6 +15,8 @@ from unfold.forms import AdminForm
 from accounts.errors import DomainError, ErrorList
 from affiliate_site.api.errors import MISSING_PARAMETER, flatten_errors
 from affiliate_site.api.fields import parse_integer_id
+from affiliate_site.backoffice.lists.filters import format_person
+from tracking.models.affiliates import Affiliate
 
 FIELD_WIDGETS = {
     forms.CharField: widgets.UnfoldAdminTextInputWidget,
@@ -39,8 +41,15 @@ MAX_ID_LENGTH = 64
 PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
 
 
+def label_row(row) -> str:
+    """What a choice says of a row: `Mina Kessler (mina)` of an affiliate."""
+    return format_person(row) if isinstance(row, Affiliate) else str(row)
+
+
 class RowSearchWidget(AutocompleteSelect):
     """Searches rows; a value that cannot be the key of a row selects none."""
+
+    url_name = "%s:row_choices"
 
     def build_attrs(self, base_attrs, extra_attrs=None):
         """Say what to type; open the list in the main landmark, not outside of it."""
@@ -62,7 +71,9 @@ class RowChoiceField(forms.ModelChoiceField):
     the rows are searched by the page of its model instead of listed.
     """
 
-    def __init__(self, manager: str, *, search_field=None, label_from=str, **kwargs):
+    def __init__(
+        self, manager: str, *, search_field=None, label_from=label_row, **kwargs
+    ):
         widget = (
             RowSearchWidget(search_field, admin.site)
             if search_field

@@ -293,12 +293,6 @@ def count_to_review(account: Account, *, at: datetime) -> ToReview:
     )
 
 
-def get_slugs(account: Account, affiliates: Sequence[int]) -> dict[int, str]:
-    """The ids of affiliates, by the primary keys of their rows."""
-    rows = account.affiliates.filter(pk__in=affiliates)
-    return dict(rows.values_list("pk", "slug"))
-
-
 def _find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
     """Those of these days that are stored and not stale, in one statement."""
     if not days:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.contrib import admin
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, JsonResponse
@@ -54,6 +55,7 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_totals,
 )
+from affiliate_site.backoffice.forms import label_row
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from affiliate_site.backoffice.lists.filters import (
     MAX_CANDIDATES,
@@ -88,6 +90,13 @@ from tracking.services.enrollments import set_approval
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
 APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
 PERSON_FIELDS = ("firstname", "lastname", "email")
+
+
+class RowChoicesView(AutocompleteJsonView):
+    """What was found for a field of a form, labeled as the selected row is."""
+
+    def serialize_result(self, obj, to_field_name):
+        return super().serialize_result(obj, to_field_name) | {"text": label_row(obj)}
 
 
 @admin.register(Affiliate)
@@ -147,9 +156,11 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         return build_affiliate_context(enrollment_admin, request, row)
 
     def get_urls(self):
-        """Add the suggestions of filters by an affiliate."""
+        """Add the suggestions of filters by an affiliate, and the choices of forms."""
         view = self.admin_site.admin_view(self.suggestions_view)
+        choices = RowChoicesView.as_view(admin_site=self.admin_site)
         return [
+            path("choices/", self.admin_site.admin_view(choices), name="row_choices"),
             path("suggestions/", view, name="affiliate_suggestions"),
             *super().get_urls(),
         ]

@@ -167,7 +167,7 @@ class NewConversionForm(MoneyForm):
         self.fields["commission_type"].choices = [  # type: ignore[attr-defined]
             ("", "The default type of the program"),
             *(
-                (program, [(row.pk, row.title) for row in rows])
+                (program, [(row.pk, f"{row.title} ({program})") for row in rows])
                 for program, rows in groupby(types, lambda row: row.program.title)
             ),
         ]

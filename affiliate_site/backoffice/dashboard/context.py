@@ -32,7 +32,6 @@ from payouts.services.statistics import (
     count_to_review,
     get_balance_due,
     get_overpaid,
-    get_slugs,
     load_statistics,
 )
 from payouts.statistics import Period, Sums, Totals, add_totals, rank_by_count
@@ -356,6 +355,7 @@ def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
 class TopAffiliate:
     """An affiliate with its conversions, revenue and commissions in the period."""
 
+    name: str
     slug: str
     conversions: int
     revenue: str
@@ -406,10 +406,11 @@ def list_top_affiliates(
     }
     ranked = rank_by_count({key: number for key, number in numbers.items() if number})
     ranked = ranked[:TOP_LIST_SIZE]
-    slugs = get_slugs(account, [affiliate_id for affiliate_id, _ in ranked])
+    found = account.affiliates.in_bulk([affiliate_id for affiliate_id, _ in ranked])
     return [
         TopAffiliate(
-            slugs[affiliate_id],
+            f"{found[affiliate_id].firstname} {found[affiliate_id].lastname}",
+            found[affiliate_id].slug,
             totals[affiliate_id].conversions,
             format_totals(totals[affiliate_id].revenue),
             format_totals(totals[affiliate_id].earned),
@@ -423,7 +424,7 @@ def list_top_affiliates(
             commissions_url=build_changelist_url(
                 "payouts_commission",
                 period,
-                affiliate=slugs[affiliate_id],
+                affiliate=found[affiliate_id].slug,
                 deleted_at__isnull=True,
             ),
         )

@@ -475,7 +475,30 @@ def test_groups_commission_types_by_program(staff_client, account, scenario):
         "Harbor Lamp Partners",
         "o-Harbor Lamp Partners",
     ]
+    assert [text for _, types in choices[1:] for _, text in types] == [
+        "Standard (Harbor Lamp Partners)",
+        "Standard (o-Harbor Lamp Partners)",
+    ]
     assert '<optgroup label="Harbor Lamp Partners">' in str(form["commission_type"])
+
+
+def test_names_affiliates_by_name_and_id_as_choices(staff_client, scenario):
+    client = staff_client()
+    entries = {"affiliate": scenario.mina.affiliate.pk}
+    query = {
+        "app_label": "tracking",
+        "model_name": "affiliate",
+        "field_name": "parent",
+        "term": "kess",
+    }
+
+    form = client.post(ADD_URL, entries).context["form"]
+    found = client.get(reverse("admin:row_choices"), query).json()["results"]
+
+    field = str(form["affiliate"])
+    assert f'data-ajax--url="{reverse("admin:row_choices")}"' in field
+    assert "selected>Mina Kessler (minakessler)</option>" in field
+    assert [row["text"] for row in found] == ["Mina Kessler (minakessler)"]
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,10 @@ def test_links_to_rows_that_add_up(staff_client, scenario):
         assert page.status_code == 200
         assert f'id="{fragment}"' in page.content.decode() or not fragment
     [top] = response.context["top_affiliates"]
+    assert (
+        f'{top.url}">Mina Kessler</a> <span class="subtext">minakessler</span>'
+        in response.content.decode()
+    )
     rows = client.get(top.conversions_url).context["cl"].result_list
     assert len(rows) == top.conversions == 2
     assert client.get(top.url).status_code == 200

@@ -24,7 +24,6 @@ from payouts.services.statistics import (
     count_day,
     count_to_review,
     get_balance_due,
-    get_slugs,
     load_statistics,
     refresh_stale_days,
 )
@@ -172,7 +171,6 @@ def test_counts_nothing_of_another_account(busy, other_account):
     week = count(other_account)
 
     assert (week.conversions, week.revenue) == (1, amounts(EUR="77"))
-    assert get_slugs(other_account, [number_of(busy.account, "Mina")]) == {}
 
 
 def test_keeps_a_day_that_is_over_and_counts_the_running_one(busy, account):
