@@ -25,6 +25,7 @@ from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
+from tracking.models.programs import Program
 
 # Models that entries name and whose rows are looked up, with the field of the name.
 SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
@@ -106,6 +107,7 @@ class Names:
 
     emails: dict[int, str]  # of users, by the IDs of their rows
     slugs: dict[int, str]  # of affiliates, by the IDs of their rows
+    programs: dict[int, str]  # IDs by those of their rows
     groups: dict[str, str]  # titles by ID
     rows: dict[tuple[str, str], Any]  # by model name and name in the entry
     # What payments did to commissions, by the names of these and the time.
@@ -118,9 +120,13 @@ def find_names(user, entries) -> Names:
     user_ids = {parse_actor_id(entry) for entry in entries}
     user_ids |= {entry.details.get("user_id") for entry in entries}
     groups = {entry.details.get("group") for entry in entries} - {None}
+    program_ids = {pk for it in entries for pk in it.details.get("program_id", ())}
     return Names(
         emails=find_column(User, user, "email", pk__in=user_ids - {None}),
         slugs={row.pk: row.slug for row in rows.values() if isinstance(row, Affiliate)},
+        programs=find_column(Program, user, "slug", pk__in=program_ids)
+        if program_ids
+        else {},
         groups=dict(
             filter_for_user(AffiliateGroup.objects.all(), user)
             .filter(public_id__in=groups)
@@ -202,6 +208,9 @@ def name_details(entry, names: Names) -> dict[str, Any]:
         details["parent"] = names.slugs.get(details["parent"], details["parent"])
     if "affiliate_id" in details:  # of a confirmed claim
         details["affiliate"] = details.pop("affiliate_id")
+    if "program_id" in details:
+        pks = details.pop("program_id")
+        details["program"] = [names.programs.get(pk, pk) for pk in pks]
     if isinstance(details.get("affiliate"), list):
         details["affiliate"] = [names.slugs.get(pk, pk) for pk in details["affiliate"]]
     return details

@@ -133,6 +133,27 @@ def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
     assert len(read_list(client, q="program:harbor-lamp-partners")) == 1
 
 
+def test_names_what_a_confirmed_claim_changed(staff_client, account, other_account):
+    scenario = ProgramScenario(account)
+    foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    conversion = scenario.create_conversion("20")
+    program = scenario.program
+    log_event(
+        account,
+        "conversion.confirmed",
+        conversion,
+        at=NOW,
+        affiliate_id=[None, scenario.mina.affiliate.pk],
+        program_id=[program.pk, foreign.program.pk],
+    )
+
+    page = staff_client().get(reverse(LIST), {"q": f"conversion:{conversion.pk}"})
+
+    text = unescape(page.content.decode())
+    assert "affiliate: none → minakessler" in text
+    assert f"program: {program.slug} → {foreign.program.pk}<" in text
+
+
 def test_finds_no_affiliate_of_another_account(staff_client, account, other_account):
     ProgramScenario(other_account)
 
