@@ -35,7 +35,7 @@ class WebhookForm(ServiceForm):
 
 
 class AddWebhookPage(SecretPage):
-    """Create a webhook, and show its signing secret once."""
+    """Create a webhook, and show its secret once."""
 
     title = "Create webhook"
     button = "Create webhook"
@@ -46,7 +46,7 @@ class AddWebhookPage(SecretPage):
         return create_webhook(self.account, **form.cleaned_data, at=at)
 
     def get_secret_title(self, webhook):
-        return f"Secret of the webhook to {webhook.url}"
+        return f"Webhook secret for {webhook}"
 
     def get_secret(self, webhook):
         return webhook.secret
@@ -56,7 +56,7 @@ class AddWebhookPage(SecretPage):
 
 
 def explain_secret(webhook) -> str:
-    """What the signing secret of a webhook is for."""
+    """What the secret of a webhook is for."""
     return (
         f"This is the secret of the webhook to {webhook.url}. The server that"
         " receives the events checks with it the header webhook-signature."
@@ -68,7 +68,7 @@ class EditWebhookPage(FormPage):
 
     title = "Edit"
     permission = "accounts.change_webhookendpoint"
-    explanation = "The signing secret stays. Deliveries that wait go to the new URL."
+    explanation = "The webhook secret stays. Deliveries that wait go to the new URL."
     form_class = WebhookForm
 
     @classmethod

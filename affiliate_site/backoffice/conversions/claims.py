@@ -4,7 +4,7 @@ from collections import Counter
 
 from django.contrib import admin
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 
 from accounts.models.signing_secrets import SigningSecret
 from accounts.services.signing_secrets import revoke_signing_secret
@@ -19,10 +19,12 @@ from affiliate_site.backoffice.conversions.conversion_details import (
     describe_claim_outcome,
 )
 from affiliate_site.backoffice.conversions.customer_timeline import LINK_TEMPLATE
+from affiliate_site.backoffice.details import link_to
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_affiliate,
+    format_datetime,
     format_money,
 )
 from affiliate_site.backoffice.lists.filters import (
@@ -30,6 +32,7 @@ from affiliate_site.backoffice.lists.filters import (
     CurrencyFilter,
     DateFilter,
     DecidedFilter,
+    format_person,
 )
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.money_pages import MoneyFormPage
@@ -39,6 +42,11 @@ from tracking.models.conversions import ConversionClaim
 CONFIRMATION_EXPLANATION = (
     "The affiliate of a confirmed claim earns the sale. The other claims of the order"
     " are rejected, and its commissions calculated again."
+)
+
+SIGNING_SECRETS_NOTE = (
+    "Your server signs with them what your pages report, so that nobody else can report"
+    " sales. A webhook has a secret of its own."
 )
 
 
@@ -101,6 +109,7 @@ class ConversionClaimAdmin(FormPagesMixin, OrderSearchMixin, ReadOnlyBackOfficeA
         "click",
         "created_at",
         "decided_at",
+        "other_claims",
     )
     actions = ("confirm_selected",)
     row_pages = (ConfirmClaimPage,)
@@ -137,6 +146,27 @@ class ConversionClaimAdmin(FormPagesMixin, OrderSearchMixin, ReadOnlyBackOfficeA
     @display(description="Outcome")
     def outcome(self, claim):
         return describe_claim_outcome(claim)
+
+    @display(description="Other claims of the order")
+    def other_claims(self, claim):
+        """A line for each, with links to it and to its affiliate."""
+        claims = claim.account.conversion_claims.filter(conversion=claim.conversion_id)
+        others = claims.exclude(pk=claim.pk).select_related("affiliate").order_by("id")
+        lines = format_html_join(
+            "",
+            "<div>{}: {}, {}, reported {}, {}</div>",
+            (
+                (
+                    link_to(other, f"Claim {other.pk}"),
+                    link_to(other.affiliate, format_person(other.affiliate)),
+                    format_money(other.amount, other.currency),
+                    format_datetime(other.created_at),
+                    describe_claim_outcome(other),
+                )
+                for other in others
+            ),
+        )
+        return lines or EMPTY_VALUE
 
     def has_confirm_permission(self, request):
         return request.user.has_perm("tracking.change_conversionclaim")
@@ -178,6 +208,11 @@ class SigningSecretAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("-created_at", "-id")
     add_page = AddSigningSecretPage
     actions = ("revoke_selected",)
+
+    def changelist_view(self, request, extra_context=None):
+        """Say what the secrets are for: webhooks have others."""
+        note = {"list_note": SIGNING_SECRETS_NOTE}
+        return super().changelist_view(request, note | (extra_context or {}))
 
     def has_revoke_permission(self, request):
         return request.user.has_perm("accounts.delete_signingsecret")

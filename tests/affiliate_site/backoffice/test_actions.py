@@ -530,6 +530,7 @@ def test_creates_a_webhook_and_shows_its_secret_once(staff_client, account):
 
     webhook = account.webhook_endpoints.get()
     assert response.context["secret"] == webhook.secret
+    assert response.context["title"] == f"Webhook secret for {webhook}"
     assert webhook.events == ["conversion.created"]
     for path in (
         reverse("admin:accounts_webhookendpoint_changelist"),

@@ -8,6 +8,7 @@ from django.utils.html import strip_tags
 
 from accounts.models.api_keys import Role
 from accounts.services.signing_secrets import create_signing_secret
+from affiliate_site.backoffice.formatters import format_datetime
 from payouts.services.conversion_updates import delete_conversion
 from tests.affiliate_site.backoffice.test_actions import confirm_action, post_action
 from tests.ledger_checks import assert_ledger_consistent
@@ -105,6 +106,33 @@ def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested
         (strip_tags(affiliate), outcome)
         for _, affiliate, _, _, outcome in sections["Claims of this order"].rows
     ] == [("minakessler", "rejected"), ("odettevarga", "confirmed")]
+
+
+def test_lists_the_other_claims_of_the_order(
+    staff_client, account, scenario, contested
+):
+    first, second = account.conversion_claims.order_by("pk")
+    client = staff_client(role=Role.VIEWER)
+
+    page = open_page(client, f"{CLAIMS}_change", second.pk)
+
+    for row in (first, first.affiliate):
+        url = reverse(f"admin:tracking_{row._meta.model_name}_change", args=[row.pk])
+        assert f'href="{url}"' in page
+    reported = format_datetime(first.created_at)
+    text = " ".join(strip_tags(page).split())
+    assert (
+        f"Claim {first.pk}: Mina Kessler (minakessler), 200.00 EUR, reported"
+        f" {reported}, waiting, reported first" in text
+    )
+    assert f"Claim {second.pk}:" not in text
+
+
+def test_says_what_signing_secrets_are_for(staff_client):
+    page = open_page(staff_client(), "accounts_signingsecret_changelist")
+
+    assert "Your server signs with them what your pages report" in page
+    assert "A webhook has a secret of its own." in page
 
 
 def test_confirms_none_of_two_claims_of_an_order(staff_client, account, contested):
