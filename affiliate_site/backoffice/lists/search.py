@@ -47,7 +47,9 @@ class AffiliateSearchMixin(TenantAdmin):
         found = find_affiliates(account, term)
         is_of_one = self.affiliate_column == "pk" or "affiliate" in request.GET
         if found.pks and not is_of_one:
-            request.coupon_note = self.describe_coupon(account, term)
+            request.coupon_owner, request.coupon_choice = self.describe_coupon(
+                account, term
+            )
         # The fields of the affiliate itself are all found by parts.
         matches = (
             []
@@ -61,11 +63,12 @@ class AffiliateSearchMixin(TenantAdmin):
         )
         return [*matches, match]
 
-    def describe_coupon(self, account, term) -> str:
-        """Whose coupon a search term is: the list shows all rows of that affiliate."""
+    def describe_coupon(self, account, term) -> tuple[str, str]:
+        """Whose coupon a search term is, and the choice between its conversions and all
+        rows of that affiliate; empty texts if it is none."""
         coupon = find_coupon(account, term)
         if coupon is None:
-            return ""
+            return "", ""
         affiliate, program = coupon.enrollment.affiliate, coupon.enrollment.program
         query = {
             "affiliate": affiliate.slug,
@@ -73,14 +76,15 @@ class AffiliateSearchMixin(TenantAdmin):
             "tracking_source": COUPON,
         }
         return format_html(
-            "“{}” is a coupon of {} {}: all {} of this affiliate are shown."
-            ' <a class="details-link" href="{}?{}">Only those by coupon in'
-            " {}</a>",
+            "“{}” is a coupon of {} {}",
             coupon.code,
             affiliate.firstname,
             affiliate.lastname,
-            self.opts.verbose_name_plural,
+        ), format_html(
+            '<a class="details-link" href="{}?{}">Only those by coupon in {}</a>, or'
+            " all {} of this affiliate, as shown.",
             reverse("admin:tracking_conversion_changelist"),
             urlencode(query),
             program.title,
+            self.opts.verbose_name_plural,
         )

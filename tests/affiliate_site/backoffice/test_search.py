@@ -172,14 +172,34 @@ def test_says_whose_coupon_was_searched(owner_client, scenario):
         by_coupon.pk,
         by_code.pk,
     ]
+    assert f"“{scenario.mina.coupon}” is a coupon of Mina Kessler: <a" in text
     assert (
-        f"“{scenario.mina.coupon}” is a coupon of Mina Kessler: all conversions of this"
-        " affiliate are shown." in text
+        f"Only those by coupon in {scenario.program.title}</a>, or all conversions of"
+        " this affiliate, as shown." in text
     )
     link = re.search(r'href="([^"]*)">Only those by coupon', text)[1]
     found = owner_client.get(link).context["cl"].result_list
     assert [row.pk for row in found] == [by_coupon.pk]
     assert "is a coupon of" not in owner_client.get(url, {"q": "mina"}).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("filters", "reason"),
+    [
+        ({}, ", who has no conversions yet."),
+        ({"currency": "EUR"}, ": no conversions of this affiliate match the filters."),
+    ],
+)
+def test_says_that_the_affiliate_of_a_coupon_has_no_rows(
+    owner_client, scenario, filters, reason
+):
+    query = {"q": scenario.mina.coupon} | filters
+
+    page = owner_client.get(reverse(f"admin:{LIST}_changelist"), query)
+
+    text = unescape(page.content.decode())
+    assert f"“{scenario.mina.coupon}” is a coupon of Mina Kessler{reason}" in text
+    assert "Only those by coupon" not in text
 
 
 def test_finds_deleted_conversions_too(owner_client, scenario):
