@@ -65,8 +65,8 @@ SEARCH_FIELDS = (
     SearchField(Program, "slug", "campaign"),
 )
 NOTHING_FOUND = (
-    "Affiliates, programs, orders and customers are searched; payments and commissions"
-    " by their whole ID"
+    "Affiliates, coupons, programs, orders and customers are searched; payments and"
+    " commissions by their whole ID"
 )
 
 

@@ -127,6 +127,7 @@ def test_says_what_is_searched_if_nothing_is_found(staff_client):
 
     assert result.title == "Nothing found"
     assert "payments and commissions by their whole ID" in result.description
+    assert "coupons" in result.description
 
 
 def test_finds_only_the_row_of_the_own_account(staff_client, account, other_account):
