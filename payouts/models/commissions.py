@@ -55,6 +55,12 @@ class CommissionQuerySet(TenantQuerySet["Commission"]):
         """Exclude those whose conversion was deleted."""
         return self.filter(deleted_at=None)
 
+    def unpaid(self) -> Self:
+        """The approved ones that no payment pays."""
+        return self.filter(
+            status=CommissionStatus.APPROVED, payment=None, deleted_at=None
+        )
+
 
 class Commission(DailyCountedRow):
     """A commission with the rate and the calculation that it was created with.

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
@@ -57,12 +57,8 @@ def get_payment_balance(payment: Payment) -> PaymentBalance:
 
 def find_next_commission(payment: Payment) -> Commission | None:
     """Return the commission that the next payment of this affiliate pays first."""
-    rows = payment.account.commissions.filter(
-        affiliate=payment.affiliate_id,
-        currency=payment.currency,
-        status=CommissionStatus.APPROVED,
-        payment=None,
-        deleted_at=None,
+    rows = payment.account.commissions.unpaid().filter(
+        affiliate=payment.affiliate_id, currency=payment.currency
     )
     return rows.order_by("created_at", "id").first()
 

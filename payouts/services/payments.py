@@ -25,7 +25,7 @@ from payouts.errors import (
     PaymentNotFound,
 )
 from payouts.models.allocations import PaymentAllocation
-from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
+from payouts.models.commissions import BalanceKey, Commission
 from payouts.models.payments import Payment
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payables import get_amount_due
@@ -233,12 +233,9 @@ def _list_unpaid_commissions(
     for payment in payments:
         totals[payment.affiliate_id, payment.currency] += payment.amount
     balance_keys = {key for key, total in totals.items() if total >= ZERO}
-    rows = account.commissions.filter(
+    rows = account.commissions.unpaid().filter(
         affiliate__in={affiliate_id for affiliate_id, _ in balance_keys},
         currency__in={currency for _, currency in balance_keys},
-        status=CommissionStatus.APPROVED,
-        payment=None,
-        deleted_at=None,
     )
     unpaid: dict[BalanceKey, deque[Commission]] = defaultdict(deque)
     for commission in rows.order_by("created_at", "id"):

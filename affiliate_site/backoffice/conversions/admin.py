@@ -15,21 +15,23 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.conversions.commission_pages import (
+    COMMISSION_PAGES,
+    ReasonForm,
+    describe_pending_base,
+)
 from affiliate_site.backoffice.conversions.conversion_details import (
     format_warnings,
     get_commission_details,
     get_conversion_details,
     get_customer_details,
 )
-from affiliate_site.backoffice.conversions.conversion_pages import (
-    COMMISSION_PAGES,
-    CONVERSION_PAGES,
+from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PAGES
+from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
+from affiliate_site.backoffice.conversions.new_conversion_page import (
     TRACKING_SOURCE_TEXTS,
     AddConversionPage,
-    ReasonForm,
-    describe_pending_base,
 )
-from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
 from affiliate_site.backoffice.details import DetailsMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,

@@ -3,7 +3,7 @@
 from django import forms
 
 from affiliate_site.api.resources.customers import CustomerUpdateSerializer
-from affiliate_site.backoffice.conversions.conversion_pages import MAX_ID_LENGTH
+from affiliate_site.backoffice.conversions.new_conversion_page import MAX_ID_LENGTH
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import MetaDataField, ServiceForm
 from tracking.errors import DuplicateCustomer

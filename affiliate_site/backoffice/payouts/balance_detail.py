@@ -32,13 +32,10 @@ NOT_REACHED = (
 def get_balance_details(ledger_account) -> Details:
     """The amount due, what it is the sum of, open commissions and last payments."""
     balance = ledger_account.balance or ZERO
-    unpaid = ledger_account.account.commissions.filter(
-        affiliate=ledger_account.affiliate_id,
-        currency=ledger_account.currency,
-        status=CommissionStatus.APPROVED,
-        payment=None,
-        deleted_at=None,
-    ).order_by("created_at", "id")
+    commissions = ledger_account.account.commissions.unpaid().filter(
+        affiliate=ledger_account.affiliate_id, currency=ledger_account.currency
+    )
+    unpaid = commissions.order_by("created_at", "id")
     sums = unpaid.aggregate(number=Count("pk"), total=ExactSum("amount"))
     return Details(
         headline=format_money(balance, ledger_account.currency),

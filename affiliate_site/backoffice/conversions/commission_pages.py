@@ -1,0 +1,269 @@
+"""Forms of a commission: correct it, decide about it."""
+
+from django import forms
+from django.utils.html import format_html, format_html_join
+
+from affiliate_site.api.resources.commissions import (
+    CommissionUpdateSerializer,
+    build_commission_changes,
+)
+from affiliate_site.backoffice.details import link_to
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.forms import (
+    MULTI_LINE,
+    ServiceForm,
+)
+from affiliate_site.backoffice.money_pages import (
+    MoneyForm,
+    MoneyFormPage,
+    get_amount_initial,
+)
+from payouts.models.commissions import (
+    MAX_COMMENT_LENGTH,
+    CommissionKind,
+    CommissionStatus,
+    is_final,
+)
+from payouts.services.commissions import (
+    approve_commission,
+    disapprove_commission,
+    reopen_commission,
+)
+from payouts.services.conversion_updates import (
+    lock_commission,
+    update_commission,
+)
+
+
+def warn_of_payments(commissions) -> list[str]:
+    """An alert about the commissions that are paid, if there are any."""
+    paid = commissions.exclude(payment=None).select_related("payment").order_by("id")
+    links = format_html_join(
+        ", ",
+        "commission {} of {} by {}",
+        (
+            (each, format_money(each.amount, each.currency), link_to(each.payment))
+            for each in paid
+        ),
+    )
+    if not links:
+        return []
+    return [
+        format_html(
+            "Paid already: {}. Payments stay: a difference is added to the balance due,"
+            " or taken from it.",
+            links,
+        )
+    ]
+
+
+class CommissionForm(MoneyForm):
+    """What can be corrected about a commission."""
+
+    serializer_class = CommissionUpdateSerializer
+    amount_fields = ("amount", "conversion_sub_amount")
+
+    amount = forms.DecimalField(
+        label="Commission",
+        help_text="A new amount replaces the calculated one. Commissions of parent"
+        " affiliates stay.",
+    )
+    conversion_sub_amount = forms.DecimalField(
+        label="Amount that earns",
+        required=False,
+        help_text="With a new one the commission is calculated again at its rate, and"
+        " the conversion's amount changes by the difference.",
+    )
+    comment = forms.CharField(
+        required=False, max_length=MAX_COMMENT_LENGTH, widget=MULTI_LINE({"rows": 3})
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.row.kind != CommissionKind.REGULAR:
+            del self.fields["conversion_sub_amount"]
+        if is_final(self.row.status, self.account):
+            self.fields["amount"].disabled = True
+            self.fields.pop("conversion_sub_amount", None)
+
+    def clean_conversion_sub_amount(self):
+        """It can change, but not be removed."""
+        amount = self.cleaned_data["conversion_sub_amount"]
+        if amount is None and self.initial.get("conversion_sub_amount") is not None:
+            raise forms.ValidationError("This field is required.")
+        return amount
+
+    def build_body(self):
+        """Only what was changed: an amount that is sent replaces the calculated one."""
+        body = super().build_body()
+        return {name: body[name] for name in self.changed_data if name in body}
+
+
+class CommissionPage(MoneyFormPage):
+    """A page of a commission that is not removed."""
+
+    permission = "payouts.change_commission"
+
+    @classmethod
+    def is_offered(cls, commission):
+        return commission.deleted_at is None
+
+    def get_subject(self):
+        return f"commission {self.row} of {self.row.affiliate}"
+
+    def lock_row(self, at):
+        return lock_commission(self.account, commission_id=self.row.pk, at=at)
+
+    def list_alerts(self):
+        return warn_of_payments(self.account.commissions.filter(pk=self.row.pk))
+
+    def list_facts(self, result):
+        payment = self.row.payment
+        return [("Paid by", payment and f"{payment}: it will count as unpaid")]
+
+
+class EditCommissionPage(CommissionPage):
+    """Correct amount or comment."""
+
+    name = "edit"
+    title = "Correct"
+    confirm_button = "Confirm correction"
+    form_class = CommissionForm
+
+    def get_unlocked_initial(self, commission):
+        currency = commission.currency
+        initial = {
+            "amount": get_amount_initial(commission.amount, currency),
+            "comment": commission.comment or "",
+        }
+        if commission.kind == CommissionKind.REGULAR:
+            initial["conversion_sub_amount"] = get_amount_initial(
+                commission.sub_amount, currency
+            )
+        return initial
+
+    def list_facts(self, result):
+        return []
+
+    def save(self, form, at):
+        return update_commission(
+            self.account,
+            commission_id=self.row.pk,
+            changes=build_commission_changes(form.validated),
+            at=at,
+        )
+
+    def get_done_message(self, commission):
+        return f"Commission {commission} was saved."
+
+
+class DecisionPage(CommissionPage):
+    """Sets the status of a commission; the state table says when."""
+
+    target_status = ""
+
+    @classmethod
+    def is_offered(cls, commission):
+        return (
+            super().is_offered(commission)
+            and commission.status != cls.target_status
+            and not is_final(commission.status, commission.account)
+        )
+
+    def get_done_message(self, commission):
+        amount = format_money(self.row.amount, self.row.currency)
+        return f"Commission {self.row} of {amount} is {self.target_status} now."
+
+
+class ApproveCommissionPage(DecisionPage):
+    """Approve a commission."""
+
+    name = "approve"
+    title = "Approve"
+    button = "Approve commission"
+    target_status = CommissionStatus.APPROVED
+
+    def get_explanation(self):
+        if self.account.uses_payouts:
+            return "An approved commission cannot be changed any more."
+        return ""
+
+    def list_facts(self, result):
+        return [
+            *super().list_facts(result),
+            ("To check", describe_pending_base(self.row)),
+            ("Not approved with it", self.list_pending_followers()),
+        ]
+
+    def list_pending_followers(self) -> str:
+        """The commissions of parents that follow this one and stay pending."""
+        rows = self.account.commissions.not_deleted().filter(
+            conversion=self.row.conversion_id,
+            base_commission=self.row,
+            status=CommissionStatus.PENDING,
+        )
+        return ", ".join(
+            f"commission {each} of {each.affiliate}"
+            for each in rows.select_related("affiliate").order_by("id")
+        )
+
+    def save(self, form, at):
+        return approve_commission(self.account, commission_id=self.row.pk, at=at)
+
+
+def describe_pending_base(commission) -> str:
+    """That the commission which this one follows is not decided; empty if it is."""
+    base = commission.base_commission
+    if base is None or base.status != CommissionStatus.PENDING:
+        return ""
+    return f"commission {base} of {base.affiliate}, which it follows, is still pending"
+
+
+class ReasonForm(ServiceForm):
+    """The reason of a disapproval."""
+
+    reason = forms.CharField(
+        max_length=500,
+        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
+        help_text="Kept in the comment of the commission, which the API shows, too.",
+    )
+
+
+class DisapproveCommissionPage(DecisionPage):
+    """Disapprove a commission, with a reason."""
+
+    name = "disapprove"
+    title = "Disapprove"
+    button = "Continue"
+    confirm_button = "Disapprove commission"
+    is_dangerous = True
+    form_class = ReasonForm
+    target_status = CommissionStatus.DISAPPROVED
+
+    def save(self, form, at):
+        return disapprove_commission(
+            self.account,
+            commission_id=self.row.pk,
+            reason=form.cleaned_data["reason"],
+            at=at,
+        )
+
+
+class ReopenCommissionPage(DecisionPage):
+    """Set a commission back to pending."""
+
+    name = "reopen"
+    title = "Put back to pending"
+    button = "Put back to pending"
+    target_status = CommissionStatus.PENDING
+
+    def save(self, form, at):
+        return reopen_commission(self.account, commission_id=self.row.pk, at=at)
+
+
+COMMISSION_PAGES = (
+    ApproveCommissionPage,
+    DisapproveCommissionPage,
+    ReopenCommissionPage,
+    EditCommissionPage,
+)

@@ -1,0 +1,305 @@
+"""The form of a conversion that staff add by hand."""
+
+from itertools import groupby
+
+from django import forms
+from django.urls import reverse
+from django.utils.html import format_html
+
+from accounts.errors import InvalidInput
+from accounts.exact_json import format_decimal
+from accounts.services.accounts import ensure_not_locked
+from affiliate_site.api.conversion_serializers import (
+    ConversionInputSerializer,
+    build_conversion_data,
+)
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.forms import (
+    MetaDataField,
+    RowChoiceField,
+)
+from affiliate_site.backoffice.money_pages import (
+    MoneyForm,
+    MoneyFormPage,
+)
+from payouts.models.commission_types import RateKind
+from payouts.models.commissions import (
+    Commission,
+)
+from payouts.services.conversion_creation import create_conversion
+from tracking.attribution import CLICK_ID, COUPON, CUSTOMER
+from tracking.errors import (
+    AffiliateNotApproved,
+    CookieExpired,
+    DuplicateConversion,
+    InvalidAssetOrSource,
+    InvalidClickId,
+    TooManyConversionAttempts,
+    UnknownCoupon,
+    UnknownCustomer,
+)
+from tracking.models.affiliates import Affiliate
+from tracking.money import list_currencies
+
+MAX_ID_LENGTH = 255
+TRACKING_SOURCE_TEXTS = {
+    "customer": "the customer's affiliate",
+    "coupon": "coupon",
+    "referral_code": "referral code",
+    "click": "click",
+    "asset_source": "affiliate and program, of an asset link or chosen by staff",
+    "tracking_id": "tracking ID of a visitor",
+}
+
+# The fields of the tracking parameters that decide who earns.
+PARAMETER_FIELDS = {CUSTOMER: "customer_id", COUPON: "coupon", CLICK_ID: "click_id"}
+
+
+class NewConversionForm(MoneyForm):
+    """A conversion that staff add by hand."""
+
+    serializer_class = ConversionInputSerializer
+    error_fields = {
+        CookieExpired: "click_id",
+        DuplicateConversion: "external_id",
+        InvalidAssetOrSource: "affiliate",
+        InvalidClickId: "click_id",
+        TooManyConversionAttempts: "external_id",
+        UnknownCoupon: "coupon",
+        UnknownCustomer: "customer_id",
+    }
+
+    affiliate = RowChoiceField(
+        "affiliates",
+        search_field=Affiliate._meta.get_field("parent"),
+        required=False,
+    )
+    program = RowChoiceField(
+        "programs",
+        required=False,
+        label_from=lambda program: program.title,
+        help_text="Empty: the only one that the affiliate is approved in.",
+    )
+    coupon = forms.CharField(required=False, max_length=MAX_ID_LENGTH)
+    click_id = forms.CharField(
+        label="Click ID", required=False, max_length=MAX_ID_LENGTH
+    )
+    ignore_cookie_age = forms.BooleanField(
+        label="Accept a click older than the cookie lifetime", required=False
+    )
+    customer_id = forms.CharField(
+        label="Customer ID",
+        required=False,
+        max_length=MAX_ID_LENGTH,
+        help_text="Your own ID of the buyer. The affiliate of a known customer earns,"
+        " whatever else is entered.",
+    )
+    amount = forms.DecimalField(
+        help_text="Without tax and shipping, if these earn no commission."
+    )
+    currency = forms.ChoiceField(
+        required=False,
+        choices=lambda: [
+            ("", "That of the program"),
+            *((code, code) for code in sorted(list_currencies())),
+        ],
+    )
+    external_id = forms.CharField(
+        label="Order ID",
+        required=False,
+        max_length=MAX_ID_LENGTH,
+        help_text="Each order ID can be used once.",
+    )
+    commission_type = RowChoiceField(
+        "commission_types",
+        required=False,
+        help_text="One of the program that earns.",
+    )
+    meta_data = MetaDataField()
+
+    fieldsets = (
+        ("Sale", ("amount", "currency", "external_id", "customer_id")),
+        (
+            "Who earned it: an affiliate, a coupon or a click",
+            ("affiliate", "program", "coupon", "click_id", "ignore_cookie_age"),
+        ),
+        ("More", ("commission_type", "meta_data")),
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        programs = self.account.programs.filter(archived_at=None).order_by("title")
+        types = self.account.commission_types.select_related("program")
+        types = types.order_by("program__title", "program", "id")
+        for name, rows in (("program", programs), ("commission_type", types)):
+            self.fields[name].queryset = rows  # type: ignore[attr-defined]
+        self.fields["commission_type"].choices = [  # type: ignore[attr-defined]
+            ("", "The default type of the program"),
+            *(
+                (program, [(row.pk, f"{row.title} ({program})") for row in rows])
+                for program, rows in groupby(types, lambda row: row.program.title)
+            ),
+        ]
+        if len(programs[:2]) == 1:
+            self.initial.setdefault("program", programs[0].pk)
+
+    def get_currency(self):
+        """The chosen currency, else that of the chosen program."""
+        program = self.cleaned_data.get("program")
+        return self.cleaned_data.get("currency") or (program and program.currency)
+
+    def clean(self):
+        """Exactly one affiliate, coupon or click, unless the customer is known."""
+        sent = [
+            name
+            for name in ("affiliate", "coupon", "click_id")
+            if self.cleaned_data.get(name)
+        ]
+        if len(sent) > 1:
+            labels = " and ".join(self.get_label(name) for name in sent)
+            self.add_error(sent[-1], f"Enter one of these only: {labels}.")
+        if sent == ["affiliate"] and self.cleaned_data.get("program", "") is None:
+            self.choose_program(self.cleaned_data["affiliate"])
+        if not sent and not self.cleaned_data.get("customer_id") and not self.errors:
+            self.add_error("affiliate", "Enter an affiliate, a coupon or a click.")
+        return super().clean()
+
+    def choose_program(self, affiliate) -> None:
+        """Take the only program that the affiliate is approved in."""
+        enrollments = self.account.enrollments.filter(
+            affiliate=affiliate, approved=True, program__archived_at=None
+        ).select_related("program")
+        programs = [row.program for row in enrollments.order_by("program__title")]
+        if len(programs) == 1:
+            self.cleaned_data["program"] = programs[0]
+            return
+        titles = ", ".join(program.title for program in programs) or "none"
+        self.add_error(
+            "program", f"Choose the program; {affiliate} is approved in: {titles}."
+        )
+
+    def add_domain_error(self, error):
+        """Lead to the approval of an affiliate that is not approved."""
+        if not isinstance(error, AffiliateNotApproved):
+            return super().add_domain_error(error)
+        field = PARAMETER_FIELDS.get(error.params["parameter"], "affiliate")
+        return self.add_error(field, self.explain_approval(error))
+
+    def explain_approval(self, error: AffiliateNotApproved) -> str:
+        """Where staff approve an affiliate, or add it to the program first."""
+        slug, program_slug = error.params["affiliate"], error.params["program"]
+        affiliate = self.account.affiliates.filter(slug=slug, deleted_at=None).first()
+        program = self.account.programs.filter(slug=program_slug).first()
+        if affiliate is None or program is None:
+            return error.text
+        enrollment = self.account.enrollments.filter(
+            affiliate=affiliate, program=program
+        ).first()
+        if enrollment is None:
+            name, row, state, link = (
+                "affiliate_program",
+                affiliate,
+                "not in",
+                "Add it to the program",
+            )
+        else:
+            name, row, link = "enrollment_approve", enrollment, "Approve it"
+            state = "pending in" if enrollment.approved is None else "disapproved in"
+        return format_html(
+            "{} is {} {} and cannot earn there."
+            ' <a class="underline" href="{}" target="_blank">{}</a> (in a new tab),'
+            " then continue here.",
+            slug,
+            state,
+            program.title,
+            reverse(f"admin:tracking_{name}", args=[row.pk]),
+            link,
+        )
+
+    def build_body(self):
+        """An affiliate in a program stands for its asset and source."""
+        body = super().build_body()
+        affiliate, program = (
+            self.cleaned_data.get(name) for name in ("affiliate", "program")
+        )
+        for name in ("affiliate", "program", "ignore_cookie_age"):
+            body.pop(name, None)
+        if affiliate is not None and program is not None:
+            asset = self.account.assets.filter(program=program).first()
+            source = self.account.sources.filter(affiliate=affiliate).first()
+            body["asset_id"] = f"{asset.pk}-{asset.hex}" if asset else ""
+            body["source_id"] = f"{source.pk}-{source.hex}" if source else ""
+        if commission_type := self.cleaned_data.get("commission_type"):
+            body["commission_type"] = commission_type.identifier
+        return body
+
+
+class AddConversionPage(MoneyFormPage):
+    """Add a conversion by hand."""
+
+    title = "Add conversion"
+    button = "Continue"
+    confirm_button = "Add conversion"
+    permission = "tracking.add_conversion"
+    form_class = NewConversionForm
+    explanation = (
+        "For sales that were not tracked. The next page shows who earns what before"
+        " anything is stored."
+    )
+    commissions: list[Commission] = []  # of the conversion that `save` created
+
+    def save(self, form, at):
+        """Attribute the sale as the API does."""
+        ensure_not_locked(self.account)
+        query = {"override_max_cookie_time": form.cleaned_data["ignore_cookie_age"]}
+        data = build_conversion_data(
+            form.validated, query, form.validated.get("external_id")
+        )
+        conversion = create_conversion(self.account, data=data, at=at)
+        commission_type = form.cleaned_data["commission_type"]
+        if commission_type and commission_type.program_id != conversion.program_id:
+            raise OtherProgramsType(program=conversion.program.title)
+        # A preview has no rows any more when it is shown.
+        rows = self.account.commissions.filter(conversion=conversion)
+        self.commissions = list(rows.select_related("affiliate").order_by("id"))
+        return conversion
+
+    def list_facts(self, conversion):
+        return [
+            ("Sale", format_money(conversion.amount, conversion.currency)),
+            ("Affiliate", conversion.affiliate.slug),
+            ("Program", conversion.program.title),
+            (
+                "Decided by",
+                TRACKING_SOURCE_TEXTS.get(
+                    conversion.tracking_source, conversion.tracking_source
+                ),
+            ),
+            ("Order ID", conversion.external_id),
+            ("Customer", conversion.customer and conversion.customer.customer_id),
+            *(
+                (f"Commission of {each.affiliate}", describe_calculation(each))
+                for each in self.commissions
+            ),
+        ]
+
+    def get_done_message(self, conversion):
+        amount = format_money(conversion.amount, conversion.currency)
+        return f"Conversion {conversion} of {amount} was added."
+
+
+def describe_calculation(commission) -> str:
+    """`Standard, 15 % of 300.00 EUR`, or `Standard, 5.00 EUR fixed`."""
+    currency = commission.currency
+    rate = f"{format_money(commission.rate, currency)} fixed"
+    if commission.rate_kind == RateKind.PERCENTAGE:
+        amount = format_money(commission.sub_amount, currency)
+        rate = f"{format_decimal(commission.rate)} % of {amount}"
+    return f"{commission.name}, {rate}"
+
+
+class OtherProgramsType(InvalidInput):
+    """The commission type belongs to another program than the one that earns."""
+
+    message = "Choose a commission type of {program}, which the sale belongs to."
+    property_path = "commission_type"
