@@ -352,6 +352,8 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_filter = ("kind", LedgerAffiliateFilter, CurrencyFilter, DateFilter)
     ordering = ("-created_at", "-id")
+    # Sorted by ID, a small account would read the entries of all others.
+    sortable_by = ("created_at",)
     exclude = ("kind", "amount", "debit", "credit")
     readonly_fields = ("type", "formatted_amount", "debit_account", "credit_account")
 
