@@ -49,7 +49,9 @@ class Template:
     """A database of the server; its comment is the digest."""
 
     def __init__(self) -> None:
-        self.name = f"test_{connection.settings_dict['NAME']}_migrated"
+        # Each checkout has its own: they may run at the same time.
+        checkout = hashlib.sha256(bytes(ROOT)).hexdigest()[:8]
+        self.name = f"test_{connection.settings_dict['NAME']}_{checkout}_migrated"
         self.digest = calculate_digest()
 
     def copy(self, source: str, target: str) -> None:
@@ -76,6 +78,8 @@ class SQLiteTemplate(Template):
         self.digest = calculate_digest()
 
     def copy(self, source: str, target: str) -> None:
+        if target == self.name:
+            (FOLDER / "digest").unlink(missing_ok=True)  # until the copy is whole
         shutil.copyfile(source, target)
 
     def has_digest(self) -> bool:

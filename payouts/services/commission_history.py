@@ -16,6 +16,7 @@ from payouts.models.ledger import (
     Transfer,
     TransferType,
 )
+from tracking.money import ZERO
 from tracking.services.order_search import list_exact_orders
 
 
@@ -45,16 +46,21 @@ def list_histories(
     }
 
 
-def list_amounts_at(
+def list_paid_amounts(
     account: Account, commissions: Sequence[Commission], at: datetime
 ) -> dict[int, Decimal]:
-    """Return the amount of each commission at a moment, by primary key.
+    """Return the amount of each commission when it was paid, by primary key.
 
-    One that was created later by another host's clock has its first amount.
+    One that was created later by another host's clock has its first amount. Only
+    approved ones are paid: what reads as disapproved then had an amount of zero.
     """
+    states = {
+        pk: next((it for it in reversed(history) if it.at <= at), history[0])
+        for pk, history in list_histories(account, commissions).items()
+    }
     return {
-        pk: next((it for it in reversed(states) if it.at <= at), states[0]).amount
-        for pk, states in list_histories(account, commissions).items()
+        pk: ZERO if state.status == CommissionStatus.DISAPPROVED else state.amount
+        for pk, state in states.items()
     }
 
 

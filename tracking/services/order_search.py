@@ -15,7 +15,7 @@ MAX_EXACT_ORDERS = 100  # of one ID: all but one are deleted, as a rule
 PREFIX_PATTERN = re.compile(r"[^0-9]{1,32}(?=[0-9])")
 # What staff write before an order ID: `order `, `#`, `Order no. `.
 LEADING_WORDS_PATTERN = re.compile(
-    r"(?:(?:order|number|no|id)(?:[.:]|\b)\s*)*#?\s*(?=\w)", re.IGNORECASE
+    r"\A(?:(?:order|number|no|id)(?:[.:]|\b)\s*)*#?\s*(?=\w)", re.IGNORECASE
 )
 
 

@@ -33,7 +33,7 @@ from payouts.explanation import (
     translate_rejection,
 )
 from payouts.models.commissions import Commission, CommissionKind
-from payouts.services.commission_history import list_allocations, list_amounts_at
+from payouts.services.commission_history import list_allocations, list_paid_amounts
 from payouts.services.explanation import explain_commission, explain_conversion
 from tracking.claims import (
     ClaimStatus,
@@ -488,7 +488,7 @@ def build_payment_section(commission) -> Section:
             notes=["Not paid."],
             facts=[("Balance due to the affiliate", link_to(balance, due))],
         )
-    amounts = list_amounts_at(commission.account, [commission], payment.created_at)
+    amounts = list_paid_amounts(commission.account, [commission], payment.created_at)
     amount_when_paid = amounts[commission.pk]
     return Section(
         "Payment",

@@ -281,7 +281,7 @@ class DateFilter(FormFilter):
         self.first = parse_day(first_day) or parse_time(since)
         last = parse_day(last_day)
         self.end = last + A_DAY if last else parse_time(before)
-        if self.first and self.end and self.first >= self.end:
+        if first_day and last_day and first_day > last_day:
             raise BadRequest("The first day is after the last one: exchange them")
 
     def choices(self, changelist):

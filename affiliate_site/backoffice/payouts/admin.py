@@ -92,7 +92,13 @@ def check_ledger(account) -> tuple[int, str]:
         )
     if not report.discrepancies:
         number = f"{report.transfer_count:,}"
-        return messages.SUCCESS, f"Ledger balanced: {number} entries, checked just now."
+        text = f"Ledger balanced: {number} entries, checked just now."
+        if account.discrepancy_count:
+            return messages.WARNING, (
+                f"{text} But the nightly check, which sees more, found discrepancies:"
+                " pay nobody until an operator has explained them."
+            )
+        return messages.SUCCESS, text
     return messages.ERROR, format_discrepancies(report.discrepancies)
 
 
@@ -205,10 +211,16 @@ class BalanceAdmin(
 
     @action(description="Pay balance in full", permissions=["pay"])
     def pay_selected(self, request, rows):
+        def get_skip_reason(row):
+            return "" if row.balance and row.balance > 0 else "no balance due"
+
         rows = rows.select_related("affiliate")
         selected = list(rows[:MAX_ROWS])
         add_payout_texts(selected)
         payout_texts = {row.pk: row.payout_text for row in selected}
+
+        def get_payout_text(row):
+            return payout_texts.get(row.pk, "")
 
         def pay(row, at):
             order = PaymentOrder(
@@ -222,13 +234,13 @@ class BalanceAdmin(
         admin_action = AdminAction(
             "Pay affiliates",
             perform=pay,
-            skip_reason=lambda row: (
-                "" if row.balance and row.balance > 0 else "no balance due"
-            ),
+            skip_reason=get_skip_reason,
             amount_field="balance",
-            columns=(*AFFILIATE_COLUMN, ("Pay to", lambda row: payout_texts[row.pk])),
+            columns=(*AFFILIATE_COLUMN, ("Pay to", get_payout_text)),
             explanation=NO_TRANSFER,
-            alert=warn_of_missing_methods(selected),
+            alert=warn_of_missing_methods(
+                row for row in selected if not get_skip_reason(row)
+            ),
             get_done_url=build_payments_url,
         )
         return run_admin_action(self, request, rows, admin_action)
@@ -357,6 +369,10 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
     exclude = ("kind", "amount", "debit", "credit")
     readonly_fields = ("type", "formatted_amount", "debit_account", "credit_account")
 
+    def get_ordering(self, request):
+        """Operators see all accounts, for which only the IDs are indexed."""
+        return self.ordering if request.user.account else ("-id",)
+
     def changelist_view(self, request, extra_context=None):
         """Say whether the ledger agrees; operators see several ledgers."""
         account = request.user.account
@@ -376,7 +392,7 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         return [path("check/", view, name="check_ledger"), *super().get_urls()]
 
     def check_view(self, request):
-        """Check the ledger of the account now; it only reads, so all roles may."""
+        """Check the ledger of the account now; it moves nothing, so all roles may."""
         account = request.user.account
         if account is None or not self.has_view_permission(request):
             raise PermissionDenied

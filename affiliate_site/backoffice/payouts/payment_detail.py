@@ -13,7 +13,7 @@ from affiliate_site.backoffice.details import (
 )
 from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
-from payouts.services.commission_history import list_amounts_at
+from payouts.services.commission_history import list_paid_amounts
 from payouts.services.payment_balance import PaymentBalance, get_payment_balance
 
 
@@ -21,7 +21,7 @@ def get_payment_details(request, payment) -> Details:
     """Amount and state, what it pays, and its history."""
     rows = payment.account.payment_allocations.filter(payment=payment)
     allocations = list(rows.select_related("commission__conversion").order_by("id"))
-    amounts = list_amounts_at(
+    amounts = list_paid_amounts(
         payment.account, [each.commission for each in allocations], payment.created_at
     )
     is_canceled = payment.canceled_at is not None

@@ -60,14 +60,17 @@ class PayBalancePage(MoneyFormPage):
         return self.explanation
 
     def list_alerts(self):
+        affiliate = self.row.affiliate
         if get_payout_text(self.row):
             return []
-        url = reverse("admin:tracking_affiliate_payout", args=[self.row.affiliate_id])
+        if affiliate.deleted_at:
+            return [f"{affiliate} has no payout method, and was removed."]
+        url = reverse("admin:tracking_affiliate_payout", args=[affiliate.pk])
         return [
             format_html(
                 '{} has no payout method. <a class="underline" href="{}">Set one</a>,'
                 " or pay in a way that you agreed on.",
-                self.row.affiliate,
+                affiliate,
                 url,
             )
         ]

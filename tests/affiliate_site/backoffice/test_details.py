@@ -9,7 +9,11 @@ from django.utils.html import strip_tags
 
 from accounts.actor import use_actor
 from payouts.services.commissions import approve_commission, disapprove_commission
-from payouts.services.conversion_updates import delete_conversion, update_conversion
+from payouts.services.conversion_updates import (
+    delete_conversion,
+    update_commission,
+    update_conversion,
+)
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.affiliate_site.backoffice.money_forms import page_url, submit_and_confirm
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -254,6 +258,20 @@ def test_says_what_was_paid_for_a_commission_that_was_corrected_later(
     assert row[2:] == ["10.09 EUR", "paid by it, now 5.00 EUR"]
     _, sections, _ = get_details(client, commission)
     assert dict(sections["Payment"].facts)["Commission when paid"] == "10.09 EUR"
+
+
+def test_says_that_nothing_was_paid_for_a_commission_of_zero(
+    staff_client, account, scenario, conversion, commission
+):
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+    changes = {"amount": Decimal(0)}
+    update_commission(account, commission_id=commission.pk, changes=changes, at=LATER)
+    order = PaymentOrder(scenario.mina.slug, Decimal(1), "EUR")
+    (payment,) = create_payments(account, orders=[order], at=LATER)
+
+    _, sections, _ = get_details(staff_client(), payment)
+    (row,) = list_texts(sections["What it pays"].rows)
+    assert row[2:] == ["0.00 EUR", "paid by it"]
 
 
 def test_says_who_reported_a_sale(staff_client, account, scenario):

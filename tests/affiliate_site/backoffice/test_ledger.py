@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from accounts.models.accounts import Account
-from accounts.services.accounts import update_settings
+from accounts.services.accounts import record_reconciliation, update_settings
 from payouts.models.ledger import LedgerAccount
 from payouts.services import reconciliation
 from payouts.services.commissions import approve_commission
@@ -82,9 +82,19 @@ def test_checks_the_ledger_now(staff_client, account, entries):
 
     assert check_now(client) == "Ledger balanced: 3 entries, checked just now."
 
-    assert "Ledger balanced, last checked" in open_ledger(client)[1]
     account.refresh_from_db()
-    assert account.discrepancy_count == 0
+    assert account.reconciled_at is None  # by the nightly check only, which sees more
+
+
+def test_does_not_end_an_alarm_of_the_nightly_check(staff_client, account, entries):
+    record_reconciliation(account, discrepancy_count=2, at=NOW)
+
+    text = check_now(staff_client("viewer"))
+
+    assert text.startswith("Ledger balanced: 3 entries, checked just now. But the")
+    assert "pay nobody until an operator has explained them" in text
+    account.refresh_from_db()
+    assert (account.discrepancy_count, account.reconciled_at) == (2, NOW)
 
 
 def test_names_the_discrepancies(staff_client, account, scenario, entries):

@@ -17,7 +17,7 @@ from tests.affiliate_site.backoffice.money_forms import (
 from tests.conftest import NOW
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
-from tests.program_scenario import ProgramScenario
+from tests.program_scenario import ProgramScenario, mark_deleted
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -86,6 +86,11 @@ def test_says_where_to_pay_and_what_a_partial_payment_pays(
     assert "minakessler has no payout method." in page
     assert f'href="{method_url}">Set one</a>' in page
 
+    mark_deleted(scenario.mina.affiliate)
+    page = client.get(url).content.decode()
+    assert "minakessler has no payout method, and was removed." in page
+    assert method_url not in page
+
     create_bank_account(scenario)
     page = client.get(url).content.decode()
     assert "Pay to: Bank account (iban: SI56 1910)" in page
@@ -112,8 +117,18 @@ def test_exports_and_confirmations_say_where_to_pay(
     selected = {"action": "pay_selected", "_selected_action": [balance.pk]}
     assert alert in client.post(balances, selected).content.decode()
     create_bank_account(scenario)
+    skipped = LedgerAccount.objects.create(
+        account=account,
+        kind="payable",
+        affiliate=scenario.create_enrolled_affiliate("Odette", "Varga").affiliate,
+        currency="EUR",
+        balance=0,
+    )
+    selected["_selected_action"].append(skipped.pk)
     page = client.post(balances, selected).content.decode()
-    assert alert not in page
+    assert "Without a payout method" not in page  # Odette is skipped
+    skipped.delete()
+    selected["_selected_action"].pop()
     assert f"<td>{text}</td>" in page
     assert "it transfers no money itself" in page
 
