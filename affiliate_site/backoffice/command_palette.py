@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
+from affiliate_site.backoffice.formatters import format_person
 from affiliate_site.backoffice.lists.search import PK_PATTERN
 from affiliate_site.backoffice.theme import list_navigation, reverse_changelist
 from payouts.models.commissions import Commission
@@ -228,7 +229,7 @@ def list_affiliates(request, term: str) -> Iterator[SearchResult]:
         details = [row.email or "", *found_by.get(row.pk, ())]
         details += ["deleted"] if row.deleted_at else []
         yield SearchResult(
-            title=f"{row.firstname} {row.lastname} ({row.slug})",
+            title=format_person(row),
             description=", ".join(["Affiliate", *filter(None, details)]),
             link=get_page_url(row),
             icon="group",

@@ -98,6 +98,11 @@ def format_ledger_note(account) -> str:
     return f"Ledger balanced, last checked {at}."
 
 
+def format_person(affiliate) -> str:
+    """`Mina Kessler (mina)`, where there is no room for two lines."""
+    return f"{affiliate.firstname} {affiliate.lastname} ({affiliate.slug})"
+
+
 def format_affiliate(affiliate) -> SafeString:
     """Name and ID."""
     return format_html(

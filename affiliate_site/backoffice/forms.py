@@ -15,7 +15,7 @@ from unfold.forms import AdminForm
 from accounts.errors import DomainError, ErrorList
 from affiliate_site.api.errors import MISSING_PARAMETER, flatten_errors
 from affiliate_site.api.fields import parse_integer_id
-from affiliate_site.backoffice.lists.filters import format_person
+from affiliate_site.backoffice.formatters import format_person
 from tracking.models.affiliates import Affiliate
 
 FIELD_WIDGETS = {

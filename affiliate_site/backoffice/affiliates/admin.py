@@ -53,6 +53,7 @@ from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
     format_labels,
+    format_person,
     format_totals,
 )
 from affiliate_site.backoffice.forms import label_row
@@ -68,7 +69,6 @@ from affiliate_site.backoffice.lists.filters import (
     GroupFilter,
     ProgramFilter,
     PromotedFilter,
-    format_person,
 )
 from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,

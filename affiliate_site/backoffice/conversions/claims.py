@@ -26,13 +26,13 @@ from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
     format_money,
+    format_person,
 )
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     CurrencyFilter,
     DateFilter,
     DecidedFilter,
-    format_person,
 )
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.money_pages import MoneyFormPage

@@ -22,7 +22,7 @@ from django.utils.functional import cached_property
 
 from accounts.days import A_DAY
 from accounts.tenant_admin import filter_for_user, get_user
-from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.formatters import format_datetime, format_person
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
@@ -243,11 +243,6 @@ class AffiliateFilter(FormFilter):
             query[str(self.parameter_name)] = affiliate.slug
             links.append((format_person(affiliate), f"?{query.urlencode()}"))
         return links
-
-
-def format_person(affiliate: Affiliate) -> str:
-    """`Mina Kessler (mina)`."""
-    return f"{affiliate.firstname} {affiliate.lastname} ({affiliate.slug})"
 
 
 class LedgerAffiliateFilter(AffiliateFilter):
