@@ -104,7 +104,9 @@ def describe_failure(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         text = error.strerror or str(error)
         return f"{error.filename}: {text}" if error.filename else text
-    return join_lines(error) if isinstance(error, ImproperlyConfigured) else None
+    return (
+        format_on_one_line(error) if isinstance(error, ImproperlyConfigured) else None
+    )
 
 
 def describe_database_failure(error: DatabaseError | InterfaceError) -> str | None:
@@ -112,13 +114,13 @@ def describe_database_failure(error: DatabaseError | InterfaceError) -> str | No
     state = getattr(error.__cause__, "sqlstate", None)
     for sign, reason in DATABASE_FAILURES.items():
         if sign == state or (state is None and sign in str(error)):
-            return f"{reason}: {join_lines(error)}"
+            return f"{reason}: {format_on_one_line(error)}"
     if isinstance(error, OperationalError | InterfaceError):
-        return f"Database unavailable: {join_lines(error)}"
+        return f"Database unavailable: {format_on_one_line(error)}"
     return None
 
 
-def join_lines(error: BaseException) -> str:
+def format_on_one_line(error: BaseException) -> str:
     """Return the text of an error as one line."""
     return " ".join(str(error).split())
 

@@ -1,9 +1,11 @@
-"""Operations for migrations that change large tables while they are in use."""
+"""Operations for migrations: indexes on tables in use, and SQL of our own."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 from django.db.models import Model
 from django.db.utils import NotSupportedError
@@ -41,3 +43,71 @@ class AddIndexConcurrently(migrations.AddIndex):
             editor.add_index(model, self.index, concurrently=True)
         finally:
             editor.execute("RESET lock_timeout")
+
+
+class TableOperation(Operation, ABC):
+    """A migration operation that runs SQL of its own per database on one table."""
+
+    reduces_to_sql = True
+    reversible = True
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Leave the state of the models as it is."""
+
+    def get_table_name(self, app_label: str, state: ProjectState) -> str:
+        model: Any = state.apps.get_model(app_label, self.model)
+        name: str = model._meta.db_table
+        return name
+
+    @abstractmethod
+    def get_forward_sql(self, table: str, vendor: str) -> list[str]:
+        """Return the SQL statements that apply the operation."""
+
+    @abstractmethod
+    def get_backward_sql(self, table: str, vendor: str) -> list[str]:
+        """Return the SQL statements that reverse the operation."""
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table = self.get_table_name(app_label, to_state)
+        for statement in self.get_forward_sql(table, schema_editor.connection.vendor):
+            schema_editor.execute(statement, params=None)
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table = self.get_table_name(app_label, from_state)
+        for statement in self.get_backward_sql(table, schema_editor.connection.vendor):
+            schema_editor.execute(statement, params=None)
+
+
+class MakeUnlogged(TableOperation):
+    """Keep a table of counters that may be lost out of PostgreSQL's write-ahead log."""
+
+    def get_forward_sql(self, table: str, vendor: str) -> list[str]:
+        if vendor == "sqlite":
+            return []
+        return [
+            f"ALTER TABLE {table} SET UNLOGGED",
+            f"ALTER TABLE {table} SET (fillfactor = 50)",
+        ]
+
+    def get_backward_sql(self, table: str, vendor: str) -> list[str]:
+        if vendor == "sqlite":
+            return []
+        return [
+            f"ALTER TABLE {table} RESET (fillfactor)",
+            f"ALTER TABLE {table} SET LOGGED",
+        ]

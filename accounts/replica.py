@@ -60,7 +60,7 @@ class ReplicaRouter:
 
     def db_for_read(self, model: type[Model], **hints: Any) -> str:
         """Return the alias of the database to read rows of the model from."""
-        if connections[DEFAULT_DB_ALIAS].in_atomic_block or is_money(model):
+        if connections[DEFAULT_DB_ALIAS].in_atomic_block or is_money_model(model):
             return DEFAULT_DB_ALIAS
         return page_alias.get()
 
@@ -78,7 +78,7 @@ class ReplicaRouter:
         return alias == DEFAULT_DB_ALIAS
 
 
-def is_money(model: type[Model]) -> bool:
+def is_money_model(model: type[Model]) -> bool:
     """Return whether rows of the model say what was or will be paid."""
     return model._meta.object_name in MONEY_MODELS
 

@@ -21,11 +21,8 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.http.request import validate_host
 from django.utils import timezone
 
-from accounts.db_compat import (
-    get_database_time,
-    list_accepted_changes,
-    list_invalid_triggers,
-)
+from accounts.append_only import list_invalid_triggers, try_forbidden_changes
+from accounts.db_compat import get_database_time
 from accounts.models.accounts import Account
 from accounts.replica import REPLICA, UnusableReplica, get_lag_bytes
 from accounts.services.command_runs import (
@@ -339,7 +336,7 @@ def check_triggers(_at: datetime) -> Finding:
         table = model._meta.db_table
         invalid = list_invalid_triggers(table)
         problems += [f"{name}: {problem}" for name, problem in invalid.items()]
-        problems += [f"{table} accepts {name}" for name in list_accepted_changes(table)]
+        problems += [f"{table} accepts {name}" for name in try_forbidden_changes(table)]
     if problems:
         return Finding(
             FAILURE,

@@ -60,7 +60,7 @@ SENTRY_DSN = env.SENTRY_DSN
 if SENTRY_DSN:
     MIDDLEWARE.insert(1, "affiliate_site.error_reports.ErrorReportMiddleware")
 if env.IS_TRACING_ON:
-    MIDDLEWARE.insert(1, "affiliate_site.tracing.TracingMiddleware")
+    MIDDLEWARE.insert(1, "affiliate_site.tracing.OpenTelemetryMiddleware")
 
 ROOT_URLCONF = "affiliate_site.urls"
 WSGI_APPLICATION = "affiliate_site.wsgi.application"
@@ -248,7 +248,9 @@ SILENCED_SYSTEM_CHECKS = [
 
 EVENT_PAYLOAD_RENDERER = "affiliate_site.webhooks.payloads.render_payloads"
 SECOND_FACTOR_REMOVER = (
-    "affiliate_site.backoffice.second_factor.delete_devices" if env.STAFF_OTP else ""
+    "affiliate_site.backoffice.second_factor.delete_second_factor"
+    if env.STAFF_OTP
+    else ""
 )
 RATE_LIMIT_FALLBACK_COUNTER = (
     "affiliate_site.metrics.count_rate_limit_fallback" if METRICS_TOKEN else ""

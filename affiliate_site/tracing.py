@@ -42,7 +42,7 @@ def get_provider(process_id: int) -> TracerProvider:
     return provider
 
 
-class TracingMiddleware:
+class OpenTelemetryMiddleware:
     """Makes a span of each request. The trace of the caller is linked, not continued:
     anybody may send its header."""
 

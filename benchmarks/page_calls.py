@@ -32,7 +32,7 @@ def main() -> None:
     """Create an account with an affiliate, and print the ratio of each pair."""
     database_name = connection.creation.create_test_db(verbosity=0, serialize=False)
     try:
-        print_report(*create_affiliate_with_links())
+        measure_and_print(*create_affiliate_with_links())
     finally:
         connection.creation.destroy_test_db(database_name, verbosity=0)
 
@@ -61,7 +61,7 @@ def create_affiliate_with_links() -> tuple[str, str]:
     return account.referral_codes.get(enrollment=enrollment).code, "ADA"
 
 
-def print_report(code: str, coupon: str) -> None:
+def measure_and_print(code: str, coupon: str) -> None:
     """Print a line per pair: medians of the known and the unknown call, the ratio."""
     clicks = {"referral_code": code}
     sale = {"coupons": coupon, "amount": 10}

@@ -57,7 +57,7 @@ class Cell:
         """Return the median of requests per second."""
         return median(row.load.rate for row in self.rounds[side])
 
-    def get_cpu_ms(self, side: str = SERVICE) -> float:
+    def get_median_cpu_ms(self, side: str = SERVICE) -> float:
         """Return the median of CPU milliseconds per request."""
         return median(row.server_cpu_ms for row in self.rounds[side])
 
@@ -91,7 +91,7 @@ class Cell:
             "sides": {
                 side: {
                     "rate": round(self.get_rate(side), 1),
-                    "cpu_ms": round(self.get_cpu_ms(side), 3),
+                    "cpu_ms": round(self.get_median_cpu_ms(side), 3),
                     "rounds": [asdict(row) for row in rounds],
                 }
                 for side, rounds in self.rounds.items()
@@ -161,7 +161,7 @@ def list_goal_results(cells: Sequence[Cell]) -> Iterator[GoalResult]:
             name = "rate of many affiliates"
             yield GoalResult(name_cell(cell), name, MIN_HOT_RATE, ratio)
         if cell.operation == SHELL and cell.concurrency == 1:
-            cpu = cell.get_cpu_ms()
+            cpu = cell.get_median_cpu_ms()
             name = "CPU ms of the shell"
             yield GoalResult(
                 name_cell(cell), name, MAX_SHELL_CPU_MS, cpu, is_maximum=True
@@ -232,10 +232,10 @@ def name_cell(cell: Cell) -> str:
 
 def render_cell(cell: Cell) -> str:
     """Return one line: rates, CPU, ratios."""
-    ours = f"{cell.get_rate():7.0f}/s {cell.get_cpu_ms():6.2f} ms CPU"
+    ours = f"{cell.get_rate():7.0f}/s {cell.get_median_cpu_ms():6.2f} ms CPU"
     others = [
         f"{side} {rate:.0f}/s x{cell.get_rate() / max(rate, 0.1):.3f}"
-        f" {cell.get_cpu_ms(side):.2f} ms"
+        f" {cell.get_median_cpu_ms(side):.2f} ms"
         for side, rate in ((side, cell.get_rate(side)) for side in cell.rounds)
         if side != SERVICE
     ]

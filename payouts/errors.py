@@ -135,7 +135,7 @@ class BonusNotFound(NotFound):
     message = "Bonus not found"
 
 
-class BonusGoalInUse(InvalidInput):
+class BonusGoalFixed(InvalidInput):
     """The goal of a bonus that was granted decides what was granted already."""
 
     message = "Affiliates were granted this bonus: end it and create another one"

@@ -218,18 +218,18 @@ def capture_queries():
 def during_count(monkeypatch):
     """Run a function once during the next count of a day, after its rows were read."""
 
-    from payouts.services import statistics
+    from payouts.services import stored_days
 
-    count_day = statistics.count_day
+    count_day = stored_days.count_day
 
     def run_during_count(function):
         def count_and_run(account, day):
-            monkeypatch.setattr(statistics, "count_day", count_day)
+            monkeypatch.setattr(stored_days, "count_day", count_day)
             counted = count_day(account, day)
             function()
             return counted
 
-        monkeypatch.setattr(statistics, "count_day", count_and_run)
+        monkeypatch.setattr(stored_days, "count_day", count_and_run)
 
     return run_during_count
 

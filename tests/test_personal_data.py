@@ -7,7 +7,7 @@ import pytest
 from django.apps import apps
 from django.db import DatabaseError, connection, transaction
 
-from accounts.db_compat import list_invalid_triggers
+from accounts.append_only import list_invalid_triggers
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.users import User
 from accounts.services.staff import create_staff_user

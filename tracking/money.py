@@ -25,7 +25,7 @@ ZERO_DECIMAL_CURRENCIES = (
 )
 THREE_DECIMAL_CURRENCIES = "BHD IQD JOD KWD LYD OMR TND"
 FOUR_DECIMAL_CURRENCIES = "CLF UYW"
-CURRENCY_EXPONENTS = {
+UNUSUAL_EXPONENTS = {
     **dict.fromkeys(ZERO_DECIMAL_CURRENCIES.split(), 0),
     **dict.fromkeys(THREE_DECIMAL_CURRENCIES.split(), 3),
     **dict.fromkeys(FOUR_DECIMAL_CURRENCIES.split(), 4),
@@ -57,7 +57,7 @@ def get_currency(code: str) -> str:
 
 def get_exponent(currency: str) -> int:
     """The number of decimals of a currency: JPY 0, EUR 2, KWD 3."""
-    return CURRENCY_EXPONENTS.get(currency, DEFAULT_EXPONENT)
+    return UNUSUAL_EXPONENTS.get(currency, DEFAULT_EXPONENT)
 
 
 def format_amount(amount: Decimal, currency: str) -> str:

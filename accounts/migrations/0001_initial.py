@@ -4,7 +4,8 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-from accounts.db_compat import MakeAppendOnly, MakeUnlogged
+from accounts.append_only import MakeAppendOnly
+from accounts.migration_operations import MakeUnlogged
 
 FEATURES = ("api", "clicks", "bonuses", "mlm", "payouts")
 PLANS = {

@@ -6,7 +6,7 @@ changes: the code before shows the row IDs as they are.
 
 from django.db import migrations
 
-from accounts.db_compat import MakeAppendOnly
+from accounts.append_only import MakeAppendOnly
 
 TABLE = "accounts_auditlogentry"
 ACTORS_SQL = f"""

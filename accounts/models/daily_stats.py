@@ -19,7 +19,7 @@ class StaleDay(TenantModel):
     Each change inserts a row, even if the day has one already, so that writers never
     wait for each other or for the calculation of the day, which deletes the rows. A
     calculation inserts a row of its own before it counts, and stores its result only
-    if the row still exists: `payouts.services.statistics`.
+    if the row still exists: `payouts.services.stored_days`.
     """
 
     account = models.ForeignKey(

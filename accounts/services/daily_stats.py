@@ -1,6 +1,6 @@
 """Mark days as stale when a row of the day changes after its statistics were stored.
 
-`payouts.services.statistics` calculates the statistics again and deletes the marks.
+`payouts.services.stored_days` calculates the statistics again and deletes the marks.
 """
 
 from collections.abc import Iterable

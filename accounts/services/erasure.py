@@ -12,7 +12,8 @@ from urllib.parse import parse_qsl
 from django.db import models
 from django.db.models import Q
 
-from accounts.db_compat import BATCH_SIZE, BytesPosition
+from accounts.database_functions import BytesPosition
+from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.webhooks import Delivery

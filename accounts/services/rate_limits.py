@@ -92,7 +92,7 @@ def count_request(
     Call it outside any transaction, so that failed requests count as well. `at` is by
     default the time of the server that counts, which all application servers share.
     """
-    started_at, hits = _count(
+    started_at, hits = _use_counters(
         lambda counters: counters.count(subject, limit.window)[:2],
         lambda: _count_in_database(subject, limit, at),
         at=at,
@@ -116,7 +116,7 @@ def open_window(
     subject: str, *, hits: int, window: timedelta, at: datetime | None = None
 ) -> bool:
     """Start a window with this many hits; return False if one is already running."""
-    return _count(
+    return _use_counters(
         lambda counters: bool(
             counters.count(subject, window, first=hits, further=0)[2]
         ),
@@ -138,14 +138,14 @@ def _open_window_in_database(
 
 def add_hits(subject: str, *, hits: int) -> int | None:
     """Add hits to the window of the subject; return the sum, or None without window."""
-    found: int | None = _count(
+    found: int | None = _use_counters(
         lambda counters: counters.add_hits(subject, hits=hits),
         lambda: next(iter(_fetch_row(ADD_HITS_SQL, hits, subject)), None),
     )
     return found
 
 
-def _count(
+def _use_counters(
     by_redis: Callable[[Any], Result],
     by_database: Callable[[], Result],
     *,

@@ -27,7 +27,7 @@ from affiliate_site import http_errors
 STATUS_BY_ERROR_CLASS = {InvalidInput: 400, NotFound: 404, Conflict: 409}
 MAX_ECHO_LENGTH = 255
 MISSING_PARAMETER = "Missing mandatory parameter(s)"
-PLACEHOLDER_PATTERN = re.compile(r"\{\{ (\w+) \}\}")
+MESSAGE_PARAMETER_PATTERN = re.compile(r"\{\{ (\w+) \}\}")
 
 
 class MessageTemplate(str):
@@ -41,7 +41,7 @@ class FieldError(ValidationError):
 
     def __init__(self, template, **values):
         # In a single pass, since a value may itself look like a placeholder.
-        text = PLACEHOLDER_PATTERN.sub(
+        text = MESSAGE_PARAMETER_PATTERN.sub(
             lambda match: str(values.get(match[1], match[0])), template
         )
         super().__init__(ErrorDetail(text, MessageTemplate(template)))

@@ -110,14 +110,14 @@ class CustomFieldValuesField(ApiFieldMixin, serializers.DictField):
 
     def parse_value(self, value):
         if not isinstance(value, list):
-            return clean_text(value, MAX_CUSTOM_FIELD_VALUE_LENGTH)
+            return limit_text(value, MAX_CUSTOM_FIELD_VALUE_LENGTH)
         if len(value) > MAX_SELECTED_OPTIONS:
             raise FieldError(TOO_MANY_ITEMS, limit=MAX_SELECTED_OPTIONS)
         options: list[str] = []
         errors: dict[Any, Any] = {}  # by index, where DRF's types want text
         for index, option in enumerate(value):
             try:
-                options.append(clean_text(option, MAX_CUSTOM_FIELD_VALUE_LENGTH))
+                options.append(limit_text(option, MAX_CUSTOM_FIELD_VALUE_LENGTH))
             except FieldError as error:
                 errors[index] = error.detail
         if errors:
@@ -147,8 +147,8 @@ class PayoutDetailsField(ApiFieldMixin, serializers.DictField):
         return parse_pairs(
             {key: value for key, value in data.items() if value is not None},
             lambda key, value: (
-                clean_text(key, MAX_PAYOUT_DETAIL_KEY_LENGTH),
-                clean_text(value, MAX_PAYOUT_DETAIL_LENGTH),
+                limit_text(key, MAX_PAYOUT_DETAIL_KEY_LENGTH),
+                limit_text(value, MAX_PAYOUT_DETAIL_LENGTH),
             ),
         )
 
@@ -173,8 +173,8 @@ def ensure_object(data) -> dict:
     return data
 
 
-def clean_text(value, max_length: int) -> str:
-    """Return text of at most `max_length` characters; raise FieldError otherwise."""
+def limit_text(value, max_length: int) -> str:
+    """Return the value as text; raise FieldError above `max_length` characters."""
     text = coerce_to_text(value)
     if len(text) > max_length:
         raise FieldError(TOO_LONG, limit=max_length)

@@ -1,4 +1,4 @@
-"""Request serializers that affiliates and prospects share."""
+"""Request serializers of affiliates and prospects."""
 
 from typing import ClassVar
 
@@ -52,6 +52,7 @@ class AddressInputSerializer(InputSerializer):
     country = CountryInputSerializer()
 
     def normalize_input(self, data):
+        """Take a missing country for an empty one: the error then names its code."""
         return {"country": {}} | self.resolve_aliases(data)
 
 
@@ -73,7 +74,7 @@ class PersonDetailsInputSerializer(InputSerializer):
 
 
 class PersonInputSerializer(PersonNameInputSerializer, PersonDetailsInputSerializer):
-    """A person."""
+    """A new affiliate or prospect; the names are required."""
 
 
 class AffiliateUpdateSerializer(InputSerializer):

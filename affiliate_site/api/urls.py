@@ -155,7 +155,7 @@ PAYMENT_URLS = [
     ),
 ]
 
-# Django tries the patterns of a list in turn: ten here, where all would be 44.
+# Django tries the patterns of a list in turn: ten here instead of all at once.
 urlpatterns = [
     path("customers/", include(CUSTOMER_URLS)),
     path("conversions/", include(CONVERSION_URLS)),

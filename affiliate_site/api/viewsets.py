@@ -183,7 +183,7 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
 
     def list_page(self, rows):
         """Render a page of a list, which may come from a replica, but for payments."""
-        if replica.is_money(rows.model):
+        if replica.is_money_model(rows.model):
             return self.render_page(rows)
         return replica.read(lambda alias: self.render_page(rows.using(alias)))
 

@@ -98,7 +98,7 @@ FIELD_NAMES = (
     | {"country": "address"}
 )
 ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
-PLACEHOLDER_PATTERN = re.compile(r"\{(\w+)\}")
+SENTENCE_PARAMETER_PATTERN = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
     """
     details = name_details(entry, names)
     text = get_predicate(entry, details, names)
-    for name in PLACEHOLDER_PATTERN.findall(text):
+    for name in SENTENCE_PARAMETER_PATTERN.findall(text):
         text = text.replace(f"{{{name}}}", str(details.pop(name, "")))
     for name in ("approved", "previous_approved"):
         details.pop(name, None)

@@ -28,8 +28,8 @@ from tracking.models.programs import Program
 from tracking.search import fold_text, list_search_words
 from tracking.services.affiliate_search import (
     find_affiliates,
-    list_enrollments,
     list_hidden_matches,
+    list_search_codes,
 )
 from tracking.services.order_search import list_order_terms
 
@@ -223,7 +223,7 @@ def list_affiliates(request, term: str) -> Iterator[SearchResult]:
     account = request.user.account
     pks = find_affiliates(account, term).pks
     rows = account.affiliates.in_bulk(pks[:MAX_ROWS])
-    enrollments = list_enrollments(account, rows.values()) if rows else []
+    enrollments = list_search_codes(account, rows.values()) if rows else []
     found_by = list_hidden_matches(rows.values(), enrollments, term)
     for row in filter(None, map(rows.get, pks)):
         details = [row.email or "", *found_by.get(row.pk, ())]

@@ -247,13 +247,13 @@ def remove_device_view(request, site):
         messages.error(request, WRONG_PROOF_MESSAGE)
         return redirect(SECOND_FACTOR_URL_NAME)
     with transaction.atomic():
-        if delete_devices(lock_user(user)):
+        if delete_second_factor(lock_user(user)):
             log_second_factor_change(user, "removed", at=timezone.now())
     messages.success(request, DISABLED_MESSAGE)
     return redirect(SECOND_FACTOR_URL_NAME)
 
 
-def delete_devices(user) -> bool:
+def delete_second_factor(user) -> bool:
     """Delete all devices and codes of a user; True if a device was confirmed."""
     had_confirmed_device = find_confirmed_device(user) is not None
     TOTPDevice.objects.filter(user=user).delete()

@@ -71,7 +71,7 @@ from tracking.services.visitors import (
 )
 
 NO_CONTENT = 204
-PACER = Pacer()
+RESPONSE_PACER = Pacer()
 UNKNOWN_ACCOUNT = "unknown_account"
 SCRIPT = (BASE_DIR / "affiliate_site/browser/tap.min.js").read_bytes()
 SCRIPT_ETAG = f'"{sha256(SCRIPT).hexdigest()[:32]}"'
@@ -176,8 +176,8 @@ def tracking_view(name: str, serializer_class):
             response = handler(parse_call(request, name, serializer_class, body))
             duration = time.perf_counter() - started
             if getattr(request, "has_stored_page_call", False):
-                PACER.record(name, duration)
-            PACER.wait(name, duration)
+                RESPONSE_PACER.record(name, duration)
+            RESPONSE_PACER.wait(name, duration)
             return response
 
         return view

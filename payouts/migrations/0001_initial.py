@@ -6,7 +6,7 @@ import django.utils.timezone
 from django.db import migrations, models
 
 import tracking.amounts
-from accounts.db_compat import MakeAppendOnly
+from accounts.append_only import MakeAppendOnly
 
 
 class Migration(migrations.Migration):

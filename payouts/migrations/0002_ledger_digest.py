@@ -1,7 +1,7 @@
 import django.utils.timezone
 from django.db import migrations, models
 
-from accounts.db_compat import MakeAppendOnly
+from accounts.append_only import MakeAppendOnly
 
 
 class Migration(migrations.Migration):

@@ -17,7 +17,8 @@ class LedgerAccountType(models.TextChoices):
     """The type of a ledger account.
 
     `funding` is the payout balance of an account that uses payouts, `external` the bank
-    account that it is topped up from.
+    account that it is topped up from. A top-up debits `funding`, so its stored balance
+    is negative while money is left.
     """
 
     EXPENSE = "expense"
@@ -40,8 +41,8 @@ class LedgerAccount(TenantModel):
     """A ledger account in one currency, of the whole account or of one affiliate.
 
     Its balance is credits minus debits. It is stored for `STORED_BALANCE_TYPES` only:
-    a stored balance of `expense`, `paid` or `external` would be a row that every
-    conversion has to lock.
+    a stored balance of `expense`, `paid` or `external` would be one row that all
+    conversions, payments or top-ups have to lock.
     """
 
     currency = models.CharField(max_length=3)
@@ -85,7 +86,7 @@ class LedgerAccount(TenantModel):
 
 
 class TransferType(models.TextChoices):
-    """The type of a transfer; it determines the types of both ledger accounts."""
+    """The type of a transfer; `VALID_TRANSFERS` has the ledger accounts of each."""
 
     EARNED = "earned"
     APPROVED = "approved"

@@ -13,7 +13,7 @@ from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.audit_log import log_event
-from payouts.errors import BonusGoalInUse, BonusNotFound
+from payouts.errors import BonusGoalFixed, BonusNotFound
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.services.bonuses import list_period_ranges
 from payouts.services.programs import validate_rate
@@ -72,7 +72,7 @@ def update_bonus(
         }
         validate_rule(BonusRule(**(present | values)), bonus.program.currency)
         if GOAL_COLUMNS & set(values) and was_granted(account, bonus):
-            raise BonusGoalInUse(path=min(GOAL_COLUMNS & set(values)))
+            raise BonusGoalFixed(path=min(GOAL_COLUMNS & set(values)))
         if values:
             logged = {name: [str(present[name]), str(values[name])] for name in values}
             bonus.update_row(**values)

@@ -51,7 +51,7 @@ def commission_by_pk(account: Account, pk: int) -> QuerySet[Commission]:
 
 @compiled
 def commission_with_customer(account: Account, pk: int) -> QuerySet[Commission]:
-    """The same with its conversion and the conversion's customer."""
+    """A commission with its conversion and the conversion's customer."""
     rows = Commission.objects.of(account).not_deleted()
     return rows.select_related("conversion__customer").filter(pk=pk)
 
@@ -79,7 +79,7 @@ def create_commissions(
 ) -> list[Commission]:
     """Insert the commissions of a conversion.
 
-    The caller posts them to the ledger, as the last step of its operation.
+    The caller posts them to the ledger.
     """
     account = conversion.account
     if account.uses_payouts:
@@ -128,8 +128,8 @@ def list_claimed_commissions(conversion: Conversion) -> list[Commission]:
     """Return the commissions that a conversion was reported with.
 
     Later ones are extra rewards, and stay, unless the conversion belongs to another
-    affiliate by now. After a fact the reported ones are those that replaced the first
-    ones, at the same moment.
+    affiliate by now. Once a fact has replaced a claim, they are the commissions that
+    were created at the moment when those of the claim were deleted.
     """
     rows = conversion.account.commissions.filter(conversion=conversion)
     times = rows.aggregate(reported=Min("created_at"), replaced=Max("deleted_at"))
@@ -416,7 +416,8 @@ def _add_reason(commission: Commission, reason: str) -> str:
     line = f"{DISAPPROVAL_PREFIX}{reason}"
     comment = f"{commission.comment}\n{line}" if commission.comment else line
     if len(comment) > MAX_COMMENT_LENGTH:
-        raise CommentTooLong(limit=MAX_COMMENT_LENGTH - len(comment) + len(reason))
+        free = MAX_COMMENT_LENGTH - len(comment) + len(reason)
+        raise CommentTooLong(limit=max(free, 0))
     return comment
 
 

@@ -66,7 +66,8 @@ def get_payable_totals(account: Account) -> list[tuple[str, Decimal]]:
 def get_overpaid_totals(account: Account) -> list[tuple[str, Decimal]]:
     """Return the sum of all negative payable balances by currency, as positive amounts.
 
-    A balance is negative if a commission is disapproved after it was paid.
+    A balance is negative if a commission was disapproved after it was paid, or if more
+    was paid than was due.
     """
     rows = account.ledger_accounts.filter(
         kind=LedgerAccountType.PAYABLE, balance__lt=ZERO

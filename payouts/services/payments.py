@@ -12,6 +12,7 @@ from django.db import models, transaction
 from django.db.models import QuerySet
 
 from accounts.compiled_queries import compiled
+from accounts.db_compat import BATCH_SIZE
 from accounts.errors import ErrorList, InvalidInput
 from accounts.exact_json import format_decimal
 from accounts.ids import generate_public_id
@@ -33,8 +34,6 @@ from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
 from tracking.money import ZERO
 from tracking.services.affiliates import list_known_slugs
-
-UPDATE_BATCH_SIZE = 1000  # rows of one UPDATE, a number that all databases accept
 
 
 @compiled
@@ -245,8 +244,8 @@ def _list_unpaid_commissions(
 
 
 def _split_into_batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for first in range(0, len(ids), UPDATE_BATCH_SIZE):
-        yield ids[first : first + UPDATE_BATCH_SIZE]
+    for first in range(0, len(ids), BATCH_SIZE):
+        yield ids[first : first + BATCH_SIZE]
 
 
 def _get_affiliate_ids(

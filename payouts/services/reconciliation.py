@@ -7,11 +7,8 @@ from decimal import Decimal
 
 from django.db.models import Count, Max
 
-from accounts.db_compat import (
-    count_non_integer_rows,
-    list_invalid_triggers,
-    use_snapshot,
-)
+from accounts.append_only import list_invalid_triggers
+from accounts.db_compat import count_non_integer_rows, use_snapshot
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.accounts import record_reconciliation

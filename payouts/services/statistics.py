@@ -1,41 +1,24 @@
-"""Daily statistics: days that are over are counted once and stored, one row per
-program, affiliate and currency; after a change they are stale and counted again.
-
-Counting holds no lock, and the transaction that stores the result is short. A counter
-first marks the days as stale itself, then reads their marks, then counts. It stores
-only if its own mark still exists, and deletes the marks that it has read. So a change
-that the count does not include leaves a mark behind, and a count never replaces a
-later one, which has deleted its mark: docs/reliability.md, section 7.
-"""
+"""Daily statistics: sums of the stored days (`stored_days.py`) and of those that are
+still open, which are counted for each reader."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from django.db import models, transaction
-from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
+from django.db import models
+from django.db.models import QuerySet, Sum
 
-from accounts import replica
-from accounts.days import A_DAY
-from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
-from accounts.models.daily_stats import StaleDay
-from accounts.services.row_counts import CountedList
-from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.day_counts import (
     AMOUNTS,
     COUNTED_KINDS,
     CountedDay,
     count_day,
 )
-from payouts.services.payables import (
-    get_overpaid_totals,
-    get_payable_balances,
-    get_payable_totals,
-    get_pending_totals,
-)
+from payouts.services.payables import get_payable_balances
+from payouts.services.stored_days import find_stored_days, store_days
 from payouts.statistics import (
     AffiliateTotals,
     Period,
@@ -43,11 +26,9 @@ from payouts.statistics import (
     Totals,
     is_closed,
     rank_by_count,
-    start_of_day,
 )
 from tracking.amounts import ExactSum
 
-BATCH_DAYS = 5  # days that are stored in one transaction
 COUNTS = ("clicks", "customers", "conversions")
 
 
@@ -106,7 +87,7 @@ class Statistics:
             total.revenue.add(currency, revenue)
             for amount in commissions:
                 total.earned.add(currency, amount)
-        totals.pop(None, None)  # type: ignore[call-overload]
+        totals.pop(None, None)  # type: ignore[call-overload]  # rows of no affiliate
         return dict(totals)
 
     def top_pages(self, days: Sequence[date], most: int) -> list[tuple[str, int]]:
@@ -160,17 +141,6 @@ class AffiliatePerformance:
     balance_due: Sums
 
 
-@dataclass(frozen=True)
-class ToReview:
-    """What staff have to review."""
-
-    applications: int
-    commissions: int
-    sums: Sums
-    oldest: datetime | None
-    webhooks: int
-
-
 def load_statistics(
     account: Account,
     days: Sequence[date],
@@ -179,40 +149,23 @@ def load_statistics(
     kinds: Collection[str] = COUNTED_KINDS,
 ) -> Statistics:
     """Statistics of these days: counts and stores those that are closed and were not
-    counted yet, or changed since; counts those that are still open, of these kinds only
-    and not by program: nobody reads that of them, and it takes a sixth of the time.
+    counted yet, or changed since; counts those that are open, of these kinds only
+    and not by program, which nobody reads of them: that leaves a sixth of the time.
 
     Deleted conversions are left out, and commissions counted by their status now.
     """
     closed = [day for day in days if is_closed(day, at=at)]
-    stored = _find_stored_days(account, closed)
+    stored = find_stored_days(account, closed)
     missing = [day for day in closed if day not in stored]
     if missing:
         first = find_first_day(account)
         missing = [day for day in missing if first is not None and day >= first]
-    counted: list[CountedDay] = []
-    for start in range(0, len(missing), BATCH_DAYS):
-        counted += _store(account, missing[start : start + BATCH_DAYS])
+    counted = store_days(account, missing)
     open_days = sorted(day for day in set(days) - set(closed) if day <= at.date())
     counted += [
         count_day(account, day, kinds=kinds, by_program=False) for day in open_days
     ]
     return Statistics(account, counted)
-
-
-def refresh_stale_days(accounts: Iterable[Account], *, dry_run: bool) -> int:
-    """Count stored days again that are stale, and delete the marks of all others; how
-    many marks there were. Without readers they would only accumulate."""
-    number = sum(account.stale_days.count() for account in accounts)
-    if dry_run:
-        return number
-    for account in accounts:
-        _delete_unused_marks(account)
-        stale = account.stale_days.order_by("day")
-        days = list(stale.values_list("day", flat=True).distinct())
-        for start in range(0, len(days), BATCH_DAYS):
-            _store(account, days[start : start + BATCH_DAYS])
-    return number
 
 
 def find_first_day(account: Account) -> date | None:
@@ -249,122 +202,3 @@ def calculate_performance(
         )
         for affiliate, total in totals.items()
     }
-
-
-def count_removed_conversions(account: Account, periods: Sequence[Period]) -> list[int]:
-    """Count the conversions that were removed in each of these periods: refunds."""
-    counts = {
-        f"removed_{number}": Count(
-            "pk",
-            filter=models.Q(
-                deleted_at__gte=start_of_day(period.first),
-                deleted_at__lt=start_of_day(period.last + A_DAY),
-            ),
-        )
-        for number, period in enumerate(periods)
-    }
-    since = start_of_day(min(period.first for period in periods))
-    removed = account.conversions.filter(deleted_at__gte=since)
-    return list(removed.aggregate(**counts).values())
-
-
-def get_balance_due(account: Account) -> Sums:
-    """Return the sum of positive payable balances by currency."""
-    return dict(sorted(get_payable_totals(account)))
-
-
-def get_overpaid(account: Account) -> Sums:
-    """Return what affiliates owe the account by currency: their negative balances."""
-    return dict(sorted(get_overpaid_totals(account)))
-
-
-def count_to_review(account: Account, *, at: datetime) -> ToReview:
-    """Count what staff have to review."""
-    status = CommissionStatus.PENDING.value
-    pending = account.commissions.not_deleted().filter(status=status)
-    oldest = pending.order_by("created_at").values_list("created_at", flat=True)
-    count = CountedList(account, Commission, "status", status).count(at)
-    return ToReview(
-        applications=account.enrollments.not_deleted().filter(approved=None).count(),
-        commissions=count.stored + count.later,
-        sums=dict(sorted(get_pending_totals(account))),
-        oldest=oldest.first(),
-        webhooks=account.webhook_endpoints.all().failing().count(),
-    )
-
-
-def _find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
-    """Those of these days that are stored and not stale, in one statement."""
-    if not days:
-        return set()
-    stale = account.stale_days.filter(day=OuterRef("day"))
-    stored = account.daily_stats.filter(
-        ~Exists(stale),
-        day__range=(min(days), max(days)),
-        program=None,
-        affiliate=None,
-        currency="",
-    )
-    return set(stored.values_list("day", flat=True))
-
-
-def _store(account: Account, days: Sequence[date]) -> list[CountedDay]:
-    """Count those of these days that are missing, and store them; return those that
-    could not be stored: their sums do not fit, or another counter was faster."""
-    replica.use_primary()
-    stored = _find_stored_days(account, days)
-    own_marks = account.stale_days.bulk_create(
-        [StaleDay(account=account, day=day) for day in days if day not in stored]
-    )
-    if not own_marks:
-        return []
-    missing = [mark.day for mark in own_marks]
-    marks = dict(account.stale_days.filter(day__in=missing).values_list("pk", "day"))
-    counted = [count_day(account, day) for day in missing]
-    with transaction.atomic():
-        locked = _lock_marks(account, marks)
-        current = {mark.day for mark in own_marks if mark.pk in locked}
-        storable = [row for row in counted if row.day in current and row.is_storable]
-        for batch in _split(sorted(pk for pk in locked if marks[pk] in current)):
-            account.stale_days.filter(pk__in=batch).delete()
-        account.daily_stats.filter(day__in=current).delete()
-        account.daily_landing_page_clicks.filter(day__in=current).delete()
-        account.daily_stats.bulk_create(
-            [stats for row in storable for stats in row.stats]
-        )
-        account.daily_landing_page_clicks.bulk_create(
-            [clicks for row in storable for clicks in row.landing_page_clicks]
-        )
-    return [row for row in counted if row not in storable]
-
-
-def _delete_unused_marks(account: Account) -> None:
-    """Delete the marks of days that are not stored.
-
-    A counter may store such a day meanwhile, so this is asked again under the lock. A
-    counter whose mark is deleted does not store.
-    """
-    stored = account.daily_stats.filter(day=OuterRef("day"))
-    unused = account.stale_days.filter(~Exists(stored))
-    while batch := list(unused.values_list("pk", flat=True)[:BATCH_SIZE]):
-        with transaction.atomic():
-            unused.filter(pk__in=_lock_marks(account, batch)).delete()
-
-
-def _lock_marks(account: Account, marks: Iterable[int]) -> set[int]:
-    """Lock these marks, in order, and return those that still exist.
-
-    Nobody else waits for them but counters and `prune`: changes only insert marks.
-    """
-    rows = account.stale_days.select_for_update(no_key=True).order_by("pk")
-    return {
-        pk
-        for batch in _split(sorted(marks))
-        for pk in rows.filter(pk__in=batch).values_list("pk", flat=True)
-    }
-
-
-def _split(marks: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Split a list into parts of at most `BATCH_SIZE`."""
-    for start in range(0, len(marks), BATCH_SIZE):
-        yield marks[start : start + BATCH_SIZE]

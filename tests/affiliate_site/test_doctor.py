@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from accounts.db_compat import get_trigger_names
+from accounts.append_only import get_trigger_names
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.command_runs import CommandRun

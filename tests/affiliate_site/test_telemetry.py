@@ -96,7 +96,7 @@ def sentry(receiver, settings):
 @pytest.fixture
 def collector(receiver, settings, monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{receiver.address}")
-    name = "affiliate_site.tracing.TracingMiddleware"
+    name = "affiliate_site.tracing.OpenTelemetryMiddleware"
     settings.MIDDLEWARE = [settings.MIDDLEWARE[0], name, *settings.MIDDLEWARE[1:]]
     tracing.get_provider.cache_clear()
     yield receiver

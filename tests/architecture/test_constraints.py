@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 import pytest
 from django.db import IntegrityError, connection, models, transaction
 
-from accounts.db_compat import get_trigger_names, list_accepted_changes
+from accounts.append_only import get_trigger_names, try_forbidden_changes
 from payouts.services.reconciliation import APPEND_ONLY_MODELS
 from tests.architecture.test_tenant_schema import MODELS
 
@@ -145,4 +145,4 @@ def test_append_only_tables_refuse_changes(model):
     insert_row(model)
 
     assert get_trigger_names(model._meta.db_table)
-    assert list_accepted_changes(model._meta.db_table) == []
+    assert try_forbidden_changes(model._meta.db_table) == []

@@ -6,7 +6,8 @@ Commits are real: each test creates its own account and does not delete it.
 import pytest
 
 from accounts.days import A_DAY
-from payouts.services.statistics import Statistics, count_day, load_statistics
+from payouts.services.day_counts import count_day
+from payouts.services.statistics import Statistics, load_statistics
 from tests.concurrency.test_payment_races import build_task, make_pending_commissions
 from tests.concurrency.worker import PROCESSES
 from tests.program_scenario import CONVERSION_CREATED_AT

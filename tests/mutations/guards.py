@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from django.db import connection, models
 
+from accounts.append_only import get_trigger_names
 from accounts.compiled_queries import CompiledQuery
-from accounts.db_compat import get_trigger_names
 from accounts.models.accounts import TenantModel
 from payouts.services.reconciliation import APPEND_ONLY_MODELS
 from tests.architecture.test_constraints import get_drop_sql

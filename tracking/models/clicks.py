@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import models
 from django.utils import timezone
 
-from accounts.db_compat import JsonTextAtKey
+from accounts.database_functions import JsonTextAtKey
 from accounts.ids import generate_uuid7
 from accounts.models.accounts import TenantModel, TenantQuerySet
 from accounts.models.row_counts import CountedRow

@@ -29,7 +29,8 @@ class FoundAffiliates:
 def find_affiliates(account: Account, term: str) -> FoundAffiliates:
     """Find the affiliates, deleted ones too, that have each word of a search term.
 
-    Some may be missing if more than `MAX_READ_SUFFIXES` have one of several words.
+    Of several words, each reads at most `MAX_READ_SUFFIXES` rows; matches beyond these
+    are missed, and `has_more` is true.
     """
     words = sorted(set(list_search_words(term)), key=lambda word: (-len(word), word))
     if not words:
@@ -95,7 +96,7 @@ def suffixes_of_affiliate(
 def enrollments_of_affiliates(
     account: Account, affiliates: list[int]
 ) -> QuerySet[Enrollment, tuple[int, bool | None, str | None, str | None]]:
-    """The keys of affiliates with their approvals, referral codes and coupons."""
+    """Primary keys of affiliates with their approvals, referral codes and coupons."""
     rows = Enrollment.objects.of(account).filter(affiliate__pk__in=affiliates)
     return rows.annotate(
         code=join_within_account("referral_codes"),
@@ -109,7 +110,7 @@ def update_suffixes(account: Account, *, affiliate_id: int) -> None:
     The lock makes concurrent changes of an affiliate and its codes wait for each other.
     """
     (affiliate,) = locked_affiliates_by_pk.all(account=account, pk=affiliate_id)
-    enrollments = list_enrollments(account, [affiliate])
+    enrollments = list_search_codes(account, [affiliate])
     suffixes = set(
         list_suffixes(
             [
@@ -127,10 +128,10 @@ def update_suffixes(account: Account, *, affiliate_id: int) -> None:
     )
 
 
-def list_enrollments(
+def list_search_codes(
     account: Account, affiliates: Collection[Affiliate]
 ) -> list[tuple[int, bool | None, str | None, str | None]]:
-    """The keys of these affiliates with their approvals, referral codes and coupons."""
+    """The rows of `enrollments_of_affiliates` for these affiliates."""
     pks = [affiliate.pk for affiliate in affiliates]
     return enrollments_of_affiliates.all(account=account, affiliates=pks)
 
@@ -143,7 +144,7 @@ def list_hidden_matches(
     """Map affiliates to what a search found them by, if a list does not show it.
 
     That is a company, a referral code or a coupon: `coupon HANA10`. `enrollments` are
-    those of `list_enrollments`.
+    those of `list_search_codes`.
     """
     words = list_search_words(term)
     texts: dict[int, list[tuple[str, str | None]]] = defaultdict(list)

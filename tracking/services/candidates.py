@@ -297,7 +297,7 @@ def resolve_click(
     return _resolve_click(CLICK_ID, value, program_group, click)
 
 
-def resolve_tracking_id(
+def resolve_script_tracking_id(
     account: Account, value: str, program_group: str | None
 ) -> ResolvedCandidate:
     """The click that a tracking id of the browser script refers to."""
@@ -343,7 +343,7 @@ RESOLVERS: dict[str, CandidateResolver] = {
     COUPON: resolve_coupon,
     REFERRAL_CODE: resolve_referral_code,
     CLICK_ID: resolve_click,
-    TRACKING_ID: resolve_tracking_id,
+    TRACKING_ID: resolve_script_tracking_id,
 }
 
 

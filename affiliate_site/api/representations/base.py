@@ -259,7 +259,7 @@ class Inline:
         self.representation = representation
         self.relation = relation
 
-    def list_keys(self) -> Iterable[tuple[str, Key]]:
+    def list_prefixed_keys(self) -> Iterable[tuple[str, Key]]:
         """Yield the keys, by their names."""
         for name, key in self.representation.keys.items():
             key = copy(key)
@@ -288,7 +288,7 @@ class Representation:
             if isinstance(attribute, Key):
                 cls.keys[name] = attribute
             elif isinstance(attribute, Inline):
-                cls.keys.update(attribute.list_keys())
+                cls.keys.update(attribute.list_prefixed_keys())
         code = Code()
         cls.represent_all = staticmethod(code.compile(cls))
         cls.columns = tuple(code.columns)

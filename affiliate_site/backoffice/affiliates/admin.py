@@ -82,8 +82,8 @@ from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.models.prospects import Prospect
 from tracking.services.affiliate_search import (
     list_affiliates_by_text,
-    list_enrollments,
     list_hidden_matches,
+    list_search_codes,
 )
 from tracking.services.enrollments import set_approval
 
@@ -195,7 +195,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
             period = Period(at.date() - timedelta(days=STATISTICS_DAYS - 1), at.date())
             affiliate_ids = [row.pk for row in rows]
             performance = calculate_performance(account, affiliate_ids, period, at=at)
-            enrollments = list_enrollments(account, rows)
+            enrollments = list_search_codes(account, rows)
         found_by = list_hidden_matches(
             rows, enrollments, request.GET.get(SEARCH_VAR, "")
         )

@@ -99,7 +99,7 @@ class CommissionForm(MoneyForm):
         return {name: body[name] for name in self.changed_data if name in body}
 
 
-class CommissionPage(MoneyFormPage):
+class CommissionFormPage(MoneyFormPage):
     """A page of a commission that is not removed."""
 
     permission = "payouts.change_commission"
@@ -122,7 +122,7 @@ class CommissionPage(MoneyFormPage):
         return [("Paid by", payment and f"{payment}: it will count as unpaid")]
 
 
-class EditCommissionPage(CommissionPage):
+class EditCommissionPage(CommissionFormPage):
     """Correct amount or comment."""
 
     name = "edit"
@@ -157,7 +157,7 @@ class EditCommissionPage(CommissionPage):
         return f"Commission {commission} was saved."
 
 
-class DecisionPage(CommissionPage):
+class DecisionPage(CommissionFormPage):
     """Sets the status of a commission; the state table says when."""
 
     target_status = ""

@@ -111,7 +111,7 @@ def list_conversion_facts(request, conversion) -> list[tuple[str, Any]]:
         ("Order ID", conversion.external_id),
         ("Affiliate", link_to(conversion.affiliate)),
         ("Program", link_to(conversion.program, conversion.program.title)),
-        ("Customer", link_to(conversion.customer, get_customer_name(conversion))),
+        ("Customer", link_to(conversion.customer, get_customer_label(conversion))),
         ("Click", link_to(conversion.click)),
         ("Created", format_datetime(conversion.created_at)),
         ("Removed", conversion.deleted_at and format_datetime(conversion.deleted_at)),
@@ -139,10 +139,10 @@ def describe_reporter(request, conversion) -> str:
     return actor if is_created else f"a page, confirmed by {actor}"
 
 
-def get_customer_name(conversion) -> str:
-    """Your own ID of the customer, or ours once it is deleted."""
+def get_customer_label(conversion) -> str:
+    """The account's ID of the customer, or ours once it is deleted; "" without one."""
     customer = conversion.customer
-    return customer and (customer.customer_id or customer.public_id)
+    return (customer.customer_id or customer.public_id) if customer else ""
 
 
 def list_risk_indicators(conversion) -> str:

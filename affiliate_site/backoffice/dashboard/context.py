@@ -27,13 +27,13 @@ from affiliate_site.backoffice.formatters import (
     keep_amounts_together,
 )
 from payouts.models.commissions import CommissionStatus
-from payouts.services.statistics import (
+from payouts.services.dashboard_numbers import (
     count_removed_conversions,
     count_to_review,
     get_balance_due,
     get_overpaid,
-    load_statistics,
 )
+from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, Sums, Totals, add_totals, rank_by_count
 from tracking.services.failed_page_calls import count_page_problems
 

@@ -10,7 +10,7 @@ from accounts.services.retention import (
 )
 from accounts.services.row_counts import merge_count_changes, store_row_counts
 from payouts.services.erasure import erase_again
-from payouts.services.statistics import refresh_stale_days
+from payouts.services.stored_days import refresh_stale_days
 from tracking.services.retention import (
     anonymize_visitor_data,
     delete_expired_attempts,

@@ -32,7 +32,7 @@ def recorded(monkeypatch):
     calls = {"record": [], "wait": []}
     for name, names in calls.items():
         monkeypatch.setattr(
-            views.PACER, name, lambda name, _, names=names: names.append(name)
+            views.RESPONSE_PACER, name, lambda name, _, names=names: names.append(name)
         )
     return calls
 

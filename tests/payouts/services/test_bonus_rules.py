@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.errors import InvalidSetting
-from payouts.errors import BonusGoalInUse, BonusNotFound
+from payouts.errors import BonusGoalFixed, BonusNotFound
 from payouts.services.bonus_rules import (
     BonusRule,
     create_bonus,
@@ -131,7 +131,7 @@ def test_the_goal_stays_once_granted(approving_scenario):
     approving_scenario.create_conversion(at=MAY)
     grant_bonuses(account, at=JUNE)
 
-    with pytest.raises(BonusGoalInUse):
+    with pytest.raises(BonusGoalFixed):
         update_bonus(account, pk=bonus.pk, changes={"goal": Decimal(2)}, at=JUNE)
     update_bonus(account, pk=bonus.pk, changes={"value": Decimal(30)}, at=JUNE)
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from accounts.db_compat import MakeAppendOnly, get_trigger_names
+from accounts.append_only import MakeAppendOnly, get_trigger_names
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.audit_log import log_event
 from payouts.models.ledger import Transfer

@@ -17,16 +17,15 @@ from payouts.services.conversion_updates import (
     update_commission,
     update_conversion,
 )
+from payouts.services.dashboard_numbers import count_to_review, get_balance_due
+from payouts.services.day_counts import count_day
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.statistics import (
     AffiliatePerformance,
     calculate_performance,
-    count_day,
-    count_to_review,
-    get_balance_due,
     load_statistics,
-    refresh_stale_days,
 )
+from payouts.services.stored_days import refresh_stale_days, store_days
 from payouts.statistics import Period, Totals, add_sums, add_totals
 from tests.program_scenario import (
     AFFILIATE_CREATED_AT,
@@ -465,9 +464,10 @@ def test_ignores_stored_rows_of_days_that_it_counted_itself(
 def test_counts_no_day_that_is_stored_meanwhile(busy, account, monkeypatch):
     count(account)
     again: list = []
-    monkeypatch.setattr(statistics, "count_day", lambda *day: again.append(day))
+    count_day = "payouts.services.stored_days.count_day"
+    monkeypatch.setattr(count_day, lambda *day: again.append(day))
 
-    assert statistics._store(account, stored_days(account)) == []
+    assert store_days(account, stored_days(account)) == []
     assert again == []
 
 

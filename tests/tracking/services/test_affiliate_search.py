@@ -10,8 +10,8 @@ from tests.program_scenario import SECRET, ProgramScenario
 from tracking.services import affiliate_search
 from tracking.services.affiliate_search import (
     find_affiliates,
-    list_enrollments,
     list_hidden_matches,
+    list_search_codes,
 )
 from tracking.services.affiliates import (
     PersonData,
@@ -143,7 +143,7 @@ def test_says_that_there_are_more(account, monkeypatch):
 
 def test_says_what_a_list_does_not_show(hana, account, scenario):
     mina = scenario.mina.affiliate
-    enrollments = list_enrollments(account, [hana, mina])
+    enrollments = list_search_codes(account, [hana, mina])
 
     assert list_hidden_matches([hana, mina], enrollments, "cerv") == {
         hana.pk: ["company Studio Červená"],

@@ -1,0 +1,125 @@
+"""Days whose statistics are stored, one row per program, affiliate and currency, and
+counted again when a change made them stale.
+
+Counting holds no lock, and the transaction that stores the result is short. A process
+that counts first marks the days as stale itself (`StaleDay`), then reads all their
+marks, then counts. It stores only if its own mark still exists, and deletes the marks
+that it has read. So a change that the count does not include leaves a mark behind, and
+a count never replaces a later one, which has deleted the mark of the earlier one:
+docs/reliability.md, section 7.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from accounts import replica
+from accounts.db_compat import BATCH_SIZE
+from accounts.models.accounts import Account
+from accounts.models.daily_stats import StaleDay
+from payouts.services.day_counts import CountedDay, count_day
+
+BATCH_DAYS = 5  # days that are stored in one transaction
+
+
+def find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
+    """Those of these days that are stored and not stale, in one statement."""
+    if not days:
+        return set()
+    stale = account.stale_days.filter(day=OuterRef("day"))
+    stored = account.daily_stats.filter(
+        ~Exists(stale),
+        day__range=(min(days), max(days)),
+        program=None,
+        affiliate=None,
+        currency="",
+    )
+    return set(stored.values_list("day", flat=True))
+
+
+def store_days(account: Account, days: Sequence[date]) -> list[CountedDay]:
+    """Count and store those of these days that are not stored, or stale.
+
+    Returns those that could not be stored: their sums do not fit into the columns, or
+    another process was faster.
+    """
+    counted: list[CountedDay] = []
+    for start in range(0, len(days), BATCH_DAYS):
+        counted += _store_batch(account, days[start : start + BATCH_DAYS])
+    return counted
+
+
+def refresh_stale_days(accounts: Iterable[Account], *, dry_run: bool) -> int:
+    """Count stored days again that are stale, and delete the marks of all others; how
+    many marks there were. Without readers they would only accumulate."""
+    number = sum(account.stale_days.count() for account in accounts)
+    if dry_run:
+        return number
+    for account in accounts:
+        _delete_unused_marks(account)
+        stale = account.stale_days.order_by("day")
+        store_days(account, list(stale.values_list("day", flat=True).distinct()))
+    return number
+
+
+def _store_batch(account: Account, days: Sequence[date]) -> list[CountedDay]:
+    """Count and store as `store_days` does, in one transaction."""
+    replica.use_primary()
+    stored = find_stored_days(account, days)
+    own_marks = account.stale_days.bulk_create(
+        [StaleDay(account=account, day=day) for day in days if day not in stored]
+    )
+    if not own_marks:
+        return []
+    missing = [mark.day for mark in own_marks]
+    marks = dict(account.stale_days.filter(day__in=missing).values_list("pk", "day"))
+    counted = [count_day(account, day) for day in missing]
+    with transaction.atomic():
+        locked = _lock_marks(account, marks)
+        current = {mark.day for mark in own_marks if mark.pk in locked}
+        storable = [row for row in counted if row.day in current and row.is_storable]
+        for batch in _split(sorted(pk for pk in locked if marks[pk] in current)):
+            account.stale_days.filter(pk__in=batch).delete()
+        account.daily_stats.filter(day__in=current).delete()
+        account.daily_landing_page_clicks.filter(day__in=current).delete()
+        account.daily_stats.bulk_create(
+            [stats for row in storable for stats in row.stats]
+        )
+        account.daily_landing_page_clicks.bulk_create(
+            [clicks for row in storable for clicks in row.landing_page_clicks]
+        )
+    return [row for row in counted if row not in storable]
+
+
+def _delete_unused_marks(account: Account) -> None:
+    """Delete the marks of days that are not stored.
+
+    A process that counts may store such a day meanwhile, so this is asked again under
+    the lock. A process whose mark is deleted does not store.
+    """
+    stored = account.daily_stats.filter(day=OuterRef("day"))
+    unused = account.stale_days.filter(~Exists(stored))
+    while batch := list(unused.values_list("pk", flat=True)[:BATCH_SIZE]):
+        with transaction.atomic():
+            unused.filter(pk__in=_lock_marks(account, batch)).delete()
+
+
+def _lock_marks(account: Account, marks: Iterable[int]) -> set[int]:
+    """Lock these marks, in order, and return those that still exist.
+
+    Only processes that count and `prune` wait for them: changes only insert marks.
+    """
+    rows = account.stale_days.select_for_update(no_key=True).order_by("pk")
+    return {
+        pk
+        for batch in _split(sorted(marks))
+        for pk in rows.filter(pk__in=batch).values_list("pk", flat=True)
+    }
+
+
+def _split(marks: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Split a list into parts of at most `BATCH_SIZE`."""
+    for start in range(0, len(marks), BATCH_SIZE):
+        yield marks[start : start + BATCH_SIZE]
