@@ -5,6 +5,7 @@ arguments fill the placeholders of the message, e.g. `{external_id}`. HTTP statu
 missing permissions are the concern of the API layer.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 
@@ -287,3 +288,23 @@ class ErrorList(InvalidInput):
     def __init__(self, errors: list[InvalidInput]) -> None:
         super().__init__()
         self.errors = errors
+        self.text = "; ".join(error.text for error in errors)
+
+
+def raise_errors(errors: list[InvalidInput]) -> None:
+    """Raise the only error, or an `ErrorList` of several; do nothing without any."""
+    if errors:
+        raise errors[0] if len(errors) == 1 else ErrorList(errors)
+
+
+def run_checks(*checks: Callable[[], object]) -> None:
+    """Run all checks, and then raise what they raised: the caller sees all errors."""
+    errors: list[InvalidInput] = []
+    for check in checks:
+        try:
+            check()
+        except ErrorList as error:
+            errors += error.errors
+        except InvalidInput as error:
+            errors.append(error)
+    raise_errors(errors)

@@ -87,6 +87,9 @@ PERSONAL_COLUMNS = (
         "cleared",
     ),
     PersonalColumns(
+        "payouts.Payment", "cancel_reason", AFFILIATE, UNTIL_ERASED, "cleared"
+    ),
+    PersonalColumns(
         "payouts.Commission",
         "calculation",
         AFFILIATE,

@@ -21,6 +21,8 @@ APPROVED = "approved"
 PENDING = "pending"
 DISAPPROVED = "disapproved"
 
+PAST_CAP_REASON = "past the program's cap for this customer"
+
 REGULAR = "regular"
 LEVEL = "level"
 
@@ -84,7 +86,7 @@ class ApprovalContext:
         ):
             return self.base_status, "as the commission that it follows"
         if self.is_past_cap:
-            return DISAPPROVED, "past the program's cap for this customer"
+            return DISAPPROVED, PAST_CAP_REASON
         if self.warnings:
             return PENDING, f"waits for a look: {', '.join(self.warnings)}"
         if self.is_unverified_browser_sale:

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.exact_json import format_decimal
+from payouts.calculation import PAST_CAP_REASON
 from payouts.services.explanation import Explanation
 from tracking.claims import (
     CONTESTED_CLAIM,
@@ -19,8 +20,7 @@ from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 # Stored reasons keep their texts, which are values of `explain --json`.
 REASON_TEXTS = {
     "as the commission that it follows": "same status as its base commission",
-    "past the program's cap for this customer": "the commission cap for this"
-    " customer is reached",
+    PAST_CAP_REASON: "the commission cap for this customer is reached",
     "told by a page, which anybody can open": "reported by the browser script",
     "the program lets somebody decide": "the program requires manual approval",
     "the payout balance does not cover it": "insufficient payout balance",

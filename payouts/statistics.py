@@ -38,9 +38,19 @@ class Period:
 
     @property
     def previous(self) -> Period:
-        """The period of the same length that ends the day before."""
+        """The period that ends the day before: of as many days, or of as many months
+        if this one is made of whole calendar months."""
         last = self.first - A_DAY
+        if self.first.day == 1 and (self.last + A_DAY).day == 1:
+            months = self._get_month(self.last) - self._get_month(self.first) + 1
+            year, month = divmod(self._get_month(self.first) - months, 12)
+            return Period(date(year, month + 1, 1), last)
         return Period(last - (self.last - self.first), last)
+
+    @staticmethod
+    def _get_month(day: date) -> int:
+        """The number of a calendar month, counted from January of the year 0."""
+        return day.year * 12 + day.month - 1
 
 
 class Amounts(dict[str, Decimal]):

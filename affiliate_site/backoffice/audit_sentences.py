@@ -312,6 +312,7 @@ def get_predicate(entry, details, names: Names) -> str:
     if entry.kind in PREDICATES:
         return PREDICATES[entry.kind]
     if entry.kind == "commission.updated" and "status" in details:
+        details.pop("fields", None)  # the comment, which is the reason, or `payout`
         return STATUS_PREDICATES.get(details.pop("status")[-1], "changed {}")
     if entry.kind == "affiliate.updated" and "group" in details:
         details.pop("group")

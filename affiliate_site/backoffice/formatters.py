@@ -89,9 +89,7 @@ def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:
 def format_ledger_note(account) -> str:
     """The result of the last `check_ledger --note`, which operators run nightly."""
     if account.reconciled_at is None:
-        return (
-            "The ledger has not been checked yet. Your operator has it checked nightly."
-        )
+        return "The nightly check of the ledger has not run yet: ask your operator."
     at = format_datetime(account.reconciled_at)
     if account.discrepancy_count:
         return f"Ledger checked {at}: {account.discrepancy_count} discrepancies."
@@ -118,4 +116,18 @@ def format_key_values(data) -> str:
     return (
         "\n".join(f"{name}: {value}" for name, value in (data or {}).items())
         or EMPTY_VALUE
+    )
+
+
+def describe_recurring(program) -> str:
+    """Which sales of a customer earn."""
+    if not program.recurring:
+        return "Only the first sale of a customer earns"
+    limits = []
+    if program.recurring_cap:
+        limits.append(f"up to {program.recurring_cap} sales")
+    if program.recurring_period_days:
+        limits.append(f"for {program.recurring_period_days} days")
+    return f"Later sales of a customer earn, too{': ' if limits else ''}" + " ".join(
+        limits
     )

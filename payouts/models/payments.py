@@ -36,6 +36,8 @@ class Payment(DailyCountedRow):
     currency = models.CharField(max_length=3)
     created_at = models.DateTimeField(default=timezone.now)
     canceled_at = models.DateTimeField(null=True)
+    # Why staff canceled it; the API has no such field.
+    cancel_reason = models.CharField(max_length=500, default="", db_default="")
 
     objects = PaymentQuerySet.as_manager()
 

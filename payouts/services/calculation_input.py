@@ -175,6 +175,19 @@ def build_calculation_input(
     )
 
 
+def list_conversions_in_cap(conversion: Conversion) -> QuerySet[Conversion]:
+    """The other conversions of the customer that count toward the program's cap."""
+    earning = conversion.account.commissions.not_deleted().exclude(
+        status=CommissionStatus.DISAPPROVED
+    )
+    return (
+        conversion.account.conversions.not_deleted()
+        .filter(customer=conversion.customer, pk__in=earning.values("conversion"))
+        .exclude(claim_status=ClaimStatus.OPEN)
+        .exclude(pk=conversion.pk)
+    )
+
+
 def is_past_cap(conversion: Conversion) -> bool:
     """Has the customer reached the cap (docs/api-contract.md, section 7.4)?
 
@@ -191,16 +204,7 @@ def is_past_cap(conversion: Conversion) -> bool:
     if cap is None:
         return False
     # The caller has locked the customer, so that no other conversion is counted twice.
-    conversions = (
-        conversion.account.conversions.not_deleted()
-        .filter(customer=customer)
-        .exclude(claim_status=ClaimStatus.OPEN)
-        .exclude(pk=conversion.pk)
-    )
-    earning = conversion.account.commissions.not_deleted().exclude(
-        status=CommissionStatus.DISAPPROVED
-    )
-    return conversions.filter(pk__in=earning.values("conversion")).count() >= cap
+    return list_conversions_in_cap(conversion).count() >= cap
 
 
 def list_ancestors(conversion: Conversion) -> list[Ancestor]:

@@ -174,8 +174,9 @@ def _erase(
 
 
 def _erase_earnings(account: Account, affiliate: Affiliate) -> int:
-    """Erase payout methods, comments, and the ID in the calculations of others."""
+    """Erase payout methods, free texts, and the ID in the calculations of others."""
     own = account.commissions.filter(affiliate=affiliate)
+    payments = account.payments.filter(affiliate=affiliate)
     naming = account.commissions.filter(calculation__contains=f'"{affiliate.slug}"')
     erased_id = get_erased_id(affiliate.pk)
 
@@ -189,6 +190,7 @@ def _erase_earnings(account: Account, affiliate: Affiliate) -> int:
     return (
         account.payout_methods.filter(affiliate=affiliate).delete()[0]
         + update_other_values(own, comment=None)
+        + update_other_values(payments, cancel_reason="")
         + change_rows(naming, change, ["calculation"])
         + delete_postbacks_of(account, affiliate.slug)
     )

@@ -130,7 +130,9 @@ def _post_payment(order: PaymentOrder, payment: Payment, ledger: LedgerSession) 
         raise BalanceTooLarge(path=f"{order.path_prefix}amount") from None
 
 
-def cancel_payment(account: Account, *, payment_id: str, at: datetime) -> None:
+def cancel_payment(
+    account: Account, *, payment_id: str, at: datetime, reason: str = ""
+) -> None:
     """Cancel a payment: its amount is payable again, its commissions are unpaid."""
     with transaction.atomic():
         payment = get_payment(account, payment_id)
@@ -138,7 +140,9 @@ def cancel_payment(account: Account, *, payment_id: str, at: datetime) -> None:
             account, [(payment.affiliate_id, payment.currency)], at=at
         ) as ledger:
             ledger.lock_balances()
-            if not payment.update_row(expected={"canceled_at": None}, canceled_at=at):
+            if not payment.update_row(
+                expected={"canceled_at": None}, canceled_at=at, cancel_reason=reason
+            ):
                 raise PaymentNotFound
             rows = account.commissions.filter(payment=payment)
             unpaid = list(rows.order_by("id"))

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.db import IntegrityError, transaction
 
-from accounts.errors import InvalidSetting, InvalidSlug
+from accounts.errors import InvalidSetting, InvalidSlug, run_checks
 from accounts.ids import SLUG_PATTERN
 from accounts.models.accounts import Account
 from accounts.services.audit_log import log_event
@@ -53,11 +53,13 @@ def create_program(
 ) -> Program:
     """Create a program with its commission type `standard`."""
     currency = get_currency(settings.currency)
-    if not SLUG_PATTERN.fullmatch(slug):
-        raise InvalidSlug(slug=slug, path="slug")
     columns = {name: getattr(settings, name) for name in PROGRAM_COLUMNS}
-    validate_program(columns)
-    validate_rate(settings.rate_kind, settings.rate, currency, path="rate")
+    kind, rate = settings.rate_kind, settings.rate
+    run_checks(
+        lambda: _validate_slug(slug),
+        lambda: validate_program(columns),
+        lambda: validate_rate(kind, rate, currency, path="rate"),
+    )
     try:
         with transaction.atomic():
             program = account.programs.create(  # type: ignore[misc]
@@ -80,6 +82,11 @@ def create_program(
             raise DuplicateProgram(slug=slug) from None
         raise
     return program
+
+
+def _validate_slug(slug: str) -> None:
+    if not SLUG_PATTERN.fullmatch(slug):
+        raise InvalidSlug(slug=slug, path="slug")
 
 
 def validate_rate(

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accounts.errors import ErrorList, InvalidInput
+from accounts.errors import InvalidInput, raise_errors
 from accounts.ids import generate_random_text
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
@@ -162,7 +162,7 @@ def ensure_enrollment_available(
         errors.append(AlreadyEnrolled())
     if coupon is not None and account.coupons.filter(code=coupon).exists():
         errors.append(DuplicateCoupon())
-    _raise_errors(errors)
+    raise_errors(errors)
 
 
 def ensure_codes_available(
@@ -176,7 +176,7 @@ def ensure_codes_available(
     codes = account.referral_codes.exclude(enrollment=enrollment)
     if code is not None and codes.filter(code=code).exists():
         errors.append(DuplicateReferralCode())
-    _raise_errors(errors)
+    raise_errors(errors)
 
 
 def get_enrollment(
@@ -242,11 +242,6 @@ def get_referenced_affiliate(account: Account, data: EnrollmentData) -> Affiliat
     else:
         rows = rows.with_email(data.email or "")
     return get_or_raise(rows, UnknownReference(what="affiliate", path="affiliate.id"))
-
-
-def _raise_errors(errors: list[InvalidInput]) -> None:
-    if errors:
-        raise ErrorList(errors) if len(errors) > 1 else errors[0]
 
 
 def create_referral_code(

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 
-from accounts.errors import InvalidSetting
+from accounts.errors import InvalidSetting, run_checks
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.accounts import validate_length, validate_name
@@ -85,17 +86,22 @@ def has_conversions(account: Account, program: Program) -> bool:
 
 
 def validate_program(values: Mapping[str, Any]) -> None:
-    """Raise `InvalidSetting` for the first invalid value, by column."""
-    validate_name("The title", values["title"], path="title")
-    validate_length("The category", values.get("group_label", ""), path="group_label")
-    _validate_number("The cookie time", values, "cookie_time", MAX_COOKIE_TIME_DAYS)
-    for setting, column in (
-        ("The number of sales", "recurring_cap"),
-        ("The number of days", "recurring_period_days"),
-    ):
-        if values.get(column) is not None:
-            _validate_number(setting, values, column, MAX_RECURRING)
-    page = values["landing_page"]
+    """Raise `InvalidSetting`, or an `ErrorList` of these, for the invalid values."""
+    numbers = [
+        ("The cookie time", "cookie_time", MAX_COOKIE_TIME_DAYS),
+        ("The number of sales", "recurring_cap", MAX_RECURRING),
+        ("The number of days", "recurring_period_days", MAX_RECURRING),
+    ]
+    category = values.get("group_label", "")
+    run_checks(
+        lambda: validate_name("The title", values["title"], path="title"),
+        lambda: validate_length("The category", category, path="group_label"),
+        *(partial(_validate_number, values, *number) for number in numbers),
+        lambda: _validate_landing_page(values["landing_page"]),
+    )
+
+
+def _validate_landing_page(page: str) -> None:
     validate_length("The landing page", page, MAX_VISIT_URL_LENGTH, path="landing_page")
     if page and ("#" in page or not normalize_url(page)):
         # Referral links end with `ref=<code>`, at which clients split them.
@@ -107,9 +113,10 @@ def validate_program(values: Mapping[str, Any]) -> None:
 
 
 def _validate_number(
-    setting: str, values: Mapping[str, Any], column: str, limit: int
+    values: Mapping[str, Any], setting: str, column: str, limit: int
 ) -> None:
-    if not 1 <= values[column] <= limit:
+    """Check a number from 1; None, which is no limit, is valid."""
+    if values.get(column) is not None and not 1 <= values[column] <= limit:
         raise InvalidSetting(setting=setting, rule=f"1 to {limit:,}", path=column)
 
 

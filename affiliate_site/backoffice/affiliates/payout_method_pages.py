@@ -1,5 +1,7 @@
 """The form of an affiliate's payout methods."""
 
+import re
+
 from django import forms
 
 from affiliate_site.api.resources.payout_methods import PayoutMethodInputSerializer
@@ -7,6 +9,18 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.forms import KeyValueField, ServiceForm
 from payouts.models.payments import PayoutMethodKind
 from payouts.services.payout_methods import set_payout_method
+
+IBAN_KEY = "iban"
+IBAN_PATTERN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
+
+
+def is_iban(text: str) -> bool:
+    """Return whether the check digits of an IBAN are right (ISO 13616)."""
+    code = "".join(text.split()).upper()
+    if not IBAN_PATTERN.fullmatch(code):
+        return False
+    digits = (str(int(character, 36)) for character in code[4:] + code[:4])
+    return int("".join(digits)) % 97 == 1
 
 
 class PayoutMethodForm(ServiceForm):
@@ -27,6 +41,17 @@ class PayoutMethodForm(ServiceForm):
         required=False,
         help_text="The first method of an affiliate always is.",
     )
+
+    def clean_details(self):
+        """Refuse an IBAN with a typing error; clients of the API may send any text."""
+        details = self.cleaned_data["details"]
+        for key, value in details.items():
+            if key.lower() == IBAN_KEY and value and not is_iban(value):
+                raise forms.ValidationError(
+                    f"{value[:80]} is not an IBAN: its check digits do not match, or it"
+                    " is too long or too short."
+                )
+        return details
 
     def build_body(self):
         body = {"primary": self.cleaned_data.get("primary")}

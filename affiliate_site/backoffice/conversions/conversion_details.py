@@ -22,17 +22,20 @@ from affiliate_site.backoffice.details import (
 )
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
+    describe_recurring,
     format_datetime,
     format_key_values,
     format_money,
 )
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from payouts.calculation import PAST_CAP_REASON
 from payouts.explanation import (
     WARNING_TEXTS,
     translate_reason,
     translate_rejection,
 )
 from payouts.models.commissions import Commission, CommissionKind
+from payouts.services.calculation_input import list_conversions_in_cap
 from payouts.services.commission_history import list_allocations, list_paid_amounts
 from payouts.services.explanation import explain_commission, explain_conversion
 from tracking.claims import (
@@ -54,6 +57,7 @@ CLAIM_STATUS_TEXTS = {
     ClaimStatus.OPEN: "a page, not confirmed yet",
     ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
 }
+MAX_LISTED_CONVERSIONS = 20
 # The beginning of the source of a rate that a group has.
 GROUP_SOURCE_PATTERN = re.compile(r"group (\S+)")
 CALCULATION_COLUMNS = (
@@ -259,7 +263,31 @@ def build_calculation_section(explanation, by_id, conversion) -> Section:
             build_calculation_row(each, by_id[each["id"]], groups)
             for each in explanation.commissions
         ],
-        facts=[("Notes", "\n".join(notes)), ("Check", "\n".join(verified))],
+        facts=[
+            ("Notes", "\n".join(notes)),
+            ("Commission cap", describe_cap(explanation.commissions, conversion)),
+            ("Check", "\n".join(verified)),
+        ],
+    )
+
+
+def describe_cap(explained, conversion) -> str:
+    """The program's rule, and the sales that reached the cap before this one; "" if no
+    commission was disapproved because of it."""
+    reasons = {each["born"]["reason"] for each in explained}
+    if PAST_CAP_REASON not in reasons or conversion.customer is None:
+        return ""
+    rows = list_conversions_in_cap(conversion).filter(
+        created_at__lte=conversion.created_at
+    )
+    links = [
+        link_to(row, row.external_id or f"conversion {row}")
+        for row in rows.order_by("created_at", "pk")[:MAX_LISTED_CONVERSIONS]
+    ]
+    return format_html(
+        "{} (the rule of today). Sales of this customer that earned before: {}",
+        describe_recurring(conversion.program),
+        format_html_join(", ", "{}", ([link] for link in links)) or "none",
     )
 
 
@@ -268,7 +296,8 @@ def list_amount_notes(conversion, commissions) -> list[str]:
     sub_amounts = [
         row.sub_amount or ZERO
         for row in commissions
-        if row.kind == CommissionKind.REGULAR and row.deleted_at is None
+        if row.kind == CommissionKind.REGULAR
+        and row.deleted_at in (None, conversion.deleted_at)
     ]
     total = sum(sub_amounts, ZERO)
     if not sub_amounts or total == conversion.amount:

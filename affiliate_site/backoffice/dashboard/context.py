@@ -34,7 +34,14 @@ from payouts.services.dashboard_numbers import (
     get_overpaid,
 )
 from payouts.services.statistics import load_statistics
-from payouts.statistics import Period, Sums, Totals, add_totals, rank_by_count
+from payouts.statistics import (
+    AffiliateTotals,
+    Period,
+    Sums,
+    Totals,
+    add_totals,
+    rank_by_count,
+)
 from tracking.services.failed_page_calls import count_page_problems
 
 PERIOD_CHOICES_DAYS = (7, 30, 90)
@@ -102,16 +109,15 @@ def add_dashboard_context(request, context):
     current_totals = add_totals(totals[day] for day in period.days)
     previous_totals = add_totals(totals[day] for day in previous.days)
     affiliate_totals = statistics.affiliate_totals(period.days)
-    active_counts = (
-        count_active(affiliate_totals),
-        count_active(statistics.affiliate_totals(previous.days)),
-    )
+    affiliate_totals_before = statistics.affiliate_totals(previous.days)
+    active_counts = map(count_active, (affiliate_totals, affiliate_totals_before))
     removed, removed_before = count_removed_conversions(account, [period, previous])
     currencies = sorted({*current_totals.revenue, *current_totals.commissions})
     ranked_by = request.GET.get(RANKING_VAR, "")
     ranked_by = ranked_by if ranked_by in currencies else ""
     return context | {
         "period": period,
+        "previous_period": previous,
         "length_days": len(period.days),
         "is_current": period.last == at.date(),
         "now": format_datetime(at),
@@ -127,7 +133,11 @@ def add_dashboard_context(request, context):
         "charts": build_charts(totals, period, currencies),
         "daily_rows": [build_daily_row(day, totals[day]) for day in period.days],
         "top_affiliates": list_top_affiliates(
-            account, affiliate_totals, period, currency=ranked_by
+            account,
+            affiliate_totals,
+            affiliate_totals_before,
+            period,
+            currency=ranked_by,
         ),
         "rankings": list_rankings(period, currencies, ranked_by),
         "top_landing_pages": statistics.top_pages(period.days, TOP_LIST_SIZE),
@@ -353,13 +363,15 @@ def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
 
 @dataclass(frozen=True)
 class TopAffiliate:
-    """An affiliate with its conversions, revenue and commissions in the period."""
+    """An affiliate with its conversions, revenue and commissions in the period;
+    `before` are its numbers in the previous one."""
 
     name: str
     slug: str
     conversions: int
     revenue: str
     commissions: str
+    before: AffiliateTotals
     url: str
     conversions_url: str
     commissions_url: str
@@ -371,6 +383,14 @@ class TopAffiliate:
     @property
     def commission_lines(self) -> list[str]:
         return split_totals(self.commissions)
+
+    @property
+    def revenue_before(self) -> str:
+        return keep_amounts_together(format_totals(self.before.revenue))
+
+    @property
+    def commissions_before(self) -> str:
+        return keep_amounts_together(format_totals(self.before.earned))
 
 
 def list_rankings(
@@ -395,9 +415,12 @@ def list_rankings(
 
 
 def list_top_affiliates(
-    account, totals, period: Period, *, currency: str
+    account, totals, totals_before, period: Period, *, currency: str
 ) -> list[TopAffiliate]:
-    """The affiliates with most conversions, or most commissions in a currency."""
+    """The affiliates with most conversions, or most commissions in a currency.
+
+    `totals_before` are those of the previous period.
+    """
     numbers = {
         affiliate_id: affiliate_totals.earned.get(currency, 0)
         if currency
@@ -414,6 +437,7 @@ def list_top_affiliates(
             totals[affiliate_id].conversions,
             format_totals(totals[affiliate_id].revenue),
             format_totals(totals[affiliate_id].earned),
+            totals_before.get(affiliate_id, AffiliateTotals()),
             url=reverse("admin:tracking_affiliate_change", args=[affiliate_id]),
             conversions_url=build_changelist_url(
                 "tracking_conversion",

@@ -90,20 +90,21 @@ def build_chart(
     """
     datasets = []
     for line in series:
-        datasets.append(build_dataset(line, line.label, totals, period))
+        datasets.append(build_dataset(line, line.label, totals, period.days))
         if line.is_compared:
             label = f"{line.label}, previous period"
-            previous = build_dataset(line, label, totals, period.previous)
+            days = period.previous.days[: len(period.days)]  # a month may be longer
+            previous = build_dataset(line, label, totals, days)
             datasets.append(previous | {"borderDash": PREVIOUS_DASHES})
     data = {"labels": [f"{day:%a %d %b}" for day in period.days], "datasets": datasets}
     return Chart(title, json.dumps(data), json.dumps(build_options(title, unit)))
 
 
 def build_dataset(
-    line: Series, label: str, totals: dict[date, Totals], period: Period
+    line: Series, label: str, totals: dict[date, Totals], days: Sequence[date]
 ) -> dict[str, Any]:
-    """The values of a line in a period."""
-    values = [line.get_value(totals[day]) for day in period.days]
+    """The values of a line on these days."""
+    values = [line.get_value(totals[day]) for day in days]
     return {
         "label": label,
         "data": [format_decimal(Decimal(value)) for value in values],

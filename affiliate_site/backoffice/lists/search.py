@@ -19,7 +19,7 @@ class OrderSearchMixin(TenantAdmin):
     """A list that is searched by its own IDs, and by order IDs in any case and by their
     numbers."""
 
-    search_hint = "Order IDs are found by their beginning, not by another part"
+    search_hint = "Order IDs are found by their beginning or their number only"
 
     def list_search_terms(self, request, name, term):
         """Add the spellings of an order ID; an operator has no index of them."""

@@ -17,6 +17,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from xlsxwriter import Workbook
 
+from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.formatters import Money
 from affiliate_site.backoffice.lists.exports import (
     format_cell,
@@ -118,10 +119,11 @@ def write_row(sheet, row_index: int, values, titles, formats) -> None:
         if amount is not None and is_exact_number(amount):
             decimals = get_exponent(value.currency)
             number_format = f"#,##0.{'0' * decimals}".rstrip(".")
-            sheet.write_number(row_index, column, float(amount), formats[number_format])
+            number = to_cell_number(amount)
+            sheet.write_number(row_index, column, number, formats[number_format])
             continue
         if is_exact_number(value):
-            sheet.write_number(row_index, column, float(value))
+            sheet.write_number(row_index, column, to_cell_number(value))
             continue
         if isinstance(value, datetime) and value.year >= FIRST_YEAR:
             sheet.write_datetime(row_index, column, value)
@@ -142,6 +144,12 @@ def is_exact_number(value) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return False
     return Decimal(format(float(value), f".{MAX_EXACT_DIGITS}g")) == value
+
+
+def to_cell_number(value: int | Decimal) -> Decimal:
+    """A number without trailing zeros. The writer would store the float of 77.99 as
+    77.98999999999999, which other programs than Excel read as such."""
+    return Decimal(format_decimal(Decimal(value)))
 
 
 def format_xlsx_text(value) -> str:

@@ -53,6 +53,7 @@ from affiliate_site.backoffice.payouts.bulk_payouts import (
 from affiliate_site.backoffice.payouts.payment_detail import get_payment_details
 from affiliate_site.backoffice.payouts.payment_pages import (
     NO_TRANSFER,
+    CancelPaymentForm,
     CancelPaymentPage,
     PayBalancePage,
 )
@@ -317,11 +318,17 @@ class PaymentAdmin(
 
     @action(description="Cancel", permissions=["cancel"])
     def cancel_selected(self, request, rows):
+        is_confirmed = "confirmed" in request.POST
+        form = CancelPaymentForm(request.POST if is_confirmed else None, account=None)
         admin_action = AdminAction(
             "Cancel payments",
             perform=lambda row, at: cancel_payment(
-                row.account, payment_id=row.public_id, at=at
+                row.account,
+                payment_id=row.public_id,
+                reason=form.cleaned_data["reason"],
+                at=at,
             ),
+            form=form,
             skip_reason=lambda row: "already canceled" if row.canceled_at else "",
             amount_field="amount",
             columns=AFFILIATE_COLUMN,

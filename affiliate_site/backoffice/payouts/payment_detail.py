@@ -40,6 +40,7 @@ def get_payment_details(request, payment) -> Details:
                         "Canceled on",
                         is_canceled and format_datetime(payment.canceled_at),
                     ),
+                    ("Reason", payment.cancel_reason),
                     ("Primary payout method today", get_payout_text(payment)),
                 ],
             ),

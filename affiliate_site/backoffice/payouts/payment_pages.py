@@ -5,6 +5,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,
@@ -122,12 +123,24 @@ class PayBalancePage(MoneyFormPage):
         return reverse("admin:payouts_payment_change", args=[payment.pk])
 
 
+class CancelPaymentForm(ServiceForm):
+    """The reason of a cancellation."""
+
+    reason = forms.CharField(
+        max_length=500,
+        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
+        help_text="Such as: the bank returned it. Kept with the payment, for staff.",
+    )
+
+
 class CancelPaymentPage(MoneyFormPage):
-    """Cancel a payment."""
+    """Cancel a payment, with a reason."""
 
     name = "cancel"
     title = "Cancel payment"
-    button = "Cancel payment"
+    button = "Continue"
+    confirm_button = "Cancel payment"
+    form_class = CancelPaymentForm
     leave_button = "Keep payment"
     permission = "payouts.delete_payment"
     is_dangerous = True
@@ -141,7 +154,12 @@ class CancelPaymentPage(MoneyFormPage):
         return payment.canceled_at is None
 
     def save(self, form, at):
-        cancel_payment(self.account, payment_id=self.row.public_id, at=at)
+        cancel_payment(
+            self.account,
+            payment_id=self.row.public_id,
+            reason=form.cleaned_data["reason"],
+            at=at,
+        )
 
     def get_done_message(self, result):
         return f"Payment {self.row} was canceled."

@@ -14,6 +14,7 @@ from affiliate_site.backoffice.base import (
 from affiliate_site.backoffice.form_pages import FormPagesMixin, list_page_links
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
+    describe_recurring,
     format_datetime,
     format_money,
 )
@@ -211,20 +212,6 @@ def list_rules(program: Program) -> list[str]:
     return rules
 
 
-def describe_recurring(program: Program) -> str:
-    """Which sales of a customer earn."""
-    if not program.recurring:
-        return "Only the first sale of a customer earns"
-    limits = []
-    if program.recurring_cap:
-        limits.append(f"up to {program.recurring_cap} sales")
-    if program.recurring_period_days:
-        limits.append(f"for {program.recurring_period_days} days")
-    return f"Later sales of a customer earn, too{': ' if limits else ''}" + " ".join(
-        limits
-    )
-
-
 def format_rate(row, currency: str) -> str:
     """`7.5 %` or `12.00 EUR`."""
     if row.kind == RateKind.FIXED:
@@ -235,6 +222,8 @@ def format_rate(row, currency: str) -> str:
 def list_rate_tables(user, program: Program, add_pages):
     """The tables of a program's page; features that the plan lacks are left out."""
     account, currency, plan = program.account, program.currency, program.account.plan
+    levels = account.levels.filter(program=program).order_by("level")
+    pays_parents = "yes" if plan.mlm and levels.exists() else "once there are levels"
     types = account.commission_types.filter(program=program).in_definition_order()
 
     def with_links(row, *cells):
@@ -249,7 +238,7 @@ def list_rate_tables(user, program: Program, add_pages):
                 f"{row.title} (default)" if row.is_default else row.title,
                 row.identifier,
                 format_rate(row, currency),
-                "yes" if row.mlm else "no",
+                pays_parents if row.mlm else "no",
             )
             for row in types
         ],
@@ -275,7 +264,6 @@ def list_rate_tables(user, program: Program, add_pages):
         add_pages.get(rate_pages.AddGroupRatePage),
     )
     if plan.mlm:
-        levels = account.levels.filter(program=program).order_by("level")
         yield RateTable(
             "Levels",
             ("Level", "Title", "Rate"),

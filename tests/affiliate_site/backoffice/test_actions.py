@@ -369,12 +369,16 @@ def test_cancels_a_payment_once(staff_client, commissions, account):
     confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
     payments = list(account.payments.all())
 
-    assert confirm_action(client, "payouts_payment", "cancel_selected", payments) == [
-        "Cancel payments: 1 done. Total: 12.50 EUR."
-    ]
-    assert confirm_action(client, "payouts_payment", "cancel_selected", payments) == [
-        f"Skipped: {payments[0]}: already canceled"
-    ]
+    def cancel(reason):
+        return confirm_action(
+            client, "payouts_payment", "cancel_selected", payments, reason=reason
+        )
+
+    assert cancel("") == []
+    assert not account.payments.get().canceled_at
+    assert cancel("returned") == ["Cancel payments: 1 done. Total: 12.50 EUR."]
+    assert cancel("again") == [f"Skipped: {payments[0]}: already canceled"]
+    assert account.payments.get().cancel_reason == "returned"
     assert get_payable_balances_by_slug(account) == {
         "minakessler": {"EUR": pytest.approx(12.5)}
     }

@@ -95,9 +95,9 @@ def test_selects_the_first_and_last_day(staff_client, scenario):
     assert (count.value, count.previous_value) == ("2", "0")
     rows = client.get(count.url).context["cl"].result_list
     assert len(rows) == 2
-    assert (
-        f"{period['from']} to {period['to']}, compared with the previous 44 days"
-        in (response.content.decode())
+    first, last = (period["from"] - timedelta(days=n) for n in (44, 1))
+    assert f"{period['from']} to {period['to']}, compared with {first} to {last}" in (
+        response.content.decode()
     )
 
 
@@ -306,11 +306,21 @@ def test_ranks_affiliates_by_their_conversions(staff_client, scenario):
     ):
         scenario.create_conversion(amount, at=at, affiliate=affiliate)
 
-    ranked = staff_client().get("/admin/").context["top_affiliates"]
+    scenario.create_conversion("40", at=at - timedelta(days=30), affiliate=odette)
+
+    response = staff_client().get("/admin/")
+
+    ranked = response.context["top_affiliates"]
     assert [(each.slug, each.conversions, each.revenue) for each in ranked] == [
         ("minakessler", 3, "207.00 EUR"),
         ("odettevarga", 3, "13.00 EUR"),
     ]
+    before = [(each.before.conversions, each.revenue_before) for each in ranked]
+    assert before == [(1, "100.00\u00a0EUR"), (1, "40.00\u00a0EUR")]
+    commissions = [each.commissions_before for each in ranked]
+    assert commissions == ["10.00\u00a0EUR", "4.00\u00a0EUR"]
+    page = response.content.decode()
+    assert '<span class="subtext">before: 4.00\u00a0EUR</span>' in page
 
 
 def test_ranks_affiliates_by_commissions_of_a_currency(staff_client, scenario):
@@ -363,7 +373,7 @@ def test_shows_the_last_ledger_check(staff_client, scenario, account, other_acco
         return context["ledger_note"], "Ledger discrepancies" in titles
 
     assert get_ledger_state() == (
-        "The ledger has not been checked yet. Your operator has it checked nightly.",
+        "The nightly check of the ledger has not run yet: ask your operator.",
         False,
     )
     run_command("check_ledger", "--note")

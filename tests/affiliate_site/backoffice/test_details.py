@@ -387,3 +387,30 @@ def test_the_ledger_names_affiliates(staff_client, conversion):
 
     assert "Pending of minakessler" in page
     assert "Not earned" in page
+
+
+def test_says_which_cap_was_reached_and_by_which_sales(staff_client, scenario):
+    scenario.program.update_row(recurring_cap=2)
+    orders = [
+        scenario.create_conversion(
+            "10",
+            parameters=TrackingParameters(
+                coupon=scenario.mina.coupon, customer_id="anna"
+            ),
+            external_id=f"order-{number}",
+            at=CONVERSION_CREATED_AT + timedelta(hours=number),
+        )
+        for number in range(4)
+    ]
+
+    client = staff_client()
+    _, sections, page = get_details(client, orders[3])
+
+    cap = strip_tags(str(dict(sections["Calculation"].facts)["Commission cap"]))
+    assert cap == (
+        "Later sales of a customer earn, too: up to 2 sales (the rule of today). Sales"
+        " of this customer that earned before: order-0, order-1"
+    )
+    assert page_url(orders[1], "change") in page
+    _, sections, _ = get_details(client, orders[1])
+    assert dict(sections["Calculation"].facts)["Commission cap"] == ""

@@ -166,7 +166,7 @@ def test_filters_the_ledger_by_an_affiliate(client, scenario, paid):
         response = open_list(client, "payouts_transfer", affiliate=affiliate)
         assert len(list_ids(response)) == number
     assert (
-        "The ledger has not been checked yet. Your operator has it checked nightly."
+        "The nightly check of the ledger has not run yet: ask your operator."
         in response.content.decode()
     )
 

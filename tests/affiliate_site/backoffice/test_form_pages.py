@@ -41,6 +41,21 @@ def test_creates_a_program(account, staff_client):
     assert "Program Summer sale was created." in response.content.decode()
 
 
+def test_shows_all_errors_of_a_program_at_once(staff_client):
+    wrong = {
+        "title": "x" * 256,
+        "slug": "not a slug",
+        "landing_page": "shop",
+        "cookie_time": "-5",
+        "recurring_cap": "0",
+        "rate": "150",
+    }
+
+    response = staff_client().post(ADD_URL, NEW_PROGRAM | wrong)
+
+    assert set(response.context["form"].errors) == set(wrong)
+
+
 @pytest.mark.parametrize(
     ("changed", "field", "text"),
     [

@@ -49,9 +49,12 @@ def test_pays_a_balance_and_cancels_the_payment(staff_client, account, balance):
     assert account.commissions.get().payment == payment
     assert get_payable_balances_by_slug(account) == {}
 
-    shown = client.get(page_url(payment, "cancel"))
-    confirm(client, page_url(payment, "cancel"), {}, shown)
+    url = page_url(payment, "cancel")
+    assert "reason" in client.post(url, {"reason": " "}).context["form"].errors
+    submit_and_confirm(client, url, reason="The bank returned it")
     assert account.payments.get().canceled_at
+    page = client.get(page_url(payment, "change")).content.decode()
+    assert "The bank returned it" in page
     assert account.commissions.get().payment is None
     assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": 20}}
 

@@ -18,6 +18,8 @@ ADD_GROUP, ADD_PROSPECT = (
     f"/admin/tracking/{model}/add/" for model in ("affiliategroup", "prospect")
 )
 
+IBAN = "SI56 1910 0000 0123 438"
+
 
 def page_url(model, name, row):
     return reverse(f"admin:tracking_{model}_{name}", args=[row.pk])
@@ -103,23 +105,46 @@ class TestPayoutMethods:
     def test_sets_and_changes_a_payout_method(self, account, staff_client, hana):
         client, url = staff_client("manager"), page_url("affiliate", "payout", hana)
         client.post(url, {"kind": "paypal", "details": "paypal_address: a@b.example"})
-        client.post(url, {"kind": "bank", "details": "iban: SI56\nbic: LJ"})
+        client.post(url, {"kind": "bank", "details": f"iban: {IBAN}\nbic: LJ"})
 
         methods = {row.kind: row for row in account.payout_methods.all()}
         assert methods["paypal"].is_primary
-        assert methods["bank"].details == {"iban": "SI56", "bic": "LJ"}
+        assert methods["bank"].details == {"iban": IBAN, "bic": "LJ"}
         assert not methods["bank"].is_primary
 
         url += "?kind=bank"
         sent = get_form_values(client, url)
-        assert sorted(sent["details"].splitlines()) == ["bic: LJ", "iban: SI56"]
+        assert sorted(sent["details"].splitlines()) == ["bic: LJ", f"iban: {IBAN}"]
         client.post(url, sent | {"primary": "on"})
 
         methods = {row.kind: row for row in account.payout_methods.all()}
-        assert methods["bank"].details == {"iban": "SI56", "bic": "LJ"}
+        assert methods["bank"].details == {"iban": IBAN, "bic": "LJ"}
         assert methods["bank"].is_primary
         assert not methods["paypal"].is_primary
         assert list_kinds(account).count("payout_method.set") == 3
+
+    @pytest.mark.parametrize(
+        "iban",
+        [
+            "XX99 nonsense",
+            "SI56 1910 0000 0123 439",
+            "SI56",
+            "SI56" * 9,
+            "ŠI56191000001",
+        ],
+    )
+    def test_refuses_an_iban_with_a_typing_error(
+        self, account, staff_client, hana, iban
+    ):
+        url = page_url("affiliate", "payout", hana)
+
+        response = staff_client().post(
+            url, {"kind": "bank", "details": f"IBAN: {iban}"}
+        )
+
+        error = f"{iban} is not an IBAN: its check digits do not match"
+        assert error in str(response.context["form"].errors["details"])
+        assert not account.payout_methods.exists()
 
     def test_keeps_the_details_of_a_method_that_only_becomes_primary(
         self, account, staff_client, hana

@@ -125,7 +125,7 @@ def test_an_empty_search_says_what_part_of_an_order_id_is_needed(
     assert (
         "Nothing matches “990129”. Search by order ID, conversion ID, customer" in page
     )
-    assert "Order IDs are found by their beginning, not by another part." in page
+    assert "found by their beginning or their number only." in page
     payments = owner_client.get(
         reverse("admin:payouts_payment_changelist"), {"q": "990129"}
     )

@@ -126,6 +126,19 @@ def test_writes_numbers_exactly(value):
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Decimal("77.9900"), "77.99"),
+        (Decimal("77.32"), "77.32"),
+        (Decimal("100.00"), "100"),
+        (12, "12"),
+    ],
+)
+def test_stores_no_rounding_errors_of_floats(value, text):
+    assert write_sheet(value) == [("n", text)]
+
+
+@pytest.mark.parametrize(
     "value",
     [2**53 + 1, 1234567890123456, Decimal("0.1234567890123456789"), -(10**30) - 1],
 )

@@ -1,7 +1,7 @@
 """Daily statistics of the dashboard."""
 
 from dataclasses import astuple
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -134,6 +134,27 @@ def test_counts_what_happened_in_a_period(busy, account):
     assert week.commissions == amounts(EUR="21", USD="3")
     assert week.paid == amounts(EUR="12.5")
     assert week.conversion_rate == Decimal("200.0")
+
+
+@pytest.mark.parametrize(
+    ("period", "previous"),
+    [
+        (("2026-10-01", "2026-10-31"), ("2026-09-01", "2026-09-30")),
+        (("2024-03-01", "2024-03-31"), ("2024-02-01", "2024-02-29")),
+        (("2026-01-01", "2026-01-31"), ("2025-12-01", "2025-12-31")),
+        (("2026-01-01", "2026-03-31"), ("2025-10-01", "2025-12-31")),
+        (("2025-01-01", "2025-12-31"), ("2024-01-01", "2024-12-31")),
+        (("2026-10-01", "2026-10-30"), ("2026-09-01", "2026-09-30")),
+        (("2026-10-02", "2026-10-31"), ("2026-09-02", "2026-10-01")),
+        (("2026-10-01", "2026-10-01"), ("2026-09-30", "2026-09-30")),
+    ],
+)
+def test_whole_months_are_compared_with_whole_months(period, previous):
+    first, last = map(date.fromisoformat, period)
+
+    found = Period(first, last).previous
+
+    assert (str(found.first), str(found.last)) == previous
 
 
 def test_counts_nothing_outside_the_period(busy, account):
