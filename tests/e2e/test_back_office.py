@@ -179,6 +179,7 @@ def test_approves_pays_and_cancels(back_office, scenario):
     assert payment.canceled_at is None
 
     back_office.select_action("payouts/payment/", "Cancel")
+    back_office.page.get_by_label("Reason").fill("Returned by the bank")
     assert "Cancel payments: 1 done." in back_office.confirm()
     assert account.payments.get().canceled_at
 

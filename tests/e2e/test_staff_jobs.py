@@ -531,12 +531,15 @@ def test_corrects_sales_and_pays(walk):
     assert f"{anna} created conversion A-1" in text
     assert f"{anna} removed conversion A-1" in text
 
-    with walk.job("cancel a payment", clicks=4):
+    with walk.job("cancel a payment with a reason", clicks=5):
         walk.go("Payments")
         walk.follow(walk.account.payments.get().public_id)
         walk.follow("Cancel payment")
+        walk.fill({"Reason": "The bank returned it"})
+        walk.press("Continue")
         walk.press("Cancel payment")
     assert "canceled" in walk.text.lower()
+    assert "The bank returned it" in walk.text
 
 
 def find_conversion(walk, order):

@@ -385,10 +385,6 @@ class TopAffiliate:
         return split_totals(self.commissions)
 
     @property
-    def revenue_before(self) -> str:
-        return keep_amounts_together(format_totals(self.before.revenue))
-
-    @property
     def commissions_before(self) -> str:
         return keep_amounts_together(format_totals(self.before.earned))
 

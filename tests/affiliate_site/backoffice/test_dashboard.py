@@ -315,8 +315,7 @@ def test_ranks_affiliates_by_their_conversions(staff_client, scenario):
         ("minakessler", 3, "207.00 EUR"),
         ("odettevarga", 3, "13.00 EUR"),
     ]
-    before = [(each.before.conversions, each.revenue_before) for each in ranked]
-    assert before == [(1, "100.00\u00a0EUR"), (1, "40.00\u00a0EUR")]
+    assert [each.before.conversions for each in ranked] == [1, 1]
     commissions = [each.commissions_before for each in ranked]
     assert commissions == ["10.00\u00a0EUR", "4.00\u00a0EUR"]
     page = response.content.decode()
