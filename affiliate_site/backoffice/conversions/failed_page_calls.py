@@ -132,6 +132,7 @@ class FailedPageCallAdmin(ReadOnlyBackOfficeAdmin):
     list_display = ("day", "problem", "hint", "shown_page", "count", "last_at")
     extra_lookups = ("day__gte",)
     ordering = ("-day", "-last_at", "-id")
+    ordering_of_long_list = ("-day", "-reason", "-page", "-id")  # its index
     fields = ("day", "problem", "hint", "shown_page", "count", "first_at", "last_at")
     readonly_fields = ("problem", "shown_page", "hint")
 

@@ -18,9 +18,6 @@ from tracking.models.conversions import Conversion
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 IGNORED = "too many to sort so"
-WITHOUT_INDEX = {
-    "tracking.FailedPageCall": "an index by day, of which each has a few hundred rows",
-}
 
 
 @pytest.fixture
@@ -70,9 +67,8 @@ def test_finds_the_order_of_an_index(model, ordering, expected):
 def test_an_index_has_the_first_order_of_each_long_list(model):
     page = admin.site._registry[model]
     ordering = page.ordering_of_long_list or page.ordering
-    exceptions = {**WITHOUT_INDEX, **SHORT_LISTS}
 
-    assert find_index_order(model, ordering) or model._meta.label in exceptions
+    assert find_index_order(model, ordering) or model._meta.label in SHORT_LISTS
 
 
 def test_a_long_list_ignores_an_order_without_index(staff_client, sales, list_is_long):
