@@ -75,7 +75,10 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             CommissionRepresentation, account, account.commissions.filter(**own)
         ),
         "payments": _represent(
-            PaymentRepresentation, account, account.payments.filter(**own)
+            PaymentRepresentation,
+            account,
+            account.payments.filter(**own),
+            ("canceled_at", "cancel_reason"),
         ),
         "events": _list_events(account, f"affiliate:{affiliate.pk}"),
     }

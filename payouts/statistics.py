@@ -38,14 +38,20 @@ class Period:
 
     @property
     def previous(self) -> Period:
-        """The period that ends the day before: of as many days, or of as many months
-        if this one is made of whole calendar months."""
+        """The period of as many days that ends the day before."""
+        last = self.first - A_DAY
+        return Period(last - (self.last - self.first), last)
+
+    @property
+    def comparable(self) -> Period:
+        """The period before: of as many months if this one is made of whole calendar
+        months, else of as many days."""
         last = self.first - A_DAY
         if self.first.day == 1 and (self.last + A_DAY).day == 1:
             months = self._get_month(self.last) - self._get_month(self.first) + 1
             year, month = divmod(self._get_month(self.first) - months, 12)
             return Period(date(year, month + 1, 1), last)
-        return Period(last - (self.last - self.first), last)
+        return self.previous
 
     @staticmethod
     def _get_month(day: date) -> int:

@@ -1,7 +1,7 @@
 """Erase the personal data of one person from all tables of an account.
 
 What each column loses is declared in affiliate_site/personal_data.py. Money is not
-touched: commissions, transfers, payments and statistics stay as they are.
+touched: transfers, statistics and the amounts of commissions and payments stay.
 """
 
 import json

@@ -1,10 +1,12 @@
 """`export_person` and `erase_person`: docs/privacy.md."""
 
 import json
+from decimal import Decimal
 
 import pytest
 
 from payouts.services.commissions import approve_commission
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
@@ -26,6 +28,11 @@ def scenario(account):
 def test_exports_an_affiliate(account, scenario, api):
     sale = scenario.create_conversion("10")
     commission = scenario.get_commission(sale)
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+    order = PaymentOrder("minakessler", Decimal(1), "EUR")
+    (payment,) = create_payments(account, orders=[order], at=NOW)
+    reason = f"Sent to {EMAIL} instead"
+    cancel_payment(account, payment_id=payment.public_id, reason=reason, at=NOW)
 
     (affiliate,) = run_json_command("export_person", "harbor", EMAIL)["affiliates"]
 
@@ -46,6 +53,8 @@ def test_exports_an_affiliate(account, scenario, api):
     assert affiliate["commissions"] == [
         api.get(f"/commissions/{commission.pk}/").json()
     ]
+    (shown,) = affiliate["payments"]
+    assert (shown["id"], shown["cancel_reason"]) == (payment.public_id, reason)
     assert affiliate["events"][0]["kind"] == "affiliate.created"
 
 

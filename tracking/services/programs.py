@@ -87,11 +87,12 @@ def has_conversions(account: Account, program: Program) -> bool:
 
 def validate_program(values: Mapping[str, Any]) -> None:
     """Raise `InvalidSetting`, or an `ErrorList` of these, for the invalid values."""
-    numbers = [
-        ("The cookie time", "cookie_time", MAX_COOKIE_TIME_DAYS),
+    limits = [
         ("The number of sales", "recurring_cap", MAX_RECURRING),
         ("The number of days", "recurring_period_days", MAX_RECURRING),
     ]
+    numbers = [limit for limit in limits if values.get(limit[1]) is not None]
+    numbers.append(("The cookie time", "cookie_time", MAX_COOKIE_TIME_DAYS))
     category = values.get("group_label", "")
     run_checks(
         lambda: validate_name("The title", values["title"], path="title"),
@@ -115,8 +116,7 @@ def _validate_landing_page(page: str) -> None:
 def _validate_number(
     values: Mapping[str, Any], setting: str, column: str, limit: int
 ) -> None:
-    """Check a number from 1; None, which is no limit, is valid."""
-    if values.get(column) is not None and not 1 <= values[column] <= limit:
+    if not 1 <= values[column] <= limit:
         raise InvalidSetting(setting=setting, rule=f"1 to {limit:,}", path=column)
 
 

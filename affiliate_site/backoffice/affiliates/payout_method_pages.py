@@ -43,10 +43,12 @@ class PayoutMethodForm(ServiceForm):
     )
 
     def clean_details(self):
-        """Refuse an IBAN with a typing error; clients of the API may send any text."""
+        """Refuse a new IBAN with a typing error; the API takes any text."""
         details = self.cleaned_data["details"]
+        stored = self.initial.get("details") or {}
         for key, value in details.items():
-            if key.lower() == IBAN_KEY and value and not is_iban(value):
+            is_new = key.lower() == IBAN_KEY and value and value != stored.get(key)
+            if is_new and not is_iban(value):
                 raise forms.ValidationError(
                     f"{value[:80]} is not an IBAN: its check digits do not match, or it"
                     " is too long or too short."

@@ -265,29 +265,33 @@ def build_calculation_section(explanation, by_id, conversion) -> Section:
         ],
         facts=[
             ("Notes", "\n".join(notes)),
-            ("Commission cap", describe_cap(explanation.commissions, conversion)),
+            ("Commission cap", describe_cap(explanation, by_id, conversion)),
             ("Check", "\n".join(verified)),
         ],
     )
 
 
-def describe_cap(explained, conversion) -> str:
-    """The program's rule, and the sales that reached the cap before this one; "" if no
-    commission was disapproved because of it."""
-    reasons = {each["born"]["reason"] for each in explained}
-    if PAST_CAP_REASON not in reasons or conversion.customer is None:
-        return ""
-    rows = list_conversions_in_cap(conversion).filter(
-        created_at__lte=conversion.created_at
-    )
-    links = [
-        link_to(row, row.external_id or f"conversion {row}")
-        for row in rows.order_by("created_at", "pk")[:MAX_LISTED_CONVERSIONS]
+def describe_cap(explanation, by_id, conversion) -> str:
+    """The program's rule, and the other sales that count toward the cap; "" if no
+    present commission was disapproved because of it."""
+    capped = [
+        by_id[each["id"]].created_at
+        for each in explanation.commissions
+        if each["born"]["reason"] == PAST_CAP_REASON
+        and by_id[each["id"]].deleted_at is None
     ]
+    if not capped or conversion.customer is None:
+        return ""
+    # Those before the decision: a claim may be confirmed long after the sale.
+    rows = list_conversions_in_cap(conversion).filter(created_at__lte=max(capped))
+    rows = rows.order_by("-created_at", "-pk")[: MAX_LISTED_CONVERSIONS + 1]
+    links = [link_to(row, row.external_id or f"conversion {row}") for row in rows]
+    if len(links) > MAX_LISTED_CONVERSIONS:
+        links[-1] = "and earlier ones"
     return format_html(
-        "{} (the rule of today). Sales of this customer that earned before: {}",
+        "{} (the rule of today). Other sales of this customer that earn today: {}",
         describe_recurring(conversion.program),
-        format_html_join(", ", "{}", ([link] for link in links)) or "none",
+        format_html_join(", ", "{}", ([link] for link in links)) or "none any more",
     )
 
 

@@ -103,7 +103,8 @@ def add_dashboard_context(request, context):
     if not onboarding.has_activity:
         return context
     period, error = parse_period(request, today=at.date())
-    previous = period.previous
+    # The presets promise a number of days, whatever dates these are.
+    previous = period.comparable if "from" in request.GET else period.previous
     statistics = load_statistics(account, previous.days + period.days, at=at)
     totals = statistics.totals_by_day(previous.days + period.days)
     current_totals = add_totals(totals[day] for day in period.days)
@@ -130,7 +131,7 @@ def add_dashboard_context(request, context):
             build_active_affiliates_card(*active_counts),
             build_balance_due_card(account),
         ],
-        "charts": build_charts(totals, period, currencies),
+        "charts": build_charts(totals, period, previous, currencies),
         "daily_rows": [build_daily_row(day, totals[day]) for day in period.days],
         "top_affiliates": list_top_affiliates(
             account,

@@ -40,17 +40,21 @@ class Chart:
 
 
 def build_charts(
-    totals: dict[date, Totals], period: Period, currencies: Sequence[str]
+    totals: dict[date, Totals],
+    period: Period,
+    previous: Period,
+    currencies: Sequence[str],
 ) -> list[Chart]:
     """Clicks, conversions, and for each currency revenue and commissions."""
+    periods = (period, previous)
     charts = [
-        build_chart("Clicks", totals, period, [count_series("clicks")]),
-        build_chart("Conversions", totals, period, [count_series("conversions")]),
+        build_chart("Clicks", totals, periods, [count_series("clicks")]),
+        build_chart("Conversions", totals, periods, [count_series("conversions")]),
     ]
     for currency in currencies:
         title = f"Revenue and commissions, {currency}"
         series = build_money_series(currency)
-        charts.append(build_chart(title, totals, period, series, unit=currency))
+        charts.append(build_chart(title, totals, periods, series, unit=currency))
     return charts
 
 
@@ -79,23 +83,27 @@ def build_money_series(currency: str) -> list[Series]:
 def build_chart(
     title: str,
     totals: dict[date, Totals],
-    period: Period,
+    periods: tuple[Period, Period],
     series: Sequence[Series],
     *,
     unit: str = "",
 ) -> Chart:
     """A line for each series, and a dashed one for its previous period.
 
-    `unit` is the currency of the values; without one they are counts.
+    `periods` are the period and the previous one, of which a longer month loses its
+    last days. `unit` is the currency of the values; without one they are counts.
     """
+    period, previous = periods
+    days = previous.days[: len(period.days)]
+    name = "previous period"
+    if len(days) < len(previous.days):
+        name = f"first {len(days)} days of the {name}"
     datasets = []
     for line in series:
         datasets.append(build_dataset(line, line.label, totals, period.days))
         if line.is_compared:
-            label = f"{line.label}, previous period"
-            days = period.previous.days[: len(period.days)]  # a month may be longer
-            previous = build_dataset(line, label, totals, days)
-            datasets.append(previous | {"borderDash": PREVIOUS_DASHES})
+            dashed = build_dataset(line, f"{line.label}, {name}", totals, days)
+            datasets.append(dashed | {"borderDash": PREVIOUS_DASHES})
     data = {"labels": [f"{day:%a %d %b}" for day in period.days], "datasets": datasets}
     return Chart(title, json.dumps(data), json.dumps(build_options(title, unit)))
 

@@ -222,8 +222,8 @@ def format_rate(row, currency: str) -> str:
 def list_rate_tables(user, program: Program, add_pages):
     """The tables of a program's page; features that the plan lacks are left out."""
     account, currency, plan = program.account, program.currency, program.account.plan
-    levels = account.levels.filter(program=program).order_by("level")
-    pays_parents = "yes" if plan.mlm and levels.exists() else "once there are levels"
+    levels = list(account.levels.filter(program=program).order_by("level"))
+    pays_parents = "yes" if levels else "once there are levels"
     types = account.commission_types.filter(program=program).in_definition_order()
 
     def with_links(row, *cells):
@@ -238,7 +238,7 @@ def list_rate_tables(user, program: Program, add_pages):
                 f"{row.title} (default)" if row.is_default else row.title,
                 row.identifier,
                 format_rate(row, currency),
-                pays_parents if row.mlm else "no",
+                pays_parents if row.mlm and plan.mlm else "no",
             )
             for row in types
         ],

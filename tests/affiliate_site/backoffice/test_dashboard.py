@@ -259,6 +259,26 @@ def test_draws_the_previous_period_dashed_and_amounts_as_money(staff_client, sce
     assert axis["ticks"]["format"]["minimumFractionDigits"] == 2
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "name", "points"),
+    [
+        ("2025-09-01", "2025-09-30", "first 30 days of the previous period", 30),
+        ("2025-03-01", "2025-03-31", "previous period", 28),
+    ],
+    ids=["after a longer month", "after a shorter month"],
+)
+def test_draws_months_of_other_lengths_from_their_first_day(
+    staff_client, scenario, first, last, name, points
+):
+    response = staff_client().get("/admin/", {"from": first, "to": last})
+
+    data = json.loads(response.context["charts"][0].data)
+    current, previous = data["datasets"]
+    assert previous["label"] == f"Clicks, {name}"
+    assert len(previous["data"]) == points
+    assert len(current["data"]) == len(data["labels"])
+
+
 def test_says_that_days_are_in_utc_and_shows_moments_in_the_zone(
     staff_client, scenario, account
 ):

@@ -408,9 +408,14 @@ def test_says_which_cap_was_reached_and_by_which_sales(staff_client, scenario):
 
     cap = strip_tags(str(dict(sections["Calculation"].facts)["Commission cap"]))
     assert cap == (
-        "Later sales of a customer earn, too: up to 2 sales (the rule of today). Sales"
-        " of this customer that earned before: order-0, order-1"
+        "Later sales of a customer earn, too: up to 2 sales (the rule of today). Other"
+        " sales of this customer that earn today: order-1, order-0"
     )
     assert page_url(orders[1], "change") in page
+    for order in orders[:2]:
+        delete_conversion(scenario.account, conversion_id=order.pk, at=LATER)
+    _, sections, _ = get_details(client, orders[3])
+    cap = strip_tags(str(dict(sections["Calculation"].facts)["Commission cap"]))
+    assert cap.endswith("earn today: none any more")
     _, sections, _ = get_details(client, orders[1])
     assert dict(sections["Calculation"].facts)["Commission cap"] == ""

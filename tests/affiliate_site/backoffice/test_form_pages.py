@@ -41,7 +41,8 @@ def test_creates_a_program(account, staff_client):
     assert "Program Summer sale was created." in response.content.decode()
 
 
-def test_shows_all_errors_of_a_program_at_once(staff_client):
+def test_shows_all_errors_of_a_program_at_once(account, staff_client):
+    client = staff_client()
     wrong = {
         "title": "x" * 256,
         "slug": "not a slug",
@@ -51,9 +52,15 @@ def test_shows_all_errors_of_a_program_at_once(staff_client):
         "rate": "150",
     }
 
-    response = staff_client().post(ADD_URL, NEW_PROGRAM | wrong)
+    response = client.post(ADD_URL, NEW_PROGRAM | wrong)
 
     assert set(response.context["form"].errors) == set(wrong)
+
+    program = ProgramFactory(slug="harbor", account=account)
+    changed = {name: wrong[name] for name in wrong.keys() - {"slug", "rate"}}
+    sent = get_form(client, edit_url(program)) | changed
+    errors = client.post(edit_url(program), sent).context["form"].errors
+    assert set(errors) == set(changed)
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,26 @@ class TestPayoutMethods:
         assert error in str(response.context["form"].errors["details"])
         assert not account.payout_methods.exists()
 
+    def test_keeps_an_iban_that_a_client_of_the_api_has_set(
+        self, account, staff_client, hana
+    ):
+        for kind, details in (("paypal", {"key": "a"}), ("bank", {"iban": "SI56"})):
+            set_payout_method(
+                account,
+                affiliate_id=hana.slug,
+                kind=kind,
+                details=details,
+                is_primary=False,
+                at=NOW,
+            )
+        client, url = staff_client(), page_url("affiliate", "payout", hana)
+        sent = get_form_values(client, f"{url}?kind=bank")
+
+        client.post(f"{url}?kind=bank", sent | {"primary": "on"})
+
+        bank = account.payout_methods.get(kind="bank")
+        assert (bank.is_primary, bank.details) == (True, {"iban": "SI56"})
+
     def test_keeps_the_details_of_a_method_that_only_becomes_primary(
         self, account, staff_client, hana
     ):

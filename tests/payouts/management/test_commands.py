@@ -160,6 +160,15 @@ def test_rejects_invalid_options(account, options):
     assert snapshot_programs() == before
 
 
+def test_says_all_that_is_wrong(account):
+    options = ("--title", "t" * 256, "--currency", "EUR", "--cookie-time", "0")
+
+    error = run_failing_command("create_program", "harbor", "a_b", *options)
+
+    for text in ("is not a slug", "255 characters at most", "1 to 365"):
+        assert text in error
+
+
 @pytest.mark.parametrize("slug", ["Harbor", "a b", "a" * 65, "ä", "a_b", "a/b"])
 def test_rejects_an_invalid_slug(account, slug):
     run_failing_command("create_program", "harbor", slug, *NEEDED)

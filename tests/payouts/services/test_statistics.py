@@ -152,9 +152,10 @@ def test_counts_what_happened_in_a_period(busy, account):
 def test_whole_months_are_compared_with_whole_months(period, previous):
     first, last = map(date.fromisoformat, period)
 
-    found = Period(first, last).previous
+    found = Period(first, last).comparable
 
     assert (str(found.first), str(found.last)) == previous
+    assert len(Period(first, last).previous.days) == (last - first).days + 1
 
 
 def test_counts_nothing_outside_the_period(busy, account):
