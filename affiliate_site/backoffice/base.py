@@ -320,7 +320,7 @@ class PreparedChangeList(ChangeList):
             return RowNumber(number)
         return count_rows(self.queryset, self.request.user.account)
 
-    @property
+    @cached_property
     def sums(self) -> str:
         """The sums of the amounts of all pages, if there are not too many rows."""
         column, rows = self.model_admin.amount_column, self.queryset

@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.urls import reverse
 
 from accounts.tenant_admin import TenantAdmin
+from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
@@ -98,6 +99,26 @@ def test_exports_the_columns_that_a_list_leaves_out(staff_client, scenario):
 
     titles = response.getvalue().decode().splitlines()[0]
     assert '"Kind","Name","Conversion","Payment","Created at (UTC)"' in titles
+
+
+def test_adds_up_balances_once(staff_client, account, scenario, capture_queries):
+    """Also if some are negative, which are added up apart."""
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    sale = scenario.create_conversion("300", affiliate=odette)
+    commission = scenario.get_commission(sale)
+    approve_commission(account, commission_id=commission.pk, at=NOW)
+    order = PaymentOrder(scenario.mina.slug, 5, "EUR")
+    create_payments(account, orders=[order], at=NOW)
+    client = staff_client()
+    client.get(reverse("admin:payouts_ledgeraccount_changelist"))
+
+    with capture_queries() as executed:
+        page = get_page(client, "payouts_ledgeraccount")
+
+    assert "25.00\u00a0EUR" in page
+    sums = [query["sql"] for query in executed if "exactsum" in query["sql"]]
+    assert len(sums) == len(set(sums)) == 3
+    assert len(executed) <= MAX_STATEMENTS
 
 
 def test_takes_at_most_15_statements(staff_client, account, api, capture_queries):
