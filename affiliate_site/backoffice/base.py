@@ -48,9 +48,8 @@ from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
 from affiliate_site.backoffice.lists.exports import export_csv
 from affiliate_site.backoffice.lists.filters import list_chips
-from affiliate_site.backoffice.lists.list_order import find_index_order, is_long
+from affiliate_site.backoffice.lists.list_order import find_index_order
 from affiliate_site.backoffice.lists.list_totals import (
-    MAX_COUNTED_ROWS,
     RowNumber,
     count_rows,
     list_page_numbers,
@@ -292,7 +291,8 @@ class PreparedChangeList(ChangeList):
         if order and request.user.account:  # indexes begin with the account
             return rows.order_by(*order)
         rows_of_long_list = rows.order_by(*(of_long_list or default))
-        if not is_long(rows_of_long_list):
+        self.row_number = count_rows(rows_of_long_list, request.user.account)
+        if not self.row_number.is_long:
             return rows
         self.params.pop(ORDER_VAR, None)
         self.is_order_ignored = True
@@ -324,12 +324,7 @@ class PreparedChangeList(ChangeList):
     def sums(self) -> str:
         """The sums of the amounts of all pages, if there are not too many rows."""
         column, rows = self.model_admin.amount_column, self.queryset
-        number = self.row_number
-        if (
-            not column
-            or not number.is_exact
-            or not 0 < number.number <= MAX_COUNTED_ROWS
-        ):
+        if not column or not self.row_number.number or self.row_number.is_long:
             return ""
         if self.excludes_removed:
             rows = rows.filter(**{self.model.removed_by: None})

@@ -6,10 +6,6 @@ to 10,000 rows have any order.
 
 from collections.abc import Sequence
 
-from django.db import models
-
-from affiliate_site.backoffice.lists.list_totals import MAX_COUNTED_ROWS
-
 
 def find_index_order(model, ordering: Sequence[str]) -> list[str]:
     """The order of an index that sorts rows by these columns; empty without one.
@@ -33,8 +29,3 @@ def find_index_order(model, ordering: Sequence[str]) -> list[str]:
 def reverse(name: str) -> str:
     """The name of a column in the opposite order."""
     return name.removeprefix("-") if name.startswith("-") else f"-{name}"
-
-
-def is_long(rows: models.QuerySet) -> bool:
-    """Whether a list, in the order of an index, is too long to be sorted for a page."""
-    return rows[: MAX_COUNTED_ROWS + 1].count() > MAX_COUNTED_ROWS

@@ -24,6 +24,11 @@ class RowNumber:
     number: int
     is_exact: bool = True
 
+    @property
+    def is_long(self) -> bool:
+        """Whether the rows are too many to be summed or sorted for a page."""
+        return not self.is_exact or self.number > MAX_COUNTED_ROWS
+
     def __str__(self) -> str:
         return f"{self.number:,}" if self.is_exact else f"more than {self.number:,}"
 
