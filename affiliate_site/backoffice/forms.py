@@ -1,5 +1,6 @@
 """Forms whose values go to a service; an API serializer may validate them."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,6 @@ FIELD_WIDGETS = {
     forms.CharField: widgets.UnfoldAdminTextInputWidget,
     forms.EmailField: widgets.UnfoldAdminEmailInputWidget,
     forms.IntegerField: widgets.UnfoldAdminIntegerFieldWidget,
-    forms.DecimalField: widgets.UnfoldAdminDecimalFieldWidget,
     forms.BooleanField: widgets.UnfoldBooleanSwitchWidget,
     forms.ChoiceField: widgets.UnfoldAdminSelectWidget,
     forms.TypedChoiceField: widgets.UnfoldAdminSelectWidget,
@@ -36,9 +36,38 @@ NO_CONTROL_CHARACTERS = RegexValidator(
     "Write text in one line, without control characters.",
     inverse_match=True,
 )
+DECIMAL_COMMA_PATTERN = re.compile(r"-?[0-9]+,[0-9]{1,2}")
 FieldSets = tuple[tuple[str | None, tuple], ...]  # headings, names of fields
 MAX_ID_LENGTH = 64
 PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
+
+
+def read_decimal_comma(text: str) -> str:
+    """`50.25` of `50,25`; three digits after a comma may mean thousands, and stay."""
+    is_decimal = DECIMAL_COMMA_PATTERN.fullmatch(text.strip())
+    return text.replace(",", ".") if is_decimal else text
+
+
+class DecimalInput(widgets.UnfoldAdminTextInputWidget):
+    """A text input with the keyboard of numbers.
+
+    Inputs of the type `number` may drop a decimal comma: 50,25 would become 5025.
+    """
+
+    def __init__(self, attrs=None):
+        super().__init__({"inputmode": "decimal", **(attrs or {})})
+
+
+class DecimalField(forms.DecimalField):
+    """A number, with a decimal point or a decimal comma."""
+
+    widget = DecimalInput
+    default_error_messages = {"invalid": "Enter a number, such as 1234.50."}
+
+    def to_python(self, value):
+        return super().to_python(
+            read_decimal_comma(value) if isinstance(value, str) else value
+        )
 
 
 def label_row(row) -> str:
@@ -202,6 +231,19 @@ class ServiceForm(forms.Form):
         it, which it does when a process renders its first page of a row.
         """
         return AdminForm(self, self.get_fieldsets(), {}, model_admin=model_admin)
+
+    def set_entry(self, name: str, value: Any) -> None:
+        """Show another value than the one that was sent."""
+        data: Any = self.data
+        data = data.copy()
+        key = self.add_prefix(name)
+        data.pop(key, None)
+        if isinstance(value, list):
+            data.setlist(key, value)
+        elif value not in (None, False):
+            shown = self.fields[name].prepare_value(value)
+            data[key] = str(getattr(shown, "pk", shown))
+        self.data = data
 
     def get_label(self, name: str) -> str:
         """The label of a field as the page shows it."""

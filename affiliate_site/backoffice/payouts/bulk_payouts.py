@@ -20,6 +20,7 @@ from affiliate_site.backoffice.actions import (
     partition_rows,
 )
 from affiliate_site.backoffice.formatters import format_affiliate, format_money
+from affiliate_site.backoffice.forms import DecimalField
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
 from affiliate_site.backoffice.payouts.payout_texts import (
     add_payout_texts,
@@ -36,8 +37,13 @@ class BulkPayoutForm(forms.Form):
     """The criteria: currency, minimum balance, and the last day of approvals."""
 
     currency = forms.ChoiceField()
-    minimum = forms.DecimalField(
-        min_value=0, max_digits=19, decimal_places=4, label="Minimum balance", initial=0
+    minimum = DecimalField(
+        min_value=0,
+        max_digits=19,
+        decimal_places=4,
+        label="Minimum balance",
+        initial=0,
+        widget=forms.TextInput({"inputmode": "decimal"}),
     )
     approved_until = forms.DateField(
         label="Include commissions approved through",

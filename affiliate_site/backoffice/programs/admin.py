@@ -31,6 +31,7 @@ from payouts.models.commission_types import (
 from tracking.models.programs import Program
 
 MAX_ENDED_BONUSES = 10  # that a program shows
+NOT_IN_PLAN = "The plan {plan} has none. Your operator can change the plan."
 PERIOD_TEXTS = {
     "week": "in a week",
     "month": "in a month",
@@ -275,7 +276,7 @@ def list_rate_tables(user, program: Program, add_pages):
             add_pages.get(rate_pages.AddLevelPage),
         )
     else:
-        yield RateTable("Levels", (), [], "The plan of the account has none.", None)
+        yield RateTable("Levels", (), [], NOT_IN_PLAN.format(plan=plan), None)
     if plan.bonuses:
         bonuses = account.bonuses.filter(program=program)
         ended = bonuses.exclude(ended_at=None).order_by("-ended_at", "-id")
@@ -300,7 +301,7 @@ def list_rate_tables(user, program: Program, add_pages):
             add_pages.get(rate_pages.AddBonusPage),
         )
     else:
-        yield RateTable("Bonuses", (), [], "The plan of the account has none.", None)
+        yield RateTable("Bonuses", (), [], NOT_IN_PLAN.format(plan=plan), None)
 
 
 def describe_bonus(bonus: Bonus) -> str:

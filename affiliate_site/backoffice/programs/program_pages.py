@@ -5,7 +5,12 @@ from typing import Any
 from django import forms
 
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import FieldSets, NewIdField, ServiceForm
+from affiliate_site.backoffice.forms import (
+    DecimalField,
+    FieldSets,
+    NewIdField,
+    ServiceForm,
+)
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.money import list_currencies
@@ -92,7 +97,7 @@ class NewProgramForm(ProgramForm):
 
     slug = NewIdField()
     rate_kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
-    rate = forms.DecimalField(
+    rate = DecimalField(
         label="Rate",
         initial=10,
         help_text="10 is 10 percent, or 10 units of the currency.",

@@ -8,7 +8,12 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import NewIdField, RowChoiceField, ServiceForm
+from affiliate_site.backoffice.forms import (
+    DecimalField,
+    NewIdField,
+    RowChoiceField,
+    ServiceForm,
+)
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
 from payouts.models.bonuses import BonusPeriod, GoalType
 from payouts.models.commission_types import GroupRate, Level
@@ -35,7 +40,7 @@ class RateForm(ServiceForm):
     """A percentage, or an amount in the program's currency."""
 
     kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
-    value = forms.DecimalField(
+    value = DecimalField(
         label="Rate", help_text="10 is 10 percent, or 10 units of the currency."
     )
 
@@ -62,6 +67,13 @@ class CommissionTypeForm(TitledRateForm):
         required=False,
         help_text="For sales that name no commission type.",
     )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        plan, field = self.account.plan, self.fields["mlm"]
+        if not plan.mlm:
+            field.disabled = True
+            field.help_text = f"Not yet: the plan {plan} has no levels."
 
 
 class NewCommissionTypeForm(CommissionTypeForm):
@@ -93,14 +105,14 @@ class BonusForm(TitledRateForm):
     """What a bonus asks for and pays."""
 
     goal_type = forms.ChoiceField(label="Goal", choices=GOAL_CHOICES)
-    goal = forms.DecimalField(
+    goal = DecimalField(
         label="At least", help_text="Conversions, or their amount in the currency."
     )
     period = forms.ChoiceField(
         label="Within", choices=PERIOD_CHOICES, help_text="Calendar periods in UTC."
     )
 
-    value = forms.DecimalField(
+    value = DecimalField(
         label="Rate",
         help_text="10 is 10 percent of the amount of the conversions that count for the"
         " goal, or 10 units of the currency.",

@@ -24,7 +24,7 @@ from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import RowChoiceField
+from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.sample_account import SampleAccount
@@ -51,7 +51,7 @@ ALTERNATIVES = {
     ("AddConversionPage", "affiliate"): "coupon",
     ("AddConversionPage", "click_id"): "coupon",
 }
-SAMPLES_BY_TYPE = {forms.DecimalField: "5", forms.IntegerField: "5"}
+SAMPLES_BY_TYPE = {DecimalField: "5", forms.IntegerField: "5"}
 
 
 def create_rows(account, api, marker: str) -> SampleAccount:
