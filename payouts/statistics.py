@@ -45,13 +45,18 @@ class Period:
     @property
     def comparable(self) -> Period:
         """The period before: of as many months if this one is made of whole calendar
-        months, else of as many days."""
+        months, the same days of the month before if it is a part of one from its first
+        day on, else of as many days."""
         last = self.first - A_DAY
-        if self.first.day == 1 and (self.last + A_DAY).day == 1:
-            months = self._get_month(self.last) - self._get_month(self.first) + 1
-            year, month = divmod(self._get_month(self.first) - months, 12)
-            return Period(date(year, month + 1, 1), last)
-        return self.previous
+        months = self._get_month(self.last) - self._get_month(self.first) + 1
+        is_whole = (self.last + A_DAY).day == 1
+        if self.first.day > 1 or (months > 1 and not is_whole):
+            return self.previous
+        year, month = divmod(self._get_month(self.first) - months, 12)
+        first = date(year, month + 1, 1)
+        if is_whole:
+            return Period(first, last)
+        return Period(first, min(last, first + (self.last - self.first)))
 
     @staticmethod
     def _get_month(day: date) -> int:

@@ -42,6 +42,7 @@ def send_invitation(invitation: Invitation, *, url: str) -> bool:
     text = (
         f"{by} invites you to the affiliate program of {account.name}.\n\n"
         f"Set your password within 48 hours; the link works once:\n{url}\n\n"
+        f"Then sign in with the account {account.slug} and this e-mail address.\n\n"
         "If you do not expect this invitation, ignore it.\n"
     )
     subject = f"[Affiliate Site] Invitation to {account.name}"

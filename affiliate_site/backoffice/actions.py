@@ -203,20 +203,20 @@ def get_title(model_admin, row) -> str:
 
 def list_rows(
     model_admin, rows, admin_action: AdminAction
-) -> list[tuple[str, Any, list[Any], str]]:
-    """Of each row: URL, name, values of the columns, and amount."""
+) -> list[tuple[str, Any, list[tuple[str, Any]], str]]:
+    """Of each row: URL, name, titles and values of the columns, and amount."""
     listed = []
     for row in rows:
         opts = row._meta
-        name = f"admin:{opts.app_label}_{opts.model_name}_change"
+        url_name = f"admin:{opts.app_label}_{opts.model_name}_change"
         amount = (
             format_money(getattr(row, admin_action.amount_field), row.currency)
             if admin_action.amount_field
             else ""
         )
-        values = [get_value(row) for _, get_value in admin_action.columns]
+        values = [(name, get_value(row)) for name, get_value in admin_action.columns]
         title = get_title(model_admin, row)
-        listed.append((reverse(name, args=[row.pk]), title, values, amount))
+        listed.append((reverse(url_name, args=[row.pk]), title, values, amount))
     return listed
 
 

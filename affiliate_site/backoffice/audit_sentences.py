@@ -299,7 +299,7 @@ def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
         capfirst(before) if is_line else before,
         link_subject(entry, names.rows, has_amount=not is_line) if placeholder else "",
         after,
-        render_details(details),
+        render_details(details, has_changes=not entry.kind.endswith(".created")),
     )
 
 
@@ -319,10 +319,19 @@ def get_predicate(entry, details, names: Names) -> str:
         return "took {} out of its group"
     if entry.kind == "affiliate.updated" and "parent" in details:
         return get_parent_predicate(details.pop("parent"))
-    if fields := details.pop("fields", None):
+    if fields := pop_changed_fields(entry, details):
         return get_fields_predicate(entry, fields, names)
     verb = entry.kind.rpartition(".")[2]
     return f"{VERBS.get(verb, verb.replace('_', ' '))} {{}}"
+
+
+def pop_changed_fields(entry, details) -> list[str]:
+    """The fields that an entry names, and those with an old and a new value, which the
+    details keep."""
+    fields = details.pop("fields", [])
+    if not entry.kind.endswith(".updated"):
+        return fields
+    return [*fields, *(name for name, value in details.items() if is_change(value))]
 
 
 def get_fields_predicate(entry, fields: list[str], names: Names) -> str:
@@ -342,21 +351,32 @@ def get_parent_predicate(parent: str | int | None) -> str:
     return f"set the parent of {{}} to {parent}"
 
 
-def render_details(details) -> SafeString:
-    """What the sentence does not say: `amount: 10 → 7`, one per line."""
+def render_details(details, *, has_changes: bool = True) -> SafeString:
+    """What the sentence does not say: `amount: 10 → 7`, one per line.
+
+    Without `has_changes`, two values are two values, not an old and a new one.
+    """
     return format_html_join(
         "",
         '<span class="subtext">{}: {}</span>',
         (
-            (FIELD_NAMES.get(name, name.replace("_", " ")), format_value(value))
+            (
+                FIELD_NAMES.get(name, name.replace("_", " ")),
+                format_value(value, has_changes=has_changes),
+            )
             for name, value in details.items()
         ),
     )
 
 
-def format_value(value) -> str:
+def is_change(value) -> bool:
+    """Whether a detail is an old and a new value."""
+    return isinstance(value, list) and len(value) == 2
+
+
+def format_value(value, *, has_changes: bool = True) -> str:
     """A value, or the old and the new one."""
-    if isinstance(value, list) and len(value) == 2:
+    if has_changes and is_change(value):
         return " → ".join("none" if each is None else str(each) for each in value)
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "all"

@@ -17,6 +17,7 @@ from django.contrib.auth import authenticate
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.core.paginator import InvalidPage
 from django.db import DataError
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import SimpleTemplateResponse, TemplateResponse
@@ -321,20 +322,22 @@ class PreparedChangeList(ChangeList):
         return count_rows(self.queryset, self.request.user.account)
 
     @cached_property
-    def sums(self) -> str:
-        """The sums of the amounts of all pages, if there are not too many rows."""
-        column, rows = self.model_admin.amount_column, self.queryset
-        if not column or not self.row_number.number or self.row_number.is_long:
-            return ""
-        if self.excludes_removed:
-            rows = rows.filter(**{self.model.removed_by: None})
-        return self.model_admin.format_sums(rows)
-
-    @property
-    def excludes_removed(self) -> bool:
-        """Whether the sums are without rows that were deleted or canceled."""
-        removed_by = getattr(self.model, "removed_by", None)
-        return bool(removed_by) and f"{removed_by}__isnull" not in self.request.GET
+    def sums(self) -> tuple[str, str]:
+        """The sums of the amounts of all pages, and of which rows; empty if the rows
+        are too many."""
+        number = self.row_number
+        if not self.model_admin.amount_column or not number.number or number.is_long:
+            return "", ""
+        left_out = {
+            word: others
+            for word, parameter, others in self.model_admin.left_out_of_sums
+            if parameter not in self.request.GET
+        }
+        rows = self.queryset.filter(*left_out.values())
+        text, summed = self.model_admin.format_sums(rows)
+        is_all = summed == number.number
+        words = "" if is_all else f"{summed:,} without {' and '.join(left_out)} ones"
+        return text, words
 
     @property
     def page_links(self) -> list[tuple[str, str]]:
@@ -363,6 +366,9 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
 
     paginator = InfinitePaginator
     amount_column = ""  # whose sums the list shows
+    # Rows that the sums leave out: the word for them, the parameter of the list by
+    # which staff ask for them, and the condition of all others.
+    left_out_of_sums: tuple[tuple[str, str, Q], ...] = ()
     # Columns of an index, if none has the default order.
     ordering_of_long_list: tuple[str, ...] = ()
     list_filter_submit = True
@@ -402,8 +408,8 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
         """The title of the program of a row."""
         return row.program.title if row.program else EMPTY_VALUE
 
-    def format_sums(self, rows) -> str:
-        """The sums of the amounts of these rows per currency."""
+    def format_sums(self, rows) -> tuple[str, int]:
+        """The sums of the amounts of these rows per currency, and their number."""
         return sum_amounts(rows, self.amount_column)
 
     def prepare_rows(self, request, rows):

@@ -140,7 +140,10 @@ def list_pages(request, term: str) -> Iterator[SearchResult]:
     """The pages and actions whose title has each word of the term."""
     words = list_search_words(term)
     for page in (*iterate_actions(request), *iterate_pages(request)):
-        if words and all(word in fold_text(page.title) for word in words):
+        # Some say “create affiliate” or “new affiliate”.
+        synonyms = "create new" if page.icon == "add" else ""
+        text = fold_text(f"{page.title} {synonyms}")
+        if words and all(word in text for word in words):
             yield page
 
 
@@ -158,7 +161,7 @@ def iterate_actions(request) -> Iterator[SearchResult]:
         opts = model._meta
         if model_admin.has_add_permission(request):
             url = reverse(f"admin:{opts.app_label}_{opts.model_name}_add")
-            yield SearchResult(f"Create {opts.verbose_name}", "Action", url, "add")
+            yield SearchResult(f"Add {opts.verbose_name}", "Action", url, "add")
 
 
 def iterate_pages(request) -> Iterator[SearchResult]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 
 from accounts.models.audit_log import AuditLogEntry
 from affiliate_site.backoffice.audit_sentences import (
@@ -23,6 +24,7 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.object_pages import find_neighbors
 from payouts.models.commissions import Commission
 
+FILTERS_VAR = "_changelist_filters"
 LINK_TEMPLATE = '<a class="details-link" href="{}">{}</a>'
 
 
@@ -84,7 +86,9 @@ class DetailsMixin(FormPagesMixin):
         row = self.get_object(request, object_id)
         if row is not None and self.has_view_permission(request, row):
             context["details"] = self.get_details(request, row)
-            context["neighbors"] = link_neighbors(self.find_neighbors(row))
+            context["neighbors"] = link_neighbors(
+                self.find_neighbors(row), request.GET.get(FILTERS_VAR, "")
+            )
         return super().change_view(request, object_id, form_url, context)
 
 
@@ -102,15 +106,18 @@ def label_status(status: str) -> tuple[str, str]:
     return status, STATUS_COLORS.get(status, "")
 
 
-def link_neighbors(neighbors) -> list[tuple[str, str]]:
-    """Texts and URLs of the links to the next newer and older object."""
+def link_neighbors(neighbors, filters: str = "") -> list[tuple[str, str]]:
+    """Texts and URLs of the links to the next newer and older object, which keep the
+    filters of the list that the page leads back to."""
+    query = f"?{urlencode({FILTERS_VAR: filters})}" if filters else ""
     return [
         (
             text,
             reverse(
                 f"admin:{row._meta.app_label}_{row._meta.model_name}_change",
                 args=[row.pk],
-            ),
+            )
+            + query,
         )
         for text, row in zip(("Newer", "Older"), neighbors, strict=True)
         if row is not None

@@ -55,6 +55,7 @@ def build_effect_tables(effects: MoneyEffects) -> dict[str, Any]:
                 "before": format_money(each.before, each.currency),
                 "after": format_money(each.after, each.currency),
                 "is_negative": each.is_negative,
+                "was_negative": each.was_negative,
             }
             for each in effects.balances
         ],

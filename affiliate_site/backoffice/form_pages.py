@@ -20,8 +20,8 @@ from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE, render_s
 from affiliate_site.backoffice.forms import ServiceForm
 
 CHANGED_MEANWHILE = (
-    "Somebody changed this while the page was open: {changes}. Your entries are still"
-    " here; check them and save again."
+    "Somebody changed this while the page was open: {changes}. What you entered is"
+    " still here; check it and save again."
 )
 
 
@@ -144,13 +144,19 @@ class FormPage(FormView):
         present = self.get_unlocked_initial(self.lock_row(timezone.now()))
         seen = form.data["version"].split()
         now = calculate_version(present).split()
-        return [
-            f"{form.get_label(name)} is now {value}"
+        changed = {
+            name: value
             for (name, value), *pair in zip(
                 sorted(present.items()), seen, now, strict=False
             )
             if len(set(pair)) > 1
-        ]
+        }
+        digests = dict(zip(sorted(present), seen, strict=False))
+        for name, value in changed.items():
+            entered = form.cleaned_data.get(name)
+            if calculate_version({name: entered}) == digests[name]:
+                form.set_entry(name, value)  # else saving again would undo the change
+        return [f"{form.get_label(name)} is now {it}" for name, it in changed.items()]
 
     def lock_row(self, at: datetime) -> Any:
         """Lock the object, as it is now.

@@ -74,6 +74,11 @@ def format_totals(totals_by_currency) -> Money:
     return Money(", ".join(totals)) if totals else Money("0", ZERO)
 
 
+def format_change(before: str | None, after: str | None) -> str:
+    """`R-1 → R-2`; empty without a change."""
+    return "" if before == after else f"{before or 'none'} → {after or 'none'}"
+
+
 def keep_amounts_together(text: str) -> str:
     """A text in which no line ends between an amount and its currency."""
     return AMOUNT_SPACE_PATTERN.sub("\u00a0", text)
@@ -89,7 +94,7 @@ def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:
 def format_ledger_note(account) -> str:
     """The result of the last `check_ledger --note`, which operators run nightly."""
     if account.reconciled_at is None:
-        return "The nightly check of the ledger has not run yet: ask your operator."
+        return "The nightly check has not run yet; an operator sets it up."
     at = format_datetime(account.reconciled_at)
     if account.discrepancy_count:
         return f"Ledger checked {at}: {account.discrepancy_count} discrepancies."

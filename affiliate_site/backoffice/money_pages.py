@@ -127,7 +127,7 @@ class MoneyForm(ServiceForm):
         if amount is None:
             return
         if amount < 0:
-            self.add_error(name, "An amount is 0 or more.")
+            self.add_error(name, "An amount cannot be negative.")
         elif (
             currency
             and amount.adjusted() < MAX_INTEGER_DIGITS

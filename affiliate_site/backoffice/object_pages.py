@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.template.response import TemplateResponse
 
-from affiliate_site.backoffice.form_pages import FormPagesMixin
+from affiliate_site.backoffice.form_pages import FormPagesMixin, title_object
 
 PAGE_SIZE = 25  # rows of a section
 
@@ -35,9 +35,9 @@ class ObjectPageMixin(FormPagesMixin):
         request.current_app = self.admin_site.name
         context = {
             **self.admin_site.each_context(request),
-            "title": str(row),
+            "title": self.get_object_title(row),
             "opts": self.opts,
-            "original": row,
+            "original": title_object(self, row),
             "media": self.media,
             "page_urls": self.get_page_urls(request, row),
             **self.get_object_context(request, row),

@@ -63,11 +63,11 @@ def build_tabs(model_name: str, parameter: str, queries: dict[str, str]) -> dict
 
 
 def build_active_check(parameter: str, query: str):
-    """A check whether the filter of a request is that of this query."""
-    value = dict(parse_qsl(query)).get(parameter)
+    """A check whether a request has the filters of this query."""
+    filters = {parameter: None, **dict(parse_qsl(query))}
 
     def is_active(request) -> bool:
-        return request.GET.get(parameter) == value
+        return all(request.GET.get(name) == it for name, it in filters.items())
 
     return is_active
 

@@ -84,6 +84,11 @@ class BalanceEffect:
         """Whether more was paid to the affiliate than it has earned."""
         return self.after < ZERO
 
+    @property
+    def was_negative(self) -> bool:
+        """Whether that was so before."""
+        return self.before < ZERO
+
 
 @dataclass(frozen=True)
 class MoneyEffects:

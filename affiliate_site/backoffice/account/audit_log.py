@@ -1,5 +1,7 @@
 """The page of the audit log: who changed what, and when."""
 
+import re
+
 from django.contrib import admin
 
 from accounts.models.audit_log import AuditLogEntry
@@ -19,6 +21,7 @@ from affiliate_site.backoffice.lists.filters import DateFilter
 from tracking.models.affiliates import Affiliate
 
 AFFILIATE_PREFIX = "affiliate:"
+SUBJECT_SEPARATOR_PATTERN = re.compile(r"\s*:\s*|\s+")
 
 
 @admin.register(AuditLogEntry)
@@ -35,7 +38,7 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     )
     list_filter = (DateFilter,)
     search_fields = ("subject__exact",)
-    search_help_text = "Search by exact subject, e.g. affiliate:adastone"
+    search_help_text = "Search by kind and ID, such as affiliate adastone"
     ordering = ("-id",)
     fields = readonly_fields = ("sentence", *export_columns, "trace_id")
 
@@ -52,10 +55,11 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
             entry.names = names
 
     def get_search_results(self, request, queryset, search_term):
-        """Find the entries of an affiliate by its ID."""
-        prefix, separator, slug = search_term.strip().partition(":")
+        """Find the entries of an object by its kind and ID, `commission 84`."""
+        term = SUBJECT_SEPARATOR_PATTERN.sub(":", search_term.strip(), count=1)
+        prefix, separator, slug = term.partition(":")
         if f"{prefix}{separator}" != AFFILIATE_PREFIX:
-            return super().get_search_results(request, queryset, search_term)
+            return super().get_search_results(request, queryset, term)
         rows = filter_for_user(Affiliate.objects.filter(slug=slug), request.user)
         pks = rows.values_list("pk", flat=True)
         return queryset.filter(

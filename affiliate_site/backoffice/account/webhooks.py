@@ -3,7 +3,6 @@
 import re
 
 from django.contrib import admin, messages
-from django.contrib.admin import SimpleListFilter
 from django.utils import timezone
 
 from accounts.models.webhooks import Delivery, WebhookEndpoint
@@ -31,15 +30,17 @@ from affiliate_site.backoffice.base import (
 )
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, STATUS_COLORS
+from affiliate_site.backoffice.lists.filters import FormFilter
 
 
-class WebhookStateFilter(SimpleListFilter):
+class WebhookStateFilter(FormFilter):
     """Filters the failing webhooks, which the dashboard counts."""
 
     title = "status"
     parameter_name = "status"
+    input_type = "select"
 
-    def lookups(self, request, model_admin):
+    def list_options(self):
         return [("failing", "Failing")]
 
     def queryset(self, request, queryset):

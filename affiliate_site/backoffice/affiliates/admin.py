@@ -51,6 +51,7 @@ from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
+    format_affiliate,
     format_datetime,
     format_labels,
     format_person,
@@ -61,6 +62,7 @@ from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from affiliate_site.backoffice.lists.filters import (
     MAX_CANDIDATES,
     AffiliateFilter,
+    AffiliateGroupFilter,
     ApplicationDateFilter,
     ApprovalFilter,
     DateFilter,
@@ -114,6 +116,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         *PERSONAL_DATA_PAGES,
     )
 
+    list_display_links = ("slug", "person")
     list_display = (
         "slug",
         "person",
@@ -289,12 +292,14 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
     add_page = AddEnrollmentPage
     row_pages = ENROLLMENT_PAGES
 
-    list_display = ("affiliate", "program_title", "status", "applied_at")
+    list_display = ("person", "program_title", "status", "applied_at")
+    export_columns = ("affiliate", "program", "status", "applied_at")
     list_select_related = ("affiliate", "program")
     list_filter = (
         ApprovalFilter,
         ProgramFilter,
         AffiliateFilter,
+        AffiliateGroupFilter,
         ApplicationDateFilter,
     )
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
@@ -326,6 +331,10 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
 
     def get_object_title(self, row):
         return str(row.affiliate)
+
+    @display(description="Affiliate", ordering="affiliate")
+    def person(self, enrollment):
+        return format_affiliate(enrollment.affiliate)
 
     def get_details(self, request, enrollment):
         rows = enrollment.account.enrollments.filter(pk=enrollment.pk)
@@ -403,6 +412,9 @@ class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     search_help_text = "Search by ID or title"
     ordering = ("title", "id")
 
+    def get_object_title(self, row):
+        return row.title
+
     def get_object_context(self, request, row):
         return build_group_context(request, row)
 
@@ -419,8 +431,16 @@ class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         *PERSON_FIELDS,
         "program_title",
         "signup_source",
+        "created",
+        "promoted_at",
+    )
+    export_columns = (
+        *PERSON_FIELDS,
+        "program",
+        "signup_source",
         "created_at",
         "promoted_at",
+        "deleted_at",
     )
     list_select_related = ("program",)
     list_filter = (
@@ -438,8 +458,18 @@ class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     class Media:
         js = ("backoffice/copy.js",)
 
+    def get_object_title(self, row):
+        return get_full_name(row)
+
     def get_object_context(self, request, row):
         return build_prospect_context(row)
+
+    @display(description="Created at", ordering="created_at")
+    def created(self, prospect):
+        """When it was created, or that it was removed."""
+        if prospect.deleted_at:
+            return format_labels([("danger", "Removed")])
+        return format_datetime(prospect.created_at)
 
 
 @admin.register(Note)

@@ -108,7 +108,10 @@ class PromoteProspectPage(FormPage):
         return reverse("admin:tracking_affiliate_change", args=[affiliate])
 
     def get_done_message(self, enrollment):
-        return f"{enrollment.affiliate} is an affiliate now."
+        text = f"{enrollment.affiliate} is an affiliate now"
+        if self.row.email and not enrollment.affiliate.email:
+            text += f", without {self.row.email}: another affiliate has this address"
+        return f"{text}."
 
 
 class RemoveProspectPage(FormPage):

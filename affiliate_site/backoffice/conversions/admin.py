@@ -1,12 +1,14 @@
 """The pages of customers, of conversions with explanations, and of commissions."""
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 
 from django.contrib import admin
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.actions import MAX_ROWS, AdminAction, run_admin_action
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
@@ -36,13 +38,16 @@ from affiliate_site.backoffice.details import DetailsMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
+    format_affiliate,
     format_labels,
     format_money,
 )
 from affiliate_site.backoffice.lists.exports import AmountSource
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
+    AffiliateGroupFilter,
     CommissionProgramFilter,
+    CommissionStatusFilter,
     CurrencyFilter,
     DateFilter,
     DeletedFilter,
@@ -83,6 +88,7 @@ WARNING_LABELS = {
     CONTESTED_CLAIM: "Contested claim",
     CONTESTED_CUSTOMER: "Contested customer",
 }
+REMOVED = ("removed", "deleted_at__isnull", Q(deleted_at=None))
 
 
 def get_conversion_text(external_id: str | None, pk: int | None) -> str:
@@ -111,7 +117,14 @@ class CustomerAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin)
         "created_at",
         "deleted_at",
     )
-    list_filter = ("status", ProgramFilter, AffiliateFilter, DeletedFilter, DateFilter)
+    list_filter = (
+        "status",
+        ProgramFilter,
+        AffiliateFilter,
+        AffiliateGroupFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     export_sources = {"affiliate": "affiliate__slug", "program": "program__slug"}
     search_fields = ("public_id__exact", "customer_id__exact", "email_folded__exact")
     search_help_text = "Search by customer ID, e-mail or affiliate"
@@ -141,8 +154,8 @@ class ConversionAdmin(
         "conversion_id",
         "external_id",
         "formatted_amount",
-        "review_hints",
-        "affiliate",
+        "status_labels",
+        "person",
         "program_title",
         "shop_customer_id",
         "created_at",
@@ -161,8 +174,10 @@ class ConversionAdmin(
     )
     list_select_related = ("affiliate", "program", "customer")
     list_filter = (
+        CommissionStatusFilter,
         ProgramFilter,
         AffiliateFilter,
+        AffiliateGroupFilter,
         CurrencyFilter,
         DeletedFilter,
         DateFilter,
@@ -182,6 +197,7 @@ class ConversionAdmin(
         "customer__email_folded__exact",
     )
     amount_column = "amount"
+    left_out_of_sums = (REMOVED,)
     search_help_text = "Search by order ID, conversion ID, customer or affiliate"
     extra_lookups = (
         "affiliate_id",
@@ -197,11 +213,31 @@ class ConversionAdmin(
     def shop_customer_id(self, conversion):
         return conversion.customer.customer_id if conversion.customer else EMPTY_VALUE
 
-    @display(description="To check")
-    def review_hints(self, conversion):
+    def prepare_rows(self, request, rows):
+        """Look up the statuses of the commissions of all rows at once."""
+        commissions = Commission.objects.not_deleted().filter(
+            account__in={row.account_id for row in rows}, conversion__in=rows
+        )
+        statuses = defaultdict(list)
+        for commission in commissions.only("conversion", "status", "payment"):
+            statuses[commission.conversion_id].append(get_status_text(commission))
+        for row in rows:
+            row.statuses = sorted(set(statuses[row.pk]))
+
+    @display(description="Status")
+    def status_labels(self, conversion):
+        """The statuses of its commissions, and what to check."""
         if conversion.deleted_at:
             return format_labels([("danger", "Removed")])
-        return format_review_hints(conversion)
+        labels = [(STATUS_COLORS[each], capfirst(each)) for each in conversion.statuses]
+        return format_labels(dict.fromkeys([*labels, *list_review_labels(conversion)]))
+
+    @display(description="Affiliate", ordering="affiliate")
+    def person(self, conversion):
+        return format_affiliate(conversion.affiliate)
+
+    def get_object_title(self, row):
+        return get_conversion_text(row.external_id, row.pk)
 
     def get_details(self, request, conversion):
         return get_conversion_details(request, conversion)
@@ -223,7 +259,7 @@ class CommissionAdmin(
 
     list_display = (
         "commission_id",
-        "affiliate",
+        "person",
         "formatted_amount",
         "shown_status",
         "review_hints",
@@ -250,6 +286,7 @@ class CommissionAdmin(
         "kind",
         CommissionProgramFilter,
         AffiliateFilter,
+        AffiliateGroupFilter,
         CurrencyFilter,
         DeletedFilter,
         DateFilter,
@@ -273,6 +310,10 @@ class CommissionAdmin(
     )
     search_help_text = "Search by order ID, commission ID or affiliate"
     amount_column = "amount"
+    left_out_of_sums = (
+        REMOVED,
+        ("disapproved", "status__exact", ~Q(status=CommissionStatus.DISAPPROVED)),
+    )
     ordering = ("-created_at", "-id")
     row_pages = COMMISSION_PAGES
     actions = ("approve_selected", "disapprove_selected", "reopen_selected")
@@ -287,6 +328,10 @@ class CommissionAdmin(
     @display(description="Amount", ordering="amount")
     def formatted_amount(self, commission):
         return format_money(commission.amount, commission.currency)
+
+    @display(description="Affiliate", ordering="affiliate")
+    def person(self, commission):
+        return format_affiliate(commission.affiliate)
 
     @display(description="Status", ordering="status", label=STATUS_COLORS)
     def status_label(self, commission):
@@ -303,7 +348,7 @@ class CommissionAdmin(
     def review_hints(self, commission):
         """What may be wrong with the conversion, for staff who approve many at once."""
         conversion = commission.conversion
-        return format_review_hints(conversion) if conversion else EMPTY_VALUE
+        return format_labels(list_review_labels(conversion) if conversion else ())
 
     @display(description="Type", ordering="name")
     def type(self, commission):
@@ -422,15 +467,15 @@ class CommissionAdmin(
         return run_admin_action(self, request, rows, admin_action)
 
 
-def format_review_hints(conversion) -> SafeString:
-    """Labels for what staff should check before they approve."""
+def list_review_labels(conversion) -> list[tuple[str, str]]:
+    """Colours and texts of labels for what staff should check before they approve."""
     labels = [
         ("danger", WARNING_LABELS.get(warning, "Odd option"))
         for warning in conversion.warnings or ()
     ]
     if conversion.claim_status == ClaimStatus.OPEN:
         labels.insert(0, ("warning", "Reported by a page"))
-    return format_labels(dict.fromkeys(labels))
+    return list(dict.fromkeys(labels))
 
 
 def get_status_text(commission) -> str:

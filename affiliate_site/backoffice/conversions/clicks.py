@@ -12,6 +12,7 @@ from affiliate_site.backoffice.base import (
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_key_values
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
+    AffiliateGroupFilter,
     DateFilter,
     ProgramFilter,
 )
@@ -37,7 +38,7 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
         "browser",
     )
     list_select_related = ("affiliate", "program")
-    list_filter = (ProgramFilter, AffiliateFilter, DateFilter)
+    list_filter = (ProgramFilter, AffiliateFilter, AffiliateGroupFilter, DateFilter)
     export_sources = {
         "affiliate": "affiliate__slug",
         "program": "program__slug",

@@ -11,6 +11,7 @@ from affiliate_site.backoffice.details import link_to
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
+    DecimalField,
     ServiceForm,
 )
 from affiliate_site.backoffice.money_pages import (
@@ -57,18 +58,28 @@ def warn_of_payments(commissions) -> list[str]:
     ]
 
 
+def list_amount_change(before, after) -> list[tuple[str, str]]:
+    """The amount of a conversion before and after a correction that changes it."""
+    if before.amount == after.amount:
+        return []
+    return [
+        ("Sale before", format_money(before.amount, before.currency)),
+        ("Sale after", format_money(after.amount, after.currency)),
+    ]
+
+
 class CommissionForm(MoneyForm):
     """What can be corrected about a commission."""
 
     serializer_class = CommissionUpdateSerializer
     amount_fields = ("amount", "conversion_sub_amount")
 
-    amount = forms.DecimalField(
+    amount = DecimalField(
         label="Commission",
         help_text="A new amount replaces the calculated one. Commissions of parent"
         " affiliates stay.",
     )
-    conversion_sub_amount = forms.DecimalField(
+    conversion_sub_amount = DecimalField(
         label="Amount that earns",
         required=False,
         help_text="With a new one the commission is calculated again at its rate, and"
@@ -119,7 +130,8 @@ class CommissionFormPage(MoneyFormPage):
 
     def list_facts(self, result):
         payment = self.row.payment
-        return [("Paid by", payment and f"{payment}: it will count as unpaid")]
+        text = f"{payment}; the commission will count as unpaid"
+        return [("Paid by", payment and text)]
 
 
 class EditCommissionPage(CommissionFormPage):
@@ -127,6 +139,7 @@ class EditCommissionPage(CommissionFormPage):
 
     name = "edit"
     title = "Correct"
+    button = "Continue"
     confirm_button = "Confirm correction"
     form_class = CommissionForm
 
@@ -143,15 +156,20 @@ class EditCommissionPage(CommissionFormPage):
         return initial
 
     def list_facts(self, result):
-        return []
+        sale = self.row.conversion
+        return list_amount_change(sale, self.sale_after) if sale else []
 
     def save(self, form, at):
-        return update_commission(
+        commission = update_commission(
             self.account,
             commission_id=self.row.pk,
             changes=build_commission_changes(form.validated),
             at=at,
         )
+        # Read now: a preview is rolled back.
+        rows = self.account.conversions.filter(pk=self.row.conversion_id)
+        self.sale_after = rows.first()
+        return commission
 
     def get_done_message(self, commission):
         return f"Commission {commission} was saved."

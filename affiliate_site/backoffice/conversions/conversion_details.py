@@ -34,7 +34,7 @@ from payouts.explanation import (
     translate_reason,
     translate_rejection,
 )
-from payouts.models.commissions import Commission, CommissionKind
+from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.calculation_input import list_conversions_in_cap
 from payouts.services.commission_history import list_allocations, list_paid_amounts
 from payouts.services.explanation import explain_commission, explain_conversion
@@ -58,6 +58,10 @@ CLAIM_STATUS_TEXTS = {
     ClaimStatus.REVIEWED: "a page, decided by staff or an API key",
 }
 MAX_LISTED_CONVERSIONS = 20
+COVERED_NOTE = (
+    "Less than this is due: earlier payments left something over, which counts toward"
+    " it. The balance has the sum."
+)
 # The beginning of the source of a rate that a group has.
 GROUP_SOURCE_PATTERN = re.compile(r"group (\S+)")
 CALCULATION_COLUMNS = (
@@ -297,23 +301,23 @@ def describe_cap(explanation, by_id, conversion) -> str:
 
 def list_amount_notes(conversion, commissions) -> list[str]:
     """Why the commissions are not calculated from the amount of the conversion."""
-    sub_amounts = [
-        row.sub_amount or ZERO
+    rows = [
+        row
         for row in commissions
         if row.kind == CommissionKind.REGULAR
         and row.deleted_at in (None, conversion.deleted_at)
     ]
-    total = sum(sub_amounts, ZERO)
-    if not sub_amounts or total == conversion.amount:
+    total = sum((row.sub_amount or ZERO for row in rows), ZERO)
+    if not rows or total == conversion.amount:
         return []
-    changes = conversion.account.audit_log.filter(
-        kind="conversion.updated", subject=f"conversion:{conversion.pk}"
-    )
-    reason = (
-        "its amount was changed, and they were kept"
-        if any("amount" in it for it in changes.values_list("details", flat=True))
-        else "a commission was added"
-    )
+    added = [row for row in rows if row.created_at != conversion.created_at]
+    added_total = sum((row.sub_amount or ZERO for row in added), ZERO)
+    reasons = []
+    if total - added_total != conversion.amount:
+        reasons.append("its amount was changed, and they were kept")
+    if added:
+        reasons.append("a commission was added")
+    reason = "; ".join(reasons)
     base, amount = (
         format_money(each, conversion.currency) for each in (total, conversion.amount)
     )
@@ -456,6 +460,11 @@ def get_commission_details(request, commission: Commission) -> Details:
                         conversion
                         and format_money(conversion.amount, conversion.currency),
                     ),
+                    (
+                        "Program",
+                        conversion
+                        and link_to(conversion.program, conversion.program.title),
+                    ),
                     ("Type", f"{commission.name} ({commission.kind})"),
                     ("Follows", link_to(commission.base_commission)),
                     ("Bonus", commission.bonus and commission.bonus.title),
@@ -509,17 +518,29 @@ def build_payment_section(commission) -> Section:
     """What pays a commission, and how."""
     payment = commission.payment
     if payment is None:
-        balance = commission.account.ledger_accounts.filter(
+        row = commission.account.ledger_accounts.filter(
             kind="payable",
             affiliate=commission.affiliate_id,
             currency=commission.currency,
-            balance__gt=0,
         ).first()
-        due = balance and format_money(balance.balance, balance.currency)
+        balance = row.balance if row else ZERO
+        is_due = (
+            commission.status == CommissionStatus.APPROVED
+            and commission.deleted_at is None
+        )
+        notes = ["Not paid."]
+        if is_due and balance < commission.amount:
+            notes.append(COVERED_NOTE)
+        due = format_money(balance, commission.currency)
         return Section(
             "Payment",
-            notes=["Not paid."],
-            facts=[("Balance due to the affiliate", link_to(balance, due))],
+            notes=notes,
+            facts=[
+                (
+                    "Balance due to the affiliate",
+                    link_to(row, due) if balance or is_due else "",
+                )
+            ],
         )
     amounts = list_paid_amounts(commission.account, [commission], payment.created_at)
     amount_when_paid = amounts[commission.pk]

@@ -8,11 +8,15 @@ from affiliate_site.api.resources.conversions import (
     build_added_line_items,
     build_conversion_changes,
 )
-from affiliate_site.backoffice.conversions.commission_pages import warn_of_payments
+from affiliate_site.backoffice.conversions.commission_pages import (
+    list_amount_change,
+    warn_of_payments,
+)
 from affiliate_site.backoffice.conversions.new_conversion_page import MAX_ID_LENGTH
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import format_change, format_money
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
+    DecimalField,
     MetaDataField,
 )
 from affiliate_site.backoffice.money_pages import (
@@ -40,11 +44,12 @@ class ConversionForm(MoneyForm):
     serializer_class = ConversionUpdateSerializer
     error_fields = {DuplicateConversion: "external_id"}
 
-    amount = forms.DecimalField()
+    amount = DecimalField()
     should_recalculate = forms.BooleanField(
         label="Recalculate the commissions",
         required=False,
-        help_text="If you switch this off, the commissions keep their amounts.",
+        help_text="Only with a new amount. If you switch this off, the commissions keep"
+        " their amounts.",
     )
     external_id = forms.CharField(
         label="Order ID", required=False, max_length=MAX_ID_LENGTH
@@ -83,6 +88,7 @@ class EditConversionPage(ConversionPage):
 
     name = "edit"
     title = "Correct"
+    button = "Continue"
     confirm_button = "Confirm correction"
     form_class = ConversionForm
     explanation = (
@@ -102,20 +108,22 @@ class EditConversionPage(ConversionPage):
         return "amount" in form.changed_data
 
     def save(self, form, at):
-        self.should_recalculate = form.cleaned_data["should_recalculate"]
+        has_new_amount = "amount" in form.changed_data
+        should_recalculate = form.cleaned_data["should_recalculate"]
+        self.keeps_commissions = has_new_amount and not should_recalculate
         return update_conversion(
             self.account,
             conversion_id=self.row.pk,
             changes=build_conversion_changes(form.validated),
-            should_recalculate=self.should_recalculate,
+            should_recalculate=has_new_amount and should_recalculate,
             at=at,
         )
 
     def list_facts(self, conversion):
         return [
-            ("Amount before", format_money(self.row.amount, self.row.currency)),
-            ("Amount after", format_money(conversion.amount, conversion.currency)),
-            ("Commissions", "" if self.should_recalculate else "keep their amounts"),
+            *list_amount_change(self.row, conversion),
+            ("Order ID", format_change(self.row.external_id, conversion.external_id)),
+            ("Commissions", "keep their amounts" if self.keeps_commissions else ""),
         ]
 
     def get_done_message(self, conversion):
@@ -149,7 +157,7 @@ class NewCommissionForm(MoneyForm):
     serializer_class = CommissionInputSerializer
     amount_fields = ("conversion_sub_amount",)
 
-    conversion_sub_amount = forms.DecimalField(
+    conversion_sub_amount = DecimalField(
         label="Amount that earns",
         help_text="The rate of the commission type applies to it. The conversion's own"
         " amount stays.",

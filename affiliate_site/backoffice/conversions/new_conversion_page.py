@@ -1,5 +1,6 @@
 """The form of a conversion that staff add by hand."""
 
+import json
 from itertools import groupby
 
 from django import forms
@@ -15,6 +16,7 @@ from affiliate_site.api.conversion_serializers import (
 )
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import (
+    DecimalField,
     MetaDataField,
     RowChoiceField,
 )
@@ -22,10 +24,9 @@ from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,
 )
+from payouts.explanation import translate_reason
 from payouts.models.commission_types import RateKind
-from payouts.models.commissions import (
-    Commission,
-)
+from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.conversion_creation import create_conversion
 from tracking.attribution import CLICK_ID, COUPON, CUSTOMER
 from tracking.errors import (
@@ -94,7 +95,7 @@ class NewConversionForm(MoneyForm):
         help_text="Your own ID of the buyer. The affiliate of a known customer earns,"
         " whatever else is entered.",
     )
-    amount = forms.DecimalField(
+    amount = DecimalField(
         help_text="Without tax and shipping, if these earn no commission."
     )
     currency = forms.ChoiceField(
@@ -243,10 +244,11 @@ class AddConversionPage(MoneyFormPage):
     permission = "tracking.add_conversion"
     form_class = NewConversionForm
     explanation = (
-        "For sales that were not tracked. The next page shows who earns what before"
-        " anything is stored."
+        "For sales that were not tracked. You see who earns what before anything is"
+        " stored."
     )
     commissions: list[Commission] = []  # of the conversion that `save` created
+    other: Affiliate | None = None  # who was chosen, but does not earn
 
     def save(self, form, at):
         """Attribute the sale as the API does."""
@@ -262,6 +264,8 @@ class AddConversionPage(MoneyFormPage):
         # A preview has no rows any more when it is shown.
         rows = self.account.commissions.filter(conversion=conversion)
         self.commissions = list(rows.select_related("affiliate").order_by("id"))
+        chosen = form.cleaned_data["affiliate"]
+        self.other = chosen if chosen != conversion.affiliate else None
         return conversion
 
     def list_facts(self, conversion):
@@ -274,6 +278,12 @@ class AddConversionPage(MoneyFormPage):
                 TRACKING_SOURCE_TEXTS.get(
                     conversion.tracking_source, conversion.tracking_source
                 ),
+            ),
+            (
+                "Not earned by",
+                self.other
+                and f"{self.other}, whom you chose: a sale of a known customer belongs"
+                f" to the affiliate of the customer, {conversion.affiliate}",
             ),
             ("Order ID", conversion.external_id),
             ("Customer", conversion.customer and conversion.customer.customer_id),
@@ -295,7 +305,11 @@ def describe_calculation(commission) -> str:
     if commission.rate_kind == RateKind.PERCENTAGE:
         amount = format_money(commission.sub_amount, currency)
         rate = f"{format_decimal(commission.rate)} % of {amount}"
-    return f"{commission.name}, {rate}"
+    text = f"{commission.name}, {rate}"
+    if commission.status != CommissionStatus.DISAPPROVED:
+        return text
+    reason = translate_reason(json.loads(commission.calculation)["reason"])
+    return f"{text}; disapproved: {reason}"
 
 
 class OtherProgramsType(InvalidInput):

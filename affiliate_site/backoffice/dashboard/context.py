@@ -20,7 +20,6 @@ from affiliate_site.backoffice.dashboard.onboarding import (
     get_onboarding,
 )
 from affiliate_site.backoffice.formatters import (
-    EMPTY_VALUE,
     format_datetime,
     format_ledger_note,
     format_totals,
@@ -124,7 +123,10 @@ def add_dashboard_context(request, context):
         "now": format_datetime(at),
         "error": error,
         "period_choices": PERIOD_CHOICES_DAYS,
-        "last_month": get_last_month(at.date()),
+        "months": [
+            ("This month", Period(at.date().replace(day=1), at.date())),
+            ("Last month", get_last_month(at.date())),
+        ],
         "cards": [
             *build_cards(current_totals, previous_totals, period),
             build_refunds_card(removed, removed_before, period),
@@ -159,11 +161,11 @@ def parse_period(request, *, today: date) -> tuple[Period, str]:
         period = Period(date.fromisoformat(first), date.fromisoformat(last))
     except ValueError:
         return default, "Enter both dates as YYYY-MM-DD."
-    if period.first > period.last or period.last > today:
-        return default, (
-            "The start date must not be after the end date, and the end date must not"
-            " be in the future."
-        )
+    if period.first > period.last:
+        period = Period(period.last, period.first)
+    if period.first > today:
+        return default, "Choose days that have begun."
+    period = Period(period.first, min(period.last, today))
     if period.last - period.first >= timedelta(days=MAX_PERIOD_DAYS):
         return default, f"Choose a period of at most {MAX_PERIOD_DAYS} days."
     if period.first.year <= date.min.year + 1:
@@ -505,5 +507,5 @@ def format_bounds(period: Period) -> tuple[str, str]:
 
 
 def format_rate(rate: Decimal | None) -> str:
-    """`3.2 %`; a dash without clicks."""
-    return EMPTY_VALUE if rate is None else f"{format_decimal(rate)} %"
+    """`3.2 %`; a dash without clicks, as plain text."""
+    return "-" if rate is None else f"{format_decimal(rate)} %"

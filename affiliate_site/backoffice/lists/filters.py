@@ -13,9 +13,13 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.contrib.admin import SimpleListFilter
+from django.contrib.admin import (
+    ChoicesFieldListFilter,
+    FieldListFilter,
+    SimpleListFilter,
+)
 from django.core.exceptions import BadRequest, ValidationError
-from django.db.models import Exists, OuterRef, Q, Value
+from django.db.models import BooleanField, Exists, OuterRef, Q, Value
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.functional import cached_property
@@ -23,6 +27,8 @@ from django.utils.functional import cached_property
 from accounts.days import A_DAY
 from accounts.tenant_admin import filter_for_user, get_user
 from affiliate_site.backoffice.formatters import format_datetime, format_person
+from affiliate_site.backoffice.forms import read_decimal_comma
+from payouts.models.commissions import Commission, CommissionStatus
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
@@ -87,6 +93,50 @@ class FormFilter(SimpleListFilter):
     @property
     def value_text(self) -> str:
         return self.value() or ""
+
+
+class ColumnFilter(ChoicesFieldListFilter):
+    """Rows with one value of a column that has choices, selected in the form."""
+
+    template = FormFilter.template
+
+    def list_options(self) -> list[tuple[str, str]]:
+        """Values and texts to select from."""
+        return [(str(value), str(text)) for value, text in self.field.flatchoices]
+
+    def choices(self, changelist):
+        yield {
+            "name": self.lookup_kwarg,
+            "label": self.title,
+            "type": "select",
+            "value": self.value,
+            "empty_text": FormFilter.empty_text,
+            "options": self.list_options(),
+        }
+
+    @property
+    def value(self) -> str:
+        """The selected value; empty for all."""
+        return self.lookup_val[-1] if self.lookup_val else ""
+
+    @property
+    def value_text(self) -> str:
+        return dict(self.list_options()).get(self.value, self.value)
+
+
+class YesNoFilter(ColumnFilter):
+    """Rows of which a column is true or false."""
+
+    def list_options(self):
+        return [("1", "Yes"), ("0", "No")]
+
+
+FieldListFilter.register(
+    lambda field: bool(field.flatchoices), ColumnFilter, take_priority=True
+)
+FieldListFilter.register(
+    lambda field: isinstance(field, BooleanField), YesNoFilter, take_priority=True
+)
 
 
 class ChoiceFilter(FormFilter):
@@ -167,6 +217,45 @@ class GroupFilter(ChoiceFilter):
     model = AffiliateGroup
     id_column = "public_id"
     column = "group"
+
+
+class AffiliateGroupFilter(GroupFilter):
+    """Rows of the affiliates that are in a group now."""
+
+    column = "affiliate"
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        rows = Affiliate.objects.filter(group__in=self.find_pks())
+        members = filter_for_user(rows, get_user(request)).values("pk")
+        return queryset.filter(affiliate__in=members)
+
+
+class CommissionStatusFilter(FormFilter):
+    """Conversions with a commission of a status."""
+
+    title = "commission status"
+    parameter_name = "commission_status"
+    input_type = "select"
+
+    def list_options(self):
+        return CommissionStatus.choices
+
+    def queryset(self, request, queryset):
+        status = self.value()
+        if not status:
+            return queryset
+        if status not in CommissionStatus.values:
+            raise BadRequest(f"“{status}” is no status")
+        commissions = Commission.objects.not_deleted().filter(
+            account=OuterRef("account"), conversion=OuterRef("pk"), status=status
+        )
+        return queryset.filter(Exists(commissions))
+
+    @property
+    def value_text(self):
+        return dict(self.list_options())[self.value()]
 
 
 class CurrencyFilter(FormFilter):
@@ -273,11 +362,11 @@ class DateFilter(FormFilter):
         first_day, last_day, since, before = map(
             self.used_parameters.get, self.expected_parameters()
         )
-        self.first = parse_day(first_day) or parse_time(since)
-        last = parse_day(last_day)
+        first, last = parse_day(first_day), parse_day(last_day)
+        if first and last and first > last:
+            first, last = last, first
+        self.first = first or parse_time(since)
         self.end = last + A_DAY if last else parse_time(before)
-        if first_day and last_day and first_day > last_day:
-            raise BadRequest("The first day is after the last one: exchange them")
 
     def choices(self, changelist):
         zone = timezone.get_current_timezone_name()
@@ -428,14 +517,13 @@ class BalanceFilter(FormFilter):
 
     title = "balance above"
     parameter_name = "balance__gt"
-    input_type = "number"
 
     def queryset(self, request, queryset):
         amount = self.value()
         if not amount:
             return queryset
         try:
-            return queryset.filter(balance__gt=Decimal(amount))
+            return queryset.filter(balance__gt=Decimal(read_decimal_comma(amount)))
         except (ArithmeticError, ValidationError):
             raise BadRequest(f"“{amount}” is no amount") from None
 
@@ -501,12 +589,7 @@ def list_chips(changelist, request) -> list[Chip]:
         seen.update(names)
         if not any(request.GET.get(name) for name in names):
             continue
-        if isinstance(spec, FormFilter):
-            text = spec.value_text
-        else:
-            selected = (c["display"] for c in spec.choices(changelist) if c["selected"])
-            text = next(selected, "")
-        chip = build_chip(request, spec.title, text, names)
+        chip = build_chip(request, spec.title, spec.value_text, names)
         choices = getattr(spec, "choice_links", ())
         chips.append(replace(chip, choices=choices))
     for name, value in request.GET.items():

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.core.paginator import Paginator
+from django.db.models import Count
 from django.utils import timezone
 
 from accounts.services.row_counts import find_counted_list
@@ -44,10 +45,14 @@ def count_rows(queryset, account) -> RowNumber:
     return RowNumber(min(number, MAX_COUNTED_ROWS), number <= MAX_COUNTED_ROWS)
 
 
-def sum_amounts(queryset, column: str) -> str:
-    """The sums of a column per currency: `249.90 EUR, 20.00 USD`."""
-    rows = queryset.order_by().values_list("currency").annotate(ExactSum(column))
-    return keep_amounts_together(format_totals(dict(rows)))
+def sum_amounts(queryset, column: str) -> tuple[str, int]:
+    """The sums of a column per currency, `249.90 EUR, 20.00 USD`, and of how many
+    rows."""
+    rows = queryset.order_by().values_list("currency")
+    sums = list(rows.annotate(ExactSum(column), Count("pk")))
+    totals = {currency: total for currency, total, _ in sums}
+    number = sum(each for _, _, each in sums)
+    return keep_amounts_together(format_totals(totals)), number
 
 
 def list_page_numbers(row_number: RowNumber, page: int, per_page: int) -> Iterator:

@@ -4,9 +4,11 @@ from django.contrib import admin, messages
 from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError
+from django.db.models import Q
 from django.shortcuts import redirect
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.views.decorators.http import require_POST
 
 from accounts.tenant_admin import SearchMatch
@@ -28,12 +30,14 @@ from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
+    Money,
     format_affiliate,
     format_ledger_note,
     format_money,
 )
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
+    AffiliateGroupFilter,
     BalanceFilter,
     CanceledFilter,
     CurrencyFilter,
@@ -68,6 +72,7 @@ from payouts.services.payments import PaymentOrder, cancel_payment, create_payme
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
 BULK_PAYOUTS_TITLE = "Bulk payout"
+NUMBERS_NOTE = "IDs have gaps, because previews use some."
 BULK_PAYOUTS_PATH = "bulk-payouts/"
 AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 
@@ -143,12 +148,19 @@ class BalanceAdmin(
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
-    list_display = ("person", "balance_due", "payout_method")
+    list_display = ("person", "shown_balance", "payout_method")
     export_columns = ("affiliate", "name", "balance_due", "payout_method")
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
-    list_filter = (AffiliateFilter, CurrencyFilter, BalanceFilter, ZeroBalanceFilter)
+    search_hint = "Balances of zero are hidden: the filter shows them"
+    list_filter = (
+        AffiliateFilter,
+        AffiliateGroupFilter,
+        CurrencyFilter,
+        BalanceFilter,
+        ZeroBalanceFilter,
+    )
     amount_column = "balance"
     ordering = ("currency", "-balance", "id")
     # An index of balances would make each sale slower, whose balances change in place.
@@ -161,12 +173,12 @@ class BalanceAdmin(
 
     def format_sums(self, rows):
         """Add what is due and what was overpaid, which the dashboard shows."""
-        text = super().format_sums(rows)
-        overpaid = rows.filter(balance__lt=0)
-        if not overpaid.exists():
-            return text
-        due = super().format_sums(rows.filter(balance__gt=0))
-        return f"{text} ({due} due, {super().format_sums(overpaid)} overpaid)"
+        text, number = super().format_sums(rows)
+        overpaid, overpaid_number = super().format_sums(rows.filter(balance__lt=0))
+        if overpaid_number:
+            due, _ = super().format_sums(rows.filter(balance__gt=0))
+            text = f"{text} ({due} due, {overpaid} overpaid)"
+        return text, number
 
     def get_object_title(self, row):
         return f"{row.affiliate}, {row.currency}"
@@ -203,9 +215,16 @@ class BalanceAdmin(
     def payout_method(self, ledger_account):
         return ledger_account.payout_text
 
-    @display(description="Balance due", ordering="balance")
     def balance_due(self, ledger_account):
         return format_money(ledger_account.balance, ledger_account.currency)
+
+    @display(description="Balance due", ordering="balance")
+    def shown_balance(self, ledger_account):
+        amount = self.balance_due(ledger_account)
+        if ledger_account.balance >= 0:
+            return amount
+        html = format_html('{} <span class="subtext">overpaid</span>', amount)
+        return Money(html, amount.amount, amount.currency)
 
     def has_pay_permission(self, request):
         return request.user.has_perm("payouts.add_payment")
@@ -275,8 +294,15 @@ class PaymentAdmin(
     search_fields = ("public_id__exact", "affiliate__slug__exact")
     search_help_text = "Search by payment ID, affiliate or order ID"
     search_hint = "Type the whole order ID of a sale that it pays"
-    list_filter = (AffiliateFilter, CurrencyFilter, CanceledFilter, DateFilter)
+    list_filter = (
+        AffiliateFilter,
+        AffiliateGroupFilter,
+        CurrencyFilter,
+        CanceledFilter,
+        DateFilter,
+    )
     amount_column = "amount"
+    left_out_of_sums = (("canceled", "canceled_at__isnull", Q(canceled_at=None)),)
     ordering = ("-created_at", "-id")
     row_pages = (CancelPaymentPage,)
     actions = ("cancel_selected",)
@@ -385,7 +411,7 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         account = request.user.account
         context = (
             {
-                "list_note": format_ledger_note(account),
+                "list_note": f"{format_ledger_note(account)} {NUMBERS_NOTE}",
                 "list_button": ("Check now", reverse("admin:check_ledger")),
             }
             if account

@@ -134,7 +134,9 @@ def build_payments_section(ledger_account) -> Section:
             (
                 link_to(each),
                 format_datetime(each.created_at),
-                format_money(each.amount, currency),
+                format_html("<s>{}</s>", format_money(each.amount, currency))
+                if each.canceled_at
+                else format_money(each.amount, currency),
                 "canceled"
                 if each.canceled_at
                 else format_money(covered.get(each.pk, ZERO), currency),

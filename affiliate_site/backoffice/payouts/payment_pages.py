@@ -1,11 +1,12 @@
 """Forms of payments: pay a balance, and cancel a payment."""
 
 from django import forms
+from django.db.models import Count
 from django.urls import reverse
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
+from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,
@@ -15,6 +16,7 @@ from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.services.payment_balance import find_next_commission, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from tracking.amounts import ExactSum
 from tracking.money import MAX_INTEGER_DIGITS
 
 NO_TRANSFER = "This records payments that you make; it transfers no money itself."
@@ -23,7 +25,7 @@ NO_TRANSFER = "This records payments that you make; it transfers no money itself
 class PaymentForm(MoneyForm):
     """How much of a balance to pay."""
 
-    amount = forms.DecimalField(
+    amount = DecimalField(
         help_text="The oldest approved commissions are paid first, each in full."
     )
 
@@ -31,7 +33,7 @@ class PaymentForm(MoneyForm):
         """An amount above 0 that the ledger can hold."""
         amount = self.cleaned_data.get("amount")
         if amount is not None and amount == 0:
-            self.add_error("amount", "This value should be greater than 0.")
+            self.add_error("amount", "Enter an amount above 0.")
         elif amount is not None and amount.adjusted() >= MAX_INTEGER_DIGITS:
             self.add_error("amount", "This value has too many digits.")
         return super().clean()
@@ -160,6 +162,21 @@ class CancelPaymentPage(MoneyFormPage):
             reason=form.cleaned_data["reason"],
             at=at,
         )
+        self.reason = form.cleaned_data["reason"]
+
+    def describe(self, outcome):
+        """Add the commissions that would no longer be paid, read after the preview."""
+        rows = self.account.commissions.filter(payment=self.row)
+        self.paid = rows.aggregate(number=Count("pk"), total=ExactSum("amount"))
+        return super().describe(outcome)
+
+    def list_facts(self, result):
+        number, total = self.paid["number"], self.paid["total"]
+        text = f"{number:,}, together {format_money(total, self.row.currency)}"
+        return [
+            ("Reason", self.reason),
+            ("Commissions that count as unpaid", text if number else "none"),
+        ]
 
     def get_done_message(self, result):
         return f"Payment {self.row} was canceled."

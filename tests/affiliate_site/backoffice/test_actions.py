@@ -157,7 +157,8 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
     )
 
     listing = {
-        int(title): values for _, title, values, _ in response.context["listing"]
+        int(title): [value for _, value in values]
+        for _, title, values, _ in response.context["listing"]
     }
     assert listing[first.pk][1:] == [
         f"{first.conversion_id}: 200.00 EUR",

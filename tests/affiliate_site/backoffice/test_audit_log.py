@@ -268,7 +268,7 @@ def test_says_who_did_what_to_whom(staff_client, account):
         f"owner@harbor.example.org marked {name} as paid by {payment.public_id}",
         f"owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
         " 30.00 EUR",
-        f"owner@harbor.example.org changed {name} amount: 37.48 → 30",
+        f"owner@harbor.example.org changed the amount of {name} amount: 37.48 → 30",
         f"owner@harbor.example.org approved {name}",
     ]
     assert "The system created conversion order-7 (now 374.80 EUR)" in sentences

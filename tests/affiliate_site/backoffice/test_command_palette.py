@@ -235,7 +235,7 @@ def test_finds_conversions_by_the_beginning_of_their_order_id(staff_client, scen
         (Role.VIEWER, "approve", ["Nothing found"]),
         (Role.OWNER, "bulk pay", ["Bulk payout"]),
         (Role.MANAGER, "bulk pay", ["Nothing found"]),
-        (Role.OWNER, "create api", ["Create API key"]),
+        (Role.OWNER, "create api", ["Add API key"]),
         (Role.VIEWER, "create", ["Nothing found"]),
         (Role.VIEWER, "balances", ["Balances"]),
     ],

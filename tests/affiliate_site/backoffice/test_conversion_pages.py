@@ -83,8 +83,9 @@ def test_an_amount_can_change_without_the_commissions(
 
     shown = client.post(url, sent)
     assert dict(shown.context["effect_facts"]) == {
-        "Amount before": "200.00 EUR",
-        "Amount after": "150.00 EUR",
+        "Sale before": "200.00 EUR",
+        "Sale after": "150.00 EUR",
+        "Order ID": "",
         "Commissions": "keep their amounts",
     }
     assert account.conversions.get().amount == 200
@@ -146,6 +147,43 @@ def test_corrects_order_id_and_metadata(staff_client, account, conversion):
     assert get_entries(client, url)["meta_data"] == stored.meta_data
 
 
+def test_a_new_order_id_leaves_the_commissions_alone(
+    staff_client, account, conversion, commission
+):
+    """Even if their amounts were set by hand, and recalculating is switched on."""
+    client = staff_client()
+    submit_and_confirm(client, page_url(commission, "edit"), amount="12.34")
+
+    _, response = submit(client, page_url(conversion, "edit"), external_id="order-2")
+
+    assert response.status_code == 302
+    assert account.commissions.get().amount == Decimal("12.34")
+
+
+@pytest.mark.parametrize(
+    ("entered", "amount"), [("150,5", "150.5"), (" 150,50 ", "150.5"), ("150.50", None)]
+)
+def test_takes_a_decimal_comma(staff_client, account, conversion, entered, amount):
+    """An input of numbers dropped it: 150,50 became 15050."""
+    client, url = staff_client(), page_url(conversion, "edit")
+    assert 'type="number"' not in client.get(url).content.decode()
+
+    submit_and_confirm(client, url, amount=entered)
+
+    assert account.conversions.get().amount == Decimal(amount or entered)
+
+
+@pytest.mark.parametrize("entered", ["1,500", "1.500,50", "1,5,5", "1,50.5", ",50"])
+def test_refuses_an_ambiguous_comma(staff_client, conversion, entered):
+    client, url = staff_client(), page_url(conversion, "edit")
+
+    _, response = submit(client, url, amount=entered)
+
+    assert response.context["form"].errors["amount"] == [
+        "Enter a number, such as 1234.50."
+    ]
+
+
 def test_entries_can_be_changed_after_the_preview(staff_client, conversion):
     client, url = staff_client(), page_url(conversion, "edit")
     sent, shown = submit(client, url, amount="150")
@@ -160,7 +198,7 @@ def test_entries_can_be_changed_after_the_preview(staff_client, conversion):
 @pytest.mark.parametrize(
     ("changed", "field", "text"),
     [
-        ({"amount": "-1"}, "amount", "0 or more"),
+        ({"amount": "-1"}, "amount", "cannot be negative"),
         ({"amount": "10.005"}, "amount", "at most 2 decimals"),
         ({"amount": "1e14"}, "amount", "too many digits"),
         ({"amount": "9" * 400}, "amount", "too many digits"),
@@ -240,6 +278,26 @@ def test_two_clerks_cannot_overwrite_each_other(staff_client, account, conversio
     assert "Amount is now 180.00" in errors
     assert account.conversions.get().amount == 180
     assert response.context["form"]["amount"].value() == "150"
+
+
+def test_saving_again_after_a_conflict_does_not_undo_the_other_change(
+    staff_client, account, conversion
+):
+    """The form has the present value of what the second clerk did not touch."""
+    client, url = staff_client(), page_url(conversion, "edit")
+    opened = get_entries(client, url) | {"external_id": "order-2"}
+    update_conversion(
+        account,
+        conversion_id=conversion.pk,
+        changes={"amount": Decimal(180)},
+        should_recalculate=True,
+        at=NOW,
+    )
+
+    form = client.post(url, opened).context["form"]
+
+    assert form["amount"].value() == "180.00"
+    assert form["external_id"].value() == "order-2"
 
 
 def test_a_removed_conversion_has_no_pages(staff_client, account, conversion):
@@ -326,6 +384,37 @@ def test_adds_a_conversion_of_an_affiliate_in_a_program(
     assert entry.actor == account.staff.get().actor_name
 
 
+def test_says_if_another_affiliate_earns_than_the_chosen_one(
+    staff_client, account, scenario
+):
+    scenario.create_customer("anna")
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    entries = NEW | {
+        "affiliate": odette.affiliate.pk,
+        "program": scenario.program.pk,
+    }
+
+    facts = dict(staff_client().post(ADD_URL, entries).context["effect_facts"])
+
+    assert facts["Affiliate"] == "minakessler"
+    assert facts["Not earned by"] == (
+        "odettevarga, whom you chose: a sale of a known customer belongs to the"
+        " affiliate of the customer, minakessler"
+    )
+
+
+def test_says_why_a_new_commission_is_disapproved(staff_client, account, scenario):
+    scenario.program.update_row(recurring=False)
+    scenario.create_customer("anna")
+    scenario.create_conversion("10", customer_id="anna")
+
+    facts = dict(staff_client().post(ADD_URL, NEW).context["effect_facts"])
+
+    assert facts["Commission of minakessler"].startswith(
+        "Standard, 10 % of 80.00 EUR; disapproved: "
+    )
+
+
 @pytest.mark.parametrize("source", ["coupon", "click", "customer"])
 def test_adds_a_conversion_by_other_parameters(staff_client, account, scenario, source):
     client = staff_client()
@@ -363,7 +452,7 @@ def test_a_commission_type_must_be_one_of_the_program(staff_client, account, sce
 
 
 BAD_NEW_CONVERSIONS = [
-    ({"amount": "-1"}, "amount", "0 or more"),
+    ({"amount": "-1"}, "amount", "cannot be negative"),
     ({"amount": "1.999"}, "amount", "at most 2 decimals"),
     ({"amount": "9" * 20}, "amount", "too many digits"),
     ({"amount": ""}, "amount", "required"),
@@ -596,6 +685,11 @@ def test_corrects_a_commission(staff_client, account, conversion, commission):
     stored = account.commissions.get()
     assert (stored.amount, stored.comment) == (Decimal("12.34"), "Agreed by phone")
 
+    _, shown = submit(client, url, conversion_sub_amount="100")
+    assert dict(shown.context["effect_facts"]) == {
+        "Sale before": "200.00 EUR",
+        "Sale after": "100.00 EUR",
+    }
     submit_and_confirm(client, url, conversion_sub_amount="100")
     assert account.commissions.get().amount == 10
     assert account.conversions.get().amount == 100
@@ -668,7 +762,7 @@ def test_disapproving_a_paid_commission_says_what_it_does(
 
     page = " ".join(shown.content.decode().split())
     assert "Balance due of minakessler becomes negative: -20.00 EUR." in page
-    assert f"{payment}: it will count as unpaid" in page
+    assert f"{payment}; the commission will count as unpaid" in page
     confirm(client, url, sent, shown)
     assert account.commissions.get().payment is None
 

@@ -93,6 +93,9 @@ def list_chips(response):
         ({"to": DAY}, [("Date", f"to {DAY}")], [0]),
         ({"from": DAY, "to": NEXT_DAY}, [("Date", f"{DAY} to {NEXT_DAY}")], [0, 1]),
         ({"from": DAY, "to": DAY}, [("Date", DAY)], [0]),
+        ({"from": NEXT_DAY, "to": DAY}, [("Date", f"{DAY} to {NEXT_DAY}")], [0, 1]),
+        ({"commission_status": "pending"}, [("Commission status", "Pending")], [0, 1]),
+        ({"commission_status": "approved"}, [("Commission status", "Approved")], []),
         (
             {
                 "created_at__gte": f"{DAY}T00:00:00Z",
@@ -166,7 +169,7 @@ def test_filters_the_ledger_by_an_affiliate(client, scenario, paid):
         response = open_list(client, "payouts_transfer", affiliate=affiliate)
         assert len(list_ids(response)) == number
     assert (
-        "The nightly check of the ledger has not run yet: ask your operator."
+        "The nightly check has not run yet; an operator sets it up."
         in response.content.decode()
     )
 
@@ -259,6 +262,7 @@ def test_leaves_empty_fields_out_of_the_url(client):
         (CONVERSIONS, {"created_at__gte": "2026-01-01T99:00"}, "is no time"),
         (CONVERSIONS, {"currency": "euro"}, "is no currency"),
         (CONVERSIONS, {"deleted_at__isnull": "maybe"}, "is no state"),
+        (CONVERSIONS, {"commission_status": "maybe"}, "is no status"),
         ("payouts_ledgeraccount", {"balance__gt": "much"}, "is no amount"),
         ("payouts_ledgeraccount", {"balance__gt": "NaN"}, "is no amount"),
         ("payouts_ledgeraccount", {"zero": "maybe"}, "is no state"),
@@ -287,6 +291,37 @@ def test_filters_affiliates_by_program_and_group(client, scenario):
         ({"group": "g-1"}, odette.pk),
     ):
         assert list_ids(open_list(client, "tracking_affiliate", **query)) == [pk]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        CONVERSIONS,
+        "payouts_commission",
+        "payouts_ledgeraccount",
+        "payouts_payment",
+        "tracking_click",
+        "tracking_customer",
+        "tracking_enrollment",
+    ],
+)
+def test_filters_by_the_group_of_the_affiliate(client, scenario, paid, page):
+    scenario.create_customer("anna")
+    scenario.create_click()
+    account = scenario.account
+    query = {"group": "g-1"}
+    if page == "payouts_ledgeraccount":
+        query["zero"] = "shown"
+    group = account.affiliate_groups.create(public_id="g-1", title="Gold")
+    assert list_ids(open_list(client, page, **query)) == []
+
+    scenario.mina.affiliate.update_row(group=group)
+
+    response = open_list(client, page, **query)
+    assert list_ids(response) != []
+    assert ("Group", "Gold (g-1)") in list_chips(response)
+    rows = response.context["cl"].result_list
+    assert {row.affiliate for row in rows} == {scenario.mina.affiliate}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from django.urls import reverse
 from affiliate_site.backoffice import base
 from affiliate_site.backoffice.formatters import keep_amounts_together
 from affiliate_site.backoffice.lists import list_totals
+from payouts.services.commissions import disapprove_commission
 from payouts.services.conversion_updates import delete_conversion
+from tests.conftest import NOW
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -63,12 +65,10 @@ def test_keeps_amounts_and_currencies_on_one_line(client, sales):
 def test_counts_and_adds_up_what_is_shown(client, sales, scenario, other_account):
     ProgramScenario(other_account, email=None).create_conversion("1000")
 
-    assert "5 conversions · Total without removed ones: <strong>150.00 EUR" in get_text(
-        open_list(client)
-    )
-    assert "1 conversion · Total without removed ones: <strong>20.00 EUR" in get_text(
-        open_list(client, q="R-75312")
-    )
+    text = get_text(open_list(client))
+    assert "5 conversions · Total: <strong>150.00 EUR" in text
+    text = get_text(open_list(client, q="R-75312"))
+    assert "1 conversion · Total: <strong>20.00 EUR" in text
     assert "0 conversions</p>" in get_text(open_list(client, currency="USD"))
     assert "<strong>15.00 EUR" in get_text(open_list(client, "payouts_commission"))
 
@@ -83,11 +83,26 @@ def test_adds_up_by_currency(client, sales, account):
 def test_leaves_deleted_rows_out_of_the_sum(client, sales, account):
     delete_conversion(account, conversion_id=sales[4].pk, at=CONVERSION_CREATED_AT)
 
-    assert "5 conversions · Total without removed ones: <strong>100.00 EUR" in get_text(
-        open_list(client)
-    )
+    text = get_text(open_list(client))
+    assert "5 conversions · Total of 4 without removed ones: <strong>100.00 EUR" in text
     deleted = open_list(client, deleted_at__isnull="False")
     assert "1 conversion · Total: <strong>50.00 EUR" in get_text(deleted)
+
+
+def test_leaves_disapproved_commissions_out_of_the_sum(client, sales, account):
+    """As the dashboard does, whose figures link to this list."""
+    first, second = account.commissions.order_by("id")[:2]
+    disapprove_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
+    delete_conversion(account, conversion_id=second.conversion_id, at=NOW)
+
+    text = get_text(open_list(client, "payouts_commission"))
+    assert (
+        "5 commissions · Total of 3 without removed and disapproved ones:"
+        " <strong>12.00 EUR"
+    ) in text
+    query = {"status__exact": "disapproved"}
+    text = get_text(open_list(client, "payouts_commission", **query))
+    assert "1 commission · Total: <strong>1.00 EUR" in text
 
 
 def test_numbers_the_pages(client, sales, short_pages):

@@ -132,7 +132,7 @@ def test_exports_and_confirmations_say_where_to_pay(
     assert "Without a payout method" not in page  # Odette is skipped
     skipped.delete()
     selected["_selected_action"].pop()
-    assert f"<td>{text}</td>" in page
+    assert f'<td data-title="Pay to">{text}</td>' in page
     assert "it transfers no money itself" in page
 
     def export(url):

@@ -74,10 +74,18 @@ def test_filters_by_status(staff_client, rows, name, title):
 
 def test_stays_active_with_other_filters(staff_client, rows):
     response = get_changelist(
-        staff_client(), "payouts_commission", "status__exact=pending&q=x&o=1"
+        staff_client(), "payouts_commission", f"{COMMISSIONS['Pending']}&q=x&o=1"
     )
 
     assert parse_tabs(response)["Pending"][1] == "active"
+
+
+def test_no_tab_is_active_if_the_list_has_removed_rows_too(staff_client, rows):
+    response = get_changelist(
+        staff_client(), "payouts_commission", "status__exact=pending"
+    )
+
+    assert {css_class for _, css_class in parse_tabs(response).values()} == {""}
     assert parse_tabs(response)["All"][1] == ""
 
 
