@@ -236,7 +236,10 @@ PERSONAL_COLUMNS = (
 
 # Columns that name nobody: settings, numbers and random IDs, texts about goods.
 OTHER_COLUMNS = {
-    "accounts.Account": ("slug name customer_email_keys default_currency time_zone"),
+    "accounts.Account": (
+        "slug name customer_email_keys default_currency time_zone link_color"
+    ),
+    "accounts.Logo": "media_type image",
     "accounts.ApiKey": "digest prefix name role",
     "accounts.AuditLogEntry": "kind subject details actor trace_id",
     "accounts.CommandRun": "name",

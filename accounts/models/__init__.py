@@ -6,6 +6,7 @@ from accounts.models.audit_log import AuditLogEntry
 from accounts.models.command_runs import CommandRun
 from accounts.models.daily_stats import StaleDay
 from accounts.models.invitations import Invitation
+from accounts.models.logos import Logo
 from accounts.models.row_counts import DailyRowCount
 from accounts.models.saved_views import SavedView
 from accounts.models.signing_secrets import SigningSecret
@@ -21,6 +22,7 @@ __all__ = [
     "Delivery",
     "IdempotencyKey",
     "Invitation",
+    "Logo",
     "Plan",
     "RateWindow",
     "SavedView",

@@ -59,6 +59,8 @@ class Account(models.Model):
     default_auto_approve_commissions = models.BooleanField(
         default=False, db_default=False
     )
+    # The color of the QR codes of affiliates' links: `#rrggbb`.
+    link_color = models.CharField(max_length=7, default="#000000", db_default="#000000")
     # Whether staff must set up a second factor, where it is available.
     require_second_factor = models.BooleanField(default=False, db_default=False)
     # Days until `prune` cuts the addresses of visitors and drops their user agents.

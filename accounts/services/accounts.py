@@ -1,5 +1,6 @@
 """Create, find, lock and unlock accounts, and change their plan and settings."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,8 @@ from accounts.services.audit_log import log_event
 MAX_TEXT_LENGTH = 255
 MAX_INTEGER = 2**31 - 1
 MAX_VISITOR_DATA_DAYS = 365
+COLOR_PATTERN = re.compile(r"#[0-9a-f]{6}")
+MIN_CONTRAST = 4.5  # of QR codes with white
 
 
 def create_account(
@@ -165,6 +168,12 @@ def validate_settings(changes: Mapping[str, Any]) -> None:
         validate_name("The name", changes["name"], path="name")
     if changes.get("time_zone", "UTC") not in available_timezones():
         raise UnknownTimeZone(time_zone=changes["time_zone"])
+    if not is_dark_color(changes.get("link_color", "#000000")):
+        raise InvalidSetting(
+            setting="The color of QR codes",
+            rule="written as #rrggbb and dark enough for scanners, such as #14532d",
+            path="link_color",
+        )
     if not 0 < changes.get("max_browser_amount", 1) <= MAX_INTEGER:
         raise InvalidSetting(
             setting="The highest amount of a page",
@@ -177,6 +186,19 @@ def validate_settings(changes: Mapping[str, Any]) -> None:
             rule=f"a whole number from 1 to {MAX_VISITOR_DATA_DAYS}",
             path="visitor_data_days",
         )
+
+
+def is_dark_color(color: str) -> bool:
+    """Whether `#rrggbb` has a contrast of at least 4.5 with white (WCAG 2.2)."""
+    if not COLOR_PATTERN.fullmatch(color):
+        return False
+    shares = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+        for share in shares
+    )
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return 1.05 / (luminance + 0.05) >= MIN_CONTRAST
 
 
 def record_reconciliation(

@@ -27,10 +27,12 @@ FIELD_WIDGETS = {
     forms.ChoiceField: widgets.UnfoldAdminSelectWidget,
     forms.TypedChoiceField: widgets.UnfoldAdminSelectWidget,
     forms.MultipleChoiceField: widgets.UnfoldAdminCheckboxSelectMultipleWidget,
+    forms.FileField: widgets.UnfoldAdminFileFieldWidget,
     forms.DateField: widgets.UnfoldAdminSingleDateWidget,
 }
 MULTI_LINE = widgets.UnfoldAdminTextareaWidget
 PASSWORD = widgets.UnfoldAdminPasswordWidget
+COLOR = widgets.UnfoldAdminColorInputWidget
 NO_CONTROL_CHARACTERS = RegexValidator(
     r"[\x00-\x1f\x7f-\x9f]",
     "Write text in one line, without control characters.",

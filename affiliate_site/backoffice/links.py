@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.http import content_disposition_header
 
 from affiliate_site.backoffice import qr_codes
+from affiliate_site.backoffice.qr_codes import QrStyle
 from affiliate_site.links import build_asset_link, build_referral_link
 
 MAX_QR_CODES = 3  # programs per page whose links have QR codes
@@ -21,6 +22,7 @@ class AffiliateLink:
     title: str
     url: str
     enrollment_id: int
+    style: QrStyle
 
     @property
     def element_id(self) -> str:
@@ -37,42 +39,43 @@ class AffiliateLink:
     def qr_code_svg(self):
         """Its QR code; empty if the link is too long for one."""
         return (
-            qr_codes.render_inline_svg(self.url)
+            qr_codes.render_inline_svg(self.url, self.style)
             if qr_codes.is_encodable(self.url)
             else ""
         )
 
 
-def build_links(row) -> list[AffiliateLink]:
-    """The links of a row of `EnrollmentQuerySet.for_links`."""
+def build_links(row, style: QrStyle) -> list[AffiliateLink]:
+    """The links of a row of `EnrollmentQuerySet.for_links`, their QR codes in this
+    style."""
     landing_page, enrollment_id = row["program__landing_page"], row["pk"]
     asset = f"{row['asset__id']}-{row['asset__hex']}"
     source = f"{row['source__id']}-{row['source__hex']}"
     referral_url = build_referral_link(landing_page, row["code__code"])
     asset_url = build_asset_link(landing_page, asset, source)
     return [
-        AffiliateLink("referral", "Referral link", referral_url, enrollment_id),
-        AffiliateLink("asset", "Asset link", asset_url, enrollment_id),
+        AffiliateLink("referral", "Referral link", referral_url, enrollment_id, style),
+        AffiliateLink("asset", "Asset link", asset_url, enrollment_id, style),
     ]
 
 
-def render_links(row) -> str:
+def render_links(row, style: QrStyle) -> str:
     """The links of a row of `EnrollmentQuerySet.for_links` as HTML."""
     context = {
         "program": row["program__title"],
         "approved": row["approved"],
-        "links": build_links(row),
+        "links": build_links(row, style),
     }
     return render_to_string("admin/affiliate_links.html", context)
 
 
-def get_qr_code_response(row, kind: str) -> HttpResponse:
+def get_qr_code_response(row, kind: str, style: QrStyle) -> HttpResponse:
     """The QR code of one link as an SVG download; raises Http404 if there is none."""
-    for link in build_links(row):
+    for link in build_links(row, style):
         if link.kind == kind and qr_codes.is_encodable(link.url):
             name = f"{row['program__slug']}-{row['affiliate__slug']}-{kind}.svg"
             response = HttpResponse(
-                qr_codes.render_svg_file(link.url), content_type="image/svg+xml"
+                qr_codes.render_svg_file(link.url, style), content_type="image/svg+xml"
             )
             response["Content-Disposition"] = content_disposition_header(
                 as_attachment=True, filename=name

@@ -6,11 +6,14 @@ from django import forms
 from django.conf import settings
 from django.urls import reverse
 
+from accounts.errors import InvalidSetting
+from accounts.services.logos import MAX_LOGO_BYTES, detect_media_type, set_logo
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.forms import COLOR, FieldSets, ServiceForm
 from tracking.money import list_currencies
 from tracking.services.account_settings import update_account_settings
 
+LOGO_FIELDS = {"logo", "remove_logo"}  # apart from the columns of the account
 NO_CURRENCY = ("", "Choose for each program")
 
 
@@ -44,6 +47,19 @@ class AccountSettingsForm(ServiceForm):
     default_auto_approve_commissions = forms.BooleanField(
         label="Approve commissions automatically", required=False
     )
+    link_color = forms.CharField(
+        label="Color of QR codes",
+        widget=COLOR,
+        help_text="Those of your affiliates' links. It must be dark, for scanners.",
+    )
+    logo = forms.FileField(
+        required=False,
+        help_text=(
+            f"In the middle of these QR codes: a PNG or JPEG of at most"
+            f" {MAX_LOGO_BYTES // 1000} KB."
+        ),
+    )
+    remove_logo = forms.BooleanField(required=False)
     require_signatures = forms.BooleanField(
         label="Accept signed sales and customers only",
         required=False,
@@ -86,6 +102,7 @@ class AccountSettingsForm(ServiceForm):
                 "default_auto_approve_commissions",
             ),
         ),
+        ("Links", ("link_color", "logo", "remove_logo")),
         ("What pages may report", ("require_signatures", "max_browser_amount")),
         ("Privacy", ("visitor_data_days",)),
         ("Sign-in", ("require_second_factor",)),
@@ -93,9 +110,22 @@ class AccountSettingsForm(ServiceForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        if not self.account.logos.exists():
+            self.fields["remove_logo"].widget = forms.HiddenInput()
         if not settings.SECOND_FACTOR_REMOVER:  # two-factor authentication is off
             del self.fields["require_second_factor"]
             self.fieldsets = self.fieldsets[:-1]
+
+    def clean_logo(self):
+        """The bytes of the picture; None without a file."""
+        file = self.cleaned_data["logo"]
+        image = file.read(MAX_LOGO_BYTES + 1) if file else None
+        try:
+            if image is not None:
+                detect_media_type(image)
+        except InvalidSetting as error:
+            raise forms.ValidationError(error.text) from None
+        return image
 
     def clean_customer_email_keys(self):
         keys = self.cleaned_data["customer_email_keys"].split(",")
@@ -115,11 +145,16 @@ class AccountSettingsPage(FormPage):
         return super().dispatch(request, *args, **kwargs)
 
     def get_unlocked_initial(self, account):
-        values = {name: getattr(account, name) for name in self.form_class.base_fields}
+        names = set(self.form_class.base_fields) - LOGO_FIELDS
+        values = {name: getattr(account, name) for name in names}
         return values | {"customer_email_keys": ", ".join(account.customer_email_keys)}
 
     def save(self, form, at):
-        return update_account_settings(self.account, changes=form.cleaned_data, at=at)
+        changes = dict(form.cleaned_data)
+        image, is_removed = changes.pop("logo"), changes.pop("remove_logo")
+        if image or is_removed:
+            set_logo(self.account, image=image, at=at)
+        return update_account_settings(self.account, changes=changes, at=at)
 
     def get_done_message(self, account):
         return "The settings were saved."

@@ -77,6 +77,7 @@ from affiliate_site.backoffice.lists.search import (
     AffiliateSearchMixin,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, find_neighbors
+from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
@@ -324,10 +325,11 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
         """The QR code of one link as an SVG file."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        row = self.get_queryset(request).filter(pk=pk).for_links().first()
+        rows = self.get_queryset(request).filter(pk=pk)
+        row = rows.for_links().first()
         if row is None:
             raise Http404
-        return get_qr_code_response(row, kind)
+        return get_qr_code_response(row, kind, get_link_style(rows.get().account))
 
     def get_object_title(self, row):
         return str(row.affiliate)
@@ -340,6 +342,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
         rows = enrollment.account.enrollments.filter(pk=enrollment.pk)
         row = rows.with_link_parts().values(*LINK_COLUMNS, "coupon__code").get()
         affiliate, program = enrollment.affiliate, enrollment.program
+        style = get_link_style(enrollment.account)
         facts = [
             ("Affiliate", link_to(affiliate, get_full_name(affiliate))),
             ("Affiliate ID", affiliate.slug),
@@ -354,7 +357,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
             is_removed=affiliate.deleted_at is not None,
             sections=[
                 Section("Program affiliate", facts=facts),
-                Section("Links", lines=render_links(row)),
+                Section("Links", lines=render_links(row, style)),
             ],
         )
 

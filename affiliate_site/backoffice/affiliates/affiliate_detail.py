@@ -23,6 +23,7 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import Section, find_neighbors
+from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.models.payments import PayoutMethodKind
 from payouts.services.payables import get_payable_balances, list_payable_accounts
 from payouts.services.statistics import load_statistics
@@ -252,6 +253,7 @@ def list_programs(enrollment_admin, request, affiliate) -> list[ProgramCard]:
         row.pk: row for row in rows.select_related("program", "account")[:MAX_PROGRAMS]
     }
     parts = rows.filter(pk__in=enrollments).with_link_parts()
+    style = get_link_style(affiliate.account)
     cards = []
     for index, part in enumerate(parts.values(*LINK_COLUMNS, "coupon__code")):
         enrollment = enrollments[part["pk"]]
@@ -264,7 +266,7 @@ def list_programs(enrollment_admin, request, affiliate) -> list[ProgramCard]:
                 variant=STATUS_COLORS[status],
                 code=part["code__code"] or "",
                 coupon=part["coupon__code"] or "",
-                links=build_links(part),
+                links=build_links(part, style),
                 has_qr_codes=index < MAX_QR_CODES,
                 urls=enrollment_admin.get_page_urls(request, enrollment),
             )

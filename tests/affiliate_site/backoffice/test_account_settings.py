@@ -1,6 +1,7 @@
 """The settings of the account, which its owners change."""
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 from django.urls import reverse
 
@@ -58,7 +59,48 @@ def test_new_programs_begin_with_the_defaults(account, staff_client):
     ) == (True, False)
 
 
+PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
+
+
+def test_sets_replaces_and_removes_the_logo(account, staff_client):
+    client = staff_client()
+    for image in (PNG, PNG + b"new"):
+        sent = get_form(client, URL) | {"logo": SimpleUploadedFile("l.png", image)}
+        assert client.post(URL, sent).status_code == 302
+        assert bytes(account.logos.get().image) == image
+    assert account.logos.get().media_type == "image/png"
+
+    sent = get_form(client, URL) | {"remove_logo": "on"}
+    assert client.post(URL, sent).status_code == 302
+    assert not account.logos.exists()
+
+    entries = account.audit_log.filter(kind="account.settings_changed").order_by("id")
+    assert [entry.details for entry in entries] == [
+        {"logo": [None, "image/png, 15 bytes"]},
+        {"logo": ["image/png, 15 bytes", "image/png, 18 bytes"]},
+        {"logo": ["image/png, 18 bytes", None]},
+    ]
+
+
+@pytest.mark.parametrize(
+    "image", [b"<svg onload='x'/>", PNG + b"0" * 20_000, b"GIF89a", b"\0"]
+)
+def test_refuses_other_files_as_logo(account, staff_client, image):
+    client = staff_client()
+    sent = get_form(client, URL) | {"logo": SimpleUploadedFile("l.png", image)}
+
+    response = client.post(URL, sent | {"name": "New"})
+
+    assert response.context["form"].errors["logo"] == [
+        "The logo must be a PNG or JPEG of at most 20,000 bytes"
+    ]
+    assert not account.logos.exists()
+    assert Account.objects.get(pk=account.pk).name == account.name
+
+
 INVALID_SETTINGS = [
+    ({"link_color": "red"}, "link_color", "#rrggbb"),
+    ({"link_color": "#fde047"}, "link_color", "dark enough for scanners"),
     ({"name": ""}, "name", "required"),
     ({"name": "n" * 256}, "name", "255 characters"),
     ({"name": "Harbor\r\nBcc: x@example.org"}, "name", "one line"),

@@ -13,6 +13,7 @@ import pytest
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
 from django.http import Http404
 from django.test import Client
@@ -385,11 +386,18 @@ def report_exceptions(problems, *where):
         problems.append((*where, repr(error)[:200]))
 
 
+def create_svg():
+    """An upload that may contain scripts."""
+    return SimpleUploadedFile("logo.svg", b"<svg onload='x'/>")
+
+
 def list_hostile_values(field) -> dict:
     if field.disabled:
         return {}
     if isinstance(field, forms.BooleanField):
         return {"NUL": NUL}
+    if isinstance(field, forms.FileField):
+        return {"no picture": create_svg()}
     if isinstance(field, forms.DecimalField | forms.IntegerField):
         return NUMBERS
     if isinstance(field, forms.ChoiceField | forms.ModelChoiceField):
@@ -422,14 +430,14 @@ def test_shows_errors_on_the_rendered_page(shared, db):
     problems = []
     for case in shared.cases:
         form = case.get_form(shared.owner)
-        names = [
-            name
+        names = {
+            name: create_svg() if isinstance(field, forms.FileField) else NUL
             for name, field in form.fields.items()
             if not isinstance(field, forms.BooleanField) and not field.disabled
-        ]
+        }
         if not names:
             continue
-        response = client.post(case.url, dict.fromkeys(names, NUL))
+        response = client.post(case.url, names)
         errors = response.context["form"].errors
         html = response.content.decode()
         unseen = [

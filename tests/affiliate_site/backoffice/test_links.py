@@ -1,6 +1,7 @@
 """Affiliate links: copy buttons, QR codes and their downloads."""
 
 import re
+from base64 import b64encode
 from html import unescape
 from xml.etree import ElementTree
 
@@ -8,8 +9,12 @@ import pytest
 from django.urls import reverse
 
 from accounts.models.api_keys import Role
+from accounts.services.logos import set_logo
 from affiliate_site.backoffice import links, qr_codes
+from affiliate_site.backoffice.qr_codes import QrStyle
+from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
+from tracking.services.account_settings import update_account_settings
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -177,3 +182,51 @@ def test_encodes_links_up_to_the_limit():
     assert not qr_codes.is_encodable("x" * (qr_codes.MAX_LINK_BYTES + 1))
     assert not qr_codes.is_encodable("é" * (qr_codes.MAX_LINK_BYTES // 2 + 1))
     assert qr_codes.render_inline_svg("x" * qr_codes.MAX_LINK_BYTES)
+
+
+# Color and logo of the account
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
+LOGO_URL = f"data:image/png;base64,{b64encode(PNG).decode()}"
+
+
+def test_qr_codes_have_the_color_and_the_logo_of_the_account(
+    staff_client, scenario, account
+):
+    update_account_settings(account, changes={"link_color": "#14532d"}, at=NOW)
+    set_logo(account, image=PNG, at=NOW)
+    client, enrollment = staff_client(role=Role.VIEWER), scenario.mina.enrollment
+    url = reverse("admin:tracking_enrollment_qr", args=[enrollment.pk, "referral"])
+
+    pages = [
+        get_page(client, scenario.mina.affiliate),
+        get_page(client, enrollment),
+        client.get(url).content.decode(),
+    ]
+
+    for page in pages:
+        assert 'stroke="#14532d"' in page
+        assert f'href="{LOGO_URL}"' in page
+    assert ElementTree.fromstring(pages[-1]).findall(f"{SVG}image")  # noqa: S314 - ours
+
+
+def test_the_logo_is_in_the_middle():
+    style = QrStyle(logo=LOGO_URL)
+    root = ElementTree.fromstring(qr_codes.render_svg_file("https://a.example", style))  # noqa: S314 - ours
+    image, width = root.find(f"{SVG}image"), float(root.get("width"))
+
+    size = float(image.get("width"))
+    assert size == float(image.get("height")) == pytest.approx(width * 0.22, abs=0.1)
+    assert float(image.get("x")) + size / 2 == pytest.approx(width / 2, abs=0.1)
+
+
+def test_a_very_long_link_has_no_room_for_a_logo():
+    svg = qr_codes.render_inline_svg("x" * 2000, QrStyle(logo=LOGO_URL))
+
+    assert "<image" not in svg
+
+
+def test_another_account_has_its_own_style(staff_client, scenario, other_account):
+    set_logo(other_account, image=PNG, at=NOW)
+
+    assert "<image" not in get_page(staff_client(), scenario.mina.affiliate)

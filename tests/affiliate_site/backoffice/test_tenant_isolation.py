@@ -37,6 +37,7 @@ MODELS_WITHOUT_ADMIN = {
     "accounts.StaleDay": "internal marks of stale statistics",
     "accounts.DailyRowCount": "internal counts behind the pages of the API",
     "accounts.IdempotencyKey": "stored responses are private",
+    "accounts.Logo": "part of the settings of its account",
     "accounts.Plan": "a price list",
     "accounts.RateWindow": "internal counters",
     "accounts.SavedView": "shown above its list",
