@@ -117,7 +117,7 @@ def search(request, term: str) -> list[SearchResult]:
     exact_term = request.GET.get("s", term).strip()
     if not is_possible_id(exact_term):
         return []
-    results = list(list_pages(request, exact_term))
+    results = list_pages(request, exact_term)
     if request.user.account is not None:
         for search_field in SEARCH_FIELDS:
             results += list_results(request, search_field, exact_term)
@@ -136,15 +136,18 @@ def is_possible_id(term: str) -> bool:
     return 0 < len(term) <= MAX_TERM_LENGTH and term.isprintable()
 
 
-def list_pages(request, term: str) -> Iterator[SearchResult]:
-    """The pages and actions whose title has each word of the term."""
+def list_pages(request, term: str) -> list[SearchResult]:
+    """The pages and actions whose title has each word of the term; first those with
+    words that begin so: “add aff” means “Add affiliate”, not “Add staff user”."""
     words = list_search_words(term)
+    found: dict[bool, list[SearchResult]] = {True: [], False: []}
     for page in (*iterate_actions(request), *iterate_pages(request)):
         # Some say “create affiliate” or “new affiliate”.
         synonyms = "create new" if page.icon == "add" else ""
-        text = fold_text(f"{page.title} {synonyms}")
+        text = fold_text(f" {page.title} {synonyms}")
         if words and all(word in text for word in words):
-            yield page
+            found[all(f" {word}" in text for word in words)].append(page)
+    return found[True] + found[False]
 
 
 def iterate_actions(request) -> Iterator[SearchResult]:

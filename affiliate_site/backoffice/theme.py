@@ -216,6 +216,7 @@ UNFOLD: dict[str, Any] = {
     ],
     "SCRIPTS": [
         lambda request: static("backoffice/a11y.js"),
+        lambda request: static("backoffice/palette.js"),
         lambda request: static("backoffice/selection.js"),
         lambda request: static("backoffice/suggestions.js"),
     ],

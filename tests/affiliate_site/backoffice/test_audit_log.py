@@ -131,6 +131,8 @@ def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
     }
     assert read_list(client, q="affiliate:nobody") == []
     assert len(read_list(client, q="program:harbor-lamp-partners")) == 1
+    assert len(read_list(client, q="program harbor-lamp-partners")) == 1
+    assert read_list(client, q=" affiliate  minakessler ") == rows
 
 
 def test_names_what_a_confirmed_claim_changed(staff_client, account, other_account):

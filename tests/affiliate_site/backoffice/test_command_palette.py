@@ -228,6 +228,14 @@ def test_finds_conversions_by_the_beginning_of_their_order_id(staff_client, scen
         assert list_result_urls(search_palette(client, term)) == []
 
 
+ADD_AFFILIATE_TITLES = [
+    "Add affiliate",
+    "Add program affiliate",
+    "Add affiliate group",
+    "Add staff user",  # “staff” has “aff” inside
+]
+
+
 @pytest.mark.parametrize(
     ("role", "term", "titles"),
     [
@@ -236,6 +244,8 @@ def test_finds_conversions_by_the_beginning_of_their_order_id(staff_client, scen
         (Role.OWNER, "bulk pay", ["Bulk payout"]),
         (Role.MANAGER, "bulk pay", ["Nothing found"]),
         (Role.OWNER, "create api", ["Add API key"]),
+        (Role.OWNER, "add aff", ADD_AFFILIATE_TITLES),
+        (Role.OWNER, "new aff", ADD_AFFILIATE_TITLES),
         (Role.VIEWER, "create", ["Nothing found"]),
         (Role.VIEWER, "balances", ["Balances"]),
     ],

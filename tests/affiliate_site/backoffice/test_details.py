@@ -8,8 +8,10 @@ import pytest
 from django.utils.html import strip_tags
 
 from accounts.actor import use_actor
+from affiliate_site.api.resources.conversions import build_added_line_items
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
+    add_commissions,
     delete_conversion,
     update_commission,
     update_conversion,
@@ -291,7 +293,8 @@ def test_leads_to_the_neighbors_of_the_own_account(
         scenario.create_conversion("10", at=CONVERSION_CREATED_AT) for _ in range(3)
     )
 
-    response = staff_client().get(page_url(second, "change"))
+    client = staff_client()
+    response = client.get(page_url(second, "change"))
 
     assert response.context["neighbors"] == [
         ("Newer", page_url(third, "change")),
@@ -300,6 +303,81 @@ def test_leads_to_the_neighbors_of_the_own_account(
     assert staff_client("viewer").get(page_url(third, "change")).context[
         "neighbors"
     ] == [("Older", page_url(second, "change"))]
+
+    filters = "?_changelist_filters=currency%3DEUR%26p%3D2"  # of the page's list
+    response = client.get(page_url(first, "change") + filters)
+    (newer,) = response.context["neighbors"]
+    assert newer == ("Newer", page_url(second, "change") + filters)
+
+
+def test_says_why_less_is_due_than_an_unpaid_commission(
+    staff_client, account, commission
+):
+    """A payment that was left over counts toward the commission."""
+    client, note = staff_client(), "earlier payments left something over"
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+    assert note not in get_details(client, commission)[2]
+    order = PaymentOrder(commission.affiliate.slug, commission.amount, "EUR")
+    create_payments(account, orders=[order], at=LATER)
+    disapprove_commission(account, commission_id=commission.pk, at=LATER)
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+
+    _, sections, page = get_details(client, commission.reload())
+
+    assert sections["Payment"].notes[0] == "Not paid."
+    assert note in page
+    (due,) = (strip_tags(str(value)) for _, value in sections["Payment"].facts)
+    assert due == "0.00 EUR"
+
+
+def test_says_why_the_commissions_are_not_of_the_amount_of_the_sale(
+    staff_client, account, conversion
+):
+    client = staff_client()
+    line_items = build_added_line_items(
+        [{"conversion_sub_amount": Decimal(40)}], is_array=False
+    )
+
+    def change_amount(amount, *, should_recalculate):
+        update_conversion(
+            account,
+            conversion_id=conversion.pk,
+            changes={"amount": Decimal(amount)},
+            should_recalculate=should_recalculate,
+            at=LATER,
+        )
+
+    def get_note():
+        (note,) = get_details(client, conversion)[1]["Calculation"].notes
+        return note
+
+    change_amount(50, should_recalculate=True)
+    add_commissions(
+        account, conversion_id=conversion.pk, line_items=line_items, at=LATER
+    )
+    assert get_note() == (
+        "The commissions are calculated from 90.00 EUR, the sale is 50.00 EUR: a"
+        " commission was added. See History."
+    )
+    change_amount(70, should_recalculate=False)
+    assert "its amount was changed, and they were kept; a commission" in get_note()
+
+
+def test_the_list_shows_the_statuses_of_the_commissions(
+    staff_client, account, scenario, commission
+):
+    second = scenario.create_conversion("10", external_id="order-2")
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+    delete_conversion(account, conversion_id=second.pk, at=LATER)
+
+    response = staff_client().get("/admin/tracking/conversion/")
+
+    page = response.context["cl"].model_admin
+    labels = {
+        row.external_id: strip_tags(page.status_labels(row)).split()
+        for row in response.context["cl"].result_list
+    }
+    assert labels == {"order-1": ["Approved"], "order-2": ["Removed"]}
 
 
 def test_shows_an_affiliate_in_a_program(staff_client, account, scenario):

@@ -51,6 +51,11 @@ def test_pays_a_balance_and_cancels_the_payment(staff_client, account, balance):
 
     url = page_url(payment, "cancel")
     assert "reason" in client.post(url, {"reason": " "}).context["form"].errors
+    _, shown = submit(client, url, reason="The bank returned it")
+    assert dict(shown.context["effect_facts"]) == {
+        "Reason": "The bank returned it",
+        "Commissions that count as unpaid": "1, together 20.00 EUR",
+    }
     submit_and_confirm(client, url, reason="The bank returned it")
     assert account.payments.get().canceled_at
     page = client.get(page_url(payment, "change")).content.decode()

@@ -311,6 +311,18 @@ class TestProspects:
         again = client.post(url, follow=True)
         assert "not possible in this state" in again.content.decode()
 
+    def test_says_if_an_affiliate_has_the_address_of_a_prospect(
+        self, account, staff_client, prospect
+    ):
+        email = "pia@example.org"
+        prospect.update_row(email=email, email_folded=email)
+        AffiliateFactory(account=account, email=email, email_folded=email)
+        url = page_url("prospect", "promote", prospect)
+
+        page = staff_client().post(url, follow=True).content.decode()
+
+        assert f"without {email}: another affiliate has this address" in page
+
     def test_removes_a_prospect(self, account, staff_client, prospect):
         client, url = staff_client("manager"), page_url("prospect", "remove", prospect)
         assert "stops working" in client.get(url).content.decode()
