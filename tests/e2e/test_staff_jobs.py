@@ -31,6 +31,7 @@ PROGRAM = {
     "Currency": "EUR",
     "Landing page": "https://shop.example.net/",
 }
+LOGO = {"name": "logo.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n"}
 
 
 @pytest.fixture(scope="session")
@@ -460,7 +461,7 @@ def test_corrects_sales_and_pays(walk):
         walk.follow("Correct")
         walk.fill({"Amount": "120", "Order ID": "A-2b"})
         walk.fill({"Recalculate the commissions": False})
-        assert "keep their amounts" in walk.press("Save")
+        assert "keep their amounts" in walk.press("Continue")
         text = walk.press("Confirm correction")
     assert "A-2b" in text
     assert "10.00 EUR" in text
@@ -469,7 +470,7 @@ def test_corrects_sales_and_pays(walk):
     with walk.job("correct an amount and its commission", clicks=3):
         walk.follow("Correct")
         walk.fill({"Amount": "150"})
-        text = walk.press("Save")
+        text = walk.press("Continue")
         assert "20.00 EUR, pending" in text
         assert "15.00 EUR, pending" in text
         walk.press("Confirm correction")
@@ -480,7 +481,7 @@ def test_corrects_sales_and_pays(walk):
     with walk.job("correct a commission", clicks=3):
         walk.follow("Correct")
         walk.fill({"Commission": "16", "Comment": "Agreed by phone"})
-        assert "16.00 EUR, pending" in walk.press("Save")
+        assert "16.00 EUR, pending" in walk.press("Continue")
         assert "Agreed by phone" in walk.press("Confirm correction")
     with walk.job("decline a commission", clicks=3):
         walk.follow("Disapprove")
@@ -660,7 +661,10 @@ def test_runs_the_account(walk_with_mail, mail_server):
         walk.go("Account settings")
         walk.fill({"Name": "Harbor Lamps Ltd", "Time zone": "Europe/Ljubljana"})
         walk.fill({"Currency": "EUR", "Approve commissions automatically": True})
+        walk.fill({"Color of QR codes": "#14532d"})
+        walk.find_field("Logo").set_input_files(LOGO)
         assert "The settings were saved." in walk.press("Save")
+        walk.fill({"Remove logo": False})  # which is offered now
     assert "Times in Europe/Ljubljana" in walk.go("Dashboard")
 
     with walk.job("create an API key", clicks=2):
