@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from django.urls import reverse
@@ -301,6 +302,34 @@ def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
         after,
         render_details(details, has_changes=not entry.kind.endswith(".created")),
     )
+
+
+def render_actions(entries, names: Names) -> SafeString:
+    """What one action did to several objects: the sentence about the first one, the
+    others folded."""
+    first, *others = entries
+    sentence = render_sentence(first, names)
+    if not others:
+        return sentence
+    lines = [(render_action(entry, names, is_line=True),) for entry in others]
+    return format_html(
+        '{}<details class="subtext"><summary>and {} more</summary>{}</details>',
+        sentence,
+        f"{len(others):,}",
+        format_html_join("", "<div>{}</div>", lines),
+    )
+
+
+def group_actions(entries, names: Names) -> list[list[Any]]:
+    """The entries, in groups of neighbors in which one request did the same to several
+    objects."""
+
+    def get_action(entry):
+        predicate = get_predicate(entry, name_details(entry, names), names)
+        request = entry.trace_id or entry.created_at  # a command has no request
+        return request, entry.actor, entry.kind, predicate
+
+    return [list(group) for _, group in groupby(entries, get_action)]
 
 
 def get_predicate(entry, details, names: Names) -> str:

@@ -8,9 +8,10 @@ from accounts.models.audit_log import AuditLogEntry
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.audit_sentences import (
     find_names,
+    group_actions,
     name_details,
     parse_actor_id,
-    render_sentence,
+    render_actions,
 )
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
@@ -49,10 +50,12 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         return entry
 
     def prepare_rows(self, request, rows):
-        """Look up what the entries name."""
+        """Look up what the entries name, and fold those of one action into one row."""
         names = find_names(request.user, rows)
-        for entry in rows:
-            entry.names = names
+        for first, *others in group_actions(rows, names):
+            first.names, first.others = names, others
+            for entry in others:
+                entry.names, entry.others, entry.is_folded = names, [], True
 
     def get_search_results(self, request, queryset, search_term):
         """Find the entries of an object by its kind and ID, `commission 84`."""
@@ -68,7 +71,7 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
 
     @display(description="What happened")
     def sentence(self, entry):
-        return render_sentence(entry, entry.names)
+        return render_actions([entry, *entry.others], entry.names)
 
     @display(description="Subject")
     def named_subject(self, entry):

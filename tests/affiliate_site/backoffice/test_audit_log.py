@@ -280,6 +280,41 @@ def test_says_who_did_what_to_whom(staff_client, account):
     )
 
 
+def test_folds_what_one_action_did_to_several_objects(staff_client, account):
+    """A bulk approval is one row of the list, with the others inside."""
+    scenario, client = ProgramScenario(account), staff_client()
+    commissions = [
+        scenario.get_commission(scenario.create_conversion(amount))
+        for amount in ("10", "20", "30")
+    ]
+    selected = [commission.pk for commission in commissions]
+    url = reverse("admin:payouts_commission_changelist")
+    form = {"action": "approve_selected", "_selected_action": selected}
+    shown = client.post(url, form)
+    rows = shown.context["rows"]
+    confirmed = {
+        "confirmed": "yes",
+        "token": shown.context["token"],
+        "confirmed_amounts": " ".join(f"{row.pk}:{amount}" for row, amount in rows),
+    }
+    client.post(url, form | confirmed)
+    approved = [
+        f"pproved commission {commission.pk} of minakessler"
+        for commission in commissions
+    ]
+
+    first, second, *_ = read_sentences(client)
+
+    assert all(text in first for text in approved)
+    assert "and 2 more" in first
+    assert "pproved commission" not in second
+    entry = account.audit_log.filter(kind="commission.updated").order_by("-id")[1]
+    url = reverse("admin:accounts_auditlogentry_change", args=[entry.pk])
+    page = client.get(url).content.decode()
+    assert approved[1] in strip_tags(page)  # its own page shows it alone
+    assert "and 2 more" not in page
+
+
 def test_history_leads_to_the_entries_of_the_object(staff_client, account):
     scenario = ProgramScenario(account)
     conversion = scenario.create_conversion("10", external_id="order-7")
