@@ -159,7 +159,8 @@ class NewCommissionForm(MoneyForm):
 
     conversion_sub_amount = DecimalField(
         label="Amount that earns",
-        help_text="The rate of the commission type applies to it. The conversion's own"
+        help_text="The rate of the commission type applies to it; a fixed commission does"
+        " not depend on it. The conversion's own"
         " amount stays.",
     )
     commission_type = forms.ChoiceField(
