@@ -159,9 +159,8 @@ class NewCommissionForm(MoneyForm):
 
     conversion_sub_amount = DecimalField(
         label="Amount that earns",
-        help_text="The rate of the commission type applies to it; a fixed commission does"
-        " not depend on it. The conversion's own"
-        " amount stays.",
+        help_text="The rate of the commission type applies to it; a fixed commission"
+        " does not depend on it. The conversion's own amount stays.",
     )
     commission_type = forms.ChoiceField(
         required=False, help_text="Empty: the default type of the program."
