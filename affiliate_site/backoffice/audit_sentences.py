@@ -305,29 +305,32 @@ def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
 
 
 def render_actions(entries, names: Names) -> SafeString:
-    """What one action did to several objects: the sentence about the first one, the
-    others folded."""
+    """What one request did: the sentence of the first entry, and the others folded,
+    each with a link to its page."""
     first, *others = entries
     sentence = render_sentence(first, names)
     if not others:
         return sentence
-    lines = [(render_action(entry, names, is_line=True),) for entry in others]
+    url_name = "admin:accounts_auditlogentry_change"
+    lines = [
+        (render_action(entry, names, is_line=True), reverse(url_name, args=[entry.pk]))
+        for entry in others
+    ]
     return format_html(
         '{}<details class="subtext"><summary>and {} more</summary>{}</details>',
         sentence,
         f"{len(others):,}",
-        format_html_join("", "<div>{}</div>", lines),
+        format_html_join("", '<div>{} (<a href="{}">entry</a>)</div>', lines),
     )
 
 
 def group_actions(entries, names: Names) -> list[list[Any]]:
-    """The entries, in groups of neighbors in which one request did the same to several
-    objects."""
+    """The entries, in groups of neighbors in which one request did the same."""
 
     def get_action(entry):
         predicate = get_predicate(entry, name_details(entry, names), names)
         request = entry.trace_id or entry.created_at  # a command has no request
-        return request, entry.actor, entry.kind, predicate
+        return entry.account_id, request, entry.actor, entry.kind, predicate
 
     return [list(group) for _, group in groupby(entries, get_action)]
 

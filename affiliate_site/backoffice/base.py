@@ -330,12 +330,12 @@ class PreparedChangeList(ChangeList):
             return "", ""
         left_out = {
             word: others
-            for word, parameter, others in self.model_admin.left_out_of_sums
-            if parameter not in self.request.GET
+            for word, column, others in self.model_admin.left_out_of_sums
+            if not any(name.startswith(column) for name in self.request.GET)
         }
         rows = self.queryset.filter(*left_out.values())
         text, summed = self.model_admin.format_sums(rows)
-        is_all = summed == number.number
+        is_all = summed == number.number or not left_out
         words = "" if is_all else f"{summed:,} without {' and '.join(left_out)} ones"
         return text, words
 
@@ -366,8 +366,8 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
 
     paginator = InfinitePaginator
     amount_column = ""  # whose sums the list shows
-    # Rows that the sums leave out: the word for them, the parameter of the list by
-    # which staff ask for them, and the condition of all others.
+    # Rows that the sums leave out: the word for them, the column that the list is
+    # filtered by if staff ask for them, and the condition of all others.
     left_out_of_sums: tuple[tuple[str, str, Q], ...] = ()
     # Columns of an index, if none has the default order.
     ordering_of_long_list: tuple[str, ...] = ()

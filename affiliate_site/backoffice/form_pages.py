@@ -142,20 +142,16 @@ class FormPage(FormView):
         if self.row is None or "version" not in form.data:
             return []
         present = self.get_unlocked_initial(self.lock_row(timezone.now()))
-        seen = form.data["version"].split()
-        now = calculate_version(present).split()
+        seen = dict(zip(sorted(present), form.data["version"].split(), strict=False))
         changed = {
             name: value
-            for (name, value), *pair in zip(
-                sorted(present.items()), seen, now, strict=False
-            )
-            if len(set(pair)) > 1
+            for name, value in sorted(present.items())
+            if name in seen and seen[name] != digest_value(form, name, value)
         }
-        digests = dict(zip(sorted(present), seen, strict=False))
         for name, value in changed.items():
-            entered = form.cleaned_data.get(name)
-            if calculate_version({name: entered}) == digests[name]:
-                form.set_entry(name, value)  # else saving again would undo the change
+            # Else saving again would undo the change.
+            if name in form.fields and seen[name] == digest_entry(form, name):
+                form.set_entry(name, value)
         return [f"{form.get_label(name)} is now {it}" for name, it in changed.items()]
 
     def lock_row(self, at: datetime) -> Any:
@@ -185,7 +181,7 @@ class FormPage(FormView):
             "errors": form.errors,
             "media": self.model_admin.media + admin_form.media,
             "inline_admin_formsets": [],
-            "version": calculate_version(self.get_initial()) if self.row else "",
+            "version": calculate_version(form, self.get_initial()) if self.row else "",
             "page": self,
             "back_url": self.get_done_url(None),
         }
@@ -310,9 +306,30 @@ def list_page_links(user, row) -> list[tuple[type[FormPage], str]]:
     ]
 
 
-def calculate_version(values: dict[str, Any]) -> str:
+def calculate_version(form, values: dict[str, Any]) -> str:
     """A digest of each value that a form starts with, in the order of their names."""
     return " ".join(
-        hashlib.sha256(str(value).encode()).hexdigest()[:8]
-        for _, value in sorted(values.items())
+        digest_value(form, name, value) for name, value in sorted(values.items())
     )
+
+
+def digest_value(form, name: str, value: Any) -> str:
+    """A digest of a value as its field shows it."""
+    if name in form.fields:
+        value = form.fields[name].prepare_value(value)
+    return digest_text(value)
+
+
+def digest_entry(form, name: str) -> str:
+    """A digest of what was sent in a field: that of a value that was not touched."""
+    return digest_text(form[name].value())
+
+
+def digest_text(value: Any) -> str:
+    """A digest of a value or entry, whatever the type, order and line ends are."""
+    if isinstance(value, list | tuple | set):
+        text = "\n".join(sorted(map(str, value)))
+    else:
+        text = "" if value is None or value is False else str(value)
+    text = "\n".join(text.split("\r\n")).strip()
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -205,7 +205,7 @@ class ServiceForm(forms.Form):
         for name, field in self.fields.items():
             if isinstance(field, RowChoiceField):
                 field.queryset = getattr(account, field.manager).all()
-            elif isinstance(field.widget, type(field).widget) and (
+            elif type(field.widget) is type(field).widget and (
                 widget_class := FIELD_WIDGETS.get(type(field))
             ):
                 self._replace_widget(field, widget_class)
@@ -242,7 +242,7 @@ class ServiceForm(forms.Form):
         data.pop(key, None)
         if isinstance(value, list):
             data.setlist(key, value)
-        elif value not in (None, False):
+        elif value is not None and value is not False:
             shown = self.fields[name].prepare_value(value)
             data[key] = str(getattr(shown, "pk", shown))
         self.data = data

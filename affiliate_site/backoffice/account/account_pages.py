@@ -116,6 +116,9 @@ class AccountSettingsForm(ServiceForm):
             del self.fields["require_second_factor"]
             self.fieldsets = self.fieldsets[:-1]
 
+    def clean_link_color(self):
+        return self.cleaned_data["link_color"].lower()
+
     def clean_logo(self):
         """The bytes of the picture; None without a file."""
         file = self.cleaned_data["logo"]

@@ -61,8 +61,9 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         """Find the entries of an object by its kind and ID, `commission 84`."""
         term = SUBJECT_SEPARATOR_PATTERN.sub(":", search_term.strip(), count=1)
         prefix, separator, slug = term.partition(":")
-        if f"{prefix}{separator}" != AFFILIATE_PREFIX:
-            return super().get_search_results(request, queryset, term)
+        prefix = prefix.lower() + separator
+        if prefix != AFFILIATE_PREFIX:
+            return super().get_search_results(request, queryset, prefix + slug)
         rows = filter_for_user(Affiliate.objects.filter(slug=slug), request.user)
         pks = rows.values_list("pk", flat=True)
         return queryset.filter(

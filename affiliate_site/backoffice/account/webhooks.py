@@ -43,6 +43,10 @@ class WebhookStateFilter(FormFilter):
     def list_options(self):
         return [("failing", "Failing")]
 
+    @property
+    def value_text(self):
+        return str(self.value()).capitalize()
+
     def queryset(self, request, queryset):
         return queryset.failing() if self.value() == "failing" else queryset
 

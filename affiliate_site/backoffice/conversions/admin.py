@@ -88,7 +88,7 @@ WARNING_LABELS = {
     CONTESTED_CLAIM: "Contested claim",
     CONTESTED_CUSTOMER: "Contested customer",
 }
-REMOVED = ("removed", "deleted_at__isnull", Q(deleted_at=None))
+REMOVED = ("removed", "deleted_at", Q(deleted_at=None))
 
 
 def get_conversion_text(external_id: str | None, pk: int | None) -> str:
@@ -312,7 +312,7 @@ class CommissionAdmin(
     amount_column = "amount"
     left_out_of_sums = (
         REMOVED,
-        ("disapproved", "status__exact", ~Q(status=CommissionStatus.DISAPPROVED)),
+        ("disapproved", "status", ~Q(status=CommissionStatus.DISAPPROVED)),
     )
     ordering = ("-created_at", "-id")
     row_pages = COMMISSION_PAGES

@@ -155,6 +155,10 @@ class EditCommissionPage(CommissionFormPage):
             )
         return initial
 
+    def must_be_confirmed(self, form):
+        """The sale changes even if a fixed commission does not."""
+        return "conversion_sub_amount" in form.changed_data
+
     def list_facts(self, result):
         sale = self.row.conversion
         return list_amount_change(sale, self.sale_after) if sale else []

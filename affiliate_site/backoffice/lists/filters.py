@@ -56,6 +56,7 @@ class FormFilter(SimpleListFilter):
     template = "admin/filter_field.html"
     parameters: tuple[str, ...] = ()  # in addition to `parameter_name`
     input_type = "text"
+    placeholder = ""
     empty_text = "All"  # of a select that is not set
     column = ""
 
@@ -81,6 +82,7 @@ class FormFilter(SimpleListFilter):
             "name": self.parameter_name,
             "label": self.title,
             "type": self.input_type,
+            "placeholder": self.placeholder,
             "value": self.value() or "",
             "empty_text": self.empty_text,
             "options": self.list_options(),
@@ -248,10 +250,10 @@ class CommissionStatusFilter(FormFilter):
             return queryset
         if status not in CommissionStatus.values:
             raise BadRequest(f"“{status}” is no status")
-        commissions = Commission.objects.not_deleted().filter(
-            account=OuterRef("account"), conversion=OuterRef("pk"), status=status
-        )
-        return queryset.filter(Exists(commissions))
+        rows = Commission.objects.not_deleted().filter(status=status)
+        # In this form the days of a list are counted ahead, as for the API.
+        commissions = filter_for_user(rows, get_user(request)).values("conversion")
+        return queryset.filter(pk__in=commissions)
 
     @property
     def value_text(self):
@@ -517,6 +519,7 @@ class BalanceFilter(FormFilter):
 
     title = "balance above"
     parameter_name = "balance__gt"
+    placeholder = "0.00"
 
     def queryset(self, request, queryset):
         amount = self.value()

@@ -302,7 +302,7 @@ class PaymentAdmin(
         DateFilter,
     )
     amount_column = "amount"
-    left_out_of_sums = (("canceled", "canceled_at__isnull", Q(canceled_at=None)),)
+    left_out_of_sums = (("canceled", "canceled_at", Q(canceled_at=None)),)
     ordering = ("-created_at", "-id")
     row_pages = (CancelPaymentPage,)
     actions = ("cancel_selected",)

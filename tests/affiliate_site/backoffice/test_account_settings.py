@@ -22,7 +22,9 @@ def read_settings(account):
 
 def test_saves_the_settings_and_logs_what_changed(account, staff_client):
     client = staff_client()
+    assert 'type="color"' in client.get(URL).content.decode()
     sent = get_form(client, URL) | {
+        "link_color": "#14532D",
         "name": "Harbor Lamps Ltd",
         "default_currency": "SEK",
         "default_auto_approve_commissions": "on",
@@ -42,6 +44,7 @@ def test_saves_the_settings_and_logs_what_changed(account, staff_client):
         "name": [account.name, "Harbor Lamps Ltd"],
         "default_currency": ["", "SEK"],
         "default_auto_approve_commissions": [False, True],
+        "link_color": ["#000000", "#14532d"],
         "max_browser_amount": [100000, 500],
         "visitor_data_days": [90, 30],
     }

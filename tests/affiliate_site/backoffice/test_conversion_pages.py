@@ -300,6 +300,22 @@ def test_saving_again_after_a_conflict_does_not_undo_the_other_change(
     assert form["external_id"].value() == "order-2"
 
 
+def test_an_amount_of_zero_is_shown_after_a_conflict(staff_client, account, conversion):
+    client, url = staff_client(), page_url(conversion, "edit")
+    opened = get_entries(client, url) | {"external_id": "order-2"}
+    update_conversion(
+        account,
+        conversion_id=conversion.pk,
+        changes={"amount": Decimal(0)},
+        should_recalculate=True,
+        at=NOW,
+    )
+
+    form = client.post(url, opened).context["form"]
+
+    assert form["amount"].value() == "0"
+
+
 def test_a_removed_conversion_has_no_pages(staff_client, account, conversion):
     client = staff_client()
     delete_conversion(account, conversion_id=conversion.pk, at=NOW)
@@ -685,7 +701,9 @@ def test_corrects_a_commission(staff_client, account, conversion, commission):
     stored = account.commissions.get()
     assert (stored.amount, stored.comment) == (Decimal("12.34"), "Agreed by phone")
 
+    account.commissions.update(rate_kind="fixed", rate=5)  # and earns the same
     _, shown = submit(client, url, conversion_sub_amount="100")
+    account.commissions.update(rate_kind="percentage", rate=10)
     assert dict(shown.context["effect_facts"]) == {
         "Sale before": "200.00 EUR",
         "Sale after": "100.00 EUR",

@@ -26,7 +26,11 @@ from accounts.models.users import User
 from accounts.services.api_keys import create_api_key
 from accounts.services.staff import create_staff_user
 from affiliate_site.backoffice.base import BackOfficeAdminSite
-from affiliate_site.backoffice.form_pages import FormPage, calculate_version
+from affiliate_site.backoffice.form_pages import (
+    FormPage,
+    calculate_version,
+    digest_entry,
+)
 from affiliate_site.backoffice.forms import RowChoiceField
 from tests.affiliate_site.backoffice.form_samples import (
     create_rows_for_all_pages,
@@ -475,13 +479,36 @@ def test_two_people_do_not_overwrite_each_other(shared, submit):
         values = case.get_values(shared.owner)
         if "version" not in values:
             continue
-        initial = case.get_form(shared.owner).initial
-        for name in initial:
-            seen = calculate_version(initial | {name: object()})
+        form = case.get_form(shared.owner)
+        for name in form.initial:
+            seen = calculate_version(form, form.initial | {name: object()})
             answer = submit(case, shared.owner, values | {"version": seen})
             text = str(answer.errors.get("__all__"))
             if "Somebody changed this" not in text or answer.was_stored:
                 problems.append((case.name, name, answer.errors))
+
+    assert not problems, list_lines(problems)
+
+
+def test_recognizes_fields_that_were_not_touched(shared):
+    """Whatever the types of their values are: sent back as they were shown."""
+    problems = []
+    for case in shared.cases:
+        context = case.call(shared.owner).context_data
+        form, version = context["form"], context["version"]
+        values = case.get_values(shared.owner)
+        sent = type(form)(
+            values, account=form.account, row=form.row, initial=form.initial
+        )
+        problems += [
+            (case.name, name, form.initial[name], sent[name].value())
+            for name, digest in zip(
+                sorted(form.initial), version.split(), strict=bool(version)
+            )
+            if name in form.fields
+            and values.get(name) == form[name].value()
+            and digest != digest_entry(sent, name)
+        ]
 
     assert not problems, list_lines(problems)
 
