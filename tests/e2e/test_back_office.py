@@ -412,8 +412,7 @@ def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, w
     )
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_joins_by_an_invitation(back_office, scenario, width, theme):
     """From the link over the own password and a device to a recovery code."""
     account, page = scenario.account, back_office.page

@@ -140,8 +140,11 @@ def test_takes_at_most_15_statements(staff_client, account, api, capture_queries
                 )
                 if name in filters
             }
-            for query in ({}, {"q": "harbor"}, accepted, {"q": "harbor"} | accepted):
-                client.get(url, query)  # stores the statistics of past days
+            client.get(url)  # stores the statistics of past days
+            queries = [{}, {"q": "harbor"}]
+            if accepted:
+                queries += [accepted, {"q": "harbor"} | accepted]
+            for query in queries:
                 with capture_queries() as executed:
                     assert client.get(url, query).status_code == 200
                 counts[model._meta.label, str(query)] = len(executed)

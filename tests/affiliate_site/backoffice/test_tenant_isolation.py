@@ -145,27 +145,25 @@ def test_changes_nothing_of_another_account(staff_client, foreign_data, subtests
 def assert_shows_nothing(client, foreign_data, model, foreign):
     """Check lists, searches, pages and history for the marker."""
     responses = [client.get(build_url(model, "changelist"))]
+    assert responses[0].status_code == 200
     for term in (MARKER, str(foreign[0]), f"{MARKER}@example.org"):
         found = client.get(build_url(model, "changelist"), {"q": term})
         rows = found.context["cl"].result_list
         assert foreign_data.pk not in {row.account_id for row in rows}
     for name in OBJECT_VIEWS:
-        unknown = client.get(build_url(model, name, 10**9), follow=True)
+        unknown = client.get(build_url(model, name, 10**9))
         for row in foreign[:3]:
-            response = client.get(build_url(model, name, row.pk), follow=True)
-            assert (response.status_code, response.redirect_chain) == (
-                unknown.status_code,
-                unknown.redirect_chain,
-            )
+            response = client.get(build_url(model, name, row.pk))
+            assert response.status_code == unknown.status_code
+            assert response.headers.get("Location") == unknown.headers.get("Location")
             responses.append(response)
     responses += [
-        client.post(build_url(model, "change", row.pk), {}, follow=True)
-        for row in foreign[:3]
+        client.post(build_url(model, "change", row.pk), {}) for row in foreign[:3]
     ]
+    responses.append(client.get(reverse("admin:index")))  # with all their messages
 
     for response in responses:
         assert MARKER not in response.content.decode()
-    assert responses[0].status_code == 200
 
 
 def assert_acts_on_nothing(client, model, action, foreign):
@@ -258,7 +256,8 @@ def test_opens_all_pages_of_the_own_account(
                     response = client.get(build_url(model, "changelist"))
                 assert response.status_code == 200
                 assert len(executed) <= 15, [q["sql"][:300] for q in executed]
-                for row in list_rows(model, account)[:3]:
+                rows = list_rows(model, account)
+                for row in rows[: 3 if role == Role.OWNER else 1]:
                     response = client.get(build_url(model, "change", row.pk))
                     assert response.status_code == 200, row
 
