@@ -47,8 +47,8 @@ from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.lists.chips import list_chips
 from affiliate_site.backoffice.lists.exports import export_csv
-from affiliate_site.backoffice.lists.filters import list_chips
 from affiliate_site.backoffice.lists.list_order import find_index_order
 from affiliate_site.backoffice.lists.list_totals import (
     RowNumber,

@@ -16,8 +16,9 @@ from django.utils import timezone
 from django.views.generic.edit import FormView
 
 from accounts.errors import DomainError
-from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE, render_secret
+from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE
 from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.secret_page import render_secret
 
 CHANGED_MEANWHILE = (
     "Somebody changed this while the page was open: {changes}. What you entered is"

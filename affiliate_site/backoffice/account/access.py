@@ -20,10 +20,10 @@ from affiliate_site.backoffice.account.access_pages import (
 from affiliate_site.backoffice.actions import (
     AdminAction,
     run_admin_action,
-    show_secret_once,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.form_pages import FormPagesMixin
+from affiliate_site.backoffice.secret_page import show_secret_once
 
 
 @admin.register(ApiKey)

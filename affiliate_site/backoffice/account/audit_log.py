@@ -18,7 +18,7 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.formatters import format_key_values
-from affiliate_site.backoffice.lists.filters import DateFilter
+from affiliate_site.backoffice.lists.date_filters import DateFilter
 from tracking.models.affiliates import Affiliate
 
 AFFILIATE_PREFIX = "affiliate:"

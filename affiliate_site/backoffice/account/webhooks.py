@@ -21,7 +21,6 @@ from affiliate_site.backoffice.account.webhook_pages import (
 from affiliate_site.backoffice.actions import (
     AdminAction,
     run_admin_action,
-    show_secret_once,
 )
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
@@ -31,6 +30,7 @@ from affiliate_site.backoffice.base import (
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, STATUS_COLORS
 from affiliate_site.backoffice.lists.filters import FormFilter
+from affiliate_site.backoffice.secret_page import show_secret_once
 
 
 class WebhookStateFilter(FormFilter):

@@ -59,22 +59,26 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.forms import label_row
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
+from affiliate_site.backoffice.lists.date_filters import (
+    ApplicationDateFilter,
+    DateFilter,
+)
 from affiliate_site.backoffice.lists.filters import (
     MAX_CANDIDATES,
     AffiliateFilter,
     AffiliateGroupFilter,
-    ApplicationDateFilter,
-    ApprovalFilter,
-    DateFilter,
-    DeletedFilter,
     EnrolledProgramFilter,
     GroupFilter,
     ProgramFilter,
-    PromotedFilter,
 )
 from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
+)
+from affiliate_site.backoffice.lists.state_filters import (
+    ApprovalFilter,
+    DeletedFilter,
+    PromotedFilter,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, find_neighbors
 from affiliate_site.backoffice.qr_codes import get_link_style

@@ -4,7 +4,6 @@ from affiliate_site.api.person_serializers import (
     build_affiliate_changes,
     build_person_data,
 )
-from affiliate_site.backoffice.actions import render_secret
 from affiliate_site.backoffice.affiliates.person_forms import (
     AffiliateForm,
     NewAffiliateForm,
@@ -13,6 +12,7 @@ from affiliate_site.backoffice.affiliates.person_forms import (
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from affiliate_site.backoffice.secret_page import render_secret
 from payouts.services.payables import get_payable_balances
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import (

@@ -17,6 +17,9 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
+from affiliate_site.backoffice.conversions.commission_details import (
+    get_commission_details,
+)
 from affiliate_site.backoffice.conversions.commission_pages import (
     COMMISSION_PAGES,
     ReasonForm,
@@ -24,11 +27,10 @@ from affiliate_site.backoffice.conversions.commission_pages import (
 )
 from affiliate_site.backoffice.conversions.conversion_details import (
     format_warnings,
-    get_commission_details,
     get_conversion_details,
-    get_customer_details,
 )
 from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PAGES
+from affiliate_site.backoffice.conversions.customer_details import get_customer_details
 from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
 from affiliate_site.backoffice.conversions.new_conversion_page import (
     TRACKING_SOURCE_TEXTS,
@@ -42,6 +44,7 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_money,
 )
+from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.exports import AmountSource
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
@@ -49,15 +52,13 @@ from affiliate_site.backoffice.lists.filters import (
     CommissionProgramFilter,
     CommissionStatusFilter,
     CurrencyFilter,
-    DateFilter,
-    DeletedFilter,
-    PaidFilter,
     ProgramFilter,
 )
 from affiliate_site.backoffice.lists.search import (
     AffiliateSearchMixin,
     OrderSearchMixin,
 )
+from affiliate_site.backoffice.lists.state_filters import DeletedFilter, PaidFilter
 from payouts.explanation import translate_reason
 from payouts.models.commissions import (
     Commission,

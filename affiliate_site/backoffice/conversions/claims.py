@@ -28,13 +28,10 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_person,
 )
-from affiliate_site.backoffice.lists.filters import (
-    AffiliateFilter,
-    CurrencyFilter,
-    DateFilter,
-    DecidedFilter,
-)
+from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
+from affiliate_site.backoffice.lists.state_filters import DecidedFilter
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim

@@ -10,10 +10,10 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_key_values
+from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     AffiliateGroupFilter,
-    DateFilter,
     ProgramFilter,
 )
 from affiliate_site.user_agents import parse_user_agent

@@ -26,7 +26,7 @@ from accounts import replica
 from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, Money
-from affiliate_site.backoffice.lists.filters import DateFilter
+from affiliate_site.backoffice.lists.date_filters import DateFilter
 
 CHUNK_SIZE = 1000  # rows
 TIME_LENGTH = len("2026-11-20T23:54:00")

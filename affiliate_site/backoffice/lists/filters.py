@@ -1,4 +1,4 @@
-"""Filters of lists, all in the URL: by program, affiliate, group, currency, day, state.
+"""Filters of lists, all in the URL: by program, affiliate, group, currency, amount.
 
 A program, affiliate or group is named by its ID; an affiliate by any text that finds
 only this one, too. One that the account does not have shows no rows. The choices of all
@@ -7,9 +7,6 @@ filters of a page are read by one query.
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,13 +17,10 @@ from django.contrib.admin import (
 )
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import BooleanField, Exists, OuterRef, Q, Value
-from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.functional import cached_property
 
-from accounts.days import A_DAY
 from accounts.tenant_admin import filter_for_user, get_user
-from affiliate_site.backoffice.formatters import format_datetime, format_person
+from affiliate_site.backoffice.formatters import format_person
 from affiliate_site.backoffice.forms import read_decimal_comma
 from payouts.models.commissions import Commission, CommissionStatus
 from tracking.models.affiliates import Affiliate, AffiliateGroup
@@ -37,17 +31,6 @@ from tracking.services.affiliate_search import list_affiliates_by_text
 MAX_CHOICES = 500  # programs or groups that a filter offers
 MAX_CANDIDATES = 8  # affiliates to choose from, if a text finds several
 CURRENCY_PATTERN = re.compile(r"[A-Z]{3}")
-FIRST_YEAR, LAST_YEAR = 1970, 2999
-
-
-@dataclass(frozen=True)
-class Chip:
-    """A filter that is set, and the query of the list without it."""
-
-    title: str
-    value: str
-    remove_query: str
-    choices: Sequence[tuple[str, str]] = ()  # texts and queries, if it is not clear
 
 
 class FormFilter(SimpleListFilter):
@@ -348,172 +331,6 @@ class LedgerAffiliateFilter(AffiliateFilter):
         return queryset.filter(Q(debit__in=balances) | Q(credit__in=balances))
 
 
-class DateFilter(FormFilter):
-    """Rows of a period: `from` and `to` are days of the account, both included.
-
-    `created_at__gte` and `created_at__lt` are the same as times, for links.
-    """
-
-    title = "date"
-    parameter_name = "from"
-    parameters = ("to", "created_at__gte", "created_at__lt")
-    column = "created_at"
-
-    def __init__(self, request, params, model, model_admin):
-        super().__init__(request, params, model, model_admin)
-        first_day, last_day, since, before = map(
-            self.used_parameters.get, self.expected_parameters()
-        )
-        first, last = parse_day(first_day), parse_day(last_day)
-        if first and last and first > last:
-            first, last = last, first
-        self.first = first or parse_time(since)
-        self.end = last + A_DAY if last else parse_time(before)
-
-    def choices(self, changelist):
-        zone = timezone.get_current_timezone_name()
-        for name, label, day in zip(
-            ("from", "to"), ("From", "To"), self.days, strict=True
-        ):
-            yield {
-                "name": name,
-                "label": f"{label} ({zone})",
-                "type": "date",
-                "value": f"{day}" if day else "",
-            }
-
-    @property
-    def days(self) -> tuple[date | None, date | None]:
-        """The first and the last day; None if there is no such limit."""
-        last = self.end - A_DAY if self.end and is_midnight(self.end) else self.end
-        return self.first and self.first.date(), last and last.date()
-
-    @property
-    def file_name_part(self) -> str:
-        """`2026-10` for a month, `2026-10-07` for a day; empty without a filter."""
-        first, last = self.days
-        if not first or not last:
-            return f"from-{first}" if first else f"to-{last}" if last else ""
-        if first == last:
-            return f"{first}"
-        if first.day == 1 and get_last_day_of_month(first) == last:
-            return f"{first:%Y-%m}"
-        return f"{first}-to-{last}"
-
-    def queryset(self, request, queryset):
-        if self.first:
-            queryset = queryset.filter(**{f"{self.column}__gte": self.first})
-        if self.end:
-            queryset = queryset.filter(**{f"{self.column}__lt": self.end})
-        return queryset
-
-    @property
-    def value_text(self):
-        limits = [at for at in (self.first, self.end) if at]
-        if all(map(is_midnight, limits)):
-            first, end = (day and f"{day}" for day in self.days)
-            is_utc = timezone.get_current_timezone_name() == "UTC"
-            suffix = " (UTC)" if limits[0].tzinfo is UTC and not is_utc else ""
-        else:
-            first, end = (at and format_datetime(at) for at in (self.first, self.end))
-            suffix = ""
-        if not end:
-            return f"from {first}{suffix}"
-        text = f"{first} to {end}" if first and first != end else first or f"to {end}"
-        return text + suffix
-
-
-class ApplicationDateFilter(DateFilter):
-    """Enrollments by the day of application."""
-
-    parameters = ("to", "applied_at__gte", "applied_at__lt")
-    column = "applied_at"
-
-
-class StateFilter(FormFilter):
-    """Rows of which a time is set or not; subclasses name the states."""
-
-    title = "state"
-    input_type = "select"
-    texts = {"True": "", "False": ""}  # by whether the time is missing
-
-    def list_options(self):
-        return list(self.texts.items())
-
-    def queryset(self, request, queryset):
-        if not self.value():
-            return queryset
-        if self.value() not in self.texts:
-            raise BadRequest(f"“{self.value()}” is no state")
-        return queryset.filter(**{str(self.parameter_name): self.get_column_value()})
-
-    def get_column_value(self) -> bool | None:
-        """What the column of the parameter is compared with."""
-        return self.value() == "True"
-
-    @property
-    def value_text(self):
-        return self.texts[self.value() or ""]
-
-
-class DeletedFilter(StateFilter):
-    """Rows that were removed or not."""
-
-    parameter_name = "deleted_at__isnull"
-    texts = {"True": "Not removed", "False": "Removed"}
-
-
-class CanceledFilter(StateFilter):
-    """Payments that were canceled or not."""
-
-    parameter_name = "canceled_at__isnull"
-    texts = {"True": "Not canceled", "False": "Canceled"}
-
-
-class PaidFilter(StateFilter):
-    """Commissions that a payment covers or not."""
-
-    title = "payment"
-    parameter_name = "payment__isnull"
-    texts = {"True": "Not paid", "False": "Paid"}
-
-
-class ArchivedFilter(StateFilter):
-    """Programs that were archived or not."""
-
-    parameter_name = "archived_at__isnull"
-    texts = {"True": "Active", "False": "Archived"}
-
-
-class PromotedFilter(StateFilter):
-    """Prospects that became affiliates or not."""
-
-    parameter_name = "promoted_at__isnull"
-    texts = {"True": "Not promoted", "False": "Promoted"}
-
-
-class DecidedFilter(StateFilter):
-    """Claims that staff decided or not."""
-
-    parameter_name = "decided_at__isnull"
-    texts = {"True": "To decide", "False": "Decided"}
-
-
-class ApprovalFilter(StateFilter):
-    """Program affiliates by their status."""
-
-    title = "status"
-    parameter_name = "approved"
-    texts = {
-        "pending": "Pending",
-        "approved": "Approved",
-        "disapproved": "Disapproved",
-    }
-
-    def get_column_value(self):
-        return {"approved": True, "disapproved": False}.get(str(self.value()))
-
-
 class BalanceFilter(FormFilter):
     """Balances above an amount, by default above zero."""
 
@@ -579,75 +396,3 @@ def load_choices(request) -> dict[str, list]:
                 choices["currency"].append(currency)
         request.filter_choices = choices
     return request.filter_choices
-
-
-def list_chips(changelist, request) -> list[Chip]:
-    """The filters and the search that are set."""
-    chips = []
-    if changelist.query:
-        chips.append(build_chip(request, "search", changelist.query, ["q"]))
-    seen = {"q", "o", "p", "e"}
-    for spec in changelist.filter_specs:
-        names = spec.expected_parameters()
-        seen.update(names)
-        if not any(request.GET.get(name) for name in names):
-            continue
-        chip = build_chip(request, spec.title, spec.value_text, names)
-        choices = getattr(spec, "choice_links", ())
-        chips.append(replace(chip, choices=choices))
-    for name, value in request.GET.items():
-        if name not in seen:
-            title = name.partition("__")[0].replace("_", " ")
-            chips.append(build_chip(request, title, value, [name]))
-    return chips
-
-
-def build_chip(request, title, value, names) -> Chip:
-    """A chip that removes these parameters.
-
-    Django's `get_query_string` would remove all that begin like them, too.
-    """
-    query = request.GET.copy()
-    for name in (*names, "p"):
-        query.pop(name, None)
-    return Chip(str(title).capitalize(), str(value), f"?{query.urlencode()}")
-
-
-def parse_day(text: str | None) -> datetime | None:
-    """The beginning of a day `YYYY-MM-DD` of the account; `BadRequest` for nonsense."""
-    if not text:
-        return None
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        day = date.min
-    if not FIRST_YEAR <= day.year <= LAST_YEAR:
-        raise BadRequest(f"“{text}” is no day: enter it as YYYY-MM-DD")
-    return datetime.combine(day, time(), timezone.get_current_timezone())
-
-
-def parse_time(text: str | None) -> datetime | None:
-    """A day or a time of ISO 8601, by default in UTC; raises `BadRequest`.
-
-    Midnights of UTC, which links from statistics have, stay in UTC.
-    """
-    if not text or "T" not in text:
-        return parse_day(text)
-    try:
-        at = parse_datetime(text)
-    except ValueError:
-        at = None
-    if at is None or not FIRST_YEAR <= at.year <= LAST_YEAR:
-        raise BadRequest(f"“{text}” is no time")
-    at = at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
-    return at if is_midnight(at) else timezone.localtime(at)
-
-
-def get_last_day_of_month(day: date) -> date:
-    """The last day of the month of a day."""
-    return (day.replace(day=1) + timedelta(days=31)).replace(day=1) - A_DAY
-
-
-def is_midnight(at: datetime) -> bool:
-    """Whether a day begins, in the time zone of `at`."""
-    return at.time() == time()

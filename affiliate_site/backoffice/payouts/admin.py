@@ -35,13 +35,12 @@ from affiliate_site.backoffice.formatters import (
     format_ledger_note,
     format_money,
 )
+from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     AffiliateGroupFilter,
     BalanceFilter,
-    CanceledFilter,
     CurrencyFilter,
-    DateFilter,
     LedgerAffiliateFilter,
     ZeroBalanceFilter,
 )
@@ -49,6 +48,7 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
+from affiliate_site.backoffice.lists.state_filters import CanceledFilter
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
 from affiliate_site.backoffice.payouts.bulk_payouts import (
     build_payments_url,

@@ -18,7 +18,8 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
-from affiliate_site.backoffice.lists.filters import ArchivedFilter, CurrencyFilter
+from affiliate_site.backoffice.lists.filters import CurrencyFilter
+from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.programs import program_pages, rate_pages
 from affiliate_site.backoffice.programs.snippet import render_snippet
 from payouts.models.bonuses import Bonus, GoalType

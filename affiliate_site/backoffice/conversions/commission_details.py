@@ -1,0 +1,172 @@
+"""What the page of a commission shows."""
+
+from django.utils.html import format_html
+
+from affiliate_site.backoffice.conversions.calculation_section import (
+    CALCULATION_COLUMNS,
+    build_calculation_row,
+    list_group_titles,
+    list_postings,
+)
+from affiliate_site.backoffice.details import (
+    Details,
+    Section,
+    build_history,
+    label_status,
+    link_to,
+)
+from affiliate_site.backoffice.formatters import (
+    format_datetime,
+    format_money,
+)
+from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from payouts.explanation import (
+    translate_reason,
+)
+from payouts.models.commissions import Commission, CommissionStatus
+from payouts.services.commission_history import list_allocations, list_paid_amounts
+from payouts.services.explanation import explain_commission
+from tracking.claims import (
+    ClaimStatus,
+)
+from tracking.money import ZERO
+
+COVERED_NOTE = (
+    "Less than this is due: earlier payments left something over, which counts toward"
+    " it. The balance has the sum."
+)
+
+
+def get_commission_details(request, commission: Commission) -> Details:
+    """Amount and state, what pays it, its calculation, and its history."""
+    explained = explain_commission(commission)
+    labels = [label_status(commission.status)]
+    if commission.payment_id:
+        labels.append(("paid", "info"))
+    if commission.deleted_at:
+        labels = [("removed", "danger")]
+    allocations = list_allocations(commission.account, [commission])[commission.pk]
+    payments = [
+        (
+            allocation.payment.created_at,
+            format_html("paid by {}", link_to(allocation.payment)),
+        )
+        for allocation in allocations
+    ]
+    conversion = commission.conversion
+    return Details(
+        headline=format_money(commission.amount, commission.currency),
+        labels=labels,
+        is_removed=commission.deleted_at is not None,
+        sections=[
+            Section(
+                "Commission",
+                facts=[
+                    ("Affiliate", link_to(commission.affiliate)),
+                    (
+                        "Conversion",
+                        link_to(conversion, conversion and conversion.external_id),
+                    ),
+                    (
+                        "Sale",
+                        conversion
+                        and format_money(conversion.amount, conversion.currency),
+                    ),
+                    (
+                        "Program",
+                        conversion
+                        and link_to(conversion.program, conversion.program.title),
+                    ),
+                    ("Type", f"{commission.name} ({commission.kind})"),
+                    ("Follows", link_to(commission.base_commission)),
+                    ("Bonus", commission.bonus and commission.bonus.title),
+                    ("Period from", commission.period_start),
+                    ("Comment", format_comment(commission)),
+                    ("Created", format_datetime(commission.created_at)),
+                    (
+                        "Final since",
+                        commission.finalized_at
+                        and format_datetime(commission.finalized_at),
+                    ),
+                ],
+            ),
+            Section(
+                "Calculation",
+                columns=CALCULATION_COLUMNS,
+                rows=[
+                    build_calculation_row(
+                        explained,
+                        commission,
+                        list_group_titles([explained], commission.account),
+                    )
+                ],
+                facts=[
+                    (
+                        "First status",
+                        f"{explained['born']['status']}, because"
+                        f" {translate_reason(explained['born']['reason'])}",
+                    )
+                ],
+            ),
+            build_payment_section(commission),
+            build_history(
+                request,
+                [commission],
+                [*list_postings(explained, commission), *payments],
+            ),
+        ],
+    )
+
+
+def format_comment(commission) -> str:
+    """The comment; that of a page must not look like one of staff."""
+    conversion, comment = commission.conversion, commission.comment
+    if comment and conversion and conversion.claim_status == ClaimStatus.OPEN:
+        return f"A page sent: {comment}"
+    return comment or ""
+
+
+def build_payment_section(commission) -> Section:
+    """What pays a commission, and how."""
+    payment = commission.payment
+    if payment is None:
+        row = commission.account.ledger_accounts.filter(
+            kind="payable",
+            affiliate=commission.affiliate_id,
+            currency=commission.currency,
+        ).first()
+        balance = row.balance if row else ZERO
+        is_due = (
+            commission.status == CommissionStatus.APPROVED
+            and commission.deleted_at is None
+        )
+        notes = ["Not paid."]
+        if is_due and balance < commission.amount:
+            notes.append(COVERED_NOTE)
+        due = format_money(balance, commission.currency)
+        return Section(
+            "Payment",
+            notes=notes,
+            facts=[
+                (
+                    "Balance due to the affiliate",
+                    link_to(row, due) if balance or is_due else "",
+                )
+            ],
+        )
+    amounts = list_paid_amounts(commission.account, [commission], payment.created_at)
+    amount_when_paid = amounts[commission.pk]
+    return Section(
+        "Payment",
+        facts=[
+            ("Paid by", link_to(payment)),
+            ("Amount of the payment", format_money(payment.amount, payment.currency)),
+            (
+                "Commission when paid",
+                amount_when_paid != commission.amount
+                and format_money(amount_when_paid, commission.currency),
+            ),
+            ("On", format_datetime(payment.created_at)),
+            ("Primary payout method today", get_payout_text(payment)),
+        ],
+    )

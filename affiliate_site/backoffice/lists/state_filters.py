@@ -1,0 +1,89 @@
+"""Filters by a state of a row: removed, paid, decided."""
+
+from django.core.exceptions import BadRequest
+
+from affiliate_site.backoffice.lists.filters import FormFilter
+
+
+class StateFilter(FormFilter):
+    """Rows of which a time is set or not; subclasses name the states."""
+
+    title = "state"
+    input_type = "select"
+    texts = {"True": "", "False": ""}  # by whether the time is missing
+
+    def list_options(self):
+        return list(self.texts.items())
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        if self.value() not in self.texts:
+            raise BadRequest(f"“{self.value()}” is no state")
+        return queryset.filter(**{str(self.parameter_name): self.get_column_value()})
+
+    def get_column_value(self) -> bool | None:
+        """What the column of the parameter is compared with."""
+        return self.value() == "True"
+
+    @property
+    def value_text(self):
+        return self.texts[self.value() or ""]
+
+
+class DeletedFilter(StateFilter):
+    """Rows that were removed or not."""
+
+    parameter_name = "deleted_at__isnull"
+    texts = {"True": "Not removed", "False": "Removed"}
+
+
+class CanceledFilter(StateFilter):
+    """Payments that were canceled or not."""
+
+    parameter_name = "canceled_at__isnull"
+    texts = {"True": "Not canceled", "False": "Canceled"}
+
+
+class PaidFilter(StateFilter):
+    """Commissions that a payment covers or not."""
+
+    title = "payment"
+    parameter_name = "payment__isnull"
+    texts = {"True": "Not paid", "False": "Paid"}
+
+
+class ArchivedFilter(StateFilter):
+    """Programs that were archived or not."""
+
+    parameter_name = "archived_at__isnull"
+    texts = {"True": "Active", "False": "Archived"}
+
+
+class PromotedFilter(StateFilter):
+    """Prospects that became affiliates or not."""
+
+    parameter_name = "promoted_at__isnull"
+    texts = {"True": "Not promoted", "False": "Promoted"}
+
+
+class DecidedFilter(StateFilter):
+    """Claims that staff decided or not."""
+
+    parameter_name = "decided_at__isnull"
+    texts = {"True": "To decide", "False": "Decided"}
+
+
+class ApprovalFilter(StateFilter):
+    """Program affiliates by their status."""
+
+    title = "status"
+    parameter_name = "approved"
+    texts = {
+        "pending": "Pending",
+        "approved": "Approved",
+        "disapproved": "Disapproved",
+    }
+
+    def get_column_value(self):
+        return {"approved": True, "disapproved": False}.get(str(self.value()))
