@@ -269,6 +269,22 @@ def test_disapproves_in_bulk_with_a_reason_by_keyboard(back_office, scenario):
     assert not page.locator("input.action-select:checked").count()
 
 
+def test_enter_opens_a_result_of_all_that_was_typed(back_office):
+    page = back_office.page
+    back_office.open("")
+    page.keyboard.press("Control+k")
+    field = page.locator("#search-input-command:focus")
+    field.press_sequentially("commi")
+    page.get_by_role("link", name="Commissions").last.wait_for()
+
+    field.fill("")
+    field.press_sequentially("audit log")
+    with page.expect_navigation(wait_until="load"):
+        field.press("Enter")  # half a second before its results
+
+    assert page.url.endswith("/admin/accounts/auditlogentry/")
+
+
 def test_archives_a_program(back_office, scenario):
     back_office.open(f"tracking/program/{scenario.program.pk}/change/")
     back_office.click('a:has-text("Archive")')
