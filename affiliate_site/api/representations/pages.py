@@ -14,8 +14,7 @@ from django.db.models import Count, Model, QuerySet
 from accounts.compiled_queries import OFFSET_MARK, CompiledQuery
 from accounts.models.accounts import Account, TenantQuerySet
 from accounts.services.row_counts import read_conditions
-from affiliate_site.api.representations.base import Representation
-from affiliate_site.api.representations.generated_code import Row
+from affiliate_site.api.representations.base import Representation, Row
 
 COMPARISONS = {"exact", "isnull", "gte", "lt"}
 
