@@ -1,7 +1,7 @@
 """Base classes of the back office; the only module that imports the theme (Unfold)."""
 
 from datetime import timedelta
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -59,6 +59,7 @@ from affiliate_site.backoffice.lists.list_totals import (
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
 from affiliate_site.backoffice.theme import list_navigation
+from affiliate_site.frame_memory import call_with_frame_memory
 from affiliate_site.http_errors import render_error_page
 from affiliate_site.throttling import count_sign_in_attempt
 
@@ -209,8 +210,8 @@ class BackOfficeAdminSite(UnfoldAdminSite):
             with timezone.override(get_time_zone(request.user)):
                 try:
                     if may_read_replica(request):
-                        return replica.read_page(build_page)
-                    return build_page()
+                        build_page = partial(replica.read_page, build_page)
+                    return call_with_frame_memory(build_page)
                 except (DataError, OverflowError, InvalidPage):
                     raise BadRequest("Invalid filter or page") from None
 
