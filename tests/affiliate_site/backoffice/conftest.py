@@ -26,3 +26,10 @@ def staff_client(account):
         return client
 
     return create_client
+
+
+@pytest.fixture
+def at_noon(time_machine):
+    """Move to noon: after midnight, the day before is not closed yet, and pages take
+    more statements."""
+    time_machine.move_to(timezone.now().replace(hour=12))

@@ -379,6 +379,7 @@ def test_ranks_affiliates_by_commissions_of_a_currency(staff_client, scenario):
     assert [str(row.affiliate) for row in rows] == ["odettevarga"]
 
 
+@pytest.mark.usefixtures("at_noon")
 def test_query_count_does_not_depend_on_the_number_of_rows(
     staff_client, scenario, capture_queries
 ):

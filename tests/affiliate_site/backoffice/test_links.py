@@ -97,6 +97,7 @@ def test_explains_missing_links(staff_client, scenario, account):
     assert "Not in any program yet" not in get_page(client, scenario.mina.affiliate)
 
 
+@pytest.mark.usefixtures("at_noon")
 @pytest.mark.parametrize("number", [1, 25])
 def test_query_count_does_not_depend_on_the_number_of_programs(
     staff_client, account, capture_queries, number

@@ -121,6 +121,7 @@ def test_adds_up_balances_once(staff_client, account, scenario, capture_queries)
     assert len(executed) <= MAX_STATEMENTS
 
 
+@pytest.mark.usefixtures("at_noon")
 def test_takes_at_most_15_statements(staff_client, account, api, capture_queries):
     """Also with several pages of rows, a search and filters."""
     sample = create_rows_for_all_pages(account, api, "harbor")
