@@ -51,7 +51,7 @@ class Template:
     def __init__(self) -> None:
         # Each checkout has its own: they may run at the same time.
         checkout = hashlib.sha256(bytes(ROOT)).hexdigest()[:8]
-        self.name = f"test_{connection.settings_dict['NAME']}_{checkout}_migrated"
+        self.name = f"test_{checkout}_migrated"
         self.digest = calculate_digest()
 
     def copy(self, source: str, target: str) -> None:
