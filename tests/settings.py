@@ -30,9 +30,10 @@ else:
     PrepareManager._should_discard = lambda *results: False
     PrepareManager.prepared_max = 10_000
     options = DATABASES["default"]["OPTIONS"]
+    commands = options.get("options", "")
     DATABASES["default"]["OPTIONS"] = {
         **options,
-        "options": f"{options.get('options', '')} -c plan_cache_mode=force_generic_plan",
+        "options": f"{commands} -c plan_cache_mode=force_generic_plan",
         "prepare_threshold": 1,
     }
 
