@@ -360,8 +360,9 @@ INVALID_QUERIES = [
 def test_invalid_queries_cause_no_server_error(staff_client, model, subtests):
     client = staff_client()
 
-    for query in INVALID_QUERIES:
-        for path in ("changelist", "export", "export_xlsx"):
+    exports = cycle(["export", "export_xlsx"])  # in turns: they share their queries
+    for query, export in zip(INVALID_QUERIES, exports, strict=False):
+        for path in ("changelist", export):
             with subtests.test(path=path, query=query):
                 response = client.get(build_url(model, path), query)
                 assert response.status_code in (200, 302, 400)
@@ -374,8 +375,10 @@ def test_rejects_selections_that_are_no_ids(staff_client, rf, model, subtests):
     request = rf.get("/")
     request.user = get_user(client)
 
-    for action in ["", *ADMINS[model].get_actions(request)]:
-        for selected in ("abc", "", "1.5", "\x00", "9" * 30):
+    texts = ["abc", "", "1.5", "\x00", "9" * 30]
+    for number, action in enumerate(["", *ADMINS[model].get_actions(request)]):
+        # Further actions only with what a database could refuse: they share the rest.
+        for selected in texts if number < 2 else texts[-2:]:
             with subtests.test(action=action, selected=selected):
                 form = {"action": action, "_selected_action": ["1", selected]}
                 response = client.post(build_url(model, "changelist"), form)
