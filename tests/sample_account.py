@@ -130,7 +130,7 @@ class SampleAccount:
             {
                 "external_id": f"{self.marker}-order",
                 "click_id": self.click_id,
-                "customer_id": f"{self.marker}-customer",
+                "customer_id": self.customer_id,
                 "amount": 200,
                 "meta_data": {"tier": self.marker},
             },

@@ -324,6 +324,7 @@ def start(*command, **options):
     )
 
 
+@pytest.mark.engine_independent
 def test_ends_with_one_line_when_the_reader_is_gone(committed_db):
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -344,6 +345,7 @@ def is_reading_input(pid: int) -> bool:
     return is_pipe and system_call[1:2] == ["0x0"]
 
 
+@pytest.mark.engine_independent
 def test_ends_with_one_line_on_ctrl_c(committed_db):
     with start(
         "create_staff",
@@ -361,6 +363,7 @@ def test_ends_with_one_line_on_ctrl_c(committed_db):
     assert err == b"CommandError: interrupted\n"
 
 
+@pytest.mark.engine_independent
 def test_names_an_odd_variable_in_one_line(committed_db, monkeypatch):
     for name, value in (
         ("DEBUG", "perhaps"),
@@ -377,6 +380,7 @@ def test_names_an_odd_variable_in_one_line(committed_db, monkeypatch):
         assert err.count(b"\n") == 1
 
 
+@pytest.mark.engine_independent
 def test_runs_without_standard_output(committed_db):
     process = subprocess.run(  # noqa: S602 - our own command
         f"{sys.executable} manage.py export_openapi >&-",

@@ -128,6 +128,7 @@ def test_tells_stories(demo_account):
     assert "cap" in commission["born"]["reason"]
 
 
+@pytest.mark.engine_independent  # that it can be created is shown above
 def test_is_the_same_for_the_same_day_and_scale(db, few_sales):
     accounts = [create_demo_history(slug) for slug in ("first", "second")]
 
@@ -153,6 +154,7 @@ def test_is_the_same_for_the_same_day_and_scale(db, few_sales):
     assert first == second
 
 
+@pytest.mark.engine_independent  # that it can be created is shown above
 @pytest.mark.parametrize("hour", [0, 23])
 def test_never_lies_in_the_future(db, few_sales, hour):
     at = datetime(2026, 3, 4, hour, 5, tzinfo=NOW.tzinfo)
@@ -163,6 +165,7 @@ def test_never_lies_in_the_future(db, few_sales, hour):
     assert not account.clicks.filter(created_at__gt=at).exists()
 
 
+@pytest.mark.engine_independent  # that it can be created is shown above
 def test_scale_multiplies_the_data(db, few_sales):
     account = create_demo_history(scale=2)
 

@@ -50,6 +50,7 @@ def test_declares_no_rate_limit_for_a_missing_action(path):
     assert declared <= actions
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("operation", IMPLEMENTED, ids=format_operation)
 def test_rate_limit_headers_match_the_contract(api, operation):
     method, _ = operation

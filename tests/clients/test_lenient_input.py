@@ -12,7 +12,10 @@ import pytest
 from tests.conftest import NOW
 from tests.ledger_checks import assert_amounts_consistent, snapshot_account
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = [
+    pytest.mark.usefixtures("shared_scenario"),
+    pytest.mark.engine_independent,  # bodies
+]
 
 SALE = {"external_id": "order-1", "amount": 200}
 ONE = "/affiliates/minakessler/"

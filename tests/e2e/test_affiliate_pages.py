@@ -10,7 +10,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
 __all__ = ["back_office", "static_files"]
 
-DARK_PHONE, LIGHT_DESKTOP = ("dark", 390), ("light", 1440)
+LIGHT_DESKTOP = ("light", 1440)
+DARK_PHONE = pytest.param(("dark", 390), marks=pytest.mark.slow)
 
 
 @pytest.fixture(params=[LIGHT_DESKTOP, DARK_PHONE], ids=["light", "dark-phone"])

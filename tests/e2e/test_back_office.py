@@ -20,6 +20,7 @@ from tests.e2e.browser import open_context
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
+PHONE = pytest.param(390, marks=pytest.mark.slow)
 PASSWORD = "lamps-at-the-harbor"
 PASSWORD_HASH = Argon2PasswordHasher().encode(PASSWORD, "0123456789abcdef")
 
@@ -194,7 +195,7 @@ def test_approves_pays_and_cancels(back_office, scenario):
     assert account.payments.get().canceled_at
 
 
-@pytest.mark.parametrize("width", [1440, 390], ids=["desktop", "phone"])
+@pytest.mark.parametrize("width", [1440, PHONE], ids=["desktop", "phone"])
 def test_corrects_an_amount_after_showing_what_moves(back_office, scenario, width):
     conversion = scenario.create_conversion("200", at=timezone.now())
     account, page = scenario.account, back_office.page
@@ -324,7 +325,7 @@ def test_creates_and_deactivates_staff(back_office, scenario):
     assert not zoe.is_active
 
 
-@pytest.mark.parametrize("width", [1400, 390], ids=["desktop", "phone"])
+@pytest.mark.parametrize("width", [1400, PHONE], ids=["desktop", "phone"])
 def test_shows_links_with_qr_codes(back_office, scenario, width):
     back_office.page.set_viewport_size({"width": width, "height": 844})
     back_office.page.emulate_media(color_scheme="dark")
@@ -386,7 +387,7 @@ def test_approves_the_rows_of_all_pages(back_office, scenario):
     assert "51 commissions, total 51.00 EUR" in text
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [1280, PHONE], ids=["desktop", "phone"])
 def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, width):
     back_office.page.set_viewport_size({"width": width, "height": 800})
     back_office.open("second-factor/")
@@ -431,7 +432,10 @@ def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, w
     )
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    [("light", 1440), pytest.param("dark", 390, marks=pytest.mark.slow)],
+)
 def test_joins_by_an_invitation(back_office, scenario, width, theme):
     """From the link over the own password and a device to a recovery code."""
     account, page = scenario.account, back_office.page

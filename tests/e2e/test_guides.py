@@ -44,7 +44,9 @@ def set_system_theme(page, theme):
     page.emulate_media(color_scheme=theme)
 
 
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize(
+    "width", [DESKTOP, pytest.param(PHONE, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", guide.PAGES)
 def test_guide_is_accessible(reader, name, width):
     reader.set_viewport_size({"width": width, "height": 844})
@@ -54,6 +56,15 @@ def test_guide_is_accessible(reader, name, width):
     assert list(list_violations(reader, set_system_theme)) == []
     assert reader.problems == []
     assert reader.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_guides_fit_a_phone(reader):
+    reader.set_viewport_size({"width": PHONE, "height": 844})
+
+    for name in guide.PAGES:
+        reader.goto(guide.get_address(name))
+        width = reader.evaluate("document.documentElement.scrollWidth")
+        assert width == PHONE, name
 
 
 def test_copies_a_snippet(reader):

@@ -405,6 +405,7 @@ def test_says_close_before_worker_is_recycled(start_server, connect):
             assert responses <= 7
 
 
+@pytest.mark.slow
 def test_answers_kept_connections_of_recycled_worker(
     start_server, open_connections, connect
 ):
@@ -432,6 +433,7 @@ def test_says_close_before_worker_is_reloaded(start_server, open_connections, co
         assert connect(server).ask("GET", "/healthz") == (200, "keep-alive")
 
 
+@pytest.mark.slow
 def test_finishes_half_sent_request_of_reloaded_worker(start_server, connect):
     request = build_request("POST", "/1.6/conversions/", 70 * KIB)
     with start_server(workers=1) as server:
@@ -447,6 +449,7 @@ def test_finishes_half_sent_request_of_reloaded_worker(start_server, connect):
     assert (status, headers["connection"]) == (401, "close")
 
 
+@pytest.mark.slow
 def test_silent_connections_do_not_delay_the_stop(start_server, connect):
     with start_server(workers=1) as server:
         silent, kept = connect(server), connect(server)
@@ -458,6 +461,7 @@ def test_silent_connections_do_not_delay_the_stop(start_server, connect):
         assert silent.is_closed()
 
 
+@pytest.mark.slow
 def test_answers_who_has_connected_before_the_stop(start_server, connect):
     with start_server(workers=1) as server:
         assert connect(server).ask("GET", "/healthz")[0] == 200

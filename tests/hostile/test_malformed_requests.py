@@ -122,6 +122,7 @@ SEGMENTS = {
 }
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("segment", SEGMENTS.values(), ids=SEGMENTS)
 def test_unknown_paths_return_404(checking_client, segment):
     responses = [

@@ -333,7 +333,7 @@ def run_state_machine(*, examples, steps):
 
 
 def test_no_fact_is_lost_to_a_claim(db):
-    run_state_machine(examples=25, steps=20)
+    run_state_machine(examples=10, steps=20)
 
 
 @pytest.mark.slow

@@ -487,7 +487,7 @@ def run_state_machine(*, examples: int, steps: int) -> None:
 
 
 def test_ledger_matches_model(db):
-    run_state_machine(examples=50, steps=15)
+    run_state_machine(examples=20, steps=15)
 
 
 @pytest.mark.slow

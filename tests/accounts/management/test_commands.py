@@ -361,6 +361,7 @@ def slug(committed_db):
     return slug
 
 
+@pytest.mark.engine_independent
 def test_runs_as_a_process(slug):
     output = run_manage_py("create_api_key", slug, "--name", "shop", "--read-only")
 
@@ -369,6 +370,7 @@ def test_runs_as_a_process(slug):
     assert find_api_key(output.stdout.strip()).account.slug == slug
 
 
+@pytest.mark.engine_independent
 @pytest.mark.usefixtures("committed_db")
 def test_prints_an_error_in_one_line():
     output = run_manage_py("lock_account", f"nobody-{uuid.uuid4().hex}", "--json")
@@ -379,6 +381,7 @@ def test_prints_an_error_in_one_line():
     assert "\x1b" not in output.stderr
 
 
+@pytest.mark.engine_independent
 def test_exits_with_2_on_wrong_arguments(slug):
     output = run_manage_py("create_api_key", slug, "--role", "admin")
 

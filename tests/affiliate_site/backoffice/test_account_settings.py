@@ -13,6 +13,8 @@ from accounts.services.signing_secrets import create_signing_secret
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.conftest import NOW
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 URL = "/admin/settings/"
 
 

@@ -192,6 +192,7 @@ def test_leads_to_the_neighbors(account, staff_client):
     assert get_neighbors(removed) == (None, third)
 
 
+@pytest.mark.engine_independent
 @pytest.mark.usefixtures("at_noon")
 def test_takes_a_limited_number_of_statements(
     account, staff_client, scenario, mina, capture_queries, subtests

@@ -14,6 +14,8 @@ from tracking.models.affiliates import FieldType
 from tracking.services.affiliates import update_affiliate
 from tracking.services.hierarchy import create_group, set_parent
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 ADD_URL = "/admin/tracking/affiliate/add/"
 HANA = {"firstname": "Hana", "lastname": "Kim", "email": "hana@example.org"}
 ADDRESS = {

@@ -26,6 +26,8 @@ from tracking.services.affiliates import delete_affiliate
 from tracking.services.customers import confirm_customer
 from tracking.services.hierarchy import set_parent
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 LIST = "admin:accounts_auditlogentry_changelist"
 
 

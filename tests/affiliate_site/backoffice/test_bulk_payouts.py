@@ -229,6 +229,7 @@ def test_pays_one_batch_and_shows_how_many_remain(
     assert list_payments(account) == [("odettelund", Decimal(30), "EUR")]
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize(
     ("invalid", "error"),
     [

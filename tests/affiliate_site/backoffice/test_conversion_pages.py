@@ -195,6 +195,7 @@ def test_entries_can_be_changed_after_the_preview(staff_client, conversion):
     assert response.context["version"] == shown.context["version"]
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize(
     ("changed", "field", "text"),
     [
@@ -472,6 +473,7 @@ BAD_NEW_CONVERSIONS = [
 ]
 
 
+@pytest.mark.engine_independent
 def test_refuses_a_bad_new_conversion(staff_client, account, scenario, subtests):
     foreign = ProgramScenario(AccountFactory(), email=None)
     foreign.create_customer("foreign")
@@ -701,6 +703,7 @@ def test_corrects_a_commission(staff_client, account, conversion, commission):
     assert account.commissions.get().comment == ""
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize(
     ("changed", "field"),
     [

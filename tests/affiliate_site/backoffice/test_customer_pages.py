@@ -10,6 +10,8 @@ from tests.affiliate_site.backoffice.money_forms import (
 from tests.factories.accounts import AccountFactory
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 PAGES = ("edit", "cancel", "remove")
 
 

@@ -154,6 +154,7 @@ def test_takes_the_days_of_a_period_that_are_meant(first, last, expected):
     assert message == ""
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize(
     ("first", "last", "error"),
     [

@@ -7,6 +7,8 @@ import pytest
 from affiliate_site.backoffice.effect_tables import net_transfers
 from payouts.services.previews import TransferEffect
 
+pytestmark = pytest.mark.engine_independent  # texts
+
 
 def build_transfer(debit, credit, amount, affiliate="mina", currency="EUR"):
     return TransferEffect("any", debit, credit, affiliate, Decimal(amount), currency)

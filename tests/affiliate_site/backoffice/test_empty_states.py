@@ -18,6 +18,8 @@ from tests.affiliate_site.backoffice.rates import create_rates
 from tests.sample_account import SampleAccount
 from tracking.services.failed_page_calls import record_failed_page_call
 
+pytestmark = pytest.mark.engine_independent  # texts
+
 ADMINS = admin.site._registry
 CLEAR = ' href="?">Clear the filters'
 

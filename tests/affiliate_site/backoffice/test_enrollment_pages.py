@@ -16,6 +16,8 @@ from tracking.services.affiliates import PersonData, delete_affiliate
 from tracking.services.programs import archive_program
 from tracking.services.prospects import ProspectData, create_prospect
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 ADD_URL = "/admin/tracking/enrollment/add/"
 NAMES = ("approve", "disapprove", "reset", "codes")
 

@@ -231,6 +231,7 @@ def test_accepts_the_sample_values(shared, submit):
     assert refused == {}, "name values that these pages accept in SAMPLES"
 
 
+@pytest.mark.engine_independent
 def test_opens_for_the_roles_that_may(shared, submit):
     found, expected = {}, {}
     for case in shared.cases:
@@ -263,6 +264,7 @@ def is_open(submit, case, user, values):
     return opened.pop() if len(opened) == 1 else "differs"
 
 
+@pytest.mark.engine_independent
 def test_shows_buttons_to_those_who_may_press_them(shared, db):
     """Viewers get 403 through all layers; owners see a button for each page."""
     clients = {role: Client() for role in (Role.VIEWER, Role.OWNER)}
@@ -297,6 +299,7 @@ def group_by_page(cases):
     return groups
 
 
+@pytest.mark.engine_independent  # filters are the same
 def test_rows_of_other_accounts_do_not_exist(shared, submit):
     problems = []
     for case in shared.cases:
@@ -316,6 +319,7 @@ def test_rows_of_other_accounts_do_not_exist(shared, submit):
     assert not problems, list_lines(problems)
 
 
+@pytest.mark.engine_independent  # filters are the same
 def test_refuses_ids_of_other_accounts(shared, submit):
     """As choices, and as texts: those get the same answer as ids that name nothing."""
     texts, problems = list_foreign_ids(shared.other), []
@@ -442,6 +446,7 @@ def find_problem(field, name, kind, answer) -> str:
     return "accepted" if kind in ALWAYS_REFUSED or not is_text else ""
 
 
+@pytest.mark.engine_independent
 def test_shows_errors_on_the_rendered_page(shared, db):
     """Through all layers, with a hostile value in each field at once."""
     client = Client()
@@ -505,6 +510,7 @@ def test_two_people_do_not_overwrite_each_other(shared, submit):
     assert not problems, list_lines(problems)
 
 
+@pytest.mark.engine_independent
 def test_recognizes_fields_that_were_not_touched(shared):
     """Whatever the types of their values are: sent back as they were shown."""
     problems = []

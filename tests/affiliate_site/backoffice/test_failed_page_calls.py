@@ -17,6 +17,8 @@ from payouts.explanation import WARNING_TEXTS
 from tracking.models.failed_page_calls import FailedPageCall
 from tracking.services.failed_page_calls import record_failed_page_call
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 CHANGELIST = "admin:tracking_failedpagecall_changelist"
 

@@ -386,6 +386,7 @@ def test_suggests_affiliates_of_the_account(client, scenario, other_account):
     assert url in open_list(client, CONVERSIONS).content.decode()
 
 
+@pytest.mark.engine_independent  # filters are the same
 def test_filters_show_nothing_of_another_account(client, scenario, other_account):
     foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
     other_account.affiliate_groups.create(public_id="zz-marker-g", title="zz-marker")
@@ -412,6 +413,7 @@ def test_filters_show_nothing_of_another_account(client, scenario, other_account
                 assert f"{value} (unknown)" in response.content.decode()
 
 
+@pytest.mark.engine_independent
 def test_filtered_lists_take_at_most_15_statements(
     client, scenario, capture_queries, subtests
 ):

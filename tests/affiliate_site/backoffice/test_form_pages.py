@@ -10,6 +10,8 @@ from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
 from tracking.services.programs import update_program
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 ADD_URL = "/admin/tracking/program/add/"
 NEW_PROGRAM = {
     "slug": "summer-sale",

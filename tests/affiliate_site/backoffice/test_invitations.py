@@ -12,6 +12,8 @@ from accounts.services import notifications
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 ADD = "/admin/accounts/user/add/"
 LIST = "/admin/accounts/invitation/"
 LINK = "/admin/invitation/"

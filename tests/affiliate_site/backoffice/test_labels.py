@@ -10,6 +10,8 @@ from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.labels import FIELD_LABELS
 from affiliate_site.backoffice.lists.exports import get_column_titles
 
+pytestmark = pytest.mark.engine_independent  # texts
+
 COLUMN_WORDS = {"Id", "id", "Ip", "Url", "Mlm", "Firstname", "Lastname"}
 
 

@@ -16,6 +16,8 @@ from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 from tracking.services.account_settings import update_account_settings
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -15,6 +15,8 @@ from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pag
 from tests.conftest import NOW
 from tracking.claims import Trust
 
+pytestmark = pytest.mark.engine_independent  # markup
+
 MAX_PAGE_BYTES = 120_000
 MAX_STATEMENTS = 15
 ROW_PATTERN = re.compile(r'<tr class="(data-row[^"]*)">(.*?)</tr>', re.DOTALL)

@@ -13,6 +13,8 @@ from accounts.services.staff import create_staff_user, reset_password
 from tests.affiliate_site.backoffice.credentials import EMAIL, PASSWORD
 from tests.conftest import NOW
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 LOGIN = "/admin/login/"
 
 

@@ -16,6 +16,8 @@ from tracking.services.clicks import Visit
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.visitors import record_visit
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 TITLE = "Set up your affiliate program"
 
 

@@ -13,6 +13,8 @@ from tracking.services.notes import create_note, delete_note
 from tracking.services.programs import archive_program
 from tracking.services.prospects import ProspectData, create_prospect
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 PIA = {"firstname": "Pia", "lastname": "Lang", "email": "pia@example.org"}
 ADD_GROUP, ADD_PROSPECT = (
     f"/admin/tracking/{model}/add/" for model in ("affiliategroup", "prospect")

@@ -10,7 +10,10 @@ from django.urls import reverse
 from accounts.models.accounts import Plan
 from tests.affiliate_site.backoffice.test_form_pages import get_form
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = [
+    pytest.mark.usefixtures("shared_scenario"),
+    pytest.mark.engine_independent,  # its queries are tested with services
+]
 
 
 def program_url(program, page="change"):

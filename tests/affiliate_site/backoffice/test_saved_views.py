@@ -12,6 +12,8 @@ from accounts.services.saved_views import (
     list_saved_views,
 )
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 LIST = "tracking_affiliate"
 QUERY = "group=gold&o=1&q=hana"
 

@@ -252,6 +252,7 @@ def test_says_that_more_rows_match(owner_client, scenario, monkeypatch):
     assert "More than 1,000 match" in page
 
 
+@pytest.mark.engine_independent
 def test_a_search_takes_at_most_15_statements(
     owner_client, scenario, capture_queries, subtests
 ):

@@ -23,6 +23,8 @@ from tests.architecture.syntax_trees import ROOT
 from tests.command_line import PROCESS_SECONDS
 from tests.conftest import NOW
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 PAGE = "/admin/second-factor/"
 STEP = timedelta(seconds=30)
 WRONG_PROOF = "Enter your password or an unused code."

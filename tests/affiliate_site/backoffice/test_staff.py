@@ -10,6 +10,8 @@ from accounts.services.staff import create_staff_user
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 LIST = "admin:accounts_user_changelist"
 ADD = "admin:accounts_user_add"
 EMAIL = "zoe@harbor.example.org"

@@ -10,6 +10,8 @@ from payouts.services.conversion_updates import delete_conversion
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.engine_independent  # texts
+
 COMMISSIONS = {
     "All": "",
     "Pending": "status__exact=pending&deleted_at__isnull=True",

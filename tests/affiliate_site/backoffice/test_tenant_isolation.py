@@ -91,6 +91,7 @@ def test_every_page_filters_by_account(model):
     assert all(issubclass(inline, TenantScopeMixin) for inline in page.inlines)
 
 
+@pytest.mark.engine_independent  # filters are the same
 @pytest.mark.parametrize("model", ADMINS, ids=label)
 def test_lists_join_the_relations_they_show(model, staff_client, account):
     """Without joins, each row costs a query. Joins in `get_queryset` disable
@@ -117,6 +118,7 @@ def test_filters_list_no_values_of_other_accounts(model):
         assert field.choices or field.get_internal_type() == "BooleanField"
 
 
+@pytest.mark.engine_independent  # filters are the same
 def test_shows_nothing_of_another_account(staff_client, foreign_data, subtests):
     client = staff_client()
 
@@ -127,6 +129,7 @@ def test_shows_nothing_of_another_account(staff_client, foreign_data, subtests):
             assert_shows_nothing(client, foreign_data, model, foreign)
 
 
+@pytest.mark.engine_independent  # filters are the same
 def test_changes_nothing_of_another_account(staff_client, foreign_data, subtests):
     client = staff_client()
     before = snapshot_account(foreign_data)

@@ -16,6 +16,8 @@ from tests.program_scenario import ProgramScenario
 from tracking.services import account_settings
 from tracking.services.notes import create_note
 
+pytestmark = pytest.mark.engine_independent  # times are UTC in each engine
+
 URL = "/admin/settings/"
 AT = datetime(2026, 6, 30, 22, 30, 5, tzinfo=UTC)
 

@@ -24,6 +24,8 @@ from tests.affiliate_site.backoffice.forms import get_form
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 
+pytestmark = pytest.mark.engine_independent  # its queries are tested with services
+
 WEBHOOK_URL = "https://hooks.example.net/orders/lamp?token=zz-secret#zz-secret"
 POSTBACK_URL = "https://mina.example.net/pixel?key=zz-secret&sale=${conversion.id}"
 

@@ -22,6 +22,8 @@ from affiliate_site.backoffice.lists.exports import format_cell
 from tests.affiliate_site.backoffice.test_exports import export_csv
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
+pytestmark = pytest.mark.engine_independent  # cells, of rows that other tests export
+
 NAMESPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 SERIAL_EPOCH = datetime(1899, 12, 30, tzinfo=UTC)  # day 0 of a spreadsheet
 ESCAPE_PATTERN = re.compile("_x([0-9A-F]{4})_")

@@ -467,6 +467,7 @@ MESSAGES = {
 }
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("name", MESSAGES)
 def test_rejects_with_the_specified_message(send_postback, scenario, account, name):
     fields, get_parameters, message, *steps = MESSAGES[name]

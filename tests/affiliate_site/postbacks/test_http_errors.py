@@ -10,7 +10,10 @@ from accounts.services.api_keys import revoke_api_key
 from tests.conftest import ApiClient
 from tests.program_scenario import CONVERSION_CREATED_AT
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = [
+    pytest.mark.usefixtures("shared_scenario"),
+    pytest.mark.engine_independent,  # refused before a sale is looked for
+]
 
 PATHS = ["con/c/", "con/u/", "cus/c/", "cus/u/"]
 JSON = {"Accept": "application/json"}

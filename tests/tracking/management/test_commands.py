@@ -153,6 +153,7 @@ def test_rejects_wrong_arguments(programs, command):
     assert snapshot_all() == before
 
 
+@pytest.mark.engine_independent
 @pytest.mark.usefixtures("committed_db")
 def test_runs_as_a_process():
     slug = f"acme-{uuid.uuid4().hex[:12]}"

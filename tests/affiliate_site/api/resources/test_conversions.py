@@ -725,6 +725,7 @@ FIELDS = {
 }
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("name", FIELDS)
 def test_reports_every_invalid_field(api, scenario, account, tracking_parameter, name):
     body, expected = FIELDS[name]
@@ -1590,6 +1591,7 @@ def test_does_not_find_conversions_by_a_deleted_customer(api, scenario):
     assert len(get_json(api.get("/conversions/"))) == 1
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize(
     ("query", "path", "message"),
     [

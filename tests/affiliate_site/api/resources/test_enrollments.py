@@ -293,6 +293,7 @@ INVALID_BODIES = [
 ]
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("is_archived", [False, True], ids=["open", "archived"])
 @pytest.mark.parametrize(
     ("body", "entries"),

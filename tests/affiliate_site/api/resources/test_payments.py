@@ -265,6 +265,7 @@ INVALID_ORDERS = {
 }
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("in_array", [False, True], ids=["object", "array"])
 @pytest.mark.parametrize(
     ("invalid", "found"), INVALID_ORDERS.values(), ids=INVALID_ORDERS

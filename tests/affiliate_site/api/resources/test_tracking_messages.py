@@ -357,6 +357,7 @@ def fill_placeholders(body, names):
     return names.get(body, body) if isinstance(body, str) else body
 
 
+@pytest.mark.engine_independent
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 def test_rejects_with_the_specified_message(api, account, odette, names, case):
     if case.failure:
