@@ -62,8 +62,8 @@ INTEGRATION_FILES = $$(grep -rl --include='test_*.py' 'mark\.integration' tests)
 test-integration: setup static  ## run browser tests, races, state machine, fuzzing and demo
 	@$(PY) -m pytest -n $(INTEGRATION_WORKERS) --dist worksteal -m "integration and not slow" $(INTEGRATION_FILES)
 
-slow: setup static  ## run the long tests: races, the state machine, faults, removed guards
-	@$(PY) -m pytest -m slow
+slow: setup static  ## run the long tests, and on PostgreSQL what `make test` leaves to SQLite
+	@$(PY) -m pytest -m "slow or engine_independent"
 
 e2e: setup static  ## run only the browser tests; skipped without Chromium
 	@$(PY) -m pytest tests/e2e

@@ -38,10 +38,11 @@ def pytest_collection_modifyitems(config, items):
     """Leave out, unless on SQLite, what does not depend on the database engine.
 
     These are the tests marked so and those without a database, which cannot query one.
+    An expression of `-m` that names the marker runs them on every engine.
     """
     from django.db import connection
 
-    if connection.vendor == "sqlite":
+    if connection.vendor == "sqlite" or "engine_independent" in config.option.markexpr:
         return
     independent = [item for item in items if is_engine_independent(item)]
     config.hook.pytest_deselected(items=independent)
