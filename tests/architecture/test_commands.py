@@ -1,4 +1,4 @@
-"""Command names, arguments and exit codes are public; README.md lists them."""
+"""Command names, arguments and exit codes are public; docs/operations.md lists them."""
 
 import re
 
@@ -117,6 +117,14 @@ def parse_documented_options(usage):
 
 def test_has_exactly_the_documented_commands():
     assert set(IMPLEMENTED) == set(DOCUMENTED) - NOT_IMPLEMENTED
+
+
+def test_the_guide_for_operators_lists_every_command():
+    guide = (ROOT / "docs/operations.md").read_text()
+
+    assert {
+        name for name in IMPLEMENTED if not re.search(rf"(?m)^\|.*`{name}[` ]", guide)
+    } == set()
 
 
 def test_lists_only_documented_commands_as_not_implemented():
