@@ -236,7 +236,7 @@ def test_moves_an_affiliate(installation, tmp_path):
 
 
 def test_worked_attributions_of_the_guide(api, account):
-    """The rows of the table of section 3, in their order."""
+    """The cases of section 3, in their order."""
     scenario = ProgramScenario(account)
     mina = scenario.mina
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
