@@ -29,6 +29,16 @@ def is_lock_timeout(error: BaseException) -> bool:
     return state == LOCK_TIMEOUT_SQLSTATE or "database is locked" in str(error)
 
 
+def is_row_lock_timeout(error: BaseException) -> bool:
+    """Return whether it was the lock of a row, or of a value that must be unique.
+
+    PostgreSQL names the row in the context of the error, and none for the lock of a
+    table. SQLite locks the whole database, so there it is never known.
+    """
+    diagnostics = getattr(error.__cause__, "diag", None)
+    return is_lock_timeout(error) and getattr(diagnostics, "context", None) is not None
+
+
 def get_database_time() -> datetime:
     """Return the time of the database server, which all application servers share.
 

@@ -45,8 +45,11 @@ class Attempt:
             delete_failed_attempt(self.account, **self.lookup)
 
     def fail(self, error: Exception) -> None:
-        """Store the error; a database error while doing so is ignored."""
-        if self.external_id is None:
+        """Store the error; a database error while doing so is ignored.
+
+        A lock that was not obtained in time is not stored: the caller shall try again.
+        """
+        if self.external_id is None or is_lock_timeout(error):
             return
         with suppress(DatabaseError):
             record_failed_attempt(self.account, **self.lookup, message=str(error))
@@ -76,9 +79,7 @@ class ConversionAttemptMixin(APIView):
 
     def handle_exception(self, exc):
         """Store the failure; every transaction of the request is closed by now."""
-        if self.attempt is not None and self.attempt.external_id is not None:
-            if is_lock_timeout(exc):
-                exc = TooManyConversionAttempts(external_id=self.attempt.external_id)
-            if not isinstance(exc, DuplicateConversion | TooManyConversionAttempts):
-                self.attempt.fail(exc)
+        is_refused = isinstance(exc, DuplicateConversion | TooManyConversionAttempts)
+        if self.attempt is not None and not is_refused:
+            self.attempt.fail(exc)
         return super().handle_exception(exc)

@@ -13,6 +13,7 @@ from django.db import (
 from accounts.db_compat import (
     get_database_time,
     is_lock_timeout,
+    is_row_lock_timeout,
     without_statement_timeout,
 )
 
@@ -69,6 +70,7 @@ def test_recognizes_a_lock_timeout(db):
         request_lock(other)
 
     assert is_lock_timeout(error.value)
+    assert not is_row_lock_timeout(error.value)  # it was the whole table
 
 
 def test_a_statement_timeout_is_not_a_lock_timeout(db):

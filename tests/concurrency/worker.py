@@ -64,7 +64,6 @@ def main() -> None:
     django.setup()
     from django.db import connection
 
-    from accounts.db_compat import is_lock_timeout
     from accounts.services.accounts import get_account
     from payouts.services.commissions import approve_commission, disapprove_commission
     from payouts.services.conversion_creation import ConversionData, create_conversion
@@ -107,8 +106,7 @@ def main() -> None:
         try:
             returned = tasks[task.pop("task")](account, **task)
         except Exception as error:
-            is_timeout = is_lock_timeout(error)
-            result = "TooManyConversionAttempts" if is_timeout else type(error).__name__
+            result = type(error).__name__
         else:
             result = returned or "done"
         sys.stdout.write(json.dumps(result) + "\n")

@@ -6,9 +6,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db import OperationalError
 from django.db.models import QuerySet
 
 from accounts.compiled_queries import compiled
+from accounts.db_compat import is_row_lock_timeout
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
 from accounts.services.audit_log import log_event
@@ -22,7 +24,7 @@ from tracking.claims import (
     ClaimStatus,
     Trust,
 )
-from tracking.errors import ConversionNotFound
+from tracking.errors import ConversionNotFound, TooManyConversionAttempts
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.services.attribution import Attribution, create_attribution_record
@@ -83,7 +85,8 @@ def write_conversion(
     """Insert a conversion, its customer and its attribution record.
 
     With a `claim`, that conversion becomes this fact and keeps its ID and time. Raises
-    `ConcurrentUpdate` if the `external_id` was taken, or the claim changed, meanwhile.
+    `ConcurrentUpdate` if the `external_id` was taken, or the claim changed, meanwhile,
+    and `TooManyConversionAttempts` if another attempt with it takes too long.
     """
     customer = get_or_create_customer(
         account, attribution, customer_id=customer_id, at=at
@@ -111,15 +114,28 @@ def write_conversion(
         conversion = Conversion(
             account=account, external_id=external_id, created_at=at, **values
         )
-        # The constraint detects duplicates: a concurrent insert waits for the first.
-        if not account.conversions.insert_or_ignore(
-            conversion,
-            unique_fields=("account", "external_id"),
-            condition_sql=NOT_DELETED_SQL,
-        ):
+        if not insert_conversion(conversion):
             raise ConcurrentUpdate
     create_attribution_record(account, attribution, subject=conversion)
     return conversion
+
+
+def insert_conversion(conversion: Conversion) -> bool:
+    """Insert a conversion; return False if its `external_id` is taken.
+
+    The constraint detects duplicates: a concurrent insert waits for the first. Raises
+    `TooManyConversionAttempts` if it waits too long.
+    """
+    try:
+        return conversion.account.conversions.insert_or_ignore(
+            conversion,
+            unique_fields=("account", "external_id"),
+            condition_sql=NOT_DELETED_SQL,
+        )
+    except OperationalError as error:
+        if not is_row_lock_timeout(error):
+            raise
+        raise TooManyConversionAttempts(external_id=conversion.external_id) from error
 
 
 def replace_claim(conversion: Conversion, *, at: datetime, **values: Any) -> None:

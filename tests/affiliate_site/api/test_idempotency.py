@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import contextmanager
 from datetime import timedelta
 from uuid import uuid4
 
@@ -19,6 +18,7 @@ from affiliate_site.api.resources.payments import PaymentViewSet
 from tests.architecture.api_contract import OPERATIONS
 from tests.architecture.test_tenant_isolation import CASES
 from tests.conftest import ApiClient
+from tests.database_locks import lock_elsewhere, set_lock_timeout
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import (
     assert_ledger_consistent,
@@ -669,40 +669,13 @@ def test_ignores_the_key_of_a_postback_by_get(account, scenario, idempotent_clie
 # While the first request is still running.
 
 
-@contextmanager
-def set_lock_timeout(*, milliseconds):
-    """Set the lock timeout of this connection."""
-    statements = {
-        "sqlite": ("PRAGMA busy_timeout={}", 20_000),
-        "postgresql": ("SET lock_timeout={}", 3_000),
-    }
-    statement, default = statements[connection.vendor]
-    with connection.cursor() as cursor:
-        cursor.execute(statement.format(milliseconds))
-        try:
-            yield
-        finally:
-            cursor.execute(statement.format(default))
-
-
-@contextmanager
 def lock_key_elsewhere(account, key):
     """Claim the key on another connection, then roll back."""
-    other_connection = connection.copy()
-    with other_connection.cursor() as cursor:
-        cursor.execute(
-            "BEGIN IMMEDIATE" if other_connection.vendor == "sqlite" else "BEGIN"
-        )
-        cursor.execute(
-            "INSERT INTO accounts_idempotencykey"
-            " (account_id, key, fingerprint, created_at) VALUES (%s, %s, %s, %s)",
-            [account.pk, key, "a" * 64, timezone.now()],
-        )
-        try:
-            yield
-        finally:
-            cursor.execute("ROLLBACK")
-    other_connection.close()
+    return lock_elsewhere(
+        "INSERT INTO accounts_idempotencykey"
+        " (account_id, key, fingerprint, created_at) VALUES (%s, %s, %s, %s)",
+        [account.pk, key, "a" * 64, timezone.now()],
+    )
 
 
 @pytest.mark.parametrize("path", ["/clicks/", "/conversions/", "/pb/con/c/"])

@@ -454,7 +454,7 @@ def test_unexpected_failure_is_503_and_stored_as_failed_attempt(
     page, scenario, monkeypatch, failure
 ):
     def fail(*args, **kwargs):
-        raise failure("database is locked")
+        raise failure("connection lost")
 
     vid = page.click()
     monkeypatch.setattr(views, "create_conversion", fail)

@@ -1,13 +1,17 @@
 """Rows of conversions, without commissions (docs/api-contract.md, section 2.2.1)."""
 
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
+from django.db import OperationalError
 
 from tests.conftest import NOW
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import mark_deleted
 from tracking.attribution import REST_CONVERSION_ORDER, TrackingParameters
+from tracking.errors import TooManyConversionAttempts
+from tracking.models.conversions import ConversionQuerySet
 from tracking.services.attribution import attribute, verify_attribution_record
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.conversions import write_conversion
@@ -108,6 +112,35 @@ def test_external_id_is_unique_until_the_deletion(account, insert, is_deleted):
         with pytest.raises(ConcurrentUpdate):
             insert(external_id="order-1")
         assert account.conversions.count() == before
+
+
+class DriverError(Exception):
+    """The error of the driver for a lock that was not obtained in time."""
+
+    sqlstate = "55P03"
+
+    def __init__(self, context):
+        self.diag = SimpleNamespace(context=context)
+
+
+@pytest.mark.parametrize(
+    ("context", "raised"),
+    [
+        ("while inserting index tuple", TooManyConversionAttempts),
+        (None, OperationalError),
+    ],
+    ids=["row", "table"],
+)
+def test_a_wait_for_the_external_id_is_a_concurrent_attempt(
+    insert, monkeypatch, context, raised
+):
+    def wait(*args, **kwargs):
+        raise OperationalError("lock timeout") from DriverError(context)
+
+    monkeypatch.setattr(ConversionQuerySet, "insert_or_ignore", wait)
+
+    with pytest.raises(raised):
+        insert(external_id="order-1")
 
 
 def test_allows_several_conversions_without_external_id(account, insert):

@@ -1420,20 +1420,21 @@ def test_records_a_server_error_as_failed(
     ]
 
 
-def test_returns_too_many_attempts_on_a_lock_timeout(
-    api, account, scenario, tracking_parameter, monkeypatch
+def test_a_lock_timeout_is_503_and_delays_no_retry(
+    account, scenario, make_key, tracking_parameter, monkeypatch
 ):
     def wait(*args, **kwargs):
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(endpoint, "create_conversion", wait)
+    client = ApiClient(make_key(account), Client(raise_request_exception=False))
+    body = tracking_parameter | {"external_id": "order-1"}
+    with monkeypatch.context() as busy:
+        busy.setattr(endpoint, "create_conversion", wait)
+        response = client.post("/conversions/", body)
 
-    response = api.post(
-        "/conversions/", tracking_parameter | {"external_id": "order-1"}
-    )
-
-    assert list_error_messages(response) == [TOO_MANY_ATTEMPTS]
+    assert response.status_code == response.json()["code"] == 503
     assert attempts(account) == []
+    assert get_json(client.post("/conversions/", body))["external_id"] == "order-1"
 
 
 def test_responds_even_when_a_failure_cannot_be_recorded(
