@@ -98,6 +98,9 @@ def _export_customer(account: Account, customer: Customer) -> dict[str, Any]:
     conversions = account.conversions.filter(customer=customer)
     clicks = find_clicks(account, customer)
     visitors = account.visitors.filter(click__in=clicks.values("pk"))
+    former_ids = account.former_external_ids.filter(
+        conversion__in=conversions.values("pk")
+    )
     return {
         **_represent_one(CustomerRepresentation, account, customer),
         **{name: getattr(customer, name) for name in VISITOR_DATA},
@@ -105,6 +108,7 @@ def _export_customer(account: Account, customer: Customer) -> dict[str, Any]:
         "conversions": _represent(
             ConversionRepresentation, account, conversions, VISITOR_DATA
         ),
+        "former_external_ids": [str(row) for row in former_ids.order_by("pk")],
         "clicks": _represent(ClickRepresentation, account, clicks, VISITOR_DATA),
         "tracking_ids": [visitor.tracking_id for visitor in visitors.order_by("pk")],
         "events": _list_events(account, f"customer:{customer.public_id}"),

@@ -133,6 +133,14 @@ PERSONAL_COLUMNS = (
         "kept, so that no order counts twice; cleared if it contains an e-mail address",
     ),
     PersonalColumns(
+        "tracking.FormerExternalId",
+        "external_id",
+        CUSTOMER,
+        "as long as the conversion",
+        "kept, so that no order counts twice; row deleted if it contains an e-mail"
+        " address",
+    ),
+    PersonalColumns(
         "tracking.Conversion", "meta_data", CUSTOMER, UNTIL_ERASED, "cleared"
     ),
     PersonalColumns(

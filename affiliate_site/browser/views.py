@@ -57,7 +57,7 @@ from tracking.errors import (
     TooManyConversionAttempts,
 )
 from tracking.models.conversions import ConversionOrigin
-from tracking.services.attempts import has_deleted_conversion
+from tracking.services.attempts import was_external_id_used
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import CustomerData, create_customer
 from tracking.services.failed_page_calls import (
@@ -324,7 +324,7 @@ def build_conversion_data(
 
 def can_be_repeated(account: Account, external_id: str | None) -> bool:
     """Can a signed call that was stored before be sent again, as by a reload?"""
-    return external_id is None or has_deleted_conversion(account, external_id)
+    return external_id is None or was_external_id_used(account, external_id)
 
 
 def build_customer_data(call: ValidBrowserCall) -> CustomerData:

@@ -203,6 +203,7 @@ class _PersonTexts:
         self.account = account
         conversions = account.conversions.filter(customer__in=people.customers)
         sales = dict(conversions.values_list("pk", "external_id"))
+        former_ids = account.former_external_ids.filter(conversion__in=sales)
         commissions = account.commissions.filter(conversion__in=sales)
         slugs = [affiliate.slug for affiliate in people.affiliates]
         customer_ids = [customer.customer_id for customer in people.customers]
@@ -237,6 +238,8 @@ class _PersonTexts:
         )
         self.quoted_slugs = {f'"{slug}"' for slug in slugs}
         self.sales = sales
+        self.order_ids = {order_id for order_id in sales.values() if order_id}
+        self.order_ids.update(former_ids.values_list("external_id", flat=True))
         self.subjects = [
             *(f"affiliate:{affiliate.pk}" for affiliate in people.affiliates),
             *(f"prospect:{prospect.public_id}" for prospect in people.prospects),
@@ -263,7 +266,7 @@ class _PersonTexts:
             + delete_attempts(
                 self.account,
                 texts=self.texts | self.words,
-                order_ids={order_id for order_id in self.sales.values() if order_id},
+                order_ids=self.order_ids,
             )
             + delete_saved_views(self.account, texts=self.texts, words=self.words)
         )

@@ -63,8 +63,9 @@ def test_exports_a_customer_with_visitor_data(account, scenario, api):
     click.update_row(ip="203.0.113.7", user_agent="Harbor/1")
     account.visitors.create(tracking_id="t" * 32, click=click)
     customer = scenario.create_customer(EMAIL, click_id=str(click))
-    sale = scenario.create_conversion("10", customer_id=EMAIL)
+    sale = scenario.create_conversion("10", customer_id=EMAIL, external_id="order-1")
     sale.update_row(ip="203.0.113.8")
+    api.patch(f"/conversions/{sale.pk}/", {"external_id": "INV-1"})
 
     result = run_json_command("export_person", "harbor", EMAIL)
 
@@ -73,6 +74,7 @@ def test_exports_a_customer_with_visitor_data(account, scenario, api):
     by_api = api.get(f"/customers/{customer}/").json()
     assert found | by_api == found
     assert found["tracking_ids"] == ["t" * 32]
+    assert found["former_external_ids"] == ["order-1"]
     (conversion,) = found["conversions"]
     assert conversion == api.get(f"/conversions/{sale.pk}/").json() | {
         "ip": "203.0.113.8",

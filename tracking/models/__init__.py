@@ -8,7 +8,7 @@ from tracking.models.affiliates import (
 )
 from tracking.models.attribution_records import AttributionRecord
 from tracking.models.clicks import Click
-from tracking.models.conversions import Conversion, ConversionAttempt
+from tracking.models.conversions import Conversion, ConversionAttempt, FormerExternalId
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.failed_page_calls import FailedPageCall
@@ -29,6 +29,7 @@ __all__ = [
     "Customer",
     "Enrollment",
     "FailedPageCall",
+    "FormerExternalId",
     "Note",
     "Program",
     "Prospect",

@@ -208,3 +208,29 @@ class ConversionAttempt(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.origin}:{self.external_id}"
+
+
+class FormerExternalId(TenantModel):
+    """An `external_id` that a conversion had before it was changed.
+
+    A signed call of a page can be repeated; by this it is recognized afterwards.
+    """
+
+    conversion = models.ForeignKey(
+        Conversion, models.PROTECT, related_name="former_external_ids", db_index=False
+    )
+    external_id = models.CharField(max_length=255)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "former_external_ids"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "external_id", "conversion"],
+                name="one_former_external_id_per_conversion",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.external_id

@@ -52,10 +52,11 @@ def ensure_external_id_available(account: Account, external_id: str | None) -> N
         raise DuplicateConversion(external_id=external_id)
 
 
-def has_deleted_conversion(account: Account, external_id: str) -> bool:
-    """Has a conversion with this id of the caller been deleted?"""
+def was_external_id_used(account: Account, external_id: str) -> bool:
+    """Did a conversion have this id that is deleted, or has another id by now?"""
     deleted = account.conversions.filter(deleted_at__isnull=False)
-    return deleted.filter(external_id=external_id).exists()
+    former = account.former_external_ids.filter(external_id=external_id)
+    return deleted.filter(external_id=external_id).exists() or former.exists()
 
 
 def record_failed_attempt(

@@ -25,7 +25,7 @@ from tracking.claims import (
     Trust,
 )
 from tracking.errors import ConversionNotFound, TooManyConversionAttempts
-from tracking.models.conversions import Conversion
+from tracking.models.conversions import Conversion, FormerExternalId
 from tracking.models.customers import Customer
 from tracking.services.attribution import Attribution, create_attribution_record
 from tracking.services.clicks import parse_client_ip
@@ -230,10 +230,23 @@ def apply_conversion_changes(
             format_decimal(conversion.amount),
             format_decimal(values["amount"]),
         ]
+    if "external_id" in values and conversion.external_id is not None:
+        record_former_external_id(conversion, conversion.external_id)
     conversion.update_row(**values)
     yield
     record_change(
         conversion.account, "conversion.updated", conversion, at=at, **details
+    )
+
+
+def record_former_external_id(conversion: Conversion, external_id: str) -> None:
+    """Record an id that a conversion is about to lose, unless it had lost it before."""
+    account = conversion.account
+    account.former_external_ids.insert_or_ignore(
+        FormerExternalId(
+            account=account, conversion=conversion, external_id=external_id
+        ),
+        unique_fields=("account", "external_id", "conversion"),
     )
 
 

@@ -109,6 +109,8 @@ def erase_customer(account: Account, customer: Customer) -> int:
         ip=None,
     )
     count += update_other_values(conversions, meta_data={}, user_agent=None, ip=None)
+    former_ids = account.former_external_ids.filter(conversion__in=conversions)
+    count += former_ids.filter(external_id__contains="@").delete()[0]
     return count + conversions.filter(external_id__contains="@").update(
         external_id=None
     )

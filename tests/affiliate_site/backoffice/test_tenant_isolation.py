@@ -49,6 +49,7 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.ConversionAttempt": "deleted within an hour",
     "tracking.Coupon": "shown with its enrollment",
     "tracking.AttributionRecord": "shown in the explanation of its conversion",
+    "tracking.FormerExternalId": "recognizes repeated calls of pages",
     "tracking.ReferralCode": "shown with its enrollment",
     "tracking.SearchSuffix": "what affiliates are found by",
     "tracking.Source": "part of a link, shown with its enrollment",

@@ -930,6 +930,41 @@ def test_signed_call_for_a_deleted_conversion_waits(page, scenario, api):
     assert get_commissions(scenario.account) == [("mallorythorn", "10", "pending")]
 
 
+@pytest.mark.parametrize("renames", [1, 2])
+def test_signed_call_for_a_renamed_conversion_waits(page, scenario, api, renames):
+    secret = create_signing_secret(scenario.account, at=NOON)
+    signature = sign(secret, "conversion", "order-1", "100", "", "")
+    vid = page.report(scenario.mallory, amount=100, signature=signature)
+    (paid,) = get_commissions(scenario.account)
+    conversion = scenario.account.conversions.get()
+    for number in range(renames):
+        api.patch(f"/conversions/{conversion.pk}/", {"external_id": f"INV-{number}"})
+
+    data = {"external_id": "order-1", "amount": 100, "signature": signature}
+    page.call("conversion", vid=vid, **data)
+
+    assert paid == ("mallorythorn", "10", "approved")
+    assert get_commissions(scenario.account) == [
+        paid,
+        ("mallorythorn", "10", "pending"),
+    ]
+
+
+@pytest.mark.parametrize("path", ["/conversions/", "/pb/con/c/"])
+def test_call_with_a_key_for_a_renamed_conversion_is_a_new_sale(scenario, api, path):
+    sale = {"external_id": "order-1", "amount": 100, "coupon": scenario.mina.coupon}
+    first = api.post(path, sale).json()
+    for external_id in ("INV-1", "order-1", "INV-1"):  # an id is noted once
+        body = {"external_id": external_id}
+        assert api.patch(f"/conversions/{first['id']}/", body).status_code == 200
+
+    second = api.post(path, sale).json()
+
+    assert second["id"] != first["id"]
+    approved = ("minakessler", "10", "approved")
+    assert get_commissions(scenario.account) == [approved, approved]
+
+
 def test_signed_call_without_external_id_waits(page, scenario):
     secret = create_signing_secret(scenario.account, at=NOON)
     signature = sign(secret, "conversion", "", "100", "", "")

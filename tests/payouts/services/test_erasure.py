@@ -168,7 +168,7 @@ class MarkedPerson:
             api, "POST", "/customers/", body, **{"Idempotency-Key": "customer"}
         )["id"]
         sale = {
-            "external_id": f"{EMAIL}-1",
+            "external_id": f"{EMAIL}-0",
             "amount": 100,
             "customer_id": EMAIL,
             "referral_code": f"{MARK}-unknown",
@@ -180,6 +180,8 @@ class MarkedPerson:
         self.sale = send(
             api, "POST", "/conversions/", sale, **{"Idempotency-Key": "sale"}
         )
+        renamed = {"external_id": f"{EMAIL}-1"}
+        send(api, "PATCH", f"/conversions/{self.sale['id']}/", renamed)
         commission = self.sale["commissions"][0]["id"]
         send(api, "PATCH", f"/commissions/{commission}/", {"comment": MARK})
         own = {"external_id": "order-2", "amount": 100, "coupon": f"{MARK}10"}
@@ -369,13 +371,17 @@ def test_webhooks_that_wait_are_sent_with_the_erased_data(account, person):
 def test_an_order_number_stays_so_that_no_order_counts_twice(account, scenario, api):
     scenario.create_customer("anna")
     for external_id in ("order-1", "anna@example.org-2"):
-        scenario.create_conversion("10", customer_id="anna", external_id=external_id)
+        sale = scenario.create_conversion(
+            "10", customer_id="anna", external_id=f"{external_id}-old"
+        )
+        api.patch(f"/conversions/{sale.pk}/", {"external_id": external_id})
 
     customer = account.customers.get().public_id
     erase_person(account, identifier=customer, at=NOW)
 
     conversions = account.conversions.order_by("pk")
     assert [row.external_id for row in conversions] == ["order-1", None]
+    assert account.former_external_ids.get().external_id == "order-1-old"
     body = {"external_id": "order-1", "amount": 10, "coupon": scenario.mina.coupon}
     assert api.post("/conversions/", body).status_code == 400
 
