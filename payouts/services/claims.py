@@ -72,6 +72,7 @@ def contest_claim(
         locked.filter(claim_status__isnull=False, deleted_at=None),
         ConcurrentUpdate,
         pk=conversion.pk,
+        external_id=conversion.external_id,
     )
     claims = list(account.conversion_claims.filter(conversion=conversion))
     originals = [] if claims else [_build_original_claim(conversion)]

@@ -18,7 +18,12 @@ from accounts.services.changes import record_changes
 from accounts.services.daily_stats import mark_stale
 from payouts.calculation import allocate_proportionally, calculate_commissions
 from payouts.errors import CommissionNotFound, SubAmountNotEditable
-from payouts.models.commissions import Commission, CommissionKind, is_final
+from payouts.models.commissions import (
+    Commission,
+    CommissionKind,
+    CommissionStatus,
+    is_final,
+)
 from payouts.services.calculation_input import (
     LineItemData,
     build_calculation_input,
@@ -37,19 +42,27 @@ from payouts.services.commissions import (
 )
 from payouts.services.conversion_creation import round_line_items
 from payouts.services.ledger import LedgerSession, open_ledger_session
-from tracking.errors import AffiliateDeleted, AmountTooLarge, ConversionNotFound
+from tracking.errors import (
+    AffiliateDeleted,
+    AmountTooLarge,
+    ConversionNotFound,
+    DuplicateConversion,
+)
 from tracking.models.conversions import Conversion
 from tracking.money import ZERO, validate_amount
-from tracking.services.attempts import ensure_external_id_available
+from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 from tracking.services.conversions import (
     apply_conversion_changes,
+    find_conversion,
     get_conversion,
+    lock_with_holder,
     release_external_id,
     soft_delete_conversion,
 )
 from tracking.services.programs import ensure_not_archived
 
 
+@retry_on_conflict
 def update_conversion(
     account: Account,
     *,
@@ -62,15 +75,17 @@ def update_conversion(
     """Update `amount`, `external_id` and `meta_data`, those of them in `changes`.
 
     With `should_recalculate` the commissions follow the amount. With a `status` all
-    commissions are set to it as well.
+    commissions are set to it as well. An `external_id` is taken from a claim that holds
+    it. Raises `DuplicateConversion` if a fact holds it, or the claim has been decided.
     """
+    external_id = changes.get("external_id")
     try:
         with transaction.atomic():
             review_claim(account, conversion_id, status=status, at=at)
-            conversion = get_conversion(account, conversion_id, lock=True)
+            conversion, holder = lock_with_holder(account, conversion_id, external_id)
             old_amount = conversion.amount
-            if external_id := changes.get("external_id"):
-                release_external_id(account, external_id, other_than=conversion, at=at)
+            if holder is not None:
+                _take_external_id(conversion, holder, at=at)
             with apply_conversion_changes(conversion, changes, at=at):
                 if should_recalculate and "amount" in changes:
                     with lock_commissions(conversion, at=at) as (ledger, commissions):
@@ -81,9 +96,11 @@ def update_conversion(
                     set_commission_statuses(
                         account, conversion_id=conversion_id, status=status, at=at
                     )
-    except IntegrityError:
-        ensure_external_id_available(account, changes.get("external_id"))
-        raise
+    except IntegrityError as error:
+        holder = find_conversion(account, external_id)
+        if holder is None or holder.pk == conversion_id:
+            raise
+        raise ConcurrentUpdate from error  # it was created meanwhile
     return conversion
 
 
@@ -162,11 +179,17 @@ def update_commission(
     return commission
 
 
-def lock_conversion(account: Account, conversion_id: int) -> Conversion:
-    """Lock a conversion, and before it its customer, as all operations may need."""
+@retry_on_conflict
+def lock_conversion(
+    account: Account, conversion_id: int, *, external_id: str | None = None
+) -> Conversion:
+    """Lock a conversion, and before it its customer, as all operations may need.
+
+    With an `external_id`, lock as `update_conversion` does that sets it.
+    """
     customers = account.customers.filter(conversions=conversion_id)
     list(customers.select_for_update(no_key=True, of=("self",)))
-    return get_conversion(account, conversion_id, lock=True)
+    return lock_with_holder(account, conversion_id, external_id)[0]
 
 
 def lock_commission(
@@ -208,22 +231,47 @@ def set_commission_statuses(
 
 @contextmanager
 def lock_commissions(
-    conversion: Conversion, *, at: datetime
+    *conversions: Conversion, at: datetime
 ) -> Iterator[tuple[LedgerSession, list[Commission]]]:
-    """Lock the balances of a conversion's commissions, then read the commissions.
+    """Lock the balances of the commissions of conversions, then read the commissions.
 
-    The caller has locked the conversion.
+    The caller has locked the conversions.
     """
-    account = conversion.account
-    commissions = account.commissions.not_deleted().filter(conversion=conversion)
+    account = conversions[0].account
+    commissions = account.commissions.not_deleted().filter(conversion__in=conversions)
     with open_ledger_session(
         account, {row.balance_key for row in commissions}, at=at
     ) as ledger:
         ledger.lock_balances()
         locked = list(commissions.order_by("id"))
         for commission in locked:
-            commission.conversion = conversion
+            commission.conversion = next(
+                it for it in conversions if it.pk == commission.conversion_id
+            )
         yield ledger, locked
+
+
+def _take_external_id(
+    conversion: Conversion, holder: Conversion, *, at: datetime
+) -> None:
+    """Take the external id of a claim for another conversion, which is that sale.
+
+    The commissions of the claim are disapproved. Raises `DuplicateConversion` if the
+    holder is a fact, or one of its commissions is final or part of a payment.
+    """
+    if holder.claim_status is None:
+        raise DuplicateConversion(external_id=holder.external_id)
+    # The balances of both are locked at once, in their order.
+    with lock_commissions(conversion, holder, at=at) as (ledger, commissions):
+        for commission in commissions:
+            if commission.conversion_id != holder.pk:
+                continue
+            is_decided = is_final(commission.status, commission.account)
+            if is_decided or commission.payment_id is not None:
+                raise DuplicateConversion(external_id=holder.external_id)
+            status = CommissionStatus.DISAPPROVED
+            apply_changes(commission, ledger=ledger, at=at, status=status)
+    release_external_id(holder, at=at)
 
 
 def _recalculate_commissions(

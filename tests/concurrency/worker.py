@@ -35,10 +35,18 @@ class Workers:
 
     def run(self, *tasks: dict) -> list[str]:
         """Run one task per process at the same time; return the results."""
+        self.start(*tasks)
+        return self.collect()
+
+    def start(self, *tasks: dict) -> None:
+        """Start one task per process at the same time."""
         for process, task in zip(self.processes, tasks, strict=True):
             process.stdin.write(json.dumps(task) + "\n")
         for process in self.processes:
             process.stdin.flush()
+
+    def collect(self) -> list[str]:
+        """Wait for the tasks that were started; return the results."""
         return [json.loads(process.stdout.readline()) for process in self.processes]
 
     def stop(self) -> None:

@@ -46,12 +46,6 @@ def ensure_attempt_allowed(account: Account, *, origin: str, external_id: str) -
     return failed_at is not None
 
 
-def ensure_external_id_available(account: Account, external_id: str | None) -> None:
-    """Raise `DuplicateConversion` if the account has a conversion with this id."""
-    if account.conversions.not_deleted().filter(external_id=external_id).exists():
-        raise DuplicateConversion(external_id=external_id)
-
-
 def was_external_id_used(account: Account, external_id: str) -> bool:
     """Did a conversion have this id that is deleted, or has another id by now?"""
     deleted = account.conversions.filter(deleted_at__isnull=False)

@@ -190,7 +190,9 @@ def list_warnings(
 def lock_claim(account: Account, claim: Conversion) -> Conversion:
     """Lock the conversion; raise `ConcurrentUpdate` if it is not the same claim now."""
     locked = account.conversions.not_deleted().select_for_update(no_key=True)
-    current = locked.filter(pk=claim.pk, claim_status=claim.claim_status).first()
+    current = locked.filter(
+        pk=claim.pk, external_id=claim.external_id, claim_status=claim.claim_status
+    ).first()
     if current is None or current.warnings != claim.warnings:
         raise ConcurrentUpdate
     return current
@@ -206,6 +208,29 @@ def get_conversion(
     """
     query = locked_conversion_by_pk if lock else conversion_by_pk
     return query.get_or_raise(ConversionNotFound, account=account, pk=conversion_id)
+
+
+def lock_with_holder(
+    account: Account, conversion_id: int, external_id: str | None
+) -> tuple[Conversion, Conversion | None]:
+    """Lock a conversion, and another one that holds the external id, if any.
+
+    They are locked in the order of their ids. Raises `ConversionNotFound`, and
+    `ConcurrentUpdate` if the other one lost the id, or was deleted, meanwhile.
+    """
+    holder = find_conversion(account, external_id)
+    if holder is None or holder.pk == conversion_id:
+        return get_conversion(account, conversion_id, lock=True), None
+    locked = {
+        pk: locked_conversion_by_pk.first(account=account, pk=pk)
+        for pk in sorted([conversion_id, holder.pk])
+    }
+    conversion, holder = locked[conversion_id], locked[holder.pk]
+    if conversion is None:
+        raise ConversionNotFound
+    if holder is None or holder.external_id != external_id:
+        raise ConcurrentUpdate
+    return conversion, holder
 
 
 @contextmanager
@@ -250,17 +275,14 @@ def record_former_external_id(conversion: Conversion, external_id: str) -> None:
     )
 
 
-def release_external_id(
-    account: Account, external_id: str, *, other_than: Conversion, at: datetime
-) -> None:
-    """Take an external id from the claim that holds it: a fact needs it."""
-    claims = account.conversions.not_deleted().filter(
-        external_id=external_id, claim_status__isnull=False
-    )
-    for claim in claims.exclude(pk=other_than.pk):
-        claim.update_row(external_id=None)
-        fields = ["external_id"]
-        record_change(account, "conversion.updated", claim, at=at, fields=fields)
+def release_external_id(claim: Conversion, *, at: datetime) -> None:
+    """Clear the external id of a claim: another conversion is that sale.
+
+    The caller has locked the row and disapproved the commissions.
+    """
+    claim.update_row(external_id=None, claim_status=ClaimStatus.REVIEWED)
+    fields = ["external_id"]
+    record_change(claim.account, "conversion.updated", claim, at=at, fields=fields)
 
 
 def soft_delete_conversion(conversion: Conversion, *, at: datetime) -> None:

@@ -104,8 +104,15 @@ class EditConversionPage(ConversionPage):
             "meta_data": conversion.meta_data,
         }
 
+    def lock_row(self, at):
+        external_id = self.request.POST.get("external_id")
+        return lock_conversion(self.account, self.row.pk, external_id=external_id)
+
     def must_be_confirmed(self, form):
-        return "amount" in form.changed_data
+        """Commissions change with the amount, and with an order ID those of a claim."""
+        rows = self.account.conversions.not_deleted().exclude(pk=self.row.pk)
+        holders = rows.filter(external_id=form.cleaned_data["external_id"])
+        return "amount" in form.changed_data or holders.exists()
 
     def save(self, form, at):
         has_new_amount = "amount" in form.changed_data

@@ -23,6 +23,7 @@ from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import EnrollmentFactory, ProgramFactory
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import ProgramScenario
+from tracking.claims import Trust
 from tracking.services.hierarchy import set_parent
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -158,6 +159,25 @@ def test_a_new_order_id_leaves_the_commissions_alone(
 
     assert response.status_code == 302
     assert account.commissions.get().amount == Decimal("12.34")
+
+
+def test_an_order_id_of_a_claim_shows_that_its_commissions_are_disapproved(
+    staff_client, scenario, account, conversion
+):
+    claim = scenario.create_conversion(
+        "50", external_id="order-2", trust=Trust.CLAIM, is_browser_sale=True
+    )
+    client, url = staff_client(), page_url(conversion, "edit")
+
+    sent, shown = submit(client, url, external_id="order-2")
+    response = confirm(client, url, sent, shown)
+
+    commission = scenario.get_commission(claim)
+    effects = shown.context["effects"].commissions
+    assert [effect.commission_id for effect in effects] == [commission.pk]
+    assert response.status_code == 200
+    assert commission.status == "disapproved"
+    assert account.conversions.get(external_id="order-2") == conversion
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tracking import claims
 from tracking.errors import ClaimNotFound
 from tracking.services.affiliates import PersonData
 from tracking.services.enrollments import set_approval
+from tracking.services.hierarchy import set_parent
 from tracking.services.programs import update_program
 from tracking.services.prospects import ProspectData, create_prospect
 
@@ -191,6 +192,48 @@ def test_change_by_key_takes_the_external_id_of_a_claim(page, scenario, api):
     assert response.status_code == 200
     ids = scenario.account.conversions.order_by("id").values_list("external_id")
     assert [external_id for (external_id,) in ids] == [None, "order-1"]
+    claim = scenario.account.conversions.earliest("id")
+    assert claim.claim_status == "reviewed"
+    assert get_commissions(scenario.account) == [
+        ("mallorythorn", "20", "disapproved"),
+        ("minakessler", "5", "approved"),
+    ]
+
+
+def test_change_by_key_takes_back_what_staff_approved_but_not_what_is_paid(
+    page, scenario, api
+):
+    """As a call with a key does that confirms the claim."""
+    scenario.create_level(2, "1")
+    set_parent(
+        scenario.account, affiliate_id="mallorythorn", parent_id="minakessler", at=NOON
+    )
+    for external_id in ("order-1", "order-2"):
+        page.report(scenario.mallory, external_id)
+    for row in scenario.account.commissions.all():
+        assert api.put(f"/commissions/{row.pk}/approved/").status_code == 200
+    payment = {"affiliate_id": "mallorythorn", "amount": 20, "currency": "EUR"}
+    api.post("/payments/", payment)
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    facts = [
+        scenario.create_conversion("50", affiliate=odette, at=NOON) for _ in range(2)
+    ]
+
+    answers = [
+        api.patch(f"/conversions/{fact.pk}/", {"external_id": name})
+        for fact, name in zip(facts, ("order-1", "order-2"), strict=True)
+    ]
+
+    assert [answer.status_code for answer in answers] == [400, 200]
+    assert "Duplicate" in answers[0].json()["errors"][0]["message"]
+    paid, taken = scenario.account.conversions.order_by("id")[:2]
+    assert (paid.external_id, taken.external_id) == ("order-1", None)
+    statuses = [status for _, _, status in get_commissions(scenario.account)]
+    assert statuses[:4] == ["approved", "approved", "disapproved", "disapproved"]
+    assert get_balance(scenario.account, scenario.mallory) == 0
+    assert get_balance(scenario.account, scenario.mina) == 2
+    report = reconcile([scenario.account], at=NOON)
+    assert report.discrepancies == []
 
 
 # Contested claims.

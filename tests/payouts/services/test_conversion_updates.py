@@ -6,10 +6,12 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import IntegrityError
 
 from accounts.errors import ErrorList
 from payouts.errors import CommissionApproved
 from payouts.models.commission_types import RateKind
+from payouts.services import conversion_updates
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
     add_commissions,
@@ -33,12 +35,14 @@ from tests.program_scenario import (
     build_line_items,
     mark_deleted,
 )
+from tracking.claims import Trust
 from tracking.errors import (
     AffiliateDeleted,
     ArchivedProgramReadOnly,
     ConversionNotFound,
     DuplicateConversion,
 )
+from tracking.services.conversions import get_conversion
 from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
 
@@ -455,6 +459,62 @@ def test_rejects_a_duplicate_external_id_and_keeps_the_amount(
         "Duplicate conversion. There is already a conversion for External id 'order-1'"
     )
     assert snapshot_account(account) == before
+
+
+@pytest.fixture
+def miss_holder_once(monkeypatch):
+    """The external id is taken after the first attempt has looked for its holder."""
+
+    def lock(account, conversion_id, external_id):
+        monkeypatch.undo()
+        return get_conversion(account, conversion_id, lock=True), None
+
+    monkeypatch.setattr(conversion_updates, "lock_with_holder", lock)
+
+
+def test_looks_again_if_a_claim_takes_the_external_id_meanwhile(
+    scenario, miss_holder_once
+):
+    claim = scenario.create_conversion(
+        "1", external_id="order-1", trust=Trust.CLAIM, is_browser_sale=True
+    )
+    conversion = scenario.create_conversion("200")
+
+    apply_changes(conversion, "200", external_id="order-1")
+
+    assert conversion.reload().external_id == "order-1"
+    assert claim.reload().external_id is None
+
+
+def test_rejects_an_external_id_that_a_fact_takes_meanwhile(scenario, miss_holder_once):
+    scenario.create_conversion("1", external_id="order-1")
+    conversion = scenario.create_conversion("200")
+
+    with pytest.raises(DuplicateConversion):
+        apply_changes(conversion, "200", external_id="order-1")
+
+
+def test_another_integrity_error_is_not_explained_by_the_external_id(
+    scenario, monkeypatch
+):
+    def fail(*args, **kwargs):
+        raise IntegrityError
+
+    conversion = scenario.create_conversion("200", external_id="order-1")
+    monkeypatch.setattr(conversion_updates, "apply_conversion_changes", fail)
+
+    for external_id in ("order-1", "order-2"):
+        with pytest.raises(IntegrityError):
+            apply_changes(conversion, "200", external_id=external_id)
+
+
+def test_a_deleted_conversion_takes_no_external_id(scenario, account):
+    scenario.create_conversion("1", external_id="order-1")
+    conversion = scenario.create_conversion("200")
+    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+
+    with pytest.raises(ConversionNotFound):
+        apply_changes(conversion, "200", external_id="order-1")
 
 
 def test_accepts_the_external_id_of_a_deleted_conversion(scenario, account):

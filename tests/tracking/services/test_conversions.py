@@ -4,7 +4,7 @@ from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 
 from tests.conftest import NOW
 from tests.ledger_checks import snapshot_account
@@ -12,9 +12,15 @@ from tests.program_scenario import mark_deleted
 from tracking.attribution import REST_CONVERSION_ORDER, TrackingParameters
 from tracking.errors import TooManyConversionAttempts
 from tracking.models.conversions import ConversionQuerySet
+from tracking.services import conversions
 from tracking.services.attribution import attribute, verify_attribution_record
 from tracking.services.concurrency import ConcurrentUpdate
-from tracking.services.conversions import write_conversion
+from tracking.services.conversions import (
+    find_conversion,
+    lock_claim,
+    lock_with_holder,
+    write_conversion,
+)
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -112,6 +118,33 @@ def test_external_id_is_unique_until_the_deletion(account, insert, is_deleted):
         with pytest.raises(ConcurrentUpdate):
             insert(external_id="order-1")
         assert account.conversions.count() == before
+
+
+def test_does_not_confirm_a_claim_that_lost_its_external_id(account, insert):
+    claim = insert(external_id="order-1")
+    claim.update_row(claim_status="reviewed")
+    account.conversions.update(external_id=None)
+
+    with pytest.raises(ConcurrentUpdate):
+        lock_claim(account, claim)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"deleted_at": NOW}, {"external_id": "order-2"}],
+    ids=["deleted", "renamed"],
+)
+def test_locks_no_holder_that_lost_the_external_id(
+    account, insert, monkeypatch, values
+):
+    """It was found, and another request changed it before it was locked."""
+    holder, conversion = insert(external_id="order-1"), insert()
+    found = find_conversion(account, "order-1")
+    monkeypatch.setattr(conversions, "find_conversion", lambda *args: found)
+    holder.update_row(**values)
+
+    with pytest.raises(ConcurrentUpdate), transaction.atomic():
+        lock_with_holder(account, conversion.pk, "order-1")
 
 
 class DriverError(Exception):
