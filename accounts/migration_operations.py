@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from django.contrib.postgres.operations import AddConstraintNotValid, ValidateConstraint
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
@@ -43,6 +44,30 @@ class AddIndexConcurrently(migrations.AddIndex):
             editor.add_index(model, self.index, concurrently=True)
         finally:
             editor.execute("RESET lock_timeout")
+
+
+class AddCheckConcurrently(AddConstraintNotValid):
+    """Add a check constraint to an existing table; the rows that it has are checked
+    without blocking its writers, on PostgreSQL.
+
+    On SQLite the constraint is added as usual. The migration needs `atomic = False`.
+    """
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        states = (app_label, schema_editor, from_state, to_state)
+        if schema_editor.connection.vendor != "postgresql":
+            migrations.AddConstraint.database_forwards(self, *states)
+            return
+        super().database_forwards(*states)
+        ValidateConstraint(self.model_name, self.constraint.name).database_forwards(
+            *states
+        )
 
 
 class TableOperation(Operation, ABC):

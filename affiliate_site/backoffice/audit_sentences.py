@@ -62,6 +62,7 @@ PREDICATES = {
     "affiliate.approved": "approved {} for program {program}",
     "affiliate.disapproved": "disapproved {} for program {program}",
     "affiliate_prospect.promoted": "made {} an affiliate",
+    "conversion.amount_confirmed": "confirmed the amount of {}",
     "conversion.contested": "reported {} too, which is now contested",
     "commission_type.made_default": "made {} the default",
     "invitation.accepted": "accepted an invitation",

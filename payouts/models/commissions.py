@@ -86,6 +86,8 @@ class Commission(DailyCountedRow):
     kind = models.CharField(
         max_length=16, choices=CommissionKind, default=CommissionKind.REGULAR
     )
+    # Added to the conversion, not part of what that was reported with.
+    is_extra = models.BooleanField(default=False, db_default=False)
     commission_type = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
     currency = models.CharField(max_length=3)
@@ -136,6 +138,10 @@ class Commission(DailyCountedRow):
                 condition=Q(conversion=None, bonus__isnull=False)
                 | Q(conversion__isnull=False, bonus=None),
                 name="commission_has_conversion_or_bonus",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_extra=False) | Q(conversion__isnull=False),
+                name="extra_commission_has_conversion",
             ),
         ]
         indexes = [

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 
@@ -25,8 +26,8 @@ from tracking.services.customers import confirm_customer
 def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversion:
     """Decide a contested conversion for one of its claims: it becomes a fact.
 
-    Affiliate and program are those of the claim; so are the amounts, unless a fact has
-    set them. New commissions follow the usual rules. Raises `ClaimNotFound`
+    Affiliate and program are those of the claim; so are amounts and currency, unless a
+    fact has set them. New commissions follow the usual rules. Raises `ClaimNotFound`
     if the conversion is not contested any more.
     """
     with transaction.atomic():
@@ -42,24 +43,25 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
         conversion = get_conversion(account, claim.conversion_id, lock=True)
         if not conversion.is_contested:
             raise ClaimNotFound(claim_id=claim_id)
-        is_amount_known = _is_amount_known(conversion)
-        line_items = _list_line_items(
-            claim, conversion, is_amount_known=is_amount_known
-        )
+        line_items = _list_line_items(claim, conversion)
         parameter = store_attribution_record(claim.attribution, conversion=conversion)
         remaining = [it for it in conversion.warnings or () if it != CONTESTED_CLAIM]
+        values: dict[str, Any] = {}
+        if conversion.is_amount_claimed:
+            amount = sum((item.sub_amount for item in line_items), ZERO)
+            values = {"amount": amount, "currency": claim.currency}
         replace_claim(
             conversion,
             at=at,
             program=claim.program,
             affiliate=claim.affiliate,
             click=claim.click,
-            amount=conversion.amount
-            if is_amount_known
-            else sum((item.sub_amount for item in line_items), ZERO),
             tracking_source=TRACKING_SOURCE_NAMES.get(parameter, parameter),
             warnings=remaining or None,
             claim_status=None,
+            is_amount_claimed=False,
+            is_contested=False,
+            **values,
         )
         claim.update_row(confirmed_at=at)
         write_commissions(
@@ -82,21 +84,11 @@ def _confirm_customer_of(claim: ConversionClaim, *, at: datetime) -> None:
         confirm_customer(claim.account, customer, owner=claim, at=at)
 
 
-def _is_amount_known(conversion: Conversion) -> bool:
-    """Whether a fact has set the amount: the sale itself, or a change of its amount."""
-    if conversion.claim_status is None:
-        return True
-    changes = conversion.account.audit_log.filter(
-        kind="conversion.updated", subject=f"conversion:{conversion.pk}"
-    )
-    return any("amount" in it for it in changes.values_list("details", flat=True))
-
-
 def _list_line_items(
-    claim: ConversionClaim, conversion: Conversion, *, is_amount_known: bool
+    claim: ConversionClaim, conversion: Conversion
 ) -> list[LineItemData]:
-    """The line items of the claim, at the amount of the conversion if that is known;
-    those of a fact are its own."""
+    """The line items of the claim, at the amount of the conversion if a fact has stated
+    that; those of a fact are its own."""
     types = set(
         claim.account.commission_types.filter(program=claim.program).values_list(
             "identifier", flat=True
@@ -110,7 +102,7 @@ def _list_line_items(
             if commission.kind == CommissionKind.REGULAR
         ]
     sub_amounts = [Decimal(item["sub_amount"]) for item in items]
-    if is_amount_known and conversion.claim_status is not None:
+    if conversion.claim_status is not None and not conversion.is_amount_claimed:
         sub_amounts = allocate_proportionally(
             sub_amounts,
             old_total=sum(sub_amounts, ZERO),

@@ -102,7 +102,7 @@ def contest_claim(
     account.conversion_claims.bulk_create([*originals, competing])
     if not conversion.is_contested:
         warnings = [*(conversion.warnings or ()), CONTESTED_CLAIM]
-        conversion.update_row(warnings=warnings)
+        conversion.update_row(warnings=warnings, is_contested=True)
         fields = ["warnings"]
         record_change(account, "conversion.updated", conversion, at=at, fields=fields)
     log_event(account, "conversion.contested", conversion, at=at)
@@ -185,9 +185,7 @@ def _build_original_claim(conversion: Conversion) -> ConversionClaim:
     candidates: list[dict[str, Any]] = json.loads(record.inputs)["candidates"]
     sent = {candidate["parameter"]: candidate["value"] for candidate in candidates}
     commissions = account.commissions.not_deleted().filter(
-        conversion=conversion,
-        kind=CommissionKind.REGULAR,
-        created_at=conversion.created_at,  # later ones are extra rewards
+        conversion=conversion, kind=CommissionKind.REGULAR, is_extra=False
     )
     return ConversionClaim(
         account=account,

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max, Min, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from accounts.compiled_queries import compiled
@@ -76,8 +76,9 @@ def create_commissions(
     *,
     ledger: LedgerSession,
     at: datetime,
+    is_extra: bool = False,
 ) -> list[Commission]:
-    """Insert the commissions of a conversion.
+    """Insert the commissions of a conversion, or extra ones.
 
     The caller posts them to the ledger.
     """
@@ -85,14 +86,18 @@ def create_commissions(
     if account.uses_payouts:
         drafts = hold_unfunded_drafts(conversion, drafts, ledger)
     regular = [
-        _build_commission(conversion, draft, at)
+        _build_commission(conversion, draft, at, is_extra=is_extra)
         for draft in drafts
         if draft.base_index is None
     ]
     account.commissions.bulk_create(regular)
     levels = [
         _build_commission(
-            conversion, draft, at, base_commission=regular[draft.base_index]
+            conversion,
+            draft,
+            at,
+            is_extra=is_extra,
+            base_commission=regular[draft.base_index],
         )
         for draft in drafts
         if draft.base_index is not None
@@ -125,21 +130,17 @@ def hold_unfunded_drafts(
 
 
 def list_claimed_commissions(conversion: Conversion) -> list[Commission]:
-    """Return the commissions that a conversion was reported with.
+    """Return the commissions that go when a fact or a person replaces a claim.
 
-    Later ones are extra rewards, and stay, unless the conversion belongs to another
-    affiliate by now. Once a fact has replaced a claim, they are the commissions that
-    were created at the moment when those of the claim were deleted.
+    Extra rewards stay, unless the conversion has another affiliate or currency by now.
     """
-    rows = conversion.account.commissions.filter(conversion=conversion)
-    times = rows.aggregate(reported=Min("created_at"), replaced=Max("deleted_at"))
+    rows = conversion.account.commissions.not_deleted().filter(conversion=conversion)
     earner = Coalesce("base_commission__affiliate", "affiliate")
     return list(
         rows.alias(earner=earner)
         .filter(
-            Q(created_at=times["replaced"] or times["reported"])
-            | ~Q(earner=conversion.affiliate_id),
-            deleted_at=None,
+            Q(is_extra=False)
+            | ~Q(earner=conversion.affiliate_id, currency=conversion.currency)
         )
         .order_by("id")
     )
@@ -432,6 +433,8 @@ def _build_commission(
     conversion: Conversion,
     draft: CommissionDraft,
     at: datetime,
+    *,
+    is_extra: bool,
     base_commission: Commission | None = None,
 ) -> Commission:
     account, rate = conversion.account, draft.line_item.rate
@@ -440,6 +443,7 @@ def _build_commission(
         conversion=conversion,
         affiliate_id=draft.affiliate_id,
         kind=draft.kind,
+        is_extra=is_extra,
         base_commission=base_commission,
         commission_type=rate.identifier,
         name=rate.title,

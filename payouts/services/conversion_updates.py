@@ -147,7 +147,9 @@ def add_commissions(
         with open_ledger_session(
             account, list_balance_keys(conversion, drafts), at=at
         ) as ledger:
-            commissions = create_commissions(conversion, drafts, ledger=ledger, at=at)
+            commissions = create_commissions(
+                conversion, drafts, ledger=ledger, at=at, is_extra=True
+            )
             record_changes(account, "commission.created", commissions, at=at)
             for commission in commissions:
                 ledger.post_commission_created(commission)
@@ -298,9 +300,7 @@ def _recalculate_commissions(
     for commission, sub_amount in zip(changeable, sub_amounts, strict=True):
         fields = get_recalculated_fields(commission, sub_amount)
         apply_changes(commission, ledger=ledger, at=at, **fields)
-        _recalculate_level_commissions(
-            commission, sub_amount, commissions, ledger=ledger, at=at
-        )
+        _recalculate_level_commissions(commission, commissions, ledger=ledger, at=at)
 
 
 def validate_allocated_amounts(
@@ -315,13 +315,13 @@ def validate_allocated_amounts(
 
 def _recalculate_level_commissions(
     commission: Commission,
-    sub_amount: Decimal,
     commissions: Sequence[Commission],
     *,
     ledger: LedgerSession,
     at: datetime,
 ) -> None:
     """Level commissions have the sub-amount of their base commission."""
+    sub_amount = commission.sub_amount or ZERO
     for level in commissions:
         if level.base_commission_id != commission.pk:
             continue
@@ -355,18 +355,23 @@ def _update_fields(
     apply_changes(commission, ledger=ledger, at=at, **values)
     if "status" in changes:
         set_status(commission, changes["status"], ledger=ledger, at=at)
-    if "sub_amount" in values:
-        _recalculate_level_commissions(
-            commission, values["sub_amount"], commissions, ledger=ledger, at=at
-        )
-        difference = values["sub_amount"] - (old_sub_amount or ZERO)
-        _adjust_conversion_amount(commission, difference, at=at)
+    if sub_amount is not None:
+        difference = sub_amount - (old_sub_amount or ZERO)
+        _follow_sub_amount(commission, difference, commissions, ledger=ledger, at=at)
 
 
-def _adjust_conversion_amount(
-    commission: Commission, difference: Decimal, *, at: datetime
+def _follow_sub_amount(
+    commission: Commission,
+    difference: Decimal,
+    commissions: Sequence[Commission],
+    *,
+    ledger: LedgerSession,
+    at: datetime,
 ) -> None:
-    """Add the change of a sub-amount to the conversion's amount; 0 at least."""
+    """Recalculate the levels of a commission whose sub-amount was stated; add what it
+    changed by to the conversion's amount, 0 at least, which is a fact from now on."""
+    if difference:
+        _recalculate_level_commissions(commission, commissions, ledger=ledger, at=at)
     conversion = get_conversion(commission.account, commission.conversion_id or 0)
     amount = max(conversion.amount + difference, ZERO)
     try:

@@ -10,7 +10,7 @@ from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ModelState, ProjectState
 
-from accounts.migration_operations import AddIndexConcurrently
+from accounts.migration_operations import AddCheckConcurrently, AddIndexConcurrently
 from tests.command_line import ROOT
 
 APPS = ("accounts", "tracking", "payouts")
@@ -60,7 +60,7 @@ def test_adds_indexes_to_existing_tables_concurrently():
 def test_does_not_run_concurrent_operations_in_a_transaction():
     for name, migration in own_migrations():
         if any(
-            isinstance(operation, AddIndexConcurrently)
+            isinstance(operation, AddCheckConcurrently | AddIndexConcurrently)
             for operation in migration.operations
         ):
             assert migration.atomic is False, name
@@ -191,7 +191,16 @@ def test_announcement_is_a_released_version(release, expected):
     assert is_announced(migration) is expected
 
 
-def test_adds_an_index_on_both_databases(committed_db):
+INDEX = models.Index(fields=["name"], name="lamps_by_name")
+CHECK = models.CheckConstraint(condition=~models.Q(name=""), name="lamp_has_name")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [AddIndexConcurrently("lamp", INDEX), AddCheckConcurrently("lamp", CHECK)],
+    ids=["index", "check"],
+)
+def test_changes_a_table_in_use_on_both_databases(committed_db, operation):
     before = ProjectState()
     before.add_model(
         ModelState(
@@ -199,9 +208,6 @@ def test_adds_an_index_on_both_databases(committed_db):
             "Lamp",
             [("id", models.AutoField(primary_key=True)), ("name", models.TextField())],
         )
-    )
-    operation = AddIndexConcurrently(
-        "lamp", models.Index(fields=["name"], name="lamps_by_name")
     )
     after = before.clone()
     operation.state_forwards("tracking", after)
@@ -216,7 +222,8 @@ def test_adds_an_index_on_both_databases(committed_db):
             found = connection.introspection.get_constraints(
                 cursor, model._meta.db_table
             )
-        assert found["lamps_by_name"]["columns"] == ["name"]
+        (name,) = found.keys() & {INDEX.name, CHECK.name}
+        assert found[name]["columns"] == ["name"]
     finally:
         with connection.schema_editor() as editor:
             editor.delete_model(model)

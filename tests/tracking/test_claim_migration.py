@@ -1,12 +1,16 @@
-"""The migration that marks what pages reported before claims existed."""
+"""The migrations that mark what pages reported before columns said so."""
 
+from datetime import timedelta
+from decimal import Decimal
 from importlib import import_module
 
 import pytest
 from django.apps import apps
 
 from payouts.services.commissions import approve_commission
+from payouts.services.conversion_updates import add_commissions, update_conversion
 from tests.conftest import NOW
+from tests.program_scenario import build_line_items
 from tracking.attribution import (
     BROWSER_CONVERSION_ORDER,
     BROWSER_CUSTOMER_ORDER,
@@ -25,9 +29,10 @@ def vid(account, scenario):
     return recorded.tracking_id
 
 
-def report(scenario, vid, external_id, customer_id=None):
+def report(scenario, vid, external_id, customer_id=None, amount="10"):
     """A conversion as a page reports it."""
     return scenario.create_conversion(
+        amount,
         parameters=TrackingParameters(tracking_id=vid, customer_id=customer_id),
         external_id=external_id,
         candidate_order=BROWSER_CONVERSION_ORDER,
@@ -87,3 +92,75 @@ def test_marks_what_pages_reported(account, scenario, vid):
     import_module("tracking.migrations.0003_claim_indexes").mark_claims(apps, None)
 
     assert list_state(account) == expected
+
+
+def list_columns(account):
+    conversions = account.conversions.order_by("id")
+    columns = ("external_id", "is_amount_claimed", "is_contested")
+    customers = account.customers.order_by("customer_id")
+    commissions = account.commissions.order_by("id")
+    return (
+        list(conversions.values_list(*columns)),
+        list(customers.values_list("customer_id", "is_contested")),
+        list(commissions.values_list("conversion__external_id", "sub_amount"))
+        + list(commissions.filter(is_extra=True).values_list("sub_amount", flat=True)),
+    )
+
+
+def add_extra(account, conversion, amount, minutes):
+    add_commissions(
+        account,
+        conversion_id=conversion.pk,
+        line_items=build_line_items(amount),
+        at=NOW + timedelta(minutes=minutes),
+    )
+
+
+def test_fills_the_columns_of_claims(account, scenario, vid, monkeypatch):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    visit = Visit(parameters=TrackingParameters(referral_code=odette.code))
+    recorded = record_visit(account, visit=visit, previous_tracking_id=None, at=NOW)
+    report(scenario, vid, "claim")
+    changed = report(scenario, vid, "changed")
+    update_conversion(
+        account,
+        conversion_id=changed.pk,
+        changes={"amount": Decimal(11)},
+        should_recalculate=False,
+        at=NOW,
+    )
+    for visitor in (vid, recorded.tracking_id):
+        report(scenario, visitor, "contested")
+        report(scenario, visitor, f"of {visitor}", customer_id="acct-contested")
+    confirmed = report(scenario, vid, "confirmed", customer_id="acct-confirmed")
+    add_extra(account, confirmed, "21", minutes=1)
+    later = NOW + timedelta(minutes=2)
+    scenario.create_conversion("12", external_id="confirmed", at=later)
+    add_extra(account, confirmed, "22", minutes=3)
+    fact = scenario.create_conversion("13", external_id="fact", at=NOW)
+    add_extra(account, fact, "23", minutes=1)
+    expected = list_columns(account)
+    assert [row[1:] for row in expected[0]] == [
+        (True, False),
+        (False, False),
+        (True, True),
+        (True, False),
+        (True, False),
+        (False, False),
+        (False, False),
+    ]
+    assert [row[1] for row in expected[1]] == [False, True]
+    assert expected[2][-3:] == [21, 22, 23]
+    account.conversions.update(is_amount_claimed=False, is_contested=False)
+    account.customers.update(is_contested=False)
+    account.commissions.update(is_extra=False)
+
+    for name, fill in (
+        ("tracking.migrations.0031_fill_claim_columns", "fill_columns"),
+        ("payouts.migrations.0031_mark_extra_commissions", "mark_extra_commissions"),
+    ):
+        migration = import_module(name)
+        monkeypatch.setattr(migration, "BATCH_SIZE", 2)
+        getattr(migration, fill)(apps, None)
+
+    assert list_columns(account) == expected

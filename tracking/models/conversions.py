@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.models.accounts import TenantModel, TenantQuerySet
 from accounts.models.daily_stats import DailyCountedRow
 from tracking.amounts import AmountField
-from tracking.claims import CONTESTED_CLAIM, ClaimStatus
+from tracking.claims import ClaimStatus
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click
 from tracking.models.customers import Customer
@@ -63,6 +63,10 @@ class Conversion(DailyCountedRow):
         null=True,
         choices=[(status.value, status.value.capitalize()) for status in ClaimStatus],
     )
+    # Only a page has stated the amount: no key, staff or signed call has.
+    is_amount_claimed = models.BooleanField(default=False, db_default=False)
+    # Two visitors claim it, and nobody has confirmed one yet.
+    is_contested = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(default=timezone.now)
     deleted_at = models.DateTimeField(null=True)
 
@@ -116,11 +120,6 @@ class Conversion(DailyCountedRow):
 
     def __str__(self) -> str:
         return str(self.pk)
-
-    @property
-    def is_contested(self) -> bool:
-        """Whether two visitors claim it, and nobody has confirmed one yet."""
-        return CONTESTED_CLAIM in (self.warnings or ())
 
 
 class ConversionClaim(TenantModel):

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from accounts.models.accounts import TenantQuerySet
 from accounts.models.daily_stats import DailyCountedRow
-from tracking.claims import CONTESTED_CUSTOMER
 from tracking.meta_data import find_email
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click
@@ -68,6 +67,8 @@ class Customer(DailyCountedRow):
     initial_status = models.CharField(max_length=16, choices=CustomerStatus)
     # False: only a page has named it so far (docs/tracking-trust.md).
     is_confirmed = models.BooleanField(default=True, db_default=True)
+    # Pages named it for several affiliates, and nobody has confirmed it yet.
+    is_contested = models.BooleanField(default=False, db_default=False)
     meta_data = models.JSONField(default=dict)
     # The address in the meta data, case-folded (`Account.customer_email_keys`).
     email_folded = models.CharField(max_length=765, null=True)  # noqa: DJ001
@@ -130,8 +131,3 @@ class Customer(DailyCountedRow):
             keys = self.account.customer_email_keys
             values["email_folded"] = find_email(values["meta_data"], keys)
         return super().update_row(expected=expected, at=at, **values)
-
-    @property
-    def is_contested(self) -> bool:
-        """Whether pages named it for several affiliates and nobody confirmed it."""
-        return CONTESTED_CUSTOMER in (self.warnings or ())

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from accounts.compiled_queries import compiled
 from accounts.db_compat import is_row_lock_timeout
 from accounts.exact_json import format_decimal
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.audit_log import log_event
 from accounts.services.changes import record_change
@@ -92,6 +93,7 @@ def write_conversion(
         account, attribution, customer_id=customer_id, at=at
     )
     parameter = attribution.winning_parameter
+    is_claim = attribution.trust is Trust.CLAIM
     values: dict[str, Any] = {
         "program": attribution.program,
         "affiliate": attribution.affiliate,
@@ -100,7 +102,9 @@ def write_conversion(
         "amount": amount,
         "currency": currency,
         "meta_data": meta_data,
-        "claim_status": ClaimStatus.OPEN if attribution.trust is Trust.CLAIM else None,
+        "claim_status": ClaimStatus.OPEN if is_claim else None,
+        "is_amount_claimed": is_claim,
+        "is_contested": attribution.is_contested,
         "warnings": list_warnings(attribution, customer, customer_id, extra_warnings),
         "user_agent": user_agent,
         "ip": parse_client_ip(ip),
@@ -190,12 +194,15 @@ def list_warnings(
 def lock_claim(account: Account, claim: Conversion) -> Conversion:
     """Lock the conversion; raise `ConcurrentUpdate` if it is not the same claim now."""
     locked = account.conversions.not_deleted().select_for_update(no_key=True)
-    current = locked.filter(
-        pk=claim.pk, external_id=claim.external_id, claim_status=claim.claim_status
-    ).first()
-    if current is None or current.warnings != claim.warnings:
-        raise ConcurrentUpdate
-    return current
+    return get_or_raise(
+        locked.filter(
+            external_id=claim.external_id,
+            claim_status=claim.claim_status,
+            is_contested=claim.is_contested,
+        ),
+        ConcurrentUpdate,
+        pk=claim.pk,
+    )
 
 
 def get_conversion(
@@ -239,8 +246,15 @@ def apply_conversion_changes(
 ) -> Iterator[None]:
     """Update the values that differ; log the change when the block is done.
 
-    The block updates what depends on the conversion. The caller has locked the row.
+    The block updates what depends on the conversion. The caller has locked the row. An
+    amount is a fact from now on, also if it is the same.
     """
+    if "amount" in changes and conversion.is_amount_claimed:
+        conversion.update_row(is_amount_claimed=False)
+        if changes["amount"] == conversion.amount:
+            log_event(
+                conversion.account, "conversion.amount_confirmed", conversion, at=at
+            )
     values = {
         name: value
         for name, value in changes.items()

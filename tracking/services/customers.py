@@ -165,7 +165,7 @@ def _contest_customer(
         return False
     if not customer.is_contested:
         warnings = [*(customer.warnings or ()), CONTESTED_CUSTOMER]
-        customer.update_row(warnings=warnings)
+        customer.update_row(warnings=warnings, is_contested=True)
         fields = ["warnings"]
         record_change(account, "customer.updated", customer, at=at, fields=fields)
     return True
@@ -226,7 +226,11 @@ def confirm_customer(
     """
     affiliate, previous = owner.affiliate, customer.affiliate
     remaining = [it for it in customer.warnings or () if it != CONTESTED_CUSTOMER]
-    values: dict[str, Any] = {"is_confirmed": True, "warnings": remaining or None}
+    values: dict[str, Any] = {
+        "is_confirmed": True,
+        "is_contested": False,
+        "warnings": remaining or None,
+    }
     is_other = affiliate.pk != previous.pk or owner.program.pk != customer.program_id
     if is_other:
         values |= {

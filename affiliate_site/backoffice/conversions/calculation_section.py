@@ -109,11 +109,7 @@ def list_amount_notes(conversion, commissions) -> list[str]:
     total = sum((row.sub_amount or ZERO for row in rows), ZERO)
     if not rows or total == conversion.amount:
         return []
-    replaced = [row.deleted_at for row in commissions if row.deleted_at]
-    reported = min(row.created_at for row in commissions)
-    # A fact about the sale replaces the commissions of a claim.
-    base = reported if conversion.deleted_at else max(replaced, default=reported)
-    added = [row for row in rows if row.created_at > base]
+    added = [row for row in rows if row.is_extra]
     added_total = sum((row.sub_amount or ZERO for row in added), ZERO)
     reasons = []
     if total - added_total != conversion.amount:

@@ -1125,3 +1125,113 @@ def test_confirming_a_claim_keeps_the_amount_that_a_key_has_set(
     assert account.conversions.get().amount == 150
     slug = ("mallorythorn", "minakessler")[earner]
     assert get_commissions(account) == [(slug, "15", "approved")]
+
+
+@pytest.mark.parametrize("states_sub_amount", [False, True])
+def test_an_amount_that_a_key_states_again_is_a_fact(
+    page, scenario, api, states_sub_amount
+):
+    account = scenario.account
+    page.report(scenario.mallory, amount=100)
+    conversion, commission = account.conversions.get(), account.commissions.get()
+    for amount in (100, 100):  # a repetition changes nothing
+        stated = (
+            api.patch(
+                f"/commissions/{commission.pk}/", {"conversion_sub_amount": amount}
+            )
+            if states_sub_amount
+            else api.patch(f"/conversions/{conversion.pk}/", {"amount": amount})
+        )
+        assert stated.status_code == 200
+    page.report(scenario.mina, amount=90_000)
+
+    claim = account.conversion_claims.get(is_original=False)
+    confirm_claim(account, claim_id=claim.pk, at=NOON)
+
+    assert account.conversions.get().amount == 100
+    assert get_commissions(account) == [("minakessler", "10", "approved")]
+    entries = account.audit_log.filter(subject=f"conversion:{conversion.pk}")
+    kinds = list(entries.order_by("id").values_list("kind", flat=True))
+    assert kinds.count("conversion.amount_confirmed") == 1
+
+
+def test_an_extra_reward_of_the_same_moment_is_not_what_was_reported(
+    page, scenario, api
+):
+    """Times say nothing: the clock stands still."""
+    account = scenario.account
+    page.report(scenario.mallory)
+    path = f"/conversions/{account.conversions.get().pk}/commissions/"
+    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+
+    fact = {"external_id": "order-1", "amount": 50}
+    assert api.post("/conversions/", fact).status_code == 200
+
+    assert get_commissions(account) == [
+        ("mallorythorn", "1", "approved"),
+        ("mallorythorn", "5", "approved"),
+    ]
+
+
+def test_a_fact_in_another_currency_takes_back_an_extra_reward(
+    page, scenario, api, time_machine
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
+    path = f"/conversions/{account.conversions.get().pk}/commissions/"
+    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+
+    fact = {"external_id": "order-1", "amount": 50, "currency": "USD"}
+    assert api.post("/conversions/", fact).status_code == 200
+
+    commission = account.commissions.not_deleted().get()
+    assert (commission.amount, commission.currency) == (5, "USD")
+    path = f"/conversions/{account.conversions.get().pk}/?recalculate_commissions=true"
+    assert api.patch(path, {"amount": 20}).status_code == 200
+    assert commission.reload().amount == 2
+
+
+def test_a_paid_extra_reward_refuses_a_fact_in_another_currency(
+    page, scenario, api, time_machine
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
+    path = f"/conversions/{account.conversions.get().pk}/commissions/"
+    extra = api.post(path, {"conversion_sub_amount": 10}).json()[-1]
+    assert api.put(f"/commissions/{extra['id']}/approved/").status_code == 200
+    order = {"affiliate_id": "mallorythorn", "amount": 1, "currency": "EUR"}
+    assert api.post("/payments/", order).status_code == 200
+
+    fact = {"external_id": "order-1", "amount": 50, "currency": "USD"}
+    answer = api.post("/conversions/", fact)
+
+    assert answer.status_code == 400
+    assert "Duplicate conversion" in answer.json()["errors"][0]["message"]
+    assert account.conversions.get().currency == "EUR"
+
+
+@pytest.mark.parametrize("is_stated", [False, True])
+def test_a_confirmed_claim_has_the_currency_of_its_amount(
+    page, scenario, api, is_stated
+):
+    account = scenario.account
+    page.report(scenario.mallory)
+    path = f"/conversions/{account.conversions.get().pk}/"
+    body = {"conversion_sub_amount": 10}
+    assert api.post(f"{path}commissions/", body).status_code == 200
+    if is_stated:
+        assert api.patch(path, {"amount": 200}).status_code == 200
+    scenario.program.update_row(currency="USD")
+    page.report(scenario.mallory, amount=300)
+
+    claim = account.conversion_claims.get(is_original=False)
+    confirm_claim(account, claim_id=claim.pk, at=NOON)
+
+    conversion = account.conversions.get()
+    found = (conversion.amount, conversion.currency)
+    assert found == ((200, "EUR") if is_stated else (300, "USD"))
+    commissions = account.commissions.not_deleted().order_by("id")
+    currencies = [row.currency for row in commissions]
+    assert currencies == (["EUR", "EUR"] if is_stated else ["USD"])

@@ -557,6 +557,8 @@ def test_stores_a_conversion_as_sent(scenario, account):
         "created_at": CONVERSION_CREATED_AT,
         "deleted_at": None,
         "claim_status": None,
+        "is_amount_claimed": False,
+        "is_contested": False,
     }
     earned = account.commissions.order_by("id").values_list(
         *("sub_amount", "amount", "rate_kind", "rate", "commission_type", "name"),
