@@ -1,4 +1,4 @@
-"""The current actor, for the audit log and the request log only."""
+"""The current actor, for the audit log, the ledger and the request log only."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

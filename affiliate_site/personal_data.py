@@ -278,7 +278,7 @@ OTHER_COLUMNS = {
     "payouts.Level": "title kind",
     "payouts.Payment": "public_id currency",
     "payouts.PayoutMethod": "kind",
-    "payouts.Transfer": "currency kind",
+    "payouts.Transfer": "currency kind actor",
     "tracking.Affiliate": "promotion_method",
     "tracking.AffiliateGroup": "public_id title",
     "tracking.Asset": "hex",

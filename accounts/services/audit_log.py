@@ -49,21 +49,26 @@ def log_all_events(
     /,
     *,
     at: datetime,
+    row_details: Sequence[dict[str, Any]] | None = None,
     **details: Any,
 ) -> list[AuditLogEntry]:
-    """Log events of several kinds in one statement, each with its subject."""
+    """Log events of several kinds in one statement, each with its subject.
+
+    `row_details` are further details, those of each event.
+    """
     actor = get_actor()
+    further: Sequence[dict[str, Any]] = row_details or [{}] * len(events)
     entries = [
         AuditLogEntry(
             account=account,
             kind=kind,
             # `str` of a model is its ID, unless that may be made of a person's name.
             subject=f"{subject._meta.model_name}:{getattr(subject, 'log_id', subject)}",
-            details=details,
+            details=details | each,
             actor=actor.name,
             trace_id=actor.trace_id,
             created_at=at,
         )
-        for kind, subject in events
+        for (kind, subject), each in zip(events, further, strict=True)
     ]
     return account.audit_log.bulk_create(entries)

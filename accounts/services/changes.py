@@ -45,11 +45,22 @@ def record_changes(
     *,
     at: datetime,
     payload_rows: Sequence[models.Model] | None = None,
+    row_details: Sequence[dict[str, Any]] | None = None,
     **details: Any,
 ) -> None:
-    """Record the same change of several rows in a fixed number of statements."""
+    """Record the same change of several rows in a fixed number of statements.
+
+    `row_details` are further details, those of each row.
+    """
     changes = [(kind, subject) for subject in subjects]
-    record_all_changes(account, changes, at=at, payload_rows=payload_rows, **details)
+    record_all_changes(
+        account,
+        changes,
+        at=at,
+        payload_rows=payload_rows,
+        row_details=row_details,
+        **details,
+    )
 
 
 def record_all_changes(
@@ -59,10 +70,13 @@ def record_all_changes(
     *,
     at: datetime,
     payload_rows: Sequence[models.Model] | None = None,
+    row_details: Sequence[dict[str, Any]] | None = None,
     **details: Any,
 ) -> None:
     """Record changes of several kinds, those of one kind together."""
-    entries = log_all_events(account, changes, at=at, **details)
+    entries = log_all_events(
+        account, changes, at=at, row_details=row_details, **details
+    )
     subjects = [subject for _, subject in changes]
     counted = [row for row in subjects if isinstance(row, DailyCountedRow)]
     mark_stale(account, counted, at)

@@ -7,7 +7,6 @@ and objects of all its entries with one query per model.
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -20,7 +19,6 @@ from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.labels import FIELD_LABELS
-from payouts.models.allocations import PaymentAllocation
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate, AffiliateGroup
@@ -112,14 +110,13 @@ class Names:
     programs: dict[int, str]  # IDs by those of their rows
     groups: dict[str, str]  # titles by ID
     rows: dict[tuple[str, str], Any]  # by model name and name in the entry
-    # What payments did to commissions, by the names of these and the time.
-    payment_predicates: dict[tuple[str, datetime], str]
 
 
-def find_names(user, entries) -> Names:
-    """Look up everything that the entries name."""
+def find_names(user, entries, actors=()) -> Names:
+    """Look up everything that the entries name, and who further `actors` are."""
     rows = find_named_rows(user, entries)
-    user_ids = {parse_actor_id(entry) for entry in entries}
+    actors = {*actors, *(entry.actor for entry in entries)}
+    user_ids = {parse_actor_id(actor) for actor in actors}
     user_ids |= {entry.details.get("user_id") for entry in entries}
     groups = {entry.details.get("group") for entry in entries} - {None}
     program_ids = {pk for it in entries for pk in it.details.get("program_id", ())}
@@ -137,30 +134,7 @@ def find_names(user, entries) -> Names:
         if groups
         else {},
         rows=rows,
-        payment_predicates=find_payment_predicates(user, entries),
     )
-
-
-def find_payment_predicates(user, entries) -> dict[tuple[str, datetime], str]:
-    """Which payment paid a commission at that time, or was canceled then."""
-    ids = {
-        int(parse_subject(entry)[1])
-        for entry in entries
-        if entry.kind == "commission.updated"
-        and entry.details.get("fields") == ["payout"]
-    }
-    if not ids:
-        return {}
-    rows = filter_for_user(PaymentAllocation.objects.all(), user)
-    predicates = {}
-    for row in rows.filter(commission__in=ids).select_related("payment"):
-        name, payment = str(row.commission_id), row.payment
-        predicates[name, payment.created_at] = f"marked {{}} as paid by {payment}"
-        if payment.canceled_at:
-            predicates[name, payment.canceled_at] = (
-                f"marked {{}} as no longer paid by {payment}"
-            )
-    return predicates
 
 
 def find_column(model, user, column: str, **conditions) -> dict[int, str]:
@@ -169,9 +143,9 @@ def find_column(model, user, column: str, **conditions) -> dict[int, str]:
     return dict(rows.values_list("pk", column))
 
 
-def parse_actor_id(entry) -> int | None:
-    """The ID of the user who made the change, None if it was no user."""
-    match = ACTOR_PATTERN.fullmatch(entry.actor)
+def parse_actor_id(actor: str | None) -> int | None:
+    """The ID of the user who is the actor, None if it is no user."""
+    match = ACTOR_PATTERN.fullmatch(actor or "")
     return int(match[1]) if match else None
 
 
@@ -261,24 +235,26 @@ def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
     return f"{model_name} {name}"
 
 
-def describe_actor(entry, names: Names) -> str:
-    """Who made the change."""
-    user_id = parse_actor_id(entry)
+def describe_actor(actor: str | None, names: Names) -> str:
+    """Who made a change; "" if that is not known."""
+    if not actor:
+        return ""
+    user_id = parse_actor_id(actor)
     if user_id is not None:
         return names.emails.get(user_id) or (
-            "An operator" if entry.actor.startswith("operator") else entry.actor
+            "An operator" if actor.startswith("operator") else actor
         )
-    kind, _, name = entry.actor.partition(" ")
+    kind, _, name = actor.partition(" ")
     if kind == "key":
         return f"API key {name}…"
     if kind == "command":
         return f"The command {name}"
-    return {"unknown": "A page or form", "system": "The system"}.get(kind, entry.actor)
+    return {"unknown": "A page or form", "system": "The system"}.get(kind, actor)
 
 
 def render_sentence(entry, names: Names) -> SafeString:
     """`anna@example.org approved commission 84 of adastone (now 37.48 EUR)`."""
-    actor = describe_actor(entry, names)
+    actor = describe_actor(entry.actor, names)
     actor = actor if "@" in actor else capfirst(actor)  # addresses stay as they are
     return format_html("{} {}", actor, render_action(entry, names))
 
@@ -353,7 +329,7 @@ def get_predicate(entry, details, names: Names) -> str:
     if entry.kind == "affiliate.updated" and "parent" in details:
         return get_parent_predicate(details.pop("parent"))
     if fields := pop_changed_fields(entry, details):
-        return get_fields_predicate(entry, fields, names)
+        return get_fields_predicate(fields, details)
     verb = entry.kind.rpartition(".")[2]
     return f"{VERBS.get(verb, verb.replace('_', ' '))} {{}}"
 
@@ -367,11 +343,11 @@ def pop_changed_fields(entry, details) -> list[str]:
     return [*fields, *(name for name, value in details.items() if is_change(value))]
 
 
-def get_fields_predicate(entry, fields: list[str], names: Names) -> str:
-    """Which fields were changed, or which payment changed the payment status."""
-    moment = parse_subject(entry)[1], entry.created_at
-    if fields == ["payout"] and moment in names.payment_predicates:
-        return names.payment_predicates[moment]
+def get_fields_predicate(fields: list[str], details) -> str:
+    """Which fields were changed, or which payment pays a commission or did so."""
+    if "payment" in fields:
+        old, new = details.pop("payment")
+        return f"marked {{}} as {'paid' if new else 'no longer paid'} by {new or old}"
     words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
     changed = ", ".join(dict.fromkeys(filter(None, words)))
     return f"changed the {changed} of {{}}"

@@ -25,6 +25,7 @@ from affiliate_site.backoffice.object_pages import find_neighbors
 from payouts.models.commissions import Commission
 
 FILTERS_VAR = "_changelist_filters"
+Posting = tuple[datetime, str, str | None]  # its time, its text, who caused it
 LINK_TEMPLATE = '<a class="details-link" href="{}">{}</a>'
 
 
@@ -125,12 +126,11 @@ def link_neighbors(neighbors, filters: str = "") -> list[tuple[str, str]]:
 
 
 def build_history(
-    request, subjects: Iterable[Any], postings: Iterable[tuple[datetime, str]] = ()
+    request, subjects: Iterable[Any], postings: Iterable[Posting] = ()
 ) -> Section:
-    """Who did what to some objects, with other events, oldest first.
+    """Who did what to some objects, with postings to the ledger, oldest first.
 
-    What happened at the moment of an entry was caused by who caused the entry. The log
-    names the removal of a conversion only, not those of its commissions.
+    The log names the removal of a conversion only, not those of its commissions.
     """
     rows = list(subjects)
     conversions = [row.conversion_id for row in rows if isinstance(row, Commission)]
@@ -142,19 +142,18 @@ def build_history(
         ),
         account=rows[0].account_id,
     ).order_by("id")
-    names = find_names(request.user, entries)
-    actors = {entry.created_at: describe_actor(entry, names) for entry in entries}
-    lines = [
-        (
-            entry.created_at,
-            render_action(entry, names, is_line=True),
-            actors[entry.created_at],
-        )
+    lines = list(postings)
+    names = find_names(request.user, entries, [actor for *_, actor in lines])
+    lines[:0] = [
+        (entry.created_at, render_action(entry, names, is_line=True), entry.actor)
         for entry in entries
-    ] + [(at, text, actors.get(at, "")) for at, text in postings]
+    ]
     lines.sort(key=lambda line: line[0])
     return Section(
         "History",
         columns=(Column("Time"), Column("What"), Column("Who")),
-        rows=[(format_datetime(at), text, who) for at, text, who in lines],
+        rows=[
+            (format_datetime(at), text, describe_actor(actor, names))
+            for at, text, actor in lines
+        ],
     )

@@ -145,6 +145,8 @@ class Transfer(TenantModel):
     reversal_of = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )
+    # Who caused it, as in the audit log; null in rows from before the column.
+    actor = models.CharField(max_length=255, null=True)  # noqa: DJ001
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = TenantQuerySet.as_manager()

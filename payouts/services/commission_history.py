@@ -7,6 +7,8 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
 
+from django.db.models import QuerySet
+
 from accounts.models.accounts import Account
 from payouts.models.allocations import PaymentAllocation
 from payouts.models.commissions import Commission, CommissionStatus
@@ -44,6 +46,26 @@ def list_histories(
         commission.pk: _build_history(commission, transfers[commission.pk])
         for commission in commissions
     }
+
+
+def list_transfers(
+    account: Account, commissions: Sequence[Commission]
+) -> QuerySet[Transfer]:
+    """Return the transfers of these commissions, in the order of both."""
+    rows = account.transfers.select_related("debit", "credit", "commission")
+    return rows.filter(
+        commission__in=[commission.pk for commission in commissions]
+    ).order_by("commission", "sequence_number")
+
+
+def list_payment_transfers(commission: Commission) -> QuerySet[Transfer]:
+    """Return the transfers of the payments, canceled ones too, that paid this."""
+    account = commission.account
+    payments = account.payment_allocations.filter(commission=commission)
+    rows = account.transfers.filter(
+        kind=TransferType.PAID, payment__in=payments.values("payment")
+    )
+    return rows.select_related("payment").order_by("id")
 
 
 def list_paid_amounts(

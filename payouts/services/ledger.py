@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from django.db import IntegrityError, connection
 from django.db.models import Max, Q, QuerySet
 
+from accounts.actor import get_actor
 from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account
 from payouts.errors import BalanceTooLarge
@@ -306,12 +307,14 @@ class LedgerSession:
         keys = self._list_keys() | {key for sides, _ in self.postings for key in sides}
         for key in sorted(keys, key=str):
             self._ensure_ledger_account(key)
+        actor = get_actor().name
         self.account.transfers.bulk_create(
             Transfer(
                 account=self.account,
                 currency=debit.currency,
                 debit=self.ledger_accounts[debit],
                 credit=self.ledger_accounts[credit],
+                actor=actor,
                 created_at=self.at,
                 **values,
             )

@@ -86,6 +86,7 @@ COVERED_TABLES = (
             "sequence_number",
             "payment_id",
             "reversal_of_id",
+            "actor",
         ),
     ),
     CoveredTable(

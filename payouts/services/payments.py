@@ -101,7 +101,12 @@ def create_payments(
             paid = allocate_payments(account, payments, at=at)
             record_changes(account, "payment.created", payments, at=at)
             record_changes(
-                account, "commission.updated", paid, at=at, fields=["payout"]
+                account,
+                "commission.updated",
+                paid,
+                at=at,
+                fields=["payout"],
+                row_details=[{"payment": [None, str(row.payment)]} for row in paid],
             )
             for order, payment in zip(orders, payments, strict=True):
                 _post_payment(order, payment, ledger)
@@ -152,7 +157,12 @@ def cancel_payment(
                     commission.payment = None
             record_change(account, "payment.canceled", payment, at=at)
             record_changes(
-                account, "commission.updated", unpaid, at=at, fields=["payout"]
+                account,
+                "commission.updated",
+                unpaid,
+                at=at,
+                fields=["payout"],
+                payment=[payment.public_id, None],
             )
             ledger.post_payment_canceled(payment)
 

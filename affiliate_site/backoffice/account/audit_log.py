@@ -82,7 +82,7 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
 
     @display(description="Actor")
     def named_actor(self, entry):
-        email = entry.names.emails.get(parse_actor_id(entry))
+        email = entry.names.emails.get(parse_actor_id(entry.actor))
         return f"{email} ({entry.actor})" if email else entry.actor
 
     @display(description="Details")

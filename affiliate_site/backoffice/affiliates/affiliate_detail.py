@@ -340,7 +340,7 @@ def list_activity(request, affiliate) -> dict:
         "events": [
             (
                 format_datetime(entry.created_at),
-                describe_actor(entry, names),
+                describe_actor(entry.actor, names),
                 render_action(entry, names),
             )
             for entry in section.rows

@@ -1,6 +1,7 @@
 """How the commissions of a sale were calculated, as the pages of both show it."""
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.details import (
     Column,
+    Posting,
     Section,
     link_to,
 )
@@ -24,6 +26,7 @@ from payouts.explanation import (
 )
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.services.calculation_input import list_conversions_in_cap
+from payouts.services.commission_history import list_transfers
 from tracking.money import ZERO
 
 MAX_LISTED_CONVERSIONS = 20
@@ -205,20 +208,15 @@ def list_calculation_notes(explained: dict[str, Any], commission) -> list[str]:
     return notes
 
 
-def list_postings(explained: dict[str, Any], commission):
-    """The transfers of a commission with their times."""
-    for transfer in explained["transfers"]:
-        source, target = (
-            LEDGER_ACCOUNT_NAMES[transfer[side]] for side in ("from", "to")
+def list_postings(account, commissions) -> Iterator[Posting]:
+    """The transfers of some commissions."""
+    for transfer in list_transfers(account, commissions):
+        commission = transfer.commission
+        text = format_html(
+            "{}: {} → {} ({})",
+            format_money(transfer.amount, transfer.currency),
+            LEDGER_ACCOUNT_NAMES[transfer.debit.kind],
+            LEDGER_ACCOUNT_NAMES[transfer.credit.kind],
+            link_to(commission, f"commission {commission}"),
         )
-        amount = format_money(transfer["amount"], commission.currency)
-        yield (
-            transfer["created_at"],
-            format_html(
-                "{}: {} → {} ({})",
-                amount,
-                source,
-                target,
-                link_to(commission, f"commission {commission}"),
-            ),
-        )
+        yield transfer.created_at, text, transfer.actor

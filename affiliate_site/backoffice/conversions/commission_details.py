@@ -24,7 +24,10 @@ from payouts.explanation import (
     translate_reason,
 )
 from payouts.models.commissions import Commission, CommissionStatus
-from payouts.services.commission_history import list_allocations, list_paid_amounts
+from payouts.services.commission_history import (
+    list_paid_amounts,
+    list_payment_transfers,
+)
 from payouts.services.explanation import explain_commission
 from tracking.claims import (
     ClaimStatus,
@@ -45,13 +48,9 @@ def get_commission_details(request, commission: Commission) -> Details:
         labels.append(("paid", "info"))
     if commission.deleted_at:
         labels = [("removed", "danger")]
-    allocations = list_allocations(commission.account, [commission])[commission.pk]
     payments = [
-        (
-            allocation.payment.created_at,
-            format_html("paid by {}", link_to(allocation.payment)),
-        )
-        for allocation in allocations
+        (row.created_at, format_html("paid by {}", link_to(row.payment)), row.actor)
+        for row in list_payment_transfers(commission)
     ]
     conversion = commission.conversion
     return Details(
@@ -112,7 +111,7 @@ def get_commission_details(request, commission: Commission) -> Details:
             build_history(
                 request,
                 [commission],
-                [*list_postings(explained, commission), *payments],
+                [*list_postings(commission.account, [commission]), *payments],
             ),
         ],
     )

@@ -57,7 +57,6 @@ def get_conversion_details(request, conversion) -> Details:
         )
     )
     by_id = {commission.pk: commission for commission in commissions}
-    explained = explanation.commissions
     labels = [label_status(each.status) for each in commissions if not each.deleted_at]
     labels += [("paid", "info") for each in commissions if each.payment_id]
     if conversion.deleted_at:
@@ -76,11 +75,7 @@ def get_conversion_details(request, conversion) -> Details:
             build_history(
                 request,
                 [conversion, *commissions],
-                [
-                    posting
-                    for each in explained
-                    for posting in list_postings(each, by_id[each["id"]])
-                ],
+                list_postings(conversion.account, commissions),
             ),
         ],
     )
@@ -115,7 +110,7 @@ def describe_reporter(request, conversion) -> str:
     entry = entries.last()
     if entry is None:
         return ""
-    actor = describe_actor(entry, find_names(request.user, [entry]))
+    actor = describe_actor(entry.actor, find_names(request.user, [entry]))
     is_created = entry.kind == "conversion.created"
     return actor if is_created else f"a page, confirmed by {actor}"
 

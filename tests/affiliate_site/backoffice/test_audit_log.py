@@ -15,10 +15,11 @@ from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.audit_log import log_event
 from accounts.services.staff import create_staff_user, reset_password
+from affiliate_site.backoffice.audit_sentences import describe_actor
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import update_commission
-from payouts.services.payments import PaymentOrder, create_payments
+from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
@@ -264,11 +265,17 @@ def test_says_who_did_what_to_whom(staff_client, account):
         )
         order = PaymentOrder(scenario.mina.slug, Decimal(30), "EUR")
         (payment,) = create_payments(account, orders=[order], at=NOW)
+        # At the same moment: the entry says which payment it was.
+        cancel_payment(account, payment_id=payment.public_id, at=NOW)
 
     sentences = read_sentences(client)
 
     name = f"commission {commission.pk} of minakessler (now 30.00 EUR)"
-    assert sentences[:4] == [
+    assert sentences[0] == (
+        f"owner@harbor.example.org marked {name} as no longer paid by"
+        f" {payment.public_id}"
+    )
+    assert sentences[2:6] == [
         f"owner@harbor.example.org marked {name} as paid by {payment.public_id}",
         f"owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
         " 30.00 EUR",
@@ -354,6 +361,10 @@ def test_describes_nothing_of_another_account(staff_client, account, other_accou
     log_event(account, "commission.created", commission, at=NOW)
 
     assert read_sentences(client)[0] == f"The system created commission {commission.pk}"
+
+
+def test_a_transfer_from_before_the_column_names_nobody():
+    assert describe_actor(None, names=None) == ""
 
 
 @pytest.mark.parametrize(

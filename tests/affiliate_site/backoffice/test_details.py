@@ -117,9 +117,8 @@ def test_history_names_who_moved_the_money(
     client = staff_client()
     with use_actor(account.staff.get().actor_name):
         approve_commission(account, commission_id=commission.pk, at=LATER)
-        delete_conversion(
-            account, conversion_id=conversion.pk, at=LATER + timedelta(days=1)
-        )
+    with use_actor("command tidy"):  # at the same moment
+        delete_conversion(account, conversion_id=conversion.pk, at=LATER)
 
     for row in (conversion, commission):
         _, sections, page = get_details(client, row)
@@ -128,10 +127,23 @@ def test_history_names_who_moved_the_money(
             for _, text, who in sections["History"].rows
         }
         assert history["10.09 EUR: Not earned → Pending"] == "The system"
-        for text in ("Pending → Balance due", "Balance due → Pending"):
-            assert history[f"10.09 EUR: {text}"] == "owner@harbor.example.org"
-        assert history["Removed conversion order-1"] == "owner@harbor.example.org"
+        assert history["10.09 EUR: Pending → Balance due"] == "owner@harbor.example.org"
+        for text in ("10.09 EUR: Balance due → Pending", "Removed conversion order-1"):
+            assert history[text] == "The command tidy"
         assert "(now " not in page
+
+
+def test_history_names_who_paid(staff_client, account, conversion, commission):
+    client = staff_client()
+    approve_commission(account, commission_id=commission.pk, at=LATER)
+    order = PaymentOrder(commission.affiliate.slug, commission.amount, "EUR")
+    with use_actor(account.staff.get().actor_name):
+        (payment,) = create_payments(account, orders=[order], at=LATER)
+
+    _, sections, _ = get_details(client, commission)
+
+    history = [(strip_tags(text), who) for _, text, who in sections["History"].rows]
+    assert history[-1] == (f"paid by {payment}", "owner@harbor.example.org")
 
 
 def test_shows_corrections_and_removals(staff_client, account, conversion, commission):

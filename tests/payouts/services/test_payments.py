@@ -395,12 +395,14 @@ def test_logs_payments_and_paid_commissions(scenario, account):
     cancel(account, payment)
 
     subject, commission = f"payment:{payment.public_id}", f"commission:{first.pk}"
+    paid = {"fields": ["payout"], "payment": [None, payment.public_id]}
+    canceled = {"fields": ["payout"], "payment": [payment.public_id, None]}
     output = account.audit_log.order_by("id")[written:]
     assert [(row.kind, row.subject, row.details, row.created_at) for row in output] == [
         ("payment.created", subject, {}, PAID),
-        ("commission.updated", commission, {"fields": ["payout"]}, PAID),
+        ("commission.updated", commission, paid, PAID),
         ("payment.canceled", subject, {}, LATER),
-        ("commission.updated", commission, {"fields": ["payout"]}, LATER),
+        ("commission.updated", commission, canceled, LATER),
     ]
     assert second.reload().payment_id is None
 
