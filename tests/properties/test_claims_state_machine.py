@@ -23,7 +23,11 @@ from accounts.errors import DomainError
 from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
-from payouts.services.conversion_updates import delete_conversion, update_conversion
+from payouts.services.conversion_updates import (
+    add_commissions,
+    delete_conversion,
+    update_conversion,
+)
 from payouts.services.explanation import explain_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
@@ -39,7 +43,7 @@ from tracking.attribution import (
     BROWSER_CUSTOMER_ORDER,
     TrackingParameters,
 )
-from tracking.claims import Trust
+from tracking.claims import CONTESTED_CLAIM, CONTESTED_CUSTOMER, Trust
 from tracking.errors import ClaimNotFound, ContestedClaim, DuplicateConversion
 from tracking.models.customers import CustomerStatus
 from tracking.services.clicks import Visit
@@ -57,6 +61,7 @@ affiliates = st.sampled_from(["mina", "mallory"])
 order_ids = st.sampled_from(["order-1", "order-2", None])
 customer_ids = st.sampled_from(["acct-1", "acct-2"])
 amounts = st.sampled_from(["10", "99.90", "0"])
+currencies = st.sampled_from(["EUR", "USD"])
 picks = st.integers(min_value=0, max_value=100)
 
 
@@ -157,14 +162,15 @@ class ClaimsStateMachine(RuleBasedStateMachine):
         order_id=order_ids,
         customer_id=st.none() | customer_ids,
         amount=amounts,
+        currency=currencies,
     )
-    def record_conversion(self, affiliate, order_id, customer_id, amount):
+    def record_conversion(self, affiliate, order_id, customer_id, amount, currency):
         rows = self.account.conversions.not_deleted()
         known = order_id and rows.filter(external_id=order_id).first()
         paid = self.account.commissions.not_deleted().filter(payment__isnull=False)
-        is_decided = known and (
-            known.claim_status is None or paid.filter(conversion=known).exists()
-        )
+        reported = paid.filter(conversion=known, is_extra=False) if known else paid
+        is_decided = known and (known.claim_status is None or reported.exists())
+        paid_before = set(paid)
         customers = self.account.customers.not_deleted()
         confirmed = customers.filter(customer_id=customer_id, is_confirmed=True).first()
         try:
@@ -173,12 +179,15 @@ class ClaimsStateMachine(RuleBasedStateMachine):
                 affiliate=getattr(self.scenario, affiliate),
                 customer_id=customer_id,
                 external_id=order_id,
+                currency=currency,
                 at=self.tick(),
             )
         except DuplicateConversion:
-            assert is_decided
+            # An extra reward may be paid that another affiliate or currency takes back.
+            assert is_decided or paid.filter(conversion=known).exists()
             return
         assert not is_decided
+        assert set(paid) == paid_before
         expected = (
             confirmed.affiliate
             if confirmed
@@ -292,6 +301,18 @@ class ClaimsStateMachine(RuleBasedStateMachine):
             at=self.tick(),
         )
 
+    @rule(number=picks, amount=amounts)
+    def add_extra(self, number, amount):
+        conversion = self.pick(self.account.conversions.not_deleted(), number)
+        if conversion is not None:
+            (extra, *_) = add_commissions(
+                self.account,
+                conversion_id=conversion.pk,
+                line_items=build_line_items(amount),
+                at=self.at,  # at the moment of what happened last
+            )
+            assert extra.is_extra
+
     @rule(number=picks)
     def delete(self, number):
         conversion = self.pick(self.account.conversions.not_deleted(), number)
@@ -317,6 +338,16 @@ class ClaimsStateMachine(RuleBasedStateMachine):
             pk = conversion.pk
             explanation = explain_conversion(self.account, conversion_id=pk)
             assert explanation.differences == []
+            warnings = conversion.warnings or ()
+            assert conversion.is_contested == (CONTESTED_CLAIM in warnings)
+            assert conversion.claim_status or not conversion.is_amount_claimed
+            commissions = self.account.commissions.not_deleted()
+            assert {row.currency for row in commissions.filter(conversion=pk)} <= {
+                conversion.currency
+            }
+        for customer in self.account.customers.all():
+            warnings = customer.warnings or ()
+            assert customer.is_contested == (CONTESTED_CUSTOMER in warnings)
 
 
 def run_state_machine(*, examples, steps):
