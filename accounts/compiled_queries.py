@@ -190,7 +190,7 @@ class CompiledQuery(Generic[Row]):
     ) -> None:
         self.function = function
         self.names = names or tuple(inspect.signature(function).parameters)
-        self.compiled: dict[tuple[int | None, ...], CompiledSelect] = {}
+        self.compiled: dict[tuple[int | None, ...], CompiledSelect | None] = {}
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
 
@@ -198,7 +198,7 @@ class CompiledQuery(Generic[Row]):
         return self.function(**values)
 
     def all(self, using: str = DEFAULT_DB_ALIAS, /, **values: Any) -> list[Row]:
-        """Return all results; none if a list is empty.
+        """Return all results.
 
         A value is never None, which SQL compares otherwise than Python does.
         """
@@ -208,15 +208,14 @@ class CompiledQuery(Generic[Row]):
             if value is None:
                 raise ValueError(f"{self.__name__}: {name} is None")
             if isinstance(value, list | tuple):
-                if not value:
-                    return []
-                sizes.append(1 << (len(value) - 1).bit_length())
+                sizes.append(1 << (len(value) - 1).bit_length() if value else 0)
             else:
                 sizes.append(None)
         key = tuple(sizes)
         if key not in self.compiled:
             self.compiled[key] = self.compile(key)
-        return self.compiled[key].run(values, using)
+        select = self.compiled[key]
+        return [] if select is None else select.run(values, using)
 
     def first(self, **values: Any) -> Row | None:
         """Return the first result, or None."""
@@ -230,15 +229,21 @@ class CompiledQuery(Generic[Row]):
             raise error
         return row
 
-    def compile(self, sizes: Sequence[int | None]) -> CompiledSelect:
-        """Compile the queryset for lists of these lengths (None: a single value)."""
+    def compile(self, sizes: Sequence[int | None]) -> CompiledSelect | None:
+        """Compile the queryset for lists of these lengths (None: a single value).
+
+        Returns None if no row can match, because a list is empty.
+        """
         arguments: dict[str, Any] = {
             name: Parameter(name)
             if size is None
             else [Parameter(name, index) for index in range(size)]
             for name, size in zip(self.names, sizes, strict=True)
         }
-        return CompiledSelect(self.function(**arguments))
+        try:
+            return CompiledSelect(self.function(**arguments))
+        except EmptyResultSet:
+            return None
 
 
 def compiled(function: Callable[..., QuerySet[Any, Row]]) -> CompiledQuery[Row]:

@@ -44,8 +44,6 @@ ADD_TO_BALANCE_SQL = (
 )
 BALANCE_CONSTRAINT = "ledger_account_balance_in_range"
 
-NO_AFFILIATE = 0  # an id that no row has
-
 # The transfers of a commission's amount when its status changes. The amount of a
 # disapproved commission is in no balance, as before its creation.
 STATUS_TRANSITIONS: dict[tuple[str, str], tuple[TransferType, ...]] = {
@@ -404,7 +402,7 @@ class LedgerSession:
         affiliate_ids = {affiliate_id for affiliate_id, _ in self.balance_keys}
         rows = ledger_accounts_in.all(
             account=self.account,
-            affiliates=sorted(affiliate_ids) or [NO_AFFILIATE],
+            affiliates=sorted(affiliate_ids),
             currencies=sorted(currencies),
         )
         return {_get_key(row): row for row in rows}

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from accounts.compiled_queries import OFFSET_MARK, compiled
 from accounts.compiled_writes import insert_rows
@@ -28,6 +28,12 @@ def entry_by_subject(account, subject):
 @compiled
 def entries_by_id(account, ids: list[int]):
     return AuditLogEntry.objects.of(account).filter(pk__in=ids).order_by("pk")
+
+
+@compiled
+def entries_by_id_or_subject(account, ids: list[int], subject):
+    rows = AuditLogEntry.objects.of(account).order_by("pk")
+    return rows.filter(Q(pk__in=ids) | Q(subject=subject))
 
 
 @compiled
@@ -93,6 +99,25 @@ def test_takes_lists_of_any_length(account, entries, number):
     ids = [entry.pk for entry in entries[:number]]
 
     assert entries_by_id.all(account=account, ids=ids) == entries[:number]
+
+
+@pytest.mark.parametrize("ids", [[], [0]])
+def test_an_empty_list_matches_nothing_by_itself(account, entries, ids):
+    subject = f"account:{account}"
+
+    found = entries_by_id_or_subject.all(account=account, ids=ids, subject=subject)
+
+    assert found == list(
+        entries_by_id_or_subject(account=account, ids=ids, subject=subject)
+    )
+    assert {entry.pk for entry in found} >= {entry.pk for entry in entries}
+
+
+def test_runs_no_statement_for_a_list_that_is_empty(account, capture_queries):
+    with capture_queries() as captured:
+        assert entries_by_id.all(account=account, ids=[]) == []
+
+    assert len(captured) == 0
 
 
 def test_passes_the_offset(account, entries):
