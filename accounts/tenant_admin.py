@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest
 
-from accounts.models.accounts import Account, TenantModel
+from accounts.models.accounts import Account, Plan, TenantModel
 from accounts.models.users import User
 
 MAX_SEARCH_MATCHES = 1000  # objects that a search by a relation or a part considers
@@ -43,7 +43,7 @@ class SearchMatch:
 def filter_for_user(rows: models.QuerySet[Row], user: User) -> models.QuerySet[Row]:
     """Return the rows a user may see: staff those of their account, operators all.
 
-    A model without an account is the account itself or public (plans).
+    Plans are public. Raises `TypeError` for another model without an account.
     """
     if user.is_superuser:
         return rows
@@ -51,7 +51,9 @@ def filter_for_user(rows: models.QuerySet[Row], user: User) -> models.QuerySet[R
         return rows.filter(pk=user.account_id)
     if issubclass(rows.model, TenantModel | User):
         return rows.filter(account_id=user.account_id)
-    return rows
+    if rows.model is Plan:
+        return rows
+    raise TypeError(f"{rows.model._meta.label} belongs to no account")
 
 
 class TenantScopeMixin:
