@@ -30,16 +30,20 @@ from affiliate_site.backoffice.lists.date_filters import DateFilter
 
 CHUNK_SIZE = 1000  # rows
 TIME_LENGTH = len("2026-11-20T23:54:00")
-# Formulas may begin with white space or control characters, and in full width.
+# Formulas, and the vertical bar of calls to other programs, may begin with white space
+# or control characters, and in full width.
 INVISIBLE_CHARACTERS = r"\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff"
 FORMULA_PATTERN = re.compile(
-    rf"[{INVISIBLE_CHARACTERS}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]"
+    rf"[{INVISIBLE_CHARACTERS}]*[=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c]|[\t\r\n]"
 )
 # What may begin a cell or a line if the reader takes another separator than a comma:
 # it then splits quoted texts too, except at the beginning of a line.
 SEPARATOR_PATTERN = re.compile(
-    rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*)([=+\-@\uff1d\uff0b\uff0d\uff20]?)"
+    rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*)([=+\-@\uff1d\uff0b\uff0d\uff20\uff5c]?)"
 )
+# A vertical bar begins a cell only if another character separates cells.
+OTHER_SEPARATOR_PATTERN = re.compile(r"[;\t\r\n]")
+FIRST_BAR_PATTERN = re.compile(r"(?<!\|)\|")
 # Most texts: neither a formula nor a separator, and nothing to escape.
 PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
@@ -90,6 +94,9 @@ def format_csv_cell(value) -> str:
 
 def _escape_separated_formula(match: re.Match[str]) -> str:
     separator, formula_start = match.groups()
+    if "|" in separator and (other := OTHER_SEPARATOR_PATTERN.search(separator)):
+        start = other.start()
+        separator = separator[:start] + FIRST_BAR_PATTERN.sub("'|", separator[start:])
     return f"{separator}'{formula_start}" if formula_start else separator
 
 

@@ -102,6 +102,7 @@ def write_sheet(*values):
         "<b>&\"'",
         "one\ntwo",
         "_x0041_",
+        "|calc",
         "\x00\x01\x08\x0b\x1f",
         "caf\u00e9 \U0001f4a1",
         None,
