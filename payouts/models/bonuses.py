@@ -42,7 +42,11 @@ class BonusQuerySet(TenantQuerySet["Bonus"]):
 
 
 class Bonus(TenantModel):
-    """A reward for a goal: `value` is a percentage of the period's total, or fixed."""
+    """A reward for a goal: `value` is a percentage of the period's total, or fixed.
+
+    `grant_bonuses` has worked through the periods that ended by `granted_until`, and
+    looks at them again only if a `LateChange` is in them.
+    """
 
     program = models.ForeignKey(
         Program, models.PROTECT, related_name="+", db_index=False
@@ -56,6 +60,7 @@ class Bonus(TenantModel):
     value = AmountField()
     created_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
+    granted_until = models.DateField(null=True)
 
     objects = BonusQuerySet.as_manager()
 

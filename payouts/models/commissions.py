@@ -20,6 +20,7 @@ from payouts.models.payments import Payment
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
+from tracking.models.late_changes import record_late_change
 
 MAX_COMMENT_LENGTH = 1000
 
@@ -196,7 +197,13 @@ class Commission(DailyCountedRow):
             raise RuntimeError(
                 f"commission {self.pk} changed while its balances were locked"
             )
-        if self.conversion is not None and self.is_pending != was_pending:
+        if self.conversion is None:
+            return
+        if self.kind == CommissionKind.REGULAR and {"status", "deleted_at"} & set(
+            values
+        ):
+            record_late_change(self.account, [self.conversion.created_at], at=at)
+        if self.is_pending != was_pending:
             count_pending_conversion(
                 self.conversion, -1 if was_pending else 1, [self], at
             )

@@ -75,6 +75,8 @@ def update_bonus(
             raise BonusGoalFixed(path=min(GOAL_COLUMNS & set(values)))
         if values:
             logged = {name: [str(present[name]), str(values[name])] for name in values}
+            if GOAL_COLUMNS & set(values):
+                values["granted_until"] = None  # earlier periods may reach it now
             bonus.update_row(**values)
             log_event(account, "bonus.updated", bonus, at=at, **logged)
     return bonus

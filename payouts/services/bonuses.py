@@ -1,8 +1,13 @@
-"""Bonuses: granted once for each period that is over and whose goal was reached."""
+"""Bonuses: granted once for each period that is over and whose goal was reached.
+
+A period is looked at until a run that begins a day after its end, when every
+transaction of its days has ended, and again when a `LateChange` is in it:
+docs/api-contract.md, section 7.10.
+"""
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -10,6 +15,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Count
 
+from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
 from accounts.services.changes import record_changes
 from payouts.calculation import ApprovalContext, calculate_exact_amount
@@ -23,12 +29,15 @@ from payouts.models.commissions import (
 )
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.amounts import ExactSum
+from tracking.models.programs import Program
 from tracking.money import ZERO, round_amount
 
 ALL_TIME_START = date(1970, 1, 1)  # `period_start` of `all_time` bonuses
 DAYS_PER_WEEK = 7
 MONTHS_PER_PERIOD = {BonusPeriod.MONTH: 1, BonusPeriod.QUARTER: 3, BonusPeriod.YEAR: 12}
+PeriodKey = tuple[int, str, str, date]  # program, goal type, period, first day
 BONUS_COMMISSION_TYPE = "bonus"
+SETTLING_TIME = timedelta(days=1)  # after the end of a period; transactions are shorter
 MAX_LOCKED_BALANCES = 100  # in one transaction, for which others wait
 
 
@@ -62,12 +71,33 @@ class BonusProgress:
 
 
 @dataclass(frozen=True)
+class GoalPeriod:
+    """A period that is over, and its bonuses: the highest goal comes first.
+
+    They are of one program, goal type and period, and exclude each other.
+    """
+
+    bonuses: tuple[Bonus, ...]
+    range: PeriodRange
+
+    @property
+    def program(self) -> Program:
+        return self.bonuses[0].program
+
+    @property
+    def key(self) -> PeriodKey:
+        """Identify the period; the bonuses may change before they are locked."""
+        bonus = self.bonuses[0]
+        return bonus.program_id, bonus.goal_type, bonus.period, self.range.start
+
+
+@dataclass(frozen=True)
 class EarnedBonus:
     """A bonus that an affiliate has earned and was not granted yet."""
 
     bonus: Bonus
     affiliate_id: int
-    period_range: PeriodRange
+    period: GoalPeriod
     progress: BonusProgress
 
     @property
@@ -83,40 +113,81 @@ class EarnedBonus:
 
 def grant_bonuses(account: Account, *, at: datetime) -> list[Commission]:
     """Grant the bonuses of all periods that are over, each once."""
-    if not account.plan.bonuses:
-        return []
-    earned_bonuses = _list_earned_bonuses(account, at)
-    balance_keys = sorted({earned.balance_key for earned in earned_bonuses})
-    commissions = []
-    for first in range(0, len(balance_keys), MAX_LOCKED_BALANCES):
-        batch = balance_keys[first : first + MAX_LOCKED_BALANCES]
-        commissions += _grant_to_affiliates(account, batch, at=at)
+    late_changes = dict(account.late_changes.values_list("pk", "day"))
+    bonuses = list(_sort_bonuses(account))
+    commissions: list[Commission] = []
+    granted_until = None  # without the feature: nothing is granted, nothing is done
+    if account.plan.bonuses:
+        granted_until = (at - SETTLING_TIME).astimezone(UTC).date()
+        changed_days = set(late_changes.values())
+        periods = list(_list_due_periods(bonuses, changed_days, at))
+        found: dict[BalanceKey, set[PeriodKey]] = defaultdict(set)
+        for finding in _list_findings(account, periods):
+            found[finding.balance_key].add(finding.period.key)
+        balance_keys = sorted(found)
+        for first in range(0, len(balance_keys), MAX_LOCKED_BALANCES):
+            batch = balance_keys[first : first + MAX_LOCKED_BALANCES]
+            period_keys = {key: found[key] for key in batch}
+            commissions += _work_through(account, period_keys, at=at)
+    _set_granted_until(account, bonuses, granted_until)
+    _delete_late_changes(account, sorted(late_changes))
     return commissions
 
 
-def _grant_to_affiliates(
-    account: Account, balance_keys: Sequence[BalanceKey], *, at: datetime
+def _work_through(
+    account: Account, found: Mapping[BalanceKey, Collection[PeriodKey]], *, at: datetime
 ) -> list[Commission]:
-    """Lock some balances, then grant what their affiliates have earned now.
+    """Lock some balances, then look at the periods found and grant what is earned now.
 
     The bonuses are locked before them: one that is ended meanwhile may be deleted.
     """
+    period_keys = set().union(*found.values())
     with (
         transaction.atomic(),
-        open_ledger_session(account, balance_keys, at=at) as ledger,
+        open_ledger_session(account, found, at=at) as ledger,
     ):
         list(account.bonuses.select_for_update(no_key=True).order_by("id"))
         ledger.lock_balances()
-        affiliate_ids = {affiliate_id for affiliate_id, _ in balance_keys}
+        periods = [
+            period
+            for period in _list_periods(_sort_bonuses(account), at)
+            if period.key in period_keys
+        ]
+        affiliate_ids = {affiliate_id for affiliate_id, _ in found}
         commissions = []
-        for earned in _list_earned_bonuses(account, at, affiliate_ids=affiliate_ids):
-            if earned.balance_key in balance_keys:
-                commission = _build_commission(account, earned, ledger, at)
-                commission.save(force_insert=True)
-                commissions.append(commission)
-                ledger.post_commission_created(commission)
+        for finding in _list_findings(account, periods, affiliate_ids=affiliate_ids):
+            if finding.balance_key not in found:
+                continue
+            commission = _build_commission(account, finding, ledger, at)
+            commission.save(force_insert=True)
+            commissions.append(commission)
+            ledger.post_commission_created(commission)
         record_changes(account, "commission.created", commissions, at=at)
     return commissions
+
+
+def _set_granted_until(
+    account: Account, bonuses: Iterable[Bonus], granted_until: date | None
+) -> None:
+    """Store until when these bonuses are granted, unless their goals have changed."""
+    seen = {bonus.pk: _get_goal(bonus) for bonus in bonuses}
+    if not seen:
+        return
+    with transaction.atomic():
+        locked = account.bonuses.select_for_update(no_key=True).order_by("id")
+        same = [row.pk for row in locked if seen.get(row.pk) == _get_goal(row)]
+        outdated = account.bonuses.exclude(granted_until=granted_until)
+        outdated.filter(pk__in=same).update(granted_until=granted_until)
+
+
+def _get_goal(bonus: Bonus) -> tuple[str, Decimal, str]:
+    return bonus.goal_type, bonus.goal, bonus.period
+
+
+def _delete_late_changes(account: Account, pks: Sequence[int]) -> None:
+    """Delete the marks that were read before the periods: later ones stay."""
+    for first in range(0, len(pks), BATCH_SIZE):
+        account.late_changes.filter(pk__in=pks[first : first + BATCH_SIZE]).delete()
 
 
 def list_period_ranges(
@@ -148,45 +219,80 @@ def get_next_period_start(period: str, start: date) -> date:
     return date(months // 12, months % 12 + 1, 1)
 
 
-def _list_earned_bonuses(
-    account: Account, at: datetime, *, affiliate_ids: Collection[int] | None = None
-) -> Iterator[EarnedBonus]:
-    """Yield the highest bonus that each affiliate reached and was not granted yet.
+def _sort_bonuses(account: Account) -> Iterable[Bonus]:
+    return account.bonuses.select_related("program").order_by("-goal", "id")
 
-    Bonuses of one program, goal type and period exclude each other.
-    """
+
+def _list_periods(bonuses: Iterable[Bonus], at: datetime) -> Iterator[GoalPeriod]:
+    """Yield the periods of sorted bonuses that are over at a time."""
     groups: dict[tuple[int, str, str], list[Bonus]] = defaultdict(list)
-    for row in account.bonuses.select_related("program").order_by("-goal", "id"):
+    for row in bonuses:
         groups[row.program_id, row.goal_type, row.period].append(row)
-    for (program_id, _, period), bonuses in groups.items():
-        approved = account.enrollments.not_deleted().filter(
-            program=program_id, approved=True
-        )
-        if affiliate_ids is not None:
-            approved = approved.filter(affiliate__in=affiliate_ids)
-        approved_ids = set(approved.values_list("affiliate", flat=True))
-        since = min(bonus.created_at for bonus in bonuses)
+    for (_, _, period), group in groups.items():
+        since = min(bonus.created_at for bonus in group)
         for period_range in list_period_ranges(period, since=since, at=at):
-            granted_goals = _get_granted_goals(account, bonuses, period_range)
-            progress_by_affiliate = _calculate_progress(
-                account, bonuses[0], period_range, affiliate_ids
+            yield GoalPeriod(tuple(group), period_range)
+
+
+def _list_due_periods(
+    bonuses: Iterable[Bonus], changed_days: Collection[date], at: datetime
+) -> Iterator[GoalPeriod]:
+    """Yield the periods that were not worked through, or have changed since.
+
+    All time is never over.
+    """
+    changed_starts = {
+        (period, get_period_start(period, day))
+        for day in changed_days
+        for period in MONTHS_PER_PERIOD.keys() | {BonusPeriod.WEEK}
+    }
+    for period in _list_periods(bonuses, at):
+        start, end = period.range.start, period.range.end
+        granted_until = min(
+            bonus.granted_until or bonus.created_at.astimezone(UTC).date()
+            for bonus in period.bonuses
+        )
+        if (
+            end is None
+            or end > granted_until
+            or (period.bonuses[0].period, start) in changed_starts
+        ):
+            yield period
+
+
+def _list_findings(
+    account: Account,
+    periods: Iterable[GoalPeriod],
+    *,
+    affiliate_ids: Collection[int] | None = None,
+) -> Iterator[EarnedBonus]:
+    """Yield the highest bonus that each affiliate reached and was not granted yet."""
+    approved_ids: dict[int, set[int]] = {}
+    for period in periods:
+        program_id = period.program.pk
+        if program_id not in approved_ids:
+            approved = account.enrollments.not_deleted().filter(
+                program=program_id, approved=True
             )
-            for affiliate_id, progress in progress_by_affiliate.items():
-                bonus = _find_highest_bonus(bonuses, progress, period_range)
-                if bonus is None or affiliate_id not in approved_ids:
-                    continue
-                # `all_time` never ends: a higher goal may be reached after a grant.
-                min_goal = bonus.goal if period_range.end is None else ZERO
-                if not any(goal >= min_goal for goal in granted_goals[affiliate_id]):
-                    yield EarnedBonus(bonus, affiliate_id, period_range, progress)
+            if affiliate_ids is not None:
+                approved = approved.filter(affiliate__in=affiliate_ids)
+            approved_ids[program_id] = set(approved.values_list("affiliate", flat=True))
+        granted = _list_granted(account, period, affiliate_ids)
+        progress, pending_ids = _calculate_progress(account, period, affiliate_ids)
+        granted_goals = _get_granted_goals(period, granted)
+        for affiliate_id in progress.keys() & approved_ids[program_id] - pending_ids:
+            earned = _find_highest_bonus(period, progress[affiliate_id])
+            # `all_time` never ends: a higher goal may be reached after a grant.
+            min_goal = earned.goal if earned and period.range.end is None else ZERO
+            goals = granted_goals[affiliate_id]
+            if earned and not any(goal >= min_goal for goal in goals):
+                yield EarnedBonus(earned, affiliate_id, period, progress[affiliate_id])
 
 
-def _find_highest_bonus(
-    bonuses: Iterable[Bonus], progress: BonusProgress, period_range: PeriodRange
-) -> Bonus | None:
+def _find_highest_bonus(period: GoalPeriod, progress: BonusProgress) -> Bonus | None:
     """Find the highest goal that was reached, of bonuses that existed at the end."""
-    for bonus in bonuses:
-        end = _get_midnight(period_range.end) if period_range.end else None
+    end = _get_midnight(period.range.end) if period.range.end else None
+    for bonus in period.bonuses:
         was_created = end is None or bonus.created_at < end
         had_ended = bonus.ended_at and (end is None or bonus.ended_at < end)
         if was_created and not had_ended and progress.has_reached(bonus):
@@ -195,37 +301,41 @@ def _find_highest_bonus(
 
 
 def _get_granted_goals(
-    account: Account, bonuses: Sequence[Bonus], period_range: PeriodRange
+    period: GoalPeriod, granted: Iterable[Commission]
 ) -> dict[int, set[Decimal]]:
     """Return the goals of bonuses granted for the period, by affiliate."""
+    goals = {bonus.pk: bonus.goal for bonus in period.bonuses}
+    granted_goals: dict[int, set[Decimal]] = defaultdict(set)
+    for commission in granted:
+        granted_goals[commission.affiliate_id].add(goals[commission.bonus_id or 0])
+    return granted_goals
+
+
+def _list_granted(
+    account: Account, period: GoalPeriod, affiliate_ids: Collection[int] | None
+) -> Iterable[Commission]:
+    """List the commissions of bonuses that were granted for the period."""
     rows = account.commissions.filter(
-        bonus__in=bonuses, period_start=period_range.start
-    )
-    granted: dict[int, set[Decimal]] = defaultdict(set)
-    for affiliate_id, goal in rows.values_list("affiliate", "bonus__goal"):
-        granted[affiliate_id].add(goal)
-    return granted
-
-
-def _calculate_progress(
-    account: Account,
-    bonus: Bonus,
-    period_range: PeriodRange,
-    affiliate_ids: Collection[int] | None,
-) -> dict[int, BonusProgress]:
-    """Return the progress of affiliates without pending commissions in the period."""
-    program = bonus.program
-    rows = account.commissions.not_deleted().filter(
-        kind=CommissionKind.REGULAR,
-        conversion__program=program,
-        conversion__currency=program.currency,
-        **period_range.get_filters(),
+        bonus__in=period.bonuses, period_start=period.range.start
     )
     if affiliate_ids is not None:
         rows = rows.filter(affiliate__in=affiliate_ids)
-    pending_ids = set(
-        rows.filter(status=CommissionStatus.PENDING).values_list("affiliate", flat=True)
+    return rows.order_by("id")
+
+
+def _calculate_progress(
+    account: Account, period: GoalPeriod, affiliate_ids: Collection[int] | None
+) -> tuple[dict[int, BonusProgress], set[int]]:
+    """Return the progress of affiliates in the period, and whose is not decided yet."""
+    rows = account.commissions.not_deleted().filter(
+        kind=CommissionKind.REGULAR,
+        conversion__program=period.program,
+        conversion__currency=period.program.currency,
+        **period.range.get_filters(),
     )
+    if affiliate_ids is not None:
+        rows = rows.filter(affiliate__in=affiliate_ids)
+    pending = rows.filter(status=CommissionStatus.PENDING)
     approved = rows.filter(status=CommissionStatus.APPROVED)
     totals = (
         account.conversions.not_deleted()
@@ -233,11 +343,11 @@ def _calculate_progress(
         .values_list("affiliate")
         .annotate(Count("id"), ExactSum("amount"))
     )
-    return {
+    progress = {
         affiliate_id: BonusProgress(count, amount)
         for affiliate_id, count, amount in totals
-        if affiliate_id not in pending_ids
     }
+    return progress, set(pending.values_list("affiliate", flat=True))
 
 
 def _build_commission(
@@ -271,29 +381,34 @@ def _build_commission(
         created_at=at,
         finalized_at=at if is_final(status, account) else None,
         bonus=bonus,
-        period_start=earned.period_range.start,
+        period_start=earned.period.range.start,
     )
 
 
 def _serialize_calculation(
     earned: EarnedBonus, amount: Decimal, status: str, reason: str
 ) -> dict[str, object]:
-    bonus, end = earned.bonus, earned.period_range.end
+    bonus, period_range = earned.bonus, earned.period.range
+    end = period_range.end
     return {
         "goal": {"type": bonus.goal_type, "value": str(bonus.goal)},
         "period": {
-            "from": earned.period_range.start.isoformat(),
+            "from": period_range.start.isoformat(),
             "to": end.isoformat() if end else None,
         },
-        "reached": {
-            "conversions": earned.progress.conversion_count,
-            "amount": str(earned.progress.conversion_amount),
-        },
+        "reached": _serialize_progress(earned.progress),
         "rate": {"kind": bonus.kind, "value": str(bonus.value), "from": "bonus"},
         "exact_amount": str(earned.exact_amount),
         "amount": str(amount),
         "status": status,
         "reason": reason,
+    }
+
+
+def _serialize_progress(progress: BonusProgress) -> dict[str, object]:
+    return {
+        "conversions": progress.conversion_count,
+        "amount": str(progress.conversion_amount),
     }
 
 

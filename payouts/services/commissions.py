@@ -35,6 +35,7 @@ from payouts.services.claims import review_claim_of
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.errors import DuplicateConversion
 from tracking.models.conversions import Conversion
+from tracking.models.late_changes import record_late_change
 from tracking.money import round_amount
 
 # In the audit log with their old and new value, which the reconciliation compares.
@@ -103,6 +104,7 @@ def create_commissions(
         if draft.base_index is not None
     ]
     account.commissions.bulk_create(levels)
+    record_late_change(account, [conversion.created_at], at=at)
     commissions = regular + levels
     if any(commission.is_pending for commission in commissions):
         count_pending_conversion(conversion, 1, commissions, at)

@@ -12,6 +12,7 @@ from tracking.models.conversions import Conversion, ConversionAttempt, FormerExt
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.failed_page_calls import FailedPageCall
+from tracking.models.late_changes import LateChange
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.models.sources import Asset, Coupon, Source
@@ -30,6 +31,7 @@ __all__ = [
     "Enrollment",
     "FailedPageCall",
     "FormerExternalId",
+    "LateChange",
     "Note",
     "Program",
     "Prospect",

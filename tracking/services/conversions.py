@@ -28,6 +28,7 @@ from tracking.claims import (
 from tracking.errors import ConversionNotFound, TooManyConversionAttempts
 from tracking.models.conversions import Conversion, FormerExternalId
 from tracking.models.customers import Customer
+from tracking.models.late_changes import record_late_change
 from tracking.services.attribution import Attribution, create_attribution_record
 from tracking.services.clicks import parse_client_ip
 from tracking.services.concurrency import ConcurrentUpdate
@@ -151,6 +152,7 @@ def replace_claim(conversion: Conversion, *, at: datetime, **values: Any) -> Non
     was_contested = conversion.is_contested
     before = {name: getattr(conversion, name) for name in AUDITED_COLUMNS}
     mark_stale(account, [conversion], at)
+    record_late_change(account, [conversion.created_at], at=at)
     conversion.update_row(**values)
     changes = {
         name: [_serialize_audited(old), _serialize_audited(getattr(conversion, name))]
@@ -269,6 +271,7 @@ def apply_conversion_changes(
             format_decimal(conversion.amount),
             format_decimal(values["amount"]),
         ]
+        record_late_change(conversion.account, [conversion.created_at], at=at)
     if "external_id" in values and conversion.external_id is not None:
         record_former_external_id(conversion, conversion.external_id)
     conversion.update_row(**values)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -22,6 +22,7 @@ from tracking.errors import (
 )
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment, ReferralCode
+from tracking.models.late_changes import record_late_change
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.services.affiliate_search import update_suffixes
@@ -215,6 +216,12 @@ def _record_approval(
     previous: bool | None,
     at: datetime,
 ) -> None:
+    if enrollment.approved:  # its earlier sales can reach goals now
+        sales = account.conversions.not_deleted().filter(
+            program=program, affiliate=enrollment.affiliate_id
+        )
+        days = sales.datetimes("created_at", "day", tzinfo=UTC)
+        record_late_change(account, days, at=at)
     record_change(
         account,
         APPROVAL_EVENTS[enrollment.approved],

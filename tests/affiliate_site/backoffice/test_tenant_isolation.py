@@ -50,6 +50,7 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.Coupon": "shown with its enrollment",
     "tracking.AttributionRecord": "shown in the explanation of its conversion",
     "tracking.FormerExternalId": "recognizes repeated calls of pages",
+    "tracking.LateChange": "internal marks for grant_bonuses",
     "tracking.ReferralCode": "shown with its enrollment",
     "tracking.SearchSuffix": "what affiliates are found by",
     "tracking.Source": "part of a link, shown with its enrollment",
