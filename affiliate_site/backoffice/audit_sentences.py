@@ -60,6 +60,8 @@ PREDICATES = {
     "affiliate.approved": "approved {} for program {program}",
     "affiliate.disapproved": "disapproved {} for program {program}",
     "affiliate_prospect.promoted": "made {} an affiliate",
+    "commission.goal_met": "found the goal of {} met again",
+    "commission.goal_missed": "found the goal of {} no longer met",
     "conversion.amount_confirmed": "confirmed the amount of {}",
     "conversion.contested": "reported {} too, which is now contested",
     "commission_type.made_default": "made {} the default",

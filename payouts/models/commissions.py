@@ -68,7 +68,8 @@ class Commission(DailyCountedRow):
 
     `calculation` is JSON: the inputs, the exact amount and the reasons, from which the
     commission can be calculated again. `base_commission` is set on level commissions,
-    `payment` on paid ones. A bonus has no conversion, but the start of its period.
+    `payment` on paid ones. A bonus has no conversion, but the start of its period, and
+    `goal_missed_at` while its goal is no longer met.
     """
 
     counted_by = ("affiliate", "status", "payment__isnull")
@@ -114,6 +115,7 @@ class Commission(DailyCountedRow):
         Bonus, models.PROTECT, null=True, related_name="+", db_index=False
     )
     period_start = models.DateField(null=True)
+    goal_missed_at = models.DateTimeField(null=True)
 
     objects = CommissionQuerySet.as_manager()
 
@@ -172,6 +174,11 @@ class Commission(DailyCountedRow):
                 fields=["account", "payment"],
                 condition=Q(payment__isnull=False),
                 name="commissions_by_payment",
+            ),
+            models.Index(
+                fields=["account", "-created_at", "-id"],
+                condition=Q(goal_missed_at__isnull=False),
+                name="commissions_of_missed_goals",
             ),
         ]
 

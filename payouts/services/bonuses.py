@@ -1,8 +1,8 @@
 """Bonuses: granted once for each period that is over and whose goal was reached.
 
 A period is looked at until a run that begins a day after its end, when every
-transaction of its days has ended, and again when a `LateChange` is in it:
-docs/api-contract.md, section 7.10.
+transaction of its days has ended, and again when a `LateChange` is in it. A bonus whose
+goal is no longer met is put back to pending: docs/api-contract.md, section 7.10.
 """
 
 import json
@@ -17,6 +17,7 @@ from django.db.models import Count
 
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
+from accounts.services.audit_log import log_event
 from accounts.services.changes import record_changes
 from payouts.calculation import ApprovalContext, calculate_exact_amount
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
@@ -27,6 +28,7 @@ from payouts.models.commissions import (
     CommissionStatus,
     is_final,
 )
+from payouts.services.commissions import record_update, update_and_post
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.amounts import ExactSum
 from tracking.models.programs import Program
@@ -70,6 +72,9 @@ class BonusProgress:
         return self.conversion_amount >= bonus.goal
 
 
+NO_PROGRESS = BonusProgress(0, ZERO)
+
+
 @dataclass(frozen=True)
 class GoalPeriod:
     """A period that is over, and its bonuses: the highest goal comes first.
@@ -111,8 +116,24 @@ class EarnedBonus:
         )
 
 
+@dataclass(frozen=True)
+class ChangedGoal:
+    """A bonus that was granted and whose goal is no longer met, or is met again."""
+
+    commission: Commission
+    period: GoalPeriod
+    progress: BonusProgress
+
+    @property
+    def balance_key(self) -> BalanceKey:
+        return self.commission.balance_key
+
+
 def grant_bonuses(account: Account, *, at: datetime) -> list[Commission]:
-    """Grant the bonuses of all periods that are over, each once."""
+    """Grant the bonuses of all periods that are over, each once.
+
+    Puts those back to pending whose goal is no longer met.
+    """
     late_changes = dict(account.late_changes.values_list("pk", "day"))
     bonuses = list(_sort_bonuses(account))
     commissions: list[Commission] = []
@@ -158,12 +179,44 @@ def _work_through(
         for finding in _list_findings(account, periods, affiliate_ids=affiliate_ids):
             if finding.balance_key not in found:
                 continue
+            if isinstance(finding, ChangedGoal):
+                _record_changed_goal(finding, ledger, at)
+                continue
             commission = _build_commission(account, finding, ledger, at)
             commission.save(force_insert=True)
             commissions.append(commission)
             ledger.post_commission_created(commission)
         record_changes(account, "commission.created", commissions, at=at)
     return commissions
+
+
+def _record_changed_goal(
+    changed: ChangedGoal, ledger: LedgerSession, at: datetime
+) -> None:
+    """Mark a bonus whose goal is no longer met, and put it back to pending.
+
+    One that is paid or final keeps its status. One whose goal is met again is no longer
+    marked, and keeps its status too: staff decide.
+    """
+    commission = changed.commission
+    account, is_missed = commission.account, commission.goal_missed_at is None
+    calculation = json.loads(commission.calculation)
+    calculation["present"] = _serialize_progress(changed.progress)
+    values: dict[str, object] = {
+        "goal_missed_at": at if is_missed else None,
+        "calculation": json.dumps(calculation, sort_keys=True),
+    }
+    if (
+        is_missed
+        and commission.status == CommissionStatus.APPROVED
+        and commission.payment_id is None
+        and not is_final(commission.status, account)
+    ):
+        values["status"] = CommissionStatus.PENDING
+    details = update_and_post(commission, ledger=ledger, at=at, **values)
+    kind = "commission.goal_missed" if is_missed else "commission.goal_met"
+    log_event(account, kind, commission, at=at)
+    record_update(commission, details, at=at)
 
 
 def _set_granted_until(
@@ -265,8 +318,8 @@ def _list_findings(
     periods: Iterable[GoalPeriod],
     *,
     affiliate_ids: Collection[int] | None = None,
-) -> Iterator[EarnedBonus]:
-    """Yield the highest bonus that each affiliate reached and was not granted yet."""
+) -> Iterator[EarnedBonus | ChangedGoal]:
+    """Yield what has to be granted in these periods, and what has to be taken back."""
     approved_ids: dict[int, set[int]] = {}
     for period in periods:
         program_id = period.program.pk
@@ -279,6 +332,7 @@ def _list_findings(
             approved_ids[program_id] = set(approved.values_list("affiliate", flat=True))
         granted = _list_granted(account, period, affiliate_ids)
         progress, pending_ids = _calculate_progress(account, period, affiliate_ids)
+        yield from _find_changed_goals(period, granted, progress)
         granted_goals = _get_granted_goals(period, granted)
         for affiliate_id in progress.keys() & approved_ids[program_id] - pending_ids:
             earned = _find_highest_bonus(period, progress[affiliate_id])
@@ -287,6 +341,20 @@ def _list_findings(
             goals = granted_goals[affiliate_id]
             if earned and not any(goal >= min_goal for goal in goals):
                 yield EarnedBonus(earned, affiliate_id, period, progress[affiliate_id])
+
+
+def _find_changed_goals(
+    period: GoalPeriod,
+    granted: Iterable[Commission],
+    progress: Mapping[int, BonusProgress],
+) -> Iterator[ChangedGoal]:
+    """Yield granted bonuses whose goal is no longer met, or is met again."""
+    bonuses = {bonus.pk: bonus for bonus in period.bonuses}
+    for commission in granted:
+        present = progress.get(commission.affiliate_id, NO_PROGRESS)
+        is_met = present.has_reached(bonuses[commission.bonus_id or 0])
+        if is_met != (commission.goal_missed_at is None):
+            yield ChangedGoal(commission, period, present)
 
 
 def _find_highest_bonus(period: GoalPeriod, progress: BonusProgress) -> Bonus | None:

@@ -18,6 +18,7 @@ from affiliate_site.backoffice.base import (
     display,
 )
 from affiliate_site.backoffice.conversions.commission_details import (
+    GOAL_MISSED_TEXT,
     get_commission_details,
 )
 from affiliate_site.backoffice.conversions.commission_pages import (
@@ -58,7 +59,11 @@ from affiliate_site.backoffice.lists.search import (
     AffiliateSearchMixin,
     OrderSearchMixin,
 )
-from affiliate_site.backoffice.lists.state_filters import DeletedFilter, PaidFilter
+from affiliate_site.backoffice.lists.state_filters import (
+    DeletedFilter,
+    GoalFilter,
+    PaidFilter,
+)
 from payouts.explanation import translate_reason
 from payouts.models.commissions import (
     Commission,
@@ -285,6 +290,7 @@ class CommissionAdmin(
         "status",
         PaidFilter,
         "kind",
+        GoalFilter,
         CommissionProgramFilter,
         AffiliateFilter,
         AffiliateGroupFilter,
@@ -347,8 +353,11 @@ class CommissionAdmin(
 
     @display(description="To check")
     def review_hints(self, commission):
-        """What may be wrong with the conversion, for staff who approve many at once."""
+        """What may be wrong with the conversion or bonus, for staff who approve many
+        at once."""
         conversion = commission.conversion
+        if commission.goal_missed_at is not None:
+            return format_labels([("danger", GOAL_MISSED_TEXT)])
         return format_labels(list_review_labels(conversion) if conversion else ())
 
     @display(description="Type", ordering="name")
@@ -509,4 +518,6 @@ def describe_reason(commission) -> str:
         source = conversion.tracking_source
         parts.append(f"by {TRACKING_SOURCE_TEXTS.get(source, source)}")
         parts.append(format_warnings(conversion.warnings))
+    if commission.goal_missed_at is not None:
+        parts.append(GOAL_MISSED_TEXT)
     return "; ".join(filter(None, parts))

@@ -1,7 +1,11 @@
 """What the page of a commission shows."""
 
+import json
+from decimal import Decimal
+
 from django.utils.html import format_html
 
+from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.conversions.calculation_section import (
     CALCULATION_COLUMNS,
     build_calculation_row,
@@ -23,6 +27,7 @@ from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.explanation import (
     translate_reason,
 )
+from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commission_history import (
     list_paid_amounts,
@@ -38,6 +43,8 @@ COVERED_NOTE = (
     "Less than this is due: earlier payments left something over, which counts toward"
     " it. The balance has the sum."
 )
+
+GOAL_MISSED_TEXT = "Bonus goal no longer met"
 
 
 def get_commission_details(request, commission: Commission) -> Details:
@@ -80,6 +87,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Follows", link_to(commission.base_commission)),
                     ("Bonus", commission.bonus and commission.bonus.title),
                     ("Period from", commission.period_start),
+                    ("Goal", commission.bonus and describe_goal(commission)),
                     ("Comment", format_comment(commission)),
                     ("Created", format_datetime(commission.created_at)),
                     (
@@ -115,6 +123,27 @@ def get_commission_details(request, commission: Commission) -> Details:
             ),
         ],
     )
+
+
+def describe_goal(commission) -> str:
+    """The goal of a bonus, what reached it, and what is left of that."""
+    calculation = json.loads(commission.calculation)
+    goal = calculation["goal"]
+
+    def format_progress(progress) -> str:
+        amount = format_money(Decimal(progress["amount"]), commission.currency)
+        number = progress["conversions"]
+        return f"{number} conversion{'' if number == 1 else 's'} of {amount}"
+
+    aim = f"Conversions: {format_decimal(Decimal(goal['value']))}"
+    if goal["type"] == GoalType.CONVERSION_AMOUNT:
+        aim = f"Sales: {format_money(Decimal(goal['value']), commission.currency)}"
+    text = f"{aim}; reached with {format_progress(calculation['reached'])}"
+    if "present" in calculation:
+        text += f"; now {format_progress(calculation['present'])}"
+    if commission.goal_missed_at is not None:
+        text += f": no longer met since {format_datetime(commission.goal_missed_at)}"
+    return text
 
 
 def format_comment(commission) -> str:

@@ -53,6 +53,14 @@ class PaidFilter(StateFilter):
     texts = {"True": "Not paid", "False": "Paid"}
 
 
+class GoalFilter(StateFilter):
+    """Commissions of bonuses whose goal is no longer met."""
+
+    title = "bonus goal"
+    parameter_name = "goal_missed_at__isnull"
+    texts = {"False": "No longer met"}
+
+
 class ArchivedFilter(StateFilter):
     """Programs that were archived or not."""
 

@@ -1,14 +1,16 @@
 """Pages about a conversion, a commission and a payment."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.urls import reverse
 from django.utils.html import strip_tags
 
 from accounts.actor import use_actor
 from affiliate_site.api.resources.conversions import build_added_line_items
+from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
     add_commissions,
@@ -23,6 +25,7 @@ from tracking.attribution import TrackingParameters
 from tracking.services.hierarchy import create_group, set_group
 
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
+NEXT_MONTH = datetime(2026, 4, 3, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -286,6 +289,58 @@ def test_says_that_nothing_was_paid_for_a_commission_of_zero(
     _, sections, _ = get_details(staff_client(), payment)
     (row,) = list_texts(sections["What it pays"].rows)
     assert row[2:] == ["0.00 EUR", "paid by it"]
+
+
+@pytest.mark.parametrize("is_missed", [False, True])
+def test_says_whether_the_goal_of_a_bonus_is_met(
+    staff_client, account, scenario, is_missed
+):
+    scenario.program.update_row(auto_approve_commissions=True)
+    scenario.create_bonus(goal="2", value="50")
+    scenario.create_conversion("200")
+    sale = scenario.create_conversion("100")
+    (bonus,) = grant_bonuses(account, at=NEXT_MONTH)
+    if is_missed:
+        delete_conversion(account, conversion_id=sale.pk, at=NEXT_MONTH)
+        grant_bonuses(account, at=NEXT_MONTH)
+    client = staff_client()
+
+    details, sections, _ = get_details(client, bonus)
+
+    goal = dict(sections["Commission"].facts)["Goal"]
+    assert goal.startswith("Conversions: 2; reached with 2 conversions of 300.00 EUR")
+    assert goal.endswith(": no longer met since 2026-04-03 00:00 UTC") == is_missed
+    assert ("; now 1 conversion of 200.00 EUR" in goal) == is_missed
+    assert details.labels[0][0] == ("pending" if is_missed else "approved")
+    found = client.get(
+        reverse("admin:payouts_commission_changelist"),
+        {"goal_missed_at__isnull": "False"},
+    ).content.decode()
+    assert ("Bonus goal no longer met" in found) == is_missed
+    assert (str(bonus.amount) in found) == is_missed
+
+
+def test_says_before_an_approval_that_a_goal_is_no_longer_met(
+    staff_client, account, scenario
+):
+    scenario.program.update_row(auto_approve_commissions=True)
+    scenario.create_bonus(goal="300", goal_type="conversion_amount", value="50")
+    sale = scenario.create_conversion("300")
+    (bonus,) = grant_bonuses(account, at=NEXT_MONTH)
+    delete_conversion(account, conversion_id=sale.pk, at=NEXT_MONTH)
+    grant_bonuses(account, at=NEXT_MONTH)
+    client = staff_client()
+
+    page = client.post(
+        reverse("admin:payouts_commission_changelist"),
+        {"action": "approve_selected", "_selected_action": [bonus.pk]},
+    ).content.decode()
+
+    assert "Bonus goal no longer met" in page
+    _, sections, text = get_details(client, bonus)
+    goal = dict(sections["Commission"].facts)["Goal"]
+    assert goal.startswith("Sales: 300.00 EUR; reached with 1 conversion of 300.00 EUR")
+    assert "ound the goal of" in text
 
 
 def test_says_who_reported_a_sale(staff_client, account, scenario):
