@@ -6,9 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.shortcuts import redirect
-from django.utils import timezone
 
-from accounts.errors import DomainError
 from affiliate_site.backoffice.actions import (
     SUBMITTED_ALREADY,
     create_token,
@@ -17,11 +15,7 @@ from affiliate_site.backoffice.actions import (
 from affiliate_site.backoffice.effect_tables import build_effect_tables
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
-from payouts.services.previews import (
-    Outcome,
-    perform_if_confirmed,
-    preview,
-)
+from payouts.services.previews import Outcome, perform_if_confirmed
 from tracking.money import MAX_INTEGER_DIGITS, get_exponent, round_amount
 
 
@@ -30,13 +24,14 @@ class MoneyFormPage(FormPage):
 
     The first answer to the form says what would move; its button sends the entries
     again with a digest of that. If the effects are others by then, nothing is stored
-    and they are shown. A page without fields shows the effects at once. If no money
-    moves, the form is saved without a second page. The token of a page that shows
-    effects is accepted once: a double click, or the back button, moves nothing again.
+    and they are shown. If no money moves, a form with fields is saved without a second
+    page. The token of a page that shows effects is accepted once: a double click, or
+    the back button, moves nothing again. Only a POST runs the service: a GET reads.
     """
 
     template_name = "admin/conversions/money_form_page.html"
-    confirm_button = ""  # the text of the second button; `button` if empty
+    button = "Continue"
+    confirm_button = ""  # the text of the second button
     leave_button = "Cancel"
 
     def perform(self, form, at: datetime) -> Outcome | None:
@@ -52,8 +47,8 @@ class MoneyFormPage(FormPage):
         )
 
     def must_be_confirmed(self, form) -> bool:
-        """Whether the entries are shown again even if no money moves."""
-        return False
+        """Whether the effects are shown even if no money moves."""
+        return not form.fields
 
     def respond(self, form, result: Outcome | None):
         """Show the effects until they are confirmed."""
@@ -65,19 +60,6 @@ class MoneyFormPage(FormPage):
             return super().respond(form, result.result)
         context = self.get_context_data(form=form, **self.describe(result))
         context["has_other_effects"] = "effects" in form.data
-        return self.render_to_response(context)
-
-    def get(self, request, *args, **kwargs):
-        """Show the form, or the effects if there is nothing to enter."""
-        context = self.get_context_data()
-        form = context["form"]
-        if not form.fields:
-            try:
-                outcome = preview(self.account, lambda: self.save(form, timezone.now()))
-            except DomainError as error:
-                context["refusal"] = error.text
-            else:
-                context |= self.describe(outcome)
         return self.render_to_response(context)
 
     def post(self, request, *args, **kwargs):

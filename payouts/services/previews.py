@@ -3,7 +3,7 @@
 A preview runs the service in a transaction that is rolled back. What it reports is read
 from the ledger sessions of the operation, whose states before are those under lock. A
 confirmed operation runs in the same way and is stored only if its effects are those of
-the preview.
+the preview. While a preview runs, it locks what the operation does.
 """
 
 import hashlib
@@ -130,25 +130,22 @@ class Outcome:
     is_done: bool
 
 
-def preview(account: Account, operation: Callable[[], Any]) -> Outcome:
-    """Run an operation, roll it back, and return what it would have changed."""
-    return _run(account, operation, lambda effects: False)
-
-
 def perform_if_confirmed(
     account: Account, operation: Callable[[], Any], *, confirmed: str | None
 ) -> Outcome:
     """Run an operation; keep it if its effects have the digest `confirmed`.
 
-    Without a digest it is kept if no money moves.
+    It is rolled back otherwise: an empty digest only previews it. With None it is kept
+    if no money moves.
     """
-
-    def is_confirmed(effects: MoneyEffects) -> bool:
-        if confirmed is None:
-            return effects.is_empty
-        return effects.digest == confirmed
-
-    return _run(account, operation, is_confirmed)
+    with transaction.atomic():
+        with record_sessions() as sessions:
+            result = operation()
+        effects = _collect_effects(account, sessions)
+        is_done = effects.is_empty if confirmed is None else effects.digest == confirmed
+        if not is_done:
+            transaction.set_rollback(True)
+    return Outcome(result, effects, is_done)
 
 
 def preview_status(
@@ -156,7 +153,7 @@ def preview_status(
 ) -> list[BalanceEffect]:
     """Return the balances due that change if commissions get this status.
 
-    Unlike `preview` it runs nothing, so it suits many commissions.
+    It runs nothing, so it suits many commissions.
     """
     changes: dict[BalanceKey, Decimal] = defaultdict(Decimal)
     for commission in commissions:
@@ -174,21 +171,6 @@ def preview_status(
         },
         is_applied=False,
     )
-
-
-def _run(
-    account: Account,
-    operation: Callable[[], Any],
-    should_keep: Callable[[MoneyEffects], bool],
-) -> Outcome:
-    with transaction.atomic():
-        with record_sessions() as sessions:
-            result = operation()
-        effects = _collect_effects(account, sessions)
-        is_done = should_keep(effects)
-        if not is_done:
-            transaction.set_rollback(True)
-    return Outcome(result, effects, is_done)
 
 
 def _collect_effects(

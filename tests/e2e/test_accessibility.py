@@ -95,6 +95,7 @@ class PageVisits:
             self.open_filters,
             self.open_palette,
             self.open_confirmation,
+            self.open_effects,
             self.open_secret,
         ):
             open_state()
@@ -135,6 +136,11 @@ class PageVisits:
 
     def open_confirmation(self):
         self.back_office.select_action(self.paths["a list"], "Disapprove")
+
+    def open_effects(self):
+        self.back_office.open(self.paths["removing a conversion"])
+        self.back_office.click("button[name=_save]")
+        self.page.wait_for_selector("#effects")
 
     def open_secret(self):
         self.back_office.open(self.paths["adding a key"])

@@ -51,7 +51,7 @@ class ConfirmClaimPage(MoneyFormPage):
     """Decide an order for one of its claims."""
 
     name = "confirm"
-    title = button = "Confirm this claim"
+    title = confirm_button = "Confirm this claim"
     permission = "tracking.change_conversionclaim"
     explanation = CONFIRMATION_EXPLANATION
 

@@ -139,7 +139,6 @@ class EditCommissionPage(CommissionFormPage):
 
     name = "edit"
     title = "Correct"
-    button = "Continue"
     confirm_button = "Confirm correction"
     form_class = CommissionForm
 
@@ -202,7 +201,7 @@ class ApproveCommissionPage(DecisionPage):
 
     name = "approve"
     title = "Approve"
-    button = "Approve commission"
+    confirm_button = "Approve commission"
     target_status = CommissionStatus.APPROVED
 
     def get_explanation(self):
@@ -256,7 +255,6 @@ class DisapproveCommissionPage(DecisionPage):
 
     name = "disapprove"
     title = "Disapprove"
-    button = "Continue"
     confirm_button = "Disapprove commission"
     is_dangerous = True
     form_class = ReasonForm
@@ -276,7 +274,7 @@ class ReopenCommissionPage(DecisionPage):
 
     name = "reopen"
     title = "Put back to pending"
-    button = "Put back to pending"
+    confirm_button = "Put back to pending"
     target_status = CommissionStatus.PENDING
 
     def save(self, form, at):

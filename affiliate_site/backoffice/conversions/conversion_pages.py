@@ -88,7 +88,6 @@ class EditConversionPage(ConversionPage):
 
     name = "edit"
     title = "Correct"
-    button = "Continue"
     confirm_button = "Confirm correction"
     form_class = ConversionForm
     explanation = (
@@ -142,7 +141,7 @@ class RemoveConversionPage(ConversionPage):
 
     name = "remove"
     title = "Remove (refund)"
-    button = "Remove conversion"
+    confirm_button = "Remove conversion"
     permission = "tracking.delete_conversion"
     is_dangerous = True
     explanation = (
@@ -190,7 +189,6 @@ class AddCommissionPage(ConversionPage):
 
     name = "add-commission"
     title = "Add commission"
-    button = "Continue"
     confirm_button = "Add commission"
     permission = "payouts.add_commission"
     form_class = NewCommissionForm

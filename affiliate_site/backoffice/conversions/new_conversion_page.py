@@ -239,7 +239,6 @@ class AddConversionPage(MoneyFormPage):
     """Add a conversion by hand."""
 
     title = "Add conversion"
-    button = "Continue"
     confirm_button = "Add conversion"
     permission = "tracking.add_conversion"
     form_class = NewConversionForm

@@ -44,7 +44,6 @@ class PayBalancePage(MoneyFormPage):
 
     name = "pay"
     title = "Pay"
-    button = "Continue"
     confirm_button = "Record payment"
     permission = "payouts.add_payment"
     form_class = PaymentForm
@@ -140,7 +139,6 @@ class CancelPaymentPage(MoneyFormPage):
 
     name = "cancel"
     title = "Cancel payment"
-    button = "Continue"
     confirm_button = "Cancel payment"
     form_class = CancelPaymentForm
     leave_button = "Keep payment"

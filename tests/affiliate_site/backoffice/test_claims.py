@@ -83,7 +83,7 @@ def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested
     assert url in page
     assert f">{scenario.program.title}</a>" in page
 
-    shown = client.get(url)
+    shown = client.post(url)
     assert "Odette Varga" in shown.content.decode()
     old, new = shown.context["commission_rows"]
     assert (old["affiliate"], old["after"]) == ("minakessler", "removed")

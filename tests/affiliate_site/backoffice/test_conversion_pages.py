@@ -256,7 +256,7 @@ def test_removing_a_paid_sale_says_that_the_balance_becomes_negative(
     pay(scenario, "20")
     client, url = staff_client(), page_url(conversion, "remove")
 
-    shown = client.get(url)
+    shown = client.post(url)
     page = " ".join(shown.content.decode().split())
     assert "Balance due of minakessler becomes negative: -20.00 EUR." in page
     assert account.conversions.get().deleted_at is None
@@ -271,7 +271,7 @@ def test_nothing_is_stored_if_the_effects_changed_meanwhile(
     staff_client, account, conversion, commission
 ):
     client, url = staff_client(), page_url(conversion, "remove")
-    shown = client.get(url)
+    shown = client.post(url)
     approve_commission(account, commission_id=commission.pk, at=NOW)
 
     again = confirm(client, url, {}, shown)
@@ -339,10 +339,11 @@ def test_final_commissions_refuse_the_removal(staff_client, account, scenario):
     url = page_url(conversion, "remove")
     client = staff_client()
 
-    assert client.get(page_url(commission, "approve")).context["refusal"] == (
+    form = client.post(page_url(commission, "approve")).context["form"]
+    assert form.non_field_errors() == [
         "The payout balance does not cover this commission."
-    )
-    assert "effects" in client.get(url).context
+    ]
+    assert "effects" in client.post(url).context
     type(account).objects.filter(pk=account.pk).update(uses_payouts=False)
 
 
@@ -364,7 +365,7 @@ def test_warns_if_the_commission_that_a_level_follows_is_pending(
             "action": "approve_selected",
             "_selected_action": [row.pk for row in selected],
         }
-        pages = client.get(page_url(level, "approve")), client.post(url, form)
+        pages = client.post(page_url(level, "approve")), client.post(url, form)
         return [warning in page.content.decode() for page in pages]
 
     assert open_pages(level) == [True, True]

@@ -18,7 +18,7 @@ from payouts.services.conversion_updates import (
     update_conversion,
 )
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
-from payouts.services.previews import perform_if_confirmed, preview, preview_status
+from payouts.services.previews import perform_if_confirmed, preview_status
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT
 
@@ -53,6 +53,13 @@ def pay(scenario, amount):
     return create_payments(scenario.account, orders=[order], at=LATER)[0]
 
 
+def preview(account, operation):
+    """What an operation would change, which nobody has confirmed yet."""
+    outcome = perform_if_confirmed(account, operation, confirmed="")
+    assert not outcome.is_done
+    return outcome.effects
+
+
 def list_commissions(effects):
     """Commissions as texts: `pending 20 → approved 20`."""
 
@@ -80,7 +87,7 @@ def list_balances(effects):
 def test_says_what_an_approval_moves_and_stores_nothing(account, commission):
     before = snapshot_account(account)
 
-    effects = preview(account, lambda: approve(commission)).effects
+    effects = preview(account, lambda: approve(commission))
 
     assert list_commissions(effects) == ["pending 20 → approved 20"]
     assert list_transfers(effects) == ["approved: pending → payable 20"]
@@ -101,7 +108,7 @@ def test_says_that_removing_a_paid_sale_makes_the_balance_negative(
     effects = preview(
         account,
         lambda: delete_conversion(account, conversion_id=conversion.pk, at=LATER),
-    ).effects
+    )
 
     assert list_commissions(effects) == ["approved 20 → none"]
     assert list_transfers(effects) == [
@@ -128,7 +135,7 @@ def test_says_what_a_corrected_amount_moves(account, scenario):
                 should_recalculate=should_recalculate,
                 at=LATER,
             ),
-        ).effects
+        )
 
     effects = correct(should_recalculate=True)
     assert list_commissions(effects) == [
@@ -149,7 +156,7 @@ def test_new_commissions_have_no_id_so_that_the_digest_stays(account, conversion
             account, conversion_id=conversion.pk, line_items=items, at=LATER
         )
 
-    first, second = preview(account, add).effects, preview(account, add).effects
+    first, second = preview(account, add), preview(account, add)
 
     assert list_commissions(first) == ["none → pending 5"]
     assert first.commissions[0].commission_id is None
@@ -159,14 +166,14 @@ def test_new_commissions_have_no_id_so_that_the_digest_stays(account, conversion
 def test_payments_move_the_balance(account, scenario, commission):
     approve(commission)
 
-    assert list_balances(preview(account, lambda: pay(scenario, "25")).effects) == [
+    assert list_balances(preview(account, lambda: pay(scenario, "25"))) == [
         "payable minakessler: 20 → -5 EUR"
     ]
     payment = pay(scenario, "20")
     cancel = preview(
         account,
         lambda: cancel_payment(account, payment_id=payment.public_id, at=LATER),
-    ).effects
+    )
     assert list_transfers(cancel) == ["payment_canceled: paid → payable 20"]
     assert list_balances(cancel) == ["payable minakessler: 0 → 20 EUR"]
 
@@ -189,7 +196,7 @@ def test_stores_only_confirmed_effects(account, scenario, commission):
         return approve(commission)
 
     assert not perform_if_confirmed(account, operation, confirmed=None).is_done
-    digest = preview(account, operation).effects.digest
+    digest = preview(account, operation).digest
     other = scenario.get_commission(scenario.create_conversion("50"))
     approve(other)  # the balance is no longer the one of the preview
 
@@ -204,7 +211,7 @@ def test_stores_only_confirmed_effects(account, scenario, commission):
 
 
 def test_a_new_sale_does_not_invalidate_a_confirmation(account, scenario, commission):
-    digest = preview(account, lambda: approve(commission)).effects.digest
+    digest = preview(account, lambda: approve(commission)).digest
     scenario.create_conversion("50")
 
     assert perform_if_confirmed(
@@ -217,7 +224,7 @@ def test_another_change_invalidates_a_confirmation_even_if_it_moves_no_money(
 ):
     """Commissions of zero have no transfers."""
     commission = scenario.get_commission(scenario.create_conversion("0"))
-    digest = preview(account, lambda: approve(commission)).effects.digest
+    digest = preview(account, lambda: approve(commission)).digest
     disapprove_commission(account, commission_id=commission.pk, at=LATER)
 
     outcome = perform_if_confirmed(
@@ -250,7 +257,7 @@ def test_status_of_many_commissions_as_if_it_were_set(account, scenario, status)
         lambda: [
             set_status(account, commission_id=each.pk, at=LATER) for each in commissions
         ],
-    ).effects
+    )
 
     assert predicted == [each for each in effects.balances if each.kind == "payable"]
     assert predicted
