@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 import time
+import traceback
 
 import structlog
 from django.db import DatabaseError, connection
@@ -129,6 +130,17 @@ class RequestLogMiddleware:
 
     def process_exception(self, request, exception):
         request.failure = exception
+
+
+def log_refused_filter(request, error: Exception) -> None:
+    """Log which error a filter of a list ran into, and where; the message of the error
+    can quote the value."""
+    request_log.warning(
+        "filter_refused",
+        traceId=request.trace_id,
+        error=type(error).__name__,
+        traceback="".join(traceback.format_tb(error.__traceback__)),
+    )
 
 
 def get_trace_parent(request) -> dict[str, str]:

@@ -61,6 +61,7 @@ from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
 from affiliate_site.backoffice.theme import list_navigation
 from affiliate_site.frame_memory import call_with_frame_memory
 from affiliate_site.http_errors import render_error_page
+from affiliate_site.logs import log_refused_filter
 from affiliate_site.throttling import count_sign_in_attempt
 
 __all__ = [
@@ -196,7 +197,7 @@ class BackOfficeAdminSite(UnfoldAdminSite):
 
     def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
         """Set the signed-in user as the actor, and the time zone of the account; answer
-        400 to invalid filters. Lists and the dashboard may come from a replica."""
+        400 to an invalid filter. Lists and the dashboard may come from a replica."""
 
         @wraps(view)
         def view_with_actor(request, *args, **kwargs):
@@ -212,7 +213,10 @@ class BackOfficeAdminSite(UnfoldAdminSite):
                     if may_read_replica(request):
                         build_page = partial(replica.read_page, build_page)
                     return call_with_frame_memory(build_page)
-                except (DataError, OverflowError, InvalidPage):
+                except (DataError, OverflowError, InvalidPage) as error:
+                    if request.method == "POST" or not request.GET:
+                        raise
+                    log_refused_filter(request, error)
                     raise BadRequest("Invalid filter or page") from None
 
         return super().admin_view(view_with_actor, cacheable)
@@ -472,9 +476,10 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
 
     def response_action(self, request, queryset):  # type: ignore[override]
         """Answer 400 to a selected row whose id is none."""
+        pk = self.opts.pk
         try:
             for selected in request.POST.getlist(ACTION_CHECKBOX_NAME):
-                self.opts.pk.to_python(selected)
+                pk.run_validators(pk.to_python(selected))  # numbers that are too large
         except ValidationError:
             raise BadRequest("Invalid selection") from None
         return super().response_action(request, queryset)
