@@ -15,7 +15,11 @@ from affiliate_site.backoffice.actions import (
 from affiliate_site.backoffice.effect_tables import build_effect_tables
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
-from payouts.services.previews import Outcome, perform_if_confirmed
+from payouts.services.previews import (
+    MoneyEffects,
+    Outcome,
+    perform_if_confirmed,
+)
 from tracking.money import MAX_INTEGER_DIGITS, get_exponent, round_amount
 
 
@@ -42,23 +46,30 @@ class MoneyFormPage(FormPage):
         confirmed = form.data.get("effects")
         if confirmed is None and self.must_be_confirmed(form):
             confirmed = ""
+
+        def save_and_list_facts():
+            result = self.save(form, at)
+            return result, self.list_facts(form, result)
+
         return perform_if_confirmed(
-            self.account, lambda: self.save(form, at), confirmed=confirmed
+            self.account, save_and_list_facts, confirmed=confirmed
         )
 
     def must_be_confirmed(self, form) -> bool:
         """Whether the effects are shown even if no money moves."""
         return not form.fields
 
-    def respond(self, form, result: Outcome | None):
+    def respond(self, form, outcome: Outcome | None):
         """Show the effects until they are confirmed."""
-        if result is None:
+        if outcome is None:
             text = SUBMITTED_ALREADY.format(title=self.title)
             messages.warning(self.request, text)
             return redirect(self.get_done_url(None))
-        if result.is_done:
-            return super().respond(form, result.result)
-        context = self.get_context_data(form=form, **self.describe(result))
+        result, facts = outcome.result
+        if outcome.is_done:
+            return super().respond(form, result)
+        context = self.get_context_data(form=form, **self.describe(outcome.effects))
+        context["effect_facts"] = facts
         context["has_other_effects"] = "effects" in form.data
         return self.render_to_response(context)
 
@@ -71,17 +82,19 @@ class MoneyFormPage(FormPage):
             )
         return super().post(request, *args, **kwargs)
 
-    def describe(self, outcome: Outcome) -> dict[str, Any]:
+    def describe(self, effects: MoneyEffects) -> dict[str, Any]:
         """The context that shows what an operation would change."""
         return {
-            "effects": outcome.effects,
+            "effects": effects,
             "token": create_token(),
-            "effect_facts": self.list_facts(outcome.result),
-            **build_effect_tables(outcome.effects),
+            **build_effect_tables(effects),
         }
 
-    def list_facts(self, result) -> list[tuple[str, str]]:
-        """What to know beside the money: names and values."""
+    def list_facts(self, form, result) -> list[tuple[str, str]]:
+        """What to know beside the money: names and values.
+
+        It is called after `save`, with its result and before a preview is rolled back.
+        """
         return []
 
 

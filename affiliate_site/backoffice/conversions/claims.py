@@ -69,7 +69,7 @@ class ConfirmClaimPage(MoneyFormPage):
     def save(self, form, at):
         return confirm_claim(self.account, claim_id=self.row.pk, at=at)
 
-    def list_facts(self, conversion):
+    def list_facts(self, form, conversion):
         return [
             ("Affiliate", format_affiliate(self.row.affiliate)),
             ("Program", self.row.program.title),

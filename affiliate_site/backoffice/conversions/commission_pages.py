@@ -128,7 +128,7 @@ class CommissionFormPage(MoneyFormPage):
     def list_alerts(self):
         return warn_of_payments(self.account.commissions.filter(pk=self.row.pk))
 
-    def list_facts(self, result):
+    def list_facts(self, form, result):
         payment = self.row.payment
         text = f"{payment}; the commission will count as unpaid"
         return [("Paid by", payment and text)]
@@ -158,24 +158,24 @@ class EditCommissionPage(CommissionFormPage):
         """The sale changes even if a fixed commission does not."""
         return "conversion_sub_amount" in form.changed_data
 
-    def list_facts(self, result):
-        sale = self.row.conversion
-        return list_amount_change(sale, self.sale_after) if sale else []
-
     def save(self, form, at):
-        commission = update_commission(
+        """Return the sale before and after; both are None without one."""
+        sales = self.account.conversions.filter(pk=self.row.conversion_id)
+        sale_before = sales.first()
+        update_commission(
             self.account,
             commission_id=self.row.pk,
             changes=build_commission_changes(form.validated),
             at=at,
         )
-        # Read now: a preview is rolled back.
-        rows = self.account.conversions.filter(pk=self.row.conversion_id)
-        self.sale_after = rows.first()
-        return commission
+        return sale_before, sales.first()
 
-    def get_done_message(self, commission):
-        return f"Commission {commission} was saved."
+    def list_facts(self, form, result):
+        sale_before, sale_after = result
+        return list_amount_change(sale_before, sale_after) if sale_before else []
+
+    def get_done_message(self, result):
+        return f"Commission {self.row} was saved."
 
 
 class DecisionPage(CommissionFormPage):
@@ -209,9 +209,9 @@ class ApproveCommissionPage(DecisionPage):
             return "An approved commission cannot be changed any more."
         return ""
 
-    def list_facts(self, result):
+    def list_facts(self, form, result):
         return [
-            *super().list_facts(result),
+            *super().list_facts(form, result),
             ("To check", describe_pending_base(self.row)),
             ("Not approved with it", self.list_pending_followers()),
         ]

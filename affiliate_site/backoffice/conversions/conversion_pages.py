@@ -115,21 +115,22 @@ class EditConversionPage(ConversionPage):
 
     def save(self, form, at):
         has_new_amount = "amount" in form.changed_data
-        should_recalculate = form.cleaned_data["should_recalculate"]
-        self.keeps_commissions = has_new_amount and not should_recalculate
         return update_conversion(
             self.account,
             conversion_id=self.row.pk,
             changes=build_conversion_changes(form.validated),
-            should_recalculate=has_new_amount and should_recalculate,
+            should_recalculate=has_new_amount
+            and form.cleaned_data["should_recalculate"],
             at=at,
         )
 
-    def list_facts(self, conversion):
+    def list_facts(self, form, conversion):
+        has_new_amount = "amount" in form.changed_data
+        is_kept = has_new_amount and not form.cleaned_data["should_recalculate"]
         return [
             *list_amount_change(self.row, conversion),
             ("Order ID", format_change(self.row.external_id, conversion.external_id)),
-            ("Commissions", "keep their amounts" if self.keeps_commissions else ""),
+            ("Commissions", "keep their amounts" if is_kept else ""),
         ]
 
     def get_done_message(self, conversion):

@@ -26,7 +26,7 @@ from affiliate_site.backoffice.money_pages import (
 )
 from payouts.explanation import translate_reason
 from payouts.models.commission_types import RateKind
-from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.commissions import CommissionStatus
 from payouts.services.conversion_creation import create_conversion
 from tracking.attribution import CLICK_ID, COUPON, CUSTOMER
 from tracking.errors import (
@@ -246,8 +246,6 @@ class AddConversionPage(MoneyFormPage):
         "For sales that were not tracked. You see who earns what before anything is"
         " stored."
     )
-    commissions: list[Commission] = []  # of the conversion that `save` created
-    other: Affiliate | None = None  # who was chosen, but does not earn
 
     def save(self, form, at):
         """Attribute the sale as the API does."""
@@ -260,14 +258,12 @@ class AddConversionPage(MoneyFormPage):
         commission_type = form.cleaned_data["commission_type"]
         if commission_type and commission_type.program_id != conversion.program_id:
             raise OtherProgramsType(program=conversion.program.title)
-        # A preview has no rows any more when it is shown.
-        rows = self.account.commissions.filter(conversion=conversion)
-        self.commissions = list(rows.select_related("affiliate").order_by("id"))
-        chosen = form.cleaned_data["affiliate"]
-        self.other = chosen if chosen != conversion.affiliate else None
         return conversion
 
-    def list_facts(self, conversion):
+    def list_facts(self, form, conversion):
+        commissions = self.account.commissions.filter(conversion=conversion)
+        chosen = form.cleaned_data["affiliate"]
+        other = chosen if chosen != conversion.affiliate else None
         return [
             ("Sale", format_money(conversion.amount, conversion.currency)),
             ("Affiliate", conversion.affiliate.slug),
@@ -280,15 +276,15 @@ class AddConversionPage(MoneyFormPage):
             ),
             (
                 "Not earned by",
-                self.other
-                and f"{self.other}, whom you chose: a sale of a known customer belongs"
+                other
+                and f"{other}, whom you chose: a sale of a known customer belongs"
                 f" to the affiliate of the customer, {conversion.affiliate}",
             ),
             ("Order ID", conversion.external_id),
             ("Customer", conversion.customer and conversion.customer.customer_id),
             *(
                 (f"Commission of {each.affiliate}", describe_calculation(each))
-                for each in self.commissions
+                for each in commissions.select_related("affiliate").order_by("id")
             ),
         ]
 

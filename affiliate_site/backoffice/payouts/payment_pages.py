@@ -85,30 +85,27 @@ class PayBalancePage(MoneyFormPage):
         """Not locked: the service locks all balances of the payment in one order."""
         return self.model_admin.model.objects.get(pk=self.row.pk)
 
-    def describe(self, outcome):
+    def describe(self, effects):
         """Add the amounts paid beyond what is due, for a box to tick."""
         overdrafts = [
             f"the balance of {each.affiliate} becomes negative by"
             f" {format_money(-each.after, each.currency)}"
-            for each in outcome.effects.balances
+            for each in effects.balances
             if each.is_negative and each.affiliate
         ]
-        return super().describe(outcome) | {"overdrafts": overdrafts}
+        return super().describe(effects) | {"overdrafts": overdrafts}
 
     def save(self, form, at):
         order = PaymentOrder(
             self.row.affiliate.slug, form.cleaned_data["amount"], self.row.currency
         )
-        payment = create_payments(self.account, orders=[order], at=at)[0]
-        # Read now: a preview is rolled back.
-        self.payment_balance = get_payment_balance(payment)
-        self.next_commission = find_next_commission(payment)
-        return payment
+        return create_payments(self.account, orders=[order], at=at)[0]
 
-    def list_facts(self, payment):
-        facts = list_balance_facts(self.payment_balance)
-        commission = self.next_commission
-        if self.payment_balance.paid or commission is None:
+    def list_facts(self, form, payment):
+        balance = get_payment_balance(payment)
+        facts = list_balance_facts(balance)
+        commission = find_next_commission(payment)
+        if balance.paid or commission is None:
             return facts
         amount = format_money(commission.amount, commission.currency)
         text = f"none yet: the oldest, commission {commission}, is {amount}"
@@ -154,25 +151,22 @@ class CancelPaymentPage(MoneyFormPage):
         return payment.canceled_at is None
 
     def save(self, form, at):
+        """Return the number and the total of the commissions that it paid."""
+        rows = self.account.commissions.filter(payment=self.row)
+        paid = rows.aggregate(number=Count("pk"), total=ExactSum("amount"))
         cancel_payment(
             self.account,
             payment_id=self.row.public_id,
             reason=form.cleaned_data["reason"],
             at=at,
         )
-        self.reason = form.cleaned_data["reason"]
+        return paid["number"], paid["total"]
 
-    def describe(self, outcome):
-        """Add the commissions that would no longer be paid, read after the preview."""
-        rows = self.account.commissions.filter(payment=self.row)
-        self.paid = rows.aggregate(number=Count("pk"), total=ExactSum("amount"))
-        return super().describe(outcome)
-
-    def list_facts(self, result):
-        number, total = self.paid["number"], self.paid["total"]
+    def list_facts(self, form, result):
+        number, total = result
         text = f"{number:,}, together {format_money(total, self.row.currency)}"
         return [
-            ("Reason", self.reason),
+            ("Reason", form.cleaned_data["reason"]),
             ("Commissions that count as unpaid", text if number else "none"),
         ]
 
