@@ -10,33 +10,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db.backends.postgresql import base
-from psycopg import Connection, OperationalError, adapters, errors
+from psycopg import adapters
 from psycopg.postgres import types
 from psycopg.pq import Format
+
+from affiliate_site.postgresql import driver
 
 # Django replaces psycopg's loader, which may be compiled, by one in Python that sets
 # the time zone. All sessions are in UTC, which psycopg's own sets too.
 UTC_LOADER = adapters.get_loader(types["timestamptz"].oid, Format.TEXT)
-
-POLL_SECONDS = 0.1  # psycopg's own interval
-
-
-class LimitedConnection(Connection[Any]):
-    """Closes itself if the server does not answer within `answer_seconds`."""
-
-    answer_seconds: float | None = None
-
-    def wait(
-        self, gen: Any, interval: float = POLL_SECONDS, timeout: float | None = None
-    ) -> Any:
-        if timeout is None:
-            timeout = self.answer_seconds
-        try:
-            return super().wait(gen, interval, timeout)
-        except errors._WaitTimeout:  # noqa: SLF001 - psycopg wants it converted
-            # A late answer would be taken for that to the next statement.
-            self.pgconn.finish()
-            raise OperationalError(f"no answer within {timeout} s") from None
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -46,6 +28,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     `answer_seconds` is the time for one answer; None: no limit. A frozen server keeps
     no time limits of its own, and its machine still acknowledges what it receives.
     """
+
+    Database = driver  # connects for Django, and has the names of its errors
 
     def __init__(self, settings_dict: dict[str, Any], alias: str = "default") -> None:
         super().__init__(settings_dict, alias)
@@ -83,7 +67,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
             limit = min(limit, conn_params.get("connect_timeout", limit))
             conn_params = conn_params | {"connect_timeout": limit}
         connection = super().get_new_connection(conn_params)
-        connection.__class__ = LimitedConnection
         connection.answer_seconds = self.answer_seconds
         connection.adapters.register_loader("timestamptz", UTC_LOADER)
         return connection
