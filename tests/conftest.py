@@ -6,14 +6,12 @@ from copy import deepcopy
 from datetime import UTC, datetime
 
 import pytest
-from _pytest.runner import runtestprotocol
 from django.test import Client
 from django.test.utils import teardown_databases
 from hypothesis import settings as hypothesis_settings
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
-from affiliate_site.frame_memory import call_with_frame_memory
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
 from tests.migrated_database import create_test_databases
@@ -59,14 +57,6 @@ def is_engine_independent(item):
 def pytest_collection_finish():
     """Exclude the collected tests from garbage collection."""
     gc.freeze()
-
-
-def pytest_runtest_protocol(item, nextitem):
-    """Run a test as pytest does, but with memory for frames: a tenth of the CPU."""
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    call_with_frame_memory(runtestprotocol, item, nextitem=nextitem)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
 
 
 class ApiClient:

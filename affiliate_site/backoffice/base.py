@@ -59,7 +59,6 @@ from affiliate_site.backoffice.lists.list_totals import (
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
 from affiliate_site.backoffice.theme import list_navigation
-from affiliate_site.frame_memory import call_with_frame_memory
 from affiliate_site.http_errors import render_error_page
 from affiliate_site.logs import log_refused_filter
 from affiliate_site.throttling import count_sign_in_attempt
@@ -212,7 +211,7 @@ class BackOfficeAdminSite(UnfoldAdminSite):
                 try:
                     if may_read_replica(request):
                         build_page = partial(replica.read_page, build_page)
-                    return call_with_frame_memory(build_page)
+                    return build_page()
                 except (DataError, OverflowError, InvalidPage) as error:
                     if request.method == "POST" or not request.GET:
                         raise
