@@ -8,13 +8,12 @@ bodies of webhooks.
 
 from __future__ import annotations
 
-import linecache
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import copy
 from functools import cache
-from textwrap import indent
+from operator import itemgetter
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -27,6 +26,9 @@ from affiliate_site.api.fields import ExactAmountField
 ACCOUNT = "account"  # stands for the account among the columns of a function
 
 Row = tuple[Any, ...]
+Reader = Callable[[Row], Any]
+# Readers get the row of the query with two more values behind its columns.
+LISTS_INDEX, ACCOUNT_INDEX = -2, -1
 
 
 class Key(ABC):
@@ -49,8 +51,8 @@ class Key(ABC):
         """Return the serializer field that describes the value."""
 
     @abstractmethod
-    def build_code(self, code: Code, prefix: str) -> str:
-        """Return the Python expression of the value."""
+    def build_reader(self, columns: Columns, prefix: str) -> Reader:
+        """Return the function from a row to the value."""
 
 
 class Field(Key):
@@ -86,15 +88,15 @@ class Field(Key):
     def build_serializer(self) -> serializers.Field:
         return self.serializer_class(allow_null=self.null, **self.options)
 
-    def build_code(self, code: Code, prefix: str) -> str:
-        names = [
-            ACCOUNT if column == ACCOUNT else code.add_column(prefix + column)
+    def build_reader(self, columns: Columns, prefix: str) -> Reader:
+        indexes = [
+            ACCOUNT_INDEX if column == ACCOUNT else columns.add(prefix + column)
             for column in self.columns
         ]
-        if self.function is None:
-            return names[0]
-        function = code.add_function(f"compute_{self.name}", self.function)
-        return f"{function}({', '.join(names)})"
+        function = self.function
+        if function is None:
+            return itemgetter(indexes[0])
+        return lambda row: function(*[row[index] for index in indexes])
 
 
 class Text(Field):
@@ -181,21 +183,28 @@ class Nested(Key):
     def build_serializer(self) -> serializers.Field:
         return self.representation.get_serializer_class()(allow_null=self.null)
 
-    def build_code(self, code: Code, prefix: str) -> str:
+    def build_reader(self, columns: Columns, prefix: str) -> Reader:
         prefix += add_lookup_separator(self.relation)
-        answer = code.build_answer(self.representation, prefix)
+        read = self.representation.build_reader(columns, prefix)
         if not self.null:
-            return answer
-        columns = [
-            prefix + column
+            return read
+        indexes = [
+            columns.add(prefix + column)
             for key in self.representation.keys.values()
             if isinstance(key, Field)
             for column in key.columns
         ]
-        condition = " and ".join(f"{code.add_column(name)} is None" for name in columns)
-        if self.hidden_by:
-            condition += f" or {code.add_column(prefix + self.hidden_by)}"
-        return f"None if {condition} else {answer}"
+        hidden_by = columns.add(prefix + self.hidden_by) if self.hidden_by else None
+
+        def read_or_none(row: Row) -> Any:
+            if hidden_by is not None and row[hidden_by]:
+                return None
+            for index in indexes:
+                if row[index] is not None:
+                    return read(row)
+            return None
+
+        return read_or_none
 
 
 class AlwaysNull(Nested):
@@ -207,8 +216,8 @@ class AlwaysNull(Nested):
     def get_example(self) -> None:
         return None
 
-    def build_code(self, code: Code, prefix: str) -> str:
-        return "None"
+    def build_reader(self, columns: Columns, prefix: str) -> Reader:
+        return lambda row: None
 
 
 class NestedList(Key):
@@ -235,10 +244,11 @@ class NestedList(Key):
     def build_serializer(self) -> serializers.Field:
         return self.representation.get_serializer_class()(many=True)
 
-    def build_code(self, code: Code, prefix: str) -> str:
-        parent = code.add_column(prefix + self.column)
-        code.lists[self.name] = (self, parent)
-        return f"{self.name}_by_parent[{parent}]"
+    def build_reader(self, columns: Columns, prefix: str) -> Reader:
+        parent = columns.add(prefix + self.column)
+        number = len(columns.lists)
+        columns.lists.append((self, parent))
+        return lambda row: row[LISTS_INDEX][number][row[parent]]
 
     def load(self, account: Account, parents: list[Any]) -> dict[Any, list[dict]]:
         """Return the objects of each parent."""
@@ -279,7 +289,8 @@ class Representation:
 
     keys: ClassVar[dict[str, Key]] = {}
     columns: ClassVar[tuple[str, ...]] = ()
-    represent_all: ClassVar[Callable[[list[Row], Account], list[dict]]]
+    lists: ClassVar[list[tuple[NestedList, int]]] = []
+    read: ClassVar[Reader]
     rows_by_pk: ClassVar[CompiledQuery[Row]]
 
     def __init_subclass__(cls) -> None:
@@ -289,9 +300,9 @@ class Representation:
                 cls.keys[name] = attribute
             elif isinstance(attribute, Inline):
                 cls.keys.update(attribute.list_prefixed_keys())
-        code = Code()
-        cls.represent_all = staticmethod(code.compile(cls))
-        cls.columns = tuple(code.columns)
+        columns = Columns()
+        cls.read = staticmethod(cls.build_reader(columns, ""))
+        cls.columns, cls.lists = tuple(columns.indexes), columns.lists
         if cls.model is not None:
             cls.rows_by_pk = CompiledQuery(cls.build_query_by_pk())
 
@@ -311,6 +322,25 @@ class Representation:
         if cls.join_method:
             rows = getattr(rows, cls.join_method)()
         return rows.values_list(*further, *cls.columns)
+
+    @classmethod
+    def build_reader(cls, columns: Columns, prefix: str) -> Reader:
+        """Return the function from a row to the answer."""
+        readers = [
+            (name, key.build_reader(columns, prefix + key.prefix))
+            for name, key in cls.keys.items()
+        ]
+        return lambda row: {name: read(row) for name, read in readers}
+
+    @classmethod
+    def represent_all(cls, rows: list[Row], account: Account) -> list[dict]:
+        """Return the answers for rows."""
+        lists = [
+            nested.load(account, [row[parent] for row in rows])
+            for nested, parent in cls.lists
+        ]
+        read = cls.read
+        return [read((*row, lists, account)) for row in rows]
 
     @classmethod
     def represent(cls, row: Row, account: Account) -> dict:
@@ -337,64 +367,17 @@ class Representation:
         return type(f"{name}Serializer", (serializers.Serializer,), attributes)
 
 
-class Code:
-    """The code of the function from rows to answers, and what it names.
-
-    It is plain code without a function call for a column, and is several times as fast
-    as asking each key for its value. Tracebacks show it.
-    """
+class Columns:
+    """The columns of an answer with their places in a row, and its nested lists with
+    the place of their parent."""
 
     def __init__(self) -> None:
-        self.columns: dict[str, None] = {}  # in the order of the query
-        self.lists: dict[str, tuple[NestedList, str]] = {}
-        self.namespace: dict[str, Any] = {}
+        self.indexes: dict[str, int] = {}
+        self.lists: list[tuple[NestedList, int]] = []
 
-    def add_column(self, name: str) -> str:
-        """Return the variable of a column."""
-        self.columns[name] = None
-        return name
-
-    def add_function(self, name: str, function: Callable[..., Any]) -> str:
-        """Return the name of a function."""
-        if self.namespace.setdefault(name, function) is not function:
-            return self.add_function(f"{name}_", function)
-        return name
-
-    def build_answer(self, representation: type[Representation], prefix: str) -> str:
-        """Return the expression of an object."""
-        items = "".join(
-            f'"{name}": {key.build_code(self, prefix + key.prefix)},\n'
-            for name, key in representation.keys.items()
-        )
-        return f"{{\n{indent(items, '    ')}}}"
-
-    def compile(
-        self, representation: type[Representation]
-    ) -> Callable[[list[Row], Account], list[dict]]:
-        """Return the function."""
-        answer = indent(self.build_answer(representation, ""), " " * 8)
-        lines = ["def represent_all(rows, account):"]
-        for name, (nested, parent) in self.lists.items():
-            index = list(self.columns).index(parent)
-            load = self.add_function(f"load_{name}", nested.load)
-            parents = f"[row[{index}] for row in rows]"
-            lines.append(f"    {name}_by_parent = {load}(account, {parents})")
-        lines += [
-            "    return [",
-            answer,
-            f"        for ({', '.join(self.columns)},) in rows",
-            "    ]",
-        ]
-        source = "\n".join(lines)
-        filename = f"<{representation.__name__}>"
-        linecache.cache[filename] = (
-            len(source),
-            None,
-            source.splitlines(keepends=True),
-            filename,
-        )
-        exec(compile(source, filename, "exec"), self.namespace)  # noqa: S102 - built above
-        return self.namespace["represent_all"]
+    def add(self, name: str) -> int:
+        """Return the place of a column."""
+        return self.indexes.setdefault(name, len(self.indexes))
 
 
 def add_lookup_separator(relation: str) -> str:

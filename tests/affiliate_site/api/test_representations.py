@@ -1,7 +1,5 @@
 """One declaration gives the columns, the answer, its schema and its example."""
 
-import traceback
-
 import pytest
 from rest_framework import serializers
 
@@ -205,12 +203,3 @@ def test_describes_its_keys_by_a_serializer():
     }
     assert isinstance(fields["numbers"].child, serializers.IntegerField)
     assert fields["is_new"].help_text == "since a week"
-
-
-def test_tracebacks_show_the_code():
-    with pytest.raises(TypeError) as raised:
-        TagRepresentation.represent_all([None], ACCOUNT_OBJECT)
-
-    text = "".join(traceback.format_exception(raised.value))
-    assert "<TagRepresentation>" in text
-    assert "for (name,) in rows" in text
