@@ -32,10 +32,6 @@ from django.db.models.sql import Query
 
 Row = TypeVar("Row")
 
-# Django writes an OFFSET into the SQL as a number; this one becomes a parameter.
-OFFSET_MARK = 987_654_321
-OFFSET_MARK_SQL = f"OFFSET {OFFSET_MARK}"
-
 
 class Parameter(Value):
     """Stands for a value that each execution passes."""
@@ -95,7 +91,8 @@ class CompiledSelect:
         compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
         for lookup in find_lookups(queryset.query):
             set_parameter_fields(lookup)
-        self.statement = build_statement(*compiler.as_sql())
+        sql, parameters = compiler.as_sql()
+        self.statement = Statement(sql, tuple(parameters))
         self.locks = queryset.query.select_for_update
         self.model = queryset.model
         self.foreign_keys = {
@@ -286,13 +283,3 @@ def set_parameter_fields(lookup: Lookup[Any]) -> None:
         if isinstance(parameter, Parameter):
             field = lookup.lhs.output_field
             parameter.compared_field = getattr(field, "target_field", field)
-
-
-def build_statement(sql: str, parameters: Sequence[Any]) -> Statement:
-    """Return a statement; an `OFFSET_MARK` becomes the parameter `offset`."""
-    parameters = list(parameters)
-    before, mark, after = sql.partition(OFFSET_MARK_SQL)
-    if mark:
-        sql = f"{before}OFFSET %s{after}"
-        parameters.insert(before.count("%s"), Parameter("offset"))
-    return Statement(sql, tuple(parameters))

@@ -23,7 +23,6 @@ from django.db.models.sql import UpdateQuery
 from accounts.compiled_queries import (
     Parameter,
     Statement,
-    build_statement,
     find_lookups,
     set_parameter_fields,
 )
@@ -171,4 +170,5 @@ def _build_update(
     for name, parameter in new_values.items():
         parameter.compared_field = model._meta.get_field(name)  # type: ignore[assignment]
     query.add_update_values(new_values)
-    return build_statement(*query.get_compiler(DEFAULT_DB_ALIAS).as_sql())
+    sql, parameters = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
+    return Statement(sql, tuple(parameters))

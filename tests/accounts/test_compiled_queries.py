@@ -1,12 +1,10 @@
 """Compiled statements: the same rows and effects as Django's own."""
 
-from datetime import timedelta
-
 import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from accounts.compiled_queries import OFFSET_MARK, compiled
+from accounts.compiled_queries import compiled
 from accounts.compiled_writes import insert_rows
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
@@ -34,13 +32,6 @@ def entries_by_id(account, ids: list[int]):
 def entries_by_id_or_subject(account, ids: list[int], subject):
     rows = AuditLogEntry.objects.of(account).order_by("pk")
     return rows.filter(Q(pk__in=ids) | Q(subject=subject))
-
-
-@compiled
-def page_of_ids(account, before):
-    rows = AuditLogEntry.objects.of(account).filter(created_at__lt=before, kind=KIND)
-    ids = rows.order_by("-pk").values_list("pk", flat=True)
-    return ids[OFFSET_MARK : OFFSET_MARK + 2]
 
 
 @compiled
@@ -118,18 +109,6 @@ def test_runs_no_statement_for_a_list_that_is_empty(account, capture_queries):
         assert entries_by_id.all(account=account, ids=[]) == []
 
     assert len(captured) == 0
-
-
-def test_passes_the_offset(account, entries):
-    before = NOW + timedelta(seconds=1)
-    pks = [entry.pk for entry in reversed(entries)]
-
-    pages = [
-        page_of_ids.all(account=account, before=before, offset=offset)
-        for offset in (0, 2, 4, 6)
-    ]
-
-    assert pages == [pks[:2], pks[2:4], pks[4:], []]
 
 
 def test_compiles_once(account, entries, monkeypatch):

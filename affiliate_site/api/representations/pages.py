@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any
 
 from django.db.models import Count, Model, QuerySet
+from django.db.models.expressions import RawSQL
 
-from accounts.compiled_queries import OFFSET_MARK, CompiledQuery
+from accounts.compiled_queries import CompiledQuery, CompiledSelect
 from accounts.models.accounts import Account, TenantQuerySet
 from accounts.services.row_counts import read_conditions
 from affiliate_site.api.representations.base import Representation, Row
@@ -79,14 +80,22 @@ def get_page_query(
     order_by: tuple[str, ...],
     limit: int,
 ) -> CompiledQuery[Row]:
-    """Return the compiled query of a page with these look-ups and their constants."""
+    """Return the compiled query of a page with these look-ups and their constants.
 
-    def select_page(**values: Any) -> QuerySet[Any, Row]:
+    The limit applies before joins. Django itself writes an offset as a number.
+    """
+
+    def select_page(offset: int, **values: Any) -> QuerySet[Any, Row]:
         rows = select_rows(representation.model, lookups, values).order_by(*order_by)
-        page = rows.paginate(values["account__exact"], offset=OFFSET_MARK, limit=limit)
-        return representation.select(page)
+        ids = CompiledSelect(rows.values("pk")).statement
+        page = RawSQL(  # noqa: S611 - SQL of Django, and our own limit
+            f"{ids.sql} LIMIT {limit} OFFSET %s", (*ids.parameters, offset)
+        )
+        account = values["account__exact"]
+        rows = representation.model.objects.filter(account=account, pk__in=page)
+        return representation.select(rows.order_by(*order_by))
 
-    return CompiledQuery(select_page, list_names(lookups))
+    return CompiledQuery(select_page, (*list_names(lookups), "offset"))
 
 
 @cache
