@@ -6,8 +6,10 @@ Every amount is rounded once, when a draft is built.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from enum import StrEnum
 from typing import Any
 
+from tracking.attribution import RejectionReason
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 
 ENGINE = "1"
@@ -21,10 +23,20 @@ APPROVED = "approved"
 PENDING = "pending"
 DISAPPROVED = "disapproved"
 
-PAST_CAP_REASON = "past the program's cap for this customer"
-
 REGULAR = "regular"
 LEVEL = "level"
+
+
+class InitialStatusReason(StrEnum):
+    """Why a commission has its first status. The values are stored in calculations."""
+
+    BASE_COMMISSION = "base_commission"
+    CAP_REACHED = "cap_reached"
+    NEEDS_REVIEW = "needs_review"
+    UNVERIFIED_BROWSER_SALE = "unverified_browser_sale"
+    PROGRAM_REQUIRES_APPROVAL = "program_requires_approval"
+    INSUFFICIENT_FUNDS = "insufficient_funds"
+    PROGRAM_APPROVES = "program_approves"
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,7 @@ class Ancestor:
     slug: str
     level: int
     rate: CommissionRate
-    skip_reason: str | None = None
+    skip_reason: RejectionReason | None = None
 
 
 @dataclass(frozen=True)
@@ -73,29 +85,25 @@ class ApprovalContext:
     has_funds: bool = True  # the payout balance, if there is one, is sufficient
     base_status: str | None = None  # status of the base commission of a level
 
-    def initial_status(self) -> tuple[str, str]:
-        """Return the initial status and its reason.
-
-        The reason is stored, and verified against this function: its wording must not
-        change. `payouts/explanation.py` translates it for display.
-        """
+    def initial_status(self) -> tuple[str, InitialStatusReason]:
+        """Return the initial status and its reason, which are stored and verified."""
         # A level has the status of its base commission. Only an approved one that the
         # payout balance does not cover continues, to become pending below.
         if self.base_status is not None and (
             self.has_funds or self.base_status != APPROVED
         ):
-            return self.base_status, "as the commission that it follows"
+            return self.base_status, InitialStatusReason.BASE_COMMISSION
         if self.is_past_cap:
-            return DISAPPROVED, PAST_CAP_REASON
+            return DISAPPROVED, InitialStatusReason.CAP_REACHED
         if self.warnings:
-            return PENDING, f"waits for a look: {', '.join(self.warnings)}"
+            return PENDING, InitialStatusReason.NEEDS_REVIEW
         if self.is_unverified_browser_sale:
-            return PENDING, "told by a page, which anybody can open"
+            return PENDING, InitialStatusReason.UNVERIFIED_BROWSER_SALE
         if not self.is_auto_approved:
-            return PENDING, "the program lets somebody decide"
+            return PENDING, InitialStatusReason.PROGRAM_REQUIRES_APPROVAL
         if not self.has_funds:
-            return PENDING, "the payout balance does not cover it"
-        return APPROVED, "the program approves by itself"
+            return PENDING, InitialStatusReason.INSUFFICIENT_FUNDS
+        return APPROVED, InitialStatusReason.PROGRAM_APPROVES
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,7 @@ class CommissionDraft:
         return self.approval_context.initial_status()[0]
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> InitialStatusReason:
         return self.approval_context.initial_status()[1]
 
     def with_approval_context(self, **changed: Any) -> "CommissionDraft":

@@ -1,5 +1,7 @@
 """Rendering of explanations as text, for the terminal and the back office."""
 
+import json
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -7,8 +9,10 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.exact_json import format_decimal
-from payouts.calculation import PAST_CAP_REASON
-from payouts.services.explanation import Explanation
+from payouts.calculation import InitialStatusReason
+from payouts.models.commissions import Commission
+from payouts.services.explanation import Explanation, list_initial_warnings
+from tracking.attribution import RejectionReason
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
@@ -17,19 +21,21 @@ from tracking.claims import (
 )
 from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
-# Stored reasons keep their texts, which are values of `explain --json`.
-REASON_TEXTS = {
-    "as the commission that it follows": "same status as its base commission",
-    PAST_CAP_REASON: "the commission cap for this customer is reached",
-    "told by a page, which anybody can open": "reported by the browser script",
-    "the program lets somebody decide": "the program requires manual approval",
-    "the payout balance does not cover it": "insufficient payout balance",
-    "the program approves by itself": "the program approves automatically",
-    "not approved in the program": "affiliate is not approved in the program",
-    "the affiliate is deleted": "affiliate is removed",
-    "points at nobody": "belongs to no affiliate",
+REASON_TEXTS: dict[str, str] = {
+    InitialStatusReason.BASE_COMMISSION: "same status as its base commission",
+    InitialStatusReason.CAP_REACHED: "the commission cap for this customer is reached",
+    InitialStatusReason.UNVERIFIED_BROWSER_SALE: "reported by the browser script",
+    InitialStatusReason.PROGRAM_REQUIRES_APPROVAL: (
+        "the program requires manual approval"
+    ),
+    InitialStatusReason.INSUFFICIENT_FUNDS: "insufficient payout balance",
+    InitialStatusReason.PROGRAM_APPROVES: "the program approves automatically",
+    RejectionReason.BLANK: "sent without a value",
+    RejectionReason.UNKNOWN: "belongs to no affiliate",
+    RejectionReason.AFFILIATE_DELETED: "affiliate is removed",
+    RejectionReason.NOT_APPROVED: "affiliate is not approved in the program",
+    RejectionReason.PROGRAM_ARCHIVED: "the program is archived",
 }
-WARNINGS_REASON = "waits for a look: "
 WARNING_TEXTS = {
     CUSTOMER_IS_AFFILIATE: "The customer ID is the affiliate's e-mail address.",
     UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
@@ -63,16 +69,16 @@ def render_explanation(explanation: Explanation) -> list[str]:
         f"Conversion {conversion['id']}{label}: {amount} {conversion['currency']}"
         f" in {conversion['program']}, {_format_time(conversion['created_at'])}",
     ]
-    removed_at = conversion["removed_at"]
-    if removed_at:
-        lines.append(f"  Removed {_format_time(removed_at)}")
+    deleted_at = conversion["deleted_at"]
+    if deleted_at:
+        lines.append(f"  Removed {_format_time(deleted_at)}")
     lines += [
         f"  Warning: {WARNING_TEXTS.get(warning, warning)}"
         for warning in conversion["warnings"] or ()
     ]
     lines += _render_attribution(explanation.attribution)
     for commission in explanation.commissions:
-        lines += _render_commission(commission, is_removed=removed_at is not None)
+        lines += _render_commission(commission, is_removed=deleted_at is not None)
     return lines
 
 
@@ -85,28 +91,35 @@ def render_verification(explanation: Explanation) -> list[str]:
 
 def _render_attribution(attribution: dict[str, Any]) -> list[str]:
     winner = attribution["winner"]
-    claims = {item["clue"] for item in attribution["clues"] if item.get("is_claim")}
-    marks = {parameter: f"{parameter} (a claim)" for parameter in claims}
-    decided_by = marks.get(winner["clue"], winner["clue"])
+    names = {
+        candidate["parameter"]: f"{candidate['parameter']} (a claim)"
+        for candidate in attribution["candidates"]
+        if candidate.get("is_claim")
+    }
+    decided_by = names.get(winner["parameter"], winner["parameter"])
     lines = [f"Attribution: {winner['affiliate']} by {decided_by}"]
     if attribution["trust"] == Trust.CLAIM:
         lines.append("  reported by a page without a signature: a claim")
-    if attribution["late_by"]:
-        expired_by = attribution["late_by"]
+    if attribution["expired_by"]:
+        expired_by = attribution["expired_by"]
         lines.append(f"  cookie expired by {expired_by}; cookie age was ignored")
     lines += [
-        f"  {marks.get(loser['clue'], loser['clue'])} {loser['value']}"
-        f" → {loser['affiliate'] or 'no affiliate'}:"
-        f" {translate_rejection(loser['reason'], attribution)}"
-        for loser in attribution["losers"]
+        f"  {names.get(rejected['parameter'], rejected['parameter'])}"
+        f" {rejected['value']}"
+        f" → {rejected['affiliate'] or 'no affiliate'}:"
+        f" {describe_rejection(rejected, attribution)}"
+        for rejected in attribution["rejected_candidates"]
     ]
     return lines
 
 
-def translate_rejection(reason: str, attribution: dict[str, Any]) -> str:
-    """The reason why a candidate did not win; its age is none if it was ignored."""
-    if attribution["ignore_cookie_age"] and reason.startswith("expired by "):
-        return f"{attribution['winner']['clue']} comes first"
+def describe_rejection(rejected: dict[str, Any], attribution: dict[str, Any]) -> str:
+    """Why a candidate did not win; its age is no reason if ages were ignored."""
+    reason, hours = rejected["reason"], rejected["expired_by_hours"]
+    if hours is not None and not attribution["ignore_cookie_age"]:
+        return f"expired by {hours // 24} d {hours % 24} h"
+    if hours is not None or reason == RejectionReason.LOWER_PRECEDENCE:
+        return f"{attribution['winner']['parameter']} comes first"
     return translate_reason(reason)
 
 
@@ -114,22 +127,22 @@ def _render_commission(commission: dict[str, Any], *, is_removed: bool) -> list[
     rate, currency = commission["rate"], commission["currency"]
     value = format_decimal(Decimal(rate["value"]))
     factor = f"{value} %" if rate["kind"] == "percentage" else "fixed"
-    overridden = ", amount overridden" if commission["set_by_hand"] else ""
-    initial = commission["born"]
+    overridden = ", amount overridden" if commission["is_overridden"] else ""
+    initial = commission["initial_status"]
     lines = [
         f"Commission {commission['id']} ({commission['commission_type']})"
         f" for {commission['affiliate']}:"
         f" {format_decimal(commission['sub_amount'])} at {factor}"
-        f" = {format_decimal(commission['exact'])}"
+        f" = {format_decimal(commission['exact_amount'])}"
         f" → {format_decimal(commission['amount'])} {currency}{overridden}",
         f"  Rate: {rate['from']}",
         f"  {initial['status'].capitalize()} because"
-        f" {translate_reason(initial['reason'])}",
+        f" {describe_initial_status(initial['reason'], initial['warnings'])}",
     ]
     lines += [
         f"  Level {skipped['level']} skipped {skipped['affiliate']}:"
         f" {translate_reason(skipped['reason'])}"
-        for skipped in commission["passed_over"]
+        for skipped in commission["skipped"]
     ]
     if commission["transfers"]:
         lines.append("  History:")
@@ -144,13 +157,24 @@ def _render_commission(commission: dict[str, Any], *, is_removed: bool) -> list[
     return [*lines, f"  Status: {commission['status']}{payment}"]
 
 
-def translate_reason(reason: str) -> str:
-    """Return a stored reason in the words of today."""
-    if reason.startswith(WARNINGS_REASON):
-        warnings = reason.removeprefix(WARNINGS_REASON).split(", ")
+def translate_reason(code: str) -> str:
+    """A stored reason in words; a code that nobody knows as it is."""
+    return REASON_TEXTS.get(code, code)
+
+
+def describe_initial_status(reason: str, warnings: Sequence[str]) -> str:
+    """Why a commission has its first status, from its stored calculation."""
+    if reason == InitialStatusReason.NEEDS_REVIEW:
         texts = [WARNING_TEXTS.get(each, each).rstrip(".") for each in warnings]
         return f"it needs review: {'; '.join(texts)}"
-    return REASON_TEXTS.get(reason, reason)
+    return translate_reason(reason)
+
+
+def explain_initial_status(commission: Commission) -> str:
+    """Why a commission has its first status."""
+    calculation = json.loads(commission.calculation)
+    warnings = list_initial_warnings(calculation)
+    return describe_initial_status(calculation["reason"], warnings)
 
 
 def _format_time(at: datetime) -> str:

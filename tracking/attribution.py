@@ -93,23 +93,24 @@ class EnrollmentStatus(StrEnum):
     """An affiliate's status in a program. The values are stored in records."""
 
     APPROVED = "approved"
-    PENDING = "waiting"
+    PENDING = "pending"
     DISAPPROVED = "disapproved"
-    NOT_ENROLLED = "stranger"
-    DELETED = "removed"
+    NOT_ENROLLED = "not_enrolled"
+    DELETED = "deleted"
 
 
 class RejectionReason(StrEnum):
-    """Why a candidate is not eligible, or why there is no winner."""
+    """Why a candidate does not win, or why there is no winner. Stored in records."""
 
-    NO_PARAMETER = "no clue was sent"
-    UNKNOWN_CUSTOMER = "nothing but an unknown customer was sent"
-    BLANK = "sent without a value"
-    UNKNOWN = "points at nobody"
-    AFFILIATE_DELETED = "the affiliate is deleted"
-    NOT_APPROVED = "not approved in the program"
-    PROGRAM_ARCHIVED = "the program is archived"
-    COOKIE_EXPIRED = "the cookie expired"
+    NO_PARAMETER = "no_parameter"
+    UNKNOWN_CUSTOMER = "unknown_customer"
+    BLANK = "blank"
+    UNKNOWN = "unknown"
+    AFFILIATE_DELETED = "affiliate_deleted"
+    NOT_APPROVED = "not_approved"
+    PROGRAM_ARCHIVED = "program_archived"
+    COOKIE_EXPIRED = "cookie_expired"
+    LOWER_PRECEDENCE = "lower_precedence"
 
 
 @dataclass(frozen=True)
@@ -134,12 +135,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class RejectedCandidate:
-    """A candidate that did not win, and why."""
+    """A candidate that did not win, and why; full hours by which a cookie expired."""
 
     parameter: str
     value: str
     affiliate: str | None
-    reason: str
+    reason: RejectionReason
+    expired_by_hours: int | None = None
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,7 @@ def select_winner(
         winner=winner,
         rejection_reason=reason,
         rejected_candidates=tuple(
-            create_rejected_candidate(other, winner, at) for other in others
+            create_rejected_candidate(other, at) for other in others
         ),
         expired_by=find_expired_by(winner, at),
     )
@@ -258,21 +260,20 @@ def find_expired_by(candidate: Candidate, at: datetime) -> timedelta | None:
     return expired_by if expired_by > timedelta(0) else None
 
 
-def create_rejected_candidate(
-    candidate: Candidate, winner: Candidate, at: datetime
-) -> RejectedCandidate:
+def create_rejected_candidate(candidate: Candidate, at: datetime) -> RejectedCandidate:
     """Reject a candidate for its own reason, else because the winner comes first."""
-    own_reason = find_rejection_reason(candidate, at, ignore_cookie_age=True)
+    reason = find_rejection_reason(candidate, at, ignore_cookie_age=False)
     expired_by = find_expired_by(candidate, at)
-    if own_reason:
-        reason = str(own_reason)
-    elif expired_by:
-        hours = expired_by // timedelta(hours=1)
-        reason = f"expired by {hours // 24} d {hours % 24} h"
+    if expired_by and reason is RejectionReason.COOKIE_EXPIRED:
+        expired_by_hours = expired_by // timedelta(hours=1)
     else:
-        reason = f"{winner.parameter} comes first"
+        expired_by_hours = None
     return RejectedCandidate(
-        candidate.parameter, candidate.value, candidate.affiliate, reason
+        candidate.parameter,
+        candidate.value,
+        candidate.affiliate,
+        reason or RejectionReason.LOWER_PRECEDENCE,
+        expired_by_hours,
     )
 
 

@@ -25,6 +25,7 @@ from payouts.models.commission_types import (
     Level,
 )
 from payouts.models.commissions import CommissionStatus
+from tracking.attribution import RejectionReason
 from tracking.claims import ClaimStatus
 from tracking.errors import UnknownReference
 from tracking.models.affiliates import Affiliate
@@ -229,9 +230,9 @@ def list_ancestors(conversion: Conversion) -> list[Ancestor]:
 def _build_ancestor(parent: Any, level: Level) -> Ancestor:
     reason = None
     if parent.deleted_at is not None:
-        reason = "the affiliate is deleted"
+        reason = RejectionReason.AFFILIATE_DELETED
     elif not parent.approved:
-        reason = "not approved in the program"
+        reason = RejectionReason.NOT_APPROVED
     return Ancestor(
         affiliate_id=parent.pk,
         slug=parent.slug,

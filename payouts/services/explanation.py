@@ -1,7 +1,8 @@
 """Explanation of a conversion: attribution, commission calculation and history.
 
-The keys of an explanation are those of `explain --json`; some differ from the names
-of the columns and of the stored calculation that they are read from.
+The keys of an explanation are those of `explain --json`: the names of the columns, of
+the attribution record and of the stored calculation that they are read from. Reasons
+are codes; `payouts/explanation.py` translates them.
 """
 
 import json
@@ -23,15 +24,6 @@ from tracking.services.attribution import (
     get_attribution_record,
     verify_attribution_record,
 )
-
-# Stored keys of a candidate → keys of `explain --json`.
-CANDIDATE_OUTPUT_KEYS = {
-    "parameter": "clue",
-    "enrollment_status": "standing",
-    "is_program_archived": "archived",
-    "cookie_time_days": "cookie_days",
-    "blank_parameter": "blank",
-}
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,7 @@ def _serialize_conversion(conversion: Conversion) -> dict[str, Any]:
         "tracking_source": conversion.tracking_source,
         "warnings": conversion.warnings,
         "created_at": conversion.created_at,
-        "removed_at": conversion.deleted_at,
+        "deleted_at": conversion.deleted_at,
     }
 
 
@@ -102,26 +94,10 @@ def _serialize_attribution(record: AttributionRecord) -> dict[str, Any]:
         "trust": inputs.get("trust", Trust.FACT),
         "order": inputs["order"],
         "ignore_cookie_age": inputs["ignore_cookie_age"],
-        "clues": [_rename_keys(candidate) for candidate in inputs["candidates"]],
-        "winner": {
-            "clue": outcome["parameter"],
-            "affiliate": outcome["affiliate"],
-            "program": outcome["program"],
-        },
-        "late_by": outcome["expired_by"],
-        "losers": [
-            _rename_keys(candidate) for candidate in outcome["rejected_candidates"]
-        ],
-    }
-
-
-def _rename_keys(candidate: dict[str, Any]) -> dict[str, Any]:
-    """A stored candidate under the keys that `explain --json` publishes, sorted."""
-    return {
-        name: candidate[key]
-        for name, key in sorted(
-            (CANDIDATE_OUTPUT_KEYS.get(key, key), key) for key in candidate
-        )
+        "candidates": inputs["candidates"],
+        "winner": {key: outcome[key] for key in ("parameter", "affiliate", "program")},
+        "expired_by": outcome["expired_by"],
+        "rejected_candidates": outcome["rejected_candidates"],
     }
 
 
@@ -132,20 +108,30 @@ def _serialize_commission(account: Account, commission: Commission) -> dict[str,
         "affiliate": commission.affiliate.slug,
         "kind": commission.kind,
         "commission_type": commission.commission_type,
-        "follows": commission.base_commission_id,
+        "base_commission": commission.base_commission_id,
         "sub_amount": commission.sub_amount,
         "rate": calculation["rate"],
-        "exact": Decimal(calculation["exact_amount"]),
+        "exact_amount": Decimal(calculation["exact_amount"]),
         "amount": commission.amount,
         "currency": commission.currency,
-        "set_by_hand": calculation.get("is_overridden", False),
-        "born": {"status": calculation["status"], "reason": calculation["reason"]},
-        "passed_over": calculation.get("skipped", []),
+        "is_overridden": calculation.get("is_overridden", False),
+        "initial_status": {
+            "status": calculation["status"],
+            "reason": calculation["reason"],
+            "warnings": list_initial_warnings(calculation),
+        },
+        "skipped": calculation.get("skipped", []),
         "status": commission.status,
         "finalized_at": commission.finalized_at,
         "payment": commission.payment.public_id if commission.payment else None,
         "transfers": _serialize_transfers(account, commission),
     }
+
+
+def list_initial_warnings(calculation: dict[str, Any]) -> list[str]:
+    """The warnings that a commission was created with; a bonus has none."""
+    warnings: list[str] = calculation.get("approval_context", {}).get("warnings", [])
+    return warnings
 
 
 def _serialize_transfers(

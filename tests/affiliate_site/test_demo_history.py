@@ -125,7 +125,7 @@ def test_tells_stories(demo_account):
         assert CommissionStatus.DISAPPROVED not in statuses
     reached = find_sale(account, "cap-reached")
     (commission,) = explain_conversion(account, conversion_id=reached.pk).commissions
-    assert "cap" in commission["born"]["reason"]
+    assert "cap" in commission["initial_status"]["reason"]
 
 
 @pytest.mark.engine_independent  # that it can be created is shown above

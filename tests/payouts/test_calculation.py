@@ -115,32 +115,32 @@ def test_builds_a_draft_for_each_line_item_in_order():
     [
         pytest.param(
             *(False, (), False, "pending"),
-            "the program lets somebody decide",
+            "program_requires_approval",
             id="pending",
         ),
         pytest.param(
             *(True, (), False, "approved"),
-            "the program approves by itself",
+            "program_approves",
             id="approves",
         ),
         pytest.param(
             *(True, ("customer_is_affiliate",), False, "pending"),
-            "waits for a look: customer_is_affiliate",
+            "needs_review",
             id="warned",
         ),
         pytest.param(
             *(False, ("one", "another"), False, "pending"),
-            "waits for a look: one, another",
+            "needs_review",
             id="warned-twice",
         ),
         pytest.param(
             *(False, (), True, "disapproved"),
-            "past the program's cap for this customer",
+            "cap_reached",
             id="past-the-cap",
         ),
         pytest.param(
             *(True, ("customer_is_affiliate",), True, "disapproved"),
-            "past the program's cap for this customer",
+            "cap_reached",
             id="past-the-cap-and-warned",
         ),
     ],
@@ -184,7 +184,7 @@ def test_serializes_enough_to_repeat_the_calculation():
         "exact_amount": calculation["exact_amount"],
         "amount": "3.74",
         "status": "pending",
-        "reason": "the program lets somebody decide",
+        "reason": "program_requires_approval",
         "approval_context": {
             "is_auto_approved": False,
             "warnings": [],

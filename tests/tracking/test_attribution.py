@@ -176,7 +176,7 @@ def test_accepts_a_blank_parameter_of_lower_precedence():
 
     assert result.rejection_reason is None
     assert result.rejected_candidates == (
-        RejectedCandidate(CLICK_ID, "", None, "sent without a value"),
+        RejectedCandidate(CLICK_ID, "", None, "blank"),
     )
 
 
@@ -340,37 +340,35 @@ def test_accepts_an_expired_click_that_is_not_the_winner():
     assert result.rejection_reason is None
     assert result.expired_by is None
     assert result.rejected_candidates == (
-        RejectedCandidate(CLICK_ID, "a click_id", "rival", "expired by 3 d 4 h"),
+        RejectedCandidate(CLICK_ID, "a click_id", "rival", "cookie_expired", 76),
     )
 
 
 REJECTED_CANDIDATES = [
-    (build_candidate(CLICK_ID, affiliate="rival"), "coupon comes first"),
-    (Candidate(CLICK_ID, "a click_id"), "points at nobody"),
+    (build_candidate(CLICK_ID, affiliate="rival"), "lower_precedence"),
+    (Candidate(CLICK_ID, "a click_id"), "unknown"),
     (
         Candidate(CLICK_ID, "a click_id", blank_parameter=CLICK_ID),
-        "sent without a value",
+        "blank",
     ),
     (
         build_candidate(CLICK_ID, enrollment_status=EnrollmentStatus.DELETED),
-        "the affiliate is deleted",
+        "affiliate_deleted",
     ),
     (
         build_candidate(CLICK_ID, enrollment_status=EnrollmentStatus.PENDING),
-        "not approved in the program",
+        "not_approved",
     ),
     (
         build_candidate(CLICK_ID, enrollment_status=EnrollmentStatus.DISAPPROVED),
-        "not approved in the program",
+        "not_approved",
     ),
     (
         build_candidate(CLICK_ID, enrollment_status=EnrollmentStatus.NOT_ENROLLED),
-        "not approved in the program",
+        "not_approved",
     ),
-    (build_candidate(CLICK_ID, is_program_archived=True), "the program is archived"),
-    (build_click(timedelta(days=45) + MICROSECOND), "expired by 0 d 0 h"),
-    (build_click(timedelta(days=46, hours=23, minutes=59)), "expired by 1 d 23 h"),
-    (build_click(timedelta(days=45)), "coupon comes first"),
+    (build_candidate(CLICK_ID, is_program_archived=True), "program_archived"),
+    (build_click(timedelta(days=45)), "lower_precedence"),
 ]
 
 
@@ -385,6 +383,21 @@ def test_gives_the_reason_of_a_rejected_candidate(candidate, reason):
     assert result.rejected_candidates == (
         RejectedCandidate(CLICK_ID, "a click_id", candidate.affiliate, reason),
     )
+
+
+@pytest.mark.parametrize(
+    ("age", "hours"),
+    [
+        (timedelta(days=45) + MICROSECOND, 0),
+        (timedelta(days=46, hours=23, minutes=59), 47),
+    ],
+)
+def test_counts_the_full_hours_since_a_cookie_expired(age, hours):
+    [rejected] = run_attribution(
+        build_candidate(COUPON), build_click(age)
+    ).rejected_candidates
+
+    assert (rejected.reason, rejected.expired_by_hours) == ("cookie_expired", hours)
 
 
 def test_lists_rejected_candidates_by_precedence():
@@ -402,9 +415,7 @@ def test_lists_rejected_candidates_by_precedence():
     assert [each.parameter for each in result.rejected_candidates] == list(
         REST_CUSTOMER_ORDER
     )
-    assert {each.reason for each in result.rejected_candidates} == {
-        "customer comes first"
-    }
+    assert {each.reason for each in result.rejected_candidates} == {"lower_precedence"}
 
 
 def test_known_customer_precedes_a_blank_parameter():
@@ -510,7 +521,8 @@ def test_serializes_the_outcome():
                 "parameter": "click_id",
                 "value": "a click_id",
                 "affiliate": "rival",
-                "reason": "coupon comes first",
+                "reason": "lower_precedence",
+                "expired_by_hours": None,
             }
         ],
     }

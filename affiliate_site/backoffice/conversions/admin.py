@@ -1,6 +1,5 @@
 """The pages of customers, of conversions with explanations, and of commissions."""
 
-import json
 from collections import defaultdict
 from dataclasses import replace
 
@@ -64,7 +63,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     GoalFilter,
     PaidFilter,
 )
-from payouts.explanation import translate_reason
+from payouts.explanation import explain_initial_status
 from payouts.models.commissions import (
     Commission,
     CommissionKind,
@@ -513,7 +512,7 @@ def describe_sale(commission) -> str:
 def describe_reason(commission) -> str:
     """Why it began as it did, how the sale was attributed, and what looks odd."""
     conversion = commission.conversion
-    parts = [translate_reason(json.loads(commission.calculation)["reason"])]
+    parts = [explain_initial_status(commission)]
     if conversion is not None:
         source = conversion.tracking_source
         parts.append(f"by {TRACKING_SOURCE_TEXTS.get(source, source)}")

@@ -20,10 +20,8 @@ from affiliate_site.backoffice.formatters import (
     describe_recurring,
     format_money,
 )
-from payouts.calculation import PAST_CAP_REASON
-from payouts.explanation import (
-    translate_reason,
-)
+from payouts.calculation import InitialStatusReason
+from payouts.explanation import explain_initial_status, translate_reason
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.services.calculation_input import list_conversions_in_cap
 from payouts.services.commission_history import list_transfers
@@ -83,7 +81,7 @@ def describe_cap(explanation, by_id, conversion) -> str:
     capped = [
         by_id[each["id"]].created_at
         for each in explanation.commissions
-        if each["born"]["reason"] == PAST_CAP_REASON
+        if each["initial_status"]["reason"] == InitialStatusReason.CAP_REACHED
         and by_id[each["id"]].deleted_at is None
     ]
     if not capped or conversion.customer is None:
@@ -148,7 +146,7 @@ def build_calculation_row(
     is_percentage = rate["kind"] == "percentage"
     factor = f"{value} %" if is_percentage else f"{value} {currency} fixed"
     url = reverse("admin:payouts_commission_change", args=[commission["id"]])
-    exact = format_decimal(commission["exact"])
+    exact = format_decimal(commission["exact_amount"])
     sub_amount = commission["sub_amount"]
     product = (
         f"{format_decimal(sub_amount)} at {value} % = {exact}"
@@ -166,7 +164,7 @@ def build_calculation_row(
         f"{factor} ({format_source(rate['from'], groups)})",
         product,
         "set by hand"
-        if commission["set_by_hand"]
+        if commission["is_overridden"]
         else format_money(commission["amount"], currency),
         format_money(commission["amount"], currency),
         format_commission_status(row),
@@ -192,16 +190,16 @@ def format_source(source: str, groups: dict[str, str]) -> str:
 
 def list_calculation_notes(explained: dict[str, Any], commission) -> list[str]:
     """Why it began as it did, who was skipped, and its comment."""
-    initial = explained["born"]
+    initial = explained["initial_status"]
     name = f"Commission {commission}"
     notes = [
         f"{name}: {initial['status']} at first, because"
-        f" {translate_reason(initial['reason'])}"
+        f" {explain_initial_status(commission)}"
     ]
     notes += [
         f"{name}: level {skipped['level']} skipped {skipped['affiliate']},"
         f" {translate_reason(skipped['reason'])}"
-        for skipped in explained["passed_over"]
+        for skipped in explained["skipped"]
     ]
     if commission.comment:
         notes.append(f"{name}: {commission.comment}")

@@ -24,9 +24,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
 )
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
-from payouts.explanation import (
-    translate_reason,
-)
+from payouts.explanation import explain_initial_status
 from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commission_history import (
@@ -110,8 +108,8 @@ def get_commission_details(request, commission: Commission) -> Details:
                 facts=[
                     (
                         "First status",
-                        f"{explained['born']['status']}, because"
-                        f" {translate_reason(explained['born']['reason'])}",
+                        f"{explained['initial_status']['status']}, because"
+                        f" {explain_initial_status(commission)}",
                     )
                 ],
             ),

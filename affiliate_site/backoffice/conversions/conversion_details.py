@@ -25,7 +25,7 @@ from affiliate_site.backoffice.formatters import (
 )
 from payouts.explanation import (
     WARNING_TEXTS,
-    translate_rejection,
+    describe_rejection,
 )
 from payouts.services.explanation import explain_conversion
 from tracking.claims import (
@@ -140,23 +140,23 @@ def build_attribution_section(attribution, conversion) -> Section:
     """All candidates: the winner, and why the others lost."""
     winner = attribution["winner"]
     reasons = {
-        loser["clue"]: translate_rejection(loser["reason"], attribution)
-        for loser in attribution["losers"]
+        rejected["parameter"]: describe_rejection(rejected, attribution)
+        for rejected in attribution["rejected_candidates"]
     }
     notes = []
     if attribution["trust"] == Trust.CLAIM:
         confirmed = "" if conversion.claim_status else ", and confirmed later"
         notes.append(f"Reported by a page without a signature: a claim{confirmed}.")
-    if attribution["late_by"]:
+    if attribution["expired_by"]:
         notes.append(
-            f"The cookie expired by {attribution['late_by']}; its age was ignored."
+            f"The cookie expired by {attribution['expired_by']}; its age was ignored."
         )
     rows = []
-    for candidate in attribution["clues"]:
-        parameter = candidate["clue"]
+    for candidate in attribution["candidates"]:
+        parameter = candidate["parameter"]
         name = PARAMETER_NAMES.get(parameter, parameter)
         result = reasons.get(parameter, "leads to no affiliate")
-        if parameter == winner["clue"]:
+        if parameter == winner["parameter"]:
             result = format_html("<strong>{}</strong>", "wins")
         rows.append(
             (

@@ -1,6 +1,5 @@
 """The form of a conversion that staff add by hand."""
 
-import json
 from itertools import groupby
 
 from django import forms
@@ -24,7 +23,7 @@ from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,
 )
-from payouts.explanation import translate_reason
+from payouts.explanation import explain_initial_status
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import CommissionStatus
 from payouts.services.conversion_creation import create_conversion
@@ -303,8 +302,7 @@ def describe_calculation(commission) -> str:
     text = f"{commission.name}, {rate}"
     if commission.status != CommissionStatus.DISAPPROVED:
         return text
-    reason = translate_reason(json.loads(commission.calculation)["reason"])
-    return f"{text}; disapproved: {reason}"
+    return f"{text}; disapproved: {explain_initial_status(commission)}"
 
 
 class OtherProgramsType(InvalidInput):

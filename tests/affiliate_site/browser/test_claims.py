@@ -694,8 +694,8 @@ def test_explanation_says_what_was_a_claim(page, scenario, api):
         scenario.account, conversion_id=conversion.json()["id"]
     )
 
-    candidates = explanation.attribution["clues"]
-    assert {item["clue"]: item["is_claim"] for item in candidates} == {
+    candidates = explanation.attribution["candidates"]
+    assert {item["parameter"]: item["is_claim"] for item in candidates} == {
         "customer": True,
         "coupon": False,
         "claim": True,

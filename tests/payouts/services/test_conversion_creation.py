@@ -696,7 +696,7 @@ def test_keeps_unfunded_commissions_pending(scenario, account):
         ("pending", None),
         ("approved", CONVERSION_CREATED_AT),
     ]
-    assert '"reason": "the payout balance does not cover it"' in created[0].calculation
+    assert '"reason": "insufficient_funds"' in created[0].calculation
 
 
 # Atomicity.

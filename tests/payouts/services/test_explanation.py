@@ -99,10 +99,10 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
         "tracking_source": "coupon",
         "warnings": None,
         "created_at": CONVERSION_CREATED_AT,
-        "removed_at": None,
+        "deleted_at": None,
     }
     attribution = dict(explanation.attribution)
-    assert [row["clue"] for row in attribution.pop("clues")]
+    assert [row["parameter"] for row in attribution.pop("candidates")]
     assert attribution == {
         "engine": "2",
         "trust": "fact",
@@ -112,23 +112,25 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
         ],
         "ignore_cookie_age": False,
         "winner": {
-            "clue": "coupon",
+            "parameter": "coupon",
             "affiliate": "minakessler",
             "program": "harbor-lamp-partners",
         },
-        "late_by": None,
-        "losers": [
+        "expired_by": None,
+        "rejected_candidates": [
             {
-                "clue": "click_id",
+                "parameter": "click_id",
                 "value": str(click.public_id),
                 "affiliate": "odettevarga",
-                "reason": "expired by 15 d 0 h",
+                "reason": "cookie_expired",
+                "expired_by_hours": 360,
             },
             {
-                "clue": "tracking_id",
+                "parameter": "tracking_id",
                 "value": "0" * 32,
                 "affiliate": None,
-                "reason": "points at nobody",
+                "reason": "unknown",
+                "expired_by_hours": None,
             },
         ],
     }
@@ -138,22 +140,23 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
             "affiliate": "minakessler",
             "kind": "regular",
             "commission_type": "standard",
-            "follows": None,
+            "base_commission": None,
             "sub_amount": Decimal("33.33"),
             "rate": {
                 "kind": "percentage",
                 "value": "10.0000",
                 "from": "commission type standard",
             },
-            "exact": Decimal("3.333"),
+            "exact_amount": Decimal("3.333"),
             "amount": Decimal("3.33"),
             "currency": "EUR",
-            "set_by_hand": False,
-            "born": {
+            "is_overridden": False,
+            "initial_status": {
                 "status": "pending",
-                "reason": "the program lets somebody decide",
+                "reason": "program_requires_approval",
+                "warnings": [],
             },
-            "passed_over": [],
+            "skipped": [],
             "status": "approved",
             "finalized_at": None,
             "payment": payment.public_id,
@@ -194,8 +197,8 @@ def test_explains_skipped_levels(scenario, account):
 
     [commission] = get_conversion_explanation(conversion).commissions
 
-    assert commission["passed_over"] == [
-        {"level": 2, "affiliate": "odettevarga", "reason": "the affiliate is deleted"}
+    assert commission["skipped"] == [
+        {"level": 2, "affiliate": "odettevarga", "reason": "affiliate_deleted"}
     ]
     assert list_discrepancies(conversion) == []
 
@@ -206,7 +209,7 @@ def test_explains_a_deleted_conversion(scenario, account):
 
     explanation = get_conversion_explanation(conversion)
 
-    assert explanation.conversion["removed_at"] == LATER
+    assert explanation.conversion["deleted_at"] == LATER
     assert [commission["amount"] for commission in explanation.commissions] == [20]
     assert explanation.differences == []
 

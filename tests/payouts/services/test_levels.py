@@ -297,17 +297,17 @@ def test_pays_no_levels_without_the_feature(hierarchy, account):
     [
         pytest.param(
             lambda parent: mark_deleted(parent.affiliate),
-            "the affiliate is deleted",
+            "affiliate_deleted",
             id="deleted",
         ),
         pytest.param(
             lambda parent: parent.enrollment.update_row(approved=False),
-            "not approved in the program",
+            "not_approved",
             id="disapproved",
         ),
         pytest.param(
             lambda parent: parent.enrollment.update_row(approved=None),
-            "not approved in the program",
+            "not_approved",
             id="undecided",
         ),
     ],
