@@ -13,17 +13,17 @@ class CircuitBreaker:
 
     def __init__(self, event: str) -> None:
         self.event = event
-        self.left_out_until = 0.0
+        self.open_until = 0.0
         self.logged_at = float(-LOG_INTERVAL_SECONDS)
 
     @property
-    def is_left_out(self) -> bool:
-        return time.monotonic() < self.left_out_until
+    def is_open(self) -> bool:
+        return time.monotonic() < self.open_until
 
-    def leave_out(self, reason: str, *, seconds: float) -> None:
+    def open(self, reason: str, *, seconds: float) -> None:
         """Do without the server for a while; log it once a minute."""
         now = time.monotonic()
-        self.left_out_until = now + seconds
+        self.open_until = now + seconds
         if now >= self.logged_at + LOG_INTERVAL_SECONDS:
             self.logged_at = now
             log.warning(self.event, reason=reason)

@@ -111,7 +111,7 @@ def read(function: Callable[[str], Result]) -> Result:
     try:
         return function(REPLICA)
     except FAILURES as error:
-        replica.leave_out(type(error).__name__, seconds=FAILED_SECONDS)
+        replica.open(type(error).__name__, seconds=FAILED_SECONDS)
         return function(DEFAULT_DB_ALIAS)
 
 
@@ -121,7 +121,7 @@ def can_read_replica() -> bool:
     In a transaction the primary must answer: it alone has what the transaction wrote.
     """
     primary = connections[DEFAULT_DB_ALIAS]
-    if primary.in_atomic_block or replica.is_left_out:
+    if primary.in_atomic_block or replica.is_open:
         return False
     with primary.cursor() as cursor:
         cursor.execute(POSITION_SQL)
@@ -132,10 +132,10 @@ def can_read_replica() -> bool:
             is_current = has_replayed(database, position)
     except FAILURES as error:
         database.close()
-        replica.leave_out(type(error).__name__, seconds=FAILED_SECONDS)
+        replica.open(type(error).__name__, seconds=FAILED_SECONDS)
         return False
     if not is_current:
-        replica.leave_out("behind", seconds=BEHIND_SECONDS)
+        replica.open("behind", seconds=BEHIND_SECONDS)
     return is_current
 
 

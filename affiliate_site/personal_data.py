@@ -291,7 +291,7 @@ OTHER_COLUMNS = {
     "tracking.Customer": "public_id status initial_status warnings",
     "tracking.FailedPageCall": "reason page",
     "tracking.Note": "public_id",
-    "tracking.Program": "slug title currency landing_page group_label",
+    "tracking.Program": "slug title currency landing_page program_group",
     "tracking.Prospect": "public_id signup_source promotion_method",
     "tracking.Source": "hex",
 }

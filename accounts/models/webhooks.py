@@ -70,7 +70,7 @@ class WebhookEndpointQuerySet(TenantQuerySet["WebhookEndpoint"]):
         """Return the postbacks of affiliates."""
         return self.exclude(affiliate="")
 
-    def failing(self) -> Self:
+    def needing_attention(self) -> Self:
         """Return endpoints that fail, or were disabled because they failed."""
         failing = models.Q(failing_since__isnull=False, disabled_at=None)
         given_up = models.Q(disabled_at__isnull=False) & ~models.Q(

@@ -157,11 +157,11 @@ def _use_counters(
         return by_database()
     from accounts import redis_counters  # an optional package
 
-    if not redis.is_left_out:
+    if not redis.is_open:
         try:
             return by_redis(redis_counters)
         except redis_counters.RedisError as error:
-            redis.leave_out(type(error).__name__, seconds=LEFT_OUT_SECONDS)
+            redis.open(type(error).__name__, seconds=LEFT_OUT_SECONDS)
     if settings.RATE_LIMIT_FALLBACK_COUNTER:
         import_string(settings.RATE_LIMIT_FALLBACK_COUNTER)()
     return by_database()

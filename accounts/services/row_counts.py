@@ -300,7 +300,9 @@ def get_count_query(
     and the number of rows in later ones.
     """
 
-    def count_rows(account: Any, key: Any, value: Any, since: Any, until: Any) -> Any:
+    def select_counts(
+        account: Any, key: Any, value: Any, since: Any, until: Any
+    ) -> Any:
         summands = DailyRowCount.objects.of(account).filter(list=key)
         stored = summands.filter(is_change=False).order_by("-day_end")
         stored_until = Subquery(stored.values("day_end")[:1])
@@ -332,4 +334,4 @@ def get_count_query(
             ),
         )
 
-    return CompiledQuery(count_rows)
+    return CompiledQuery(select_counts)

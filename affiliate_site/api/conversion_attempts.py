@@ -34,7 +34,7 @@ class Attempt:
         self.lookup = {"origin": origin, "external_id": external_id or ""}
         self.has_failed_before = False
 
-    def start(self) -> None:
+    def ensure_allowed(self) -> None:
         """Raise DuplicateConversion or TooManyConversionAttempts if not allowed."""
         if self.external_id is not None:
             self.has_failed_before = ensure_attempt_allowed(self.account, **self.lookup)
@@ -73,7 +73,7 @@ class ConversionAttemptMixin(APIView):
             except ValidationError as error:
                 raise ValidationError({"external_id": error.detail}) from None
         attempt = Attempt(self.account, origin=self.origin, external_id=external_id)
-        attempt.start()
+        attempt.ensure_allowed()
         self.attempt = attempt
         return attempt
 

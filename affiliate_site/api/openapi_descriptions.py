@@ -202,7 +202,7 @@ DESCRIPTIONS = {
     "asset_id": "The ID of an asset, which stands for the program.",
     "source_id": "The ID of a source, which stands for the affiliate.",
     "tracking_id": "The ID that the browser script has stored for a visit.",
-    "program_group": "Only programs with this group label are considered.",
+    "program_group": "Only programs of this program group are considered.",
     "tracking_source": (
         "What decided the attribution: `customer`, `coupon`, `referral_code`, `click`,"
         " `asset_source` or `tracking_id`."

@@ -9,7 +9,7 @@ from rest_framework.pagination import BasePagination
 from rest_framework.response import Response
 
 from accounts.services.row_counts import find_counted_list
-from affiliate_site.api.representations.pages import count_rows
+from affiliate_site.api.representations.pages import count_list
 
 PAGE_SIZE = 25
 URL_SAFE_CHARACTERS = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
@@ -29,7 +29,7 @@ class LinkHeaderPagination(BasePagination):
         offset = (self.page - 1) * PAGE_SIZE
         counted_list = find_counted_list(view.account, queryset)
         if counted_list is None:
-            self.total = count_rows(queryset)
+            self.total = count_list(queryset)
         else:
             count = counted_list.count(view.at, using=queryset.db)
             self.total = count.stored + count.later

@@ -268,7 +268,7 @@ def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
     present amounts.
     """
     details = name_details(entry, names)
-    text = get_predicate(entry, details, names)
+    text = describe_event(entry, details, names)
     for name in SENTENCE_PARAMETER_PATTERN.findall(text):
         text = text.replace(f"{{{name}}}", str(details.pop(name, "")))
     for name in ("approved", "previous_approved"):
@@ -307,14 +307,14 @@ def group_actions(entries, names: Names) -> list[list[Any]]:
     """The entries, in groups of neighbors in which one request did the same."""
 
     def get_action(entry):
-        predicate = get_predicate(entry, name_details(entry, names), names)
+        predicate = describe_event(entry, name_details(entry, names), names)
         request = entry.trace_id or entry.created_at  # a command has no request
         return entry.account_id, request, entry.actor, entry.kind, predicate
 
     return [list(group) for _, group in groupby(entries, get_action)]
 
 
-def get_predicate(entry, details, names: Names) -> str:
+def describe_event(entry, details, names: Names) -> str:
     """What was done, as in `PREDICATES`; details that it says are removed."""
     if entry.kind == "affiliate.added_to_program":
         details["approved"] = APPROVAL_WORDS[details.get("approved")]
@@ -329,9 +329,9 @@ def get_predicate(entry, details, names: Names) -> str:
         details.pop("group")
         return "took {} out of its group"
     if entry.kind == "affiliate.updated" and "parent" in details:
-        return get_parent_predicate(details.pop("parent"))
+        return describe_parent_change(details.pop("parent"))
     if fields := pop_changed_fields(entry, details):
-        return get_fields_predicate(fields, details)
+        return describe_fields_change(fields, details)
     verb = entry.kind.rpartition(".")[2]
     return f"{VERBS.get(verb, verb.replace('_', ' '))} {{}}"
 
@@ -345,7 +345,7 @@ def pop_changed_fields(entry, details) -> list[str]:
     return [*fields, *(name for name, value in details.items() if is_change(value))]
 
 
-def get_fields_predicate(fields: list[str], details) -> str:
+def describe_fields_change(fields: list[str], details) -> str:
     """Which fields were changed, or which payment pays a commission or did so."""
     if "payment" in fields:
         old, new = details.pop("payment")
@@ -355,7 +355,7 @@ def get_fields_predicate(fields: list[str], details) -> str:
     return f"changed the {changed} of {{}}"
 
 
-def get_parent_predicate(parent: str | int | None) -> str:
+def describe_parent_change(parent: str | int | None) -> str:
     """What happened to the parent of an affiliate."""
     if parent is None:
         return "removed the parent of {}"

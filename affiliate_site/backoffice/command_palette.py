@@ -121,10 +121,10 @@ def search(request, term: str) -> list[SearchResult]:
     if request.user.account is not None:
         for search_field in SEARCH_FIELDS:
             results += list_results(request, search_field, exact_term)
-        results += list_programs(request, exact_term)
-        results += list_commissions(request, exact_term)
-        results += list_affiliates(request, exact_term)
-        results += list_conversions(request, exact_term)
+        results += search_programs(request, exact_term)
+        results += search_commissions(request, exact_term)
+        results += search_affiliates(request, exact_term)
+        results += search_conversions(request, exact_term)
     if not results:
         url = reverse("admin:index")
         return [SearchResult("Nothing found", NOTHING_FOUND, url, "search_off")]
@@ -199,7 +199,7 @@ def build_result(row, search_field: SearchField, term: str) -> SearchResult:
     )
 
 
-def list_programs(request, term: str) -> Iterator[SearchResult]:
+def search_programs(request, term: str) -> Iterator[SearchResult]:
     """The programs with this in their title; an account has few."""
     model_admin = admin.site.get_model_admin(Program)
     if not model_admin.has_view_permission(request):
@@ -210,7 +210,7 @@ def list_programs(request, term: str) -> Iterator[SearchResult]:
         yield SearchResult(title, "Program", get_page_url(row), "campaign")
 
 
-def list_commissions(request, term: str) -> Iterator[SearchResult]:
+def search_commissions(request, term: str) -> Iterator[SearchResult]:
     """The commission with this ID."""
     model_admin = admin.site.get_model_admin(Commission)
     if not PK_PATTERN.fullmatch(term) or not model_admin.has_view_permission(request):
@@ -222,7 +222,7 @@ def list_commissions(request, term: str) -> Iterator[SearchResult]:
         yield SearchResult(title, description, get_page_url(row), "percent")
 
 
-def list_affiliates(request, term: str) -> Iterator[SearchResult]:
+def search_affiliates(request, term: str) -> Iterator[SearchResult]:
     """The affiliates with these words, with what a code or company was found by."""
     if not admin.site.get_model_admin(Affiliate).has_view_permission(request):
         return
@@ -249,7 +249,7 @@ def list_affiliates(request, term: str) -> Iterator[SearchResult]:
         )
 
 
-def list_conversions(request, term: str) -> Iterator[SearchResult]:
+def search_conversions(request, term: str) -> Iterator[SearchResult]:
     """The conversions whose order ID begins like this."""
     model_admin = admin.site.get_model_admin(Conversion)
     if not model_admin.has_view_permission(request):

@@ -58,7 +58,7 @@ def find_neighbors(row, rows, moment: str = "created_at") -> tuple:
     return newer_rows.first(), older_rows.first()
 
 
-class Section:
+class RowPage:
     """One page of rows, newest first, with the URLs of the pages beside it."""
 
     def __init__(self, request, rows) -> None:

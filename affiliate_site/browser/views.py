@@ -275,9 +275,9 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
         call.account, origin=ConversionOrigin.BROWSER, external_id=external_id
     )
     try:
-        attempt.start()
+        attempt.ensure_allowed()
         create_conversion(
-            call.account, data=build_conversion_data(call, external_id), at=call.at
+            call.account, data=build_page_conversion(call, external_id), at=call.at
         )
         attempt.succeed()
         call.mark_stored()
@@ -295,7 +295,7 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
         raise  # an unexpected failure is reported: the conversion is lost
 
 
-def build_conversion_data(
+def build_page_conversion(
     call: ValidBrowserCall, external_id: str | None
 ) -> ConversionData:
     """Build the input of the service."""

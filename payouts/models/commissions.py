@@ -211,12 +211,10 @@ class Commission(DailyCountedRow):
         ):
             record_late_change(self.account, [self.conversion.created_at], at=at)
         if self.is_pending != was_pending:
-            count_pending_conversion(
-                self.conversion, -1 if was_pending else 1, [self], at
-            )
+            record_pending_change(self.conversion, -1 if was_pending else 1, [self], at)
 
 
-def count_pending_conversion(
+def record_pending_change(
     conversion: Conversion, change: int, commissions: Sequence[Commission], at: datetime
 ) -> None:
     """Count a conversion whose commissions became pending, or are so no longer.

@@ -28,8 +28,8 @@ from payouts.models.commissions import (
     BalanceKey,
     Commission,
     CommissionStatus,
-    count_pending_conversion,
     is_final,
+    record_pending_change,
 )
 from payouts.services.claims import review_claim_of
 from payouts.services.ledger import LedgerSession, open_ledger_session
@@ -107,7 +107,7 @@ def create_commissions(
     record_late_change(account, [conversion.created_at], at=at)
     commissions = regular + levels
     if any(commission.is_pending for commission in commissions):
-        count_pending_conversion(conversion, 1, commissions, at)
+        record_pending_change(conversion, 1, commissions, at)
     return commissions
 
 

@@ -67,5 +67,5 @@ def count_to_review(account: Account, *, at: datetime) -> ToReview:
         commissions=count.stored + count.later,
         sums=dict(sorted(get_pending_totals(account))),
         oldest=oldest.first(),
-        webhooks=account.webhook_endpoints.all().failing().count(),
+        webhooks=account.webhook_endpoints.all().needing_attention().count(),
     )

@@ -31,7 +31,7 @@ class ProgramSettings:
     rate_kind: str = RateKind.PERCENTAGE
     rate: Decimal = Decimal(10)
     landing_page: str = ""
-    group_label: str = ""
+    program_group: str = ""
     auto_approve_affiliates: bool = False
     auto_approve_commissions: bool = False
     auto_approve_browser_sales: bool = False

@@ -115,10 +115,10 @@ def test_leaves_out_a_replica_and_logs_once(
     assert [read(), read()] == ["default", "default"]  # it is asked once
 
     assert databases.replica.closed == closed
-    replica.replica.left_out_until = 0
+    replica.replica.open_until = 0
     databases.default, databases.replica = FakeDatabase(POSITION), FakeDatabase(True)
     assert read() == "replica"
-    replica.replica.leave_out("again", seconds=1)
+    replica.replica.open("again", seconds=1)
     assert logged == [("replica_left_out", {"reason": reason})]
 
 
@@ -142,7 +142,7 @@ def test_keeps_the_replica_after_an_error_of_the_request(databases):
     with pytest.raises(DataError):
         read(fail)
 
-    assert not replica.replica.is_left_out
+    assert not replica.replica.is_open
 
 
 def get_alias(model):

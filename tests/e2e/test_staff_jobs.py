@@ -131,7 +131,7 @@ def test_sets_up_a_program(walk):
         walk.fill(
             {
                 "Title": "Harbor Lamp Partners",
-                "Category": "lamps",
+                "Program group": "lamps",
                 "Currency": "SEK",
                 "Landing page": "https://lamps.example.net/",
                 "Cookie lifetime in days": "30",
@@ -150,7 +150,7 @@ def test_sets_up_a_program(walk):
         "Later sales of a customer earn, too: up to 3 sales for 365 days",
         "Sales that pages report are treated like others",
         "Links lead to https://lamps.example.net/",
-        "Category: lamps",
+        "Program group: lamps",
         "harbor-lamps, SEK",
     ):
         assert rule in text

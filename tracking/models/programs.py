@@ -9,14 +9,16 @@ from accounts.models.accounts import TenantModel, TenantQuerySet
 
 
 class Program(TenantModel):
-    """A program of an account; `group_label` is matched against `program_group`."""
+    """A program of an account; `program_group` is what tracking calls may name."""
 
     slug = models.CharField("ID", max_length=64)
     title = models.CharField(max_length=255)
     currency = models.CharField(max_length=3)
     cookie_time = models.PositiveSmallIntegerField(default=45)  # days
     landing_page = models.CharField(max_length=2048, blank=True)
-    group_label = models.CharField(max_length=255, blank=True)
+    program_group = models.CharField(
+        max_length=255, blank=True, db_column="program_group"
+    )
     auto_approve_affiliates = models.BooleanField(default=False)
     auto_approve_commissions = models.BooleanField(default=False)
     # Off by default: anyone who opens a page can report a conversion from it.

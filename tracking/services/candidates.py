@@ -463,7 +463,7 @@ def _resolve_prospect(
 
 def is_in_group(program: Program, program_group: str | None) -> bool:
     """Whether a program is in the group that was sent; else it counts as unknown."""
-    return program_group is None or program.group_label == program_group
+    return program_group is None or program.program_group == program_group
 
 
 def _build_candidate(

@@ -19,7 +19,7 @@ from tracking.services.clicks import MAX_VISIT_URL_LENGTH, normalize_url
 MAX_COOKIE_TIME_DAYS = 365
 MAX_RECURRING = 100_000  # sales per customer, and days
 VALIDATED_COLUMNS = (
-    *("title", "group_label", "landing_page", "cookie_time"),
+    *("title", "program_group", "landing_page", "cookie_time"),
     *("recurring_cap", "recurring_period_days"),
 )
 
@@ -93,10 +93,12 @@ def validate_program(values: Mapping[str, Any]) -> None:
     ]
     numbers = [limit for limit in limits if values.get(limit[1]) is not None]
     numbers.append(("The cookie time", "cookie_time", MAX_COOKIE_TIME_DAYS))
-    category = values.get("group_label", "")
+    program_group = values.get("program_group", "")
     run_checks(
         lambda: validate_name("The title", values["title"], path="title"),
-        lambda: validate_length("The category", category, path="group_label"),
+        lambda: validate_length(
+            "The program group", program_group, path="program_group"
+        ),
         *(partial(_validate_number, values, *number) for number in numbers),
         lambda: _validate_landing_page(values["landing_page"]),
     )

@@ -72,7 +72,7 @@ def find_first_coupon(account: Account, coupons: Sequence[str]) -> str | None:
 
 def has_program_group(account: Account, label: str) -> bool:
     """Return whether a program of the account has this group label."""
-    return account.programs.filter(group_label=label).exists()
+    return account.programs.filter(program_group=label).exists()
 
 
 def _find_click(account: Account, tracking_id: str | None) -> Click | None:

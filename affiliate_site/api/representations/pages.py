@@ -46,7 +46,7 @@ def load_page(
     return query.all(rows.db, **values, offset=offset)
 
 
-def count_rows(rows: TenantQuerySet[Any]) -> int:
+def count_list(rows: TenantQuerySet[Any]) -> int:
     """Return the number of rows of a list."""
     values = read_comparisons(rows)
     if not values:

@@ -48,7 +48,7 @@ class WebhookStateFilter(FormFilter):
         return str(self.value()).capitalize()
 
     def queryset(self, request, queryset):
-        return queryset.failing() if self.value() == "failing" else queryset
+        return queryset.needing_attention() if self.value() == "failing" else queryset
 
 
 def mask_url(url: str) -> str:

@@ -22,7 +22,7 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
-from affiliate_site.backoffice.object_pages import Section, find_neighbors
+from affiliate_site.backoffice.object_pages import RowPage, find_neighbors
 from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.models.payments import PayoutMethodKind
 from payouts.services.payables import get_payable_balances, list_payable_accounts
@@ -74,7 +74,7 @@ def build_affiliate_context(enrollment_admin, request, affiliate) -> dict:
     account, at = affiliate.account, timezone.now()
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else next(iter(TABS))
-    programs = list_programs(enrollment_admin, request, affiliate)
+    programs = list_program_cards(enrollment_admin, request, affiliate)
     balances = get_payable_balances(account, [affiliate.pk]).get(affiliate.pk, {})
     previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())
     return {
@@ -246,7 +246,7 @@ def list_children(affiliate) -> list:
     return list(rows.newest_first()[: MAX_BADGES + 1])
 
 
-def list_programs(enrollment_admin, request, affiliate) -> list[ProgramCard]:
+def list_program_cards(enrollment_admin, request, affiliate) -> list[ProgramCard]:
     """The programs of the affiliate, the newest first, with their links."""
     rows = affiliate.account.enrollments.filter(affiliate=affiliate).newest_first()
     enrollments = {
@@ -278,7 +278,7 @@ def list_conversions(request, affiliate) -> dict:
     """The conversions of the affiliate with what it earns from each."""
     account = affiliate.account
     rows = account.conversions.filter(affiliate=affiliate).select_related("program")
-    section = Section(request, rows.newest_first())
+    section = RowPage(request, rows.newest_first())
     commissions = account.commissions.filter(
         affiliate=affiliate, conversion__in=[row.pk for row in section.rows]
     )
@@ -297,7 +297,7 @@ def list_commissions(request, affiliate) -> dict:
     """The commissions of the affiliate."""
     rows = affiliate.account.commissions.filter(affiliate=affiliate)
     rows = rows.select_related("conversion", "payment").newest_first()
-    section = Section(request, rows)
+    section = RowPage(request, rows)
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
         row.variant = STATUS_COLORS.get(row.status, "")
@@ -307,7 +307,7 @@ def list_commissions(request, affiliate) -> dict:
 def list_payments(request, affiliate) -> dict:
     """The payments to the affiliate."""
     rows = affiliate.account.payments.filter(affiliate=affiliate).newest_first()
-    section = Section(request, rows)
+    section = RowPage(request, rows)
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
     return {"section": section}
@@ -317,7 +317,7 @@ def list_notes(request, affiliate) -> dict:
     """The notes about the affiliate."""
     rows = affiliate.account.notes.filter(affiliate=affiliate).newest_first()
     return {
-        "section": Section(request, rows),
+        "section": RowPage(request, rows),
         "can_change_notes": request.user.has_perm("tracking.change_note")
         and affiliate.deleted_at is None,
     }
@@ -333,7 +333,7 @@ def list_activity(request, affiliate) -> dict:
         *(f"enrollment:{program}/{affiliate.pk}" for program in programs),
     ]
     rows = account.audit_log.filter(subject__in=subjects).order_by("-id")
-    section = Section(request, rows)
+    section = RowPage(request, rows)
     names = find_names(request.user, section.rows)
     return {
         "section": section,

@@ -2,7 +2,7 @@
 
 from affiliate_site.backoffice.form_pages import list_page_links
 from affiliate_site.backoffice.formatters import format_totals
-from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.backoffice.object_pages import RowPage
 from affiliate_site.backoffice.programs.rate_pages import AddGroupRatePage
 from payouts.models.commission_types import RateKind
 from payouts.services.payables import get_payable_balances
@@ -14,7 +14,7 @@ def build_group_context(request, group) -> dict:
     """What the page of a group shows."""
     account = group.account
     members = account.affiliates.not_deleted().filter(group=group)
-    section = Section(request, members.newest_first())
+    section = RowPage(request, members.newest_first())
     balances = get_payable_balances(account, [row.pk for row in section.rows])
     for row in section.rows:
         row.balance_due = format_totals(balances.get(row.pk, {}))
@@ -29,7 +29,7 @@ def build_group_context(request, group) -> dict:
             (
                 rate.commission_type.program,
                 rate.commission_type.title,
-                format_rate(rate),
+                format_group_rate(rate),
             )
             for rate in rates
         ],
@@ -48,7 +48,7 @@ def list_new_rate_links(user, account) -> list[tuple[str, str]]:
     ]
 
 
-def format_rate(rate) -> str:
+def format_group_rate(rate) -> str:
     """`12.5 %`, or `4 EUR` of each sale."""
     value = f"{rate.value.normalize():f}"
     if rate.kind == RateKind.PERCENTAGE:

@@ -206,8 +206,8 @@ def build_cards(
         ),
         DashboardCard(
             "Conversion rate",
-            format_rate(rate),
-            format_rate(previous_rate),
+            format_percentage(rate),
+            format_percentage(previous_rate),
             urls["conversions"],
             changes=compare(rate or 0, previous_rate or 0),
         ),
@@ -506,6 +506,6 @@ def format_bounds(period: Period) -> tuple[str, str]:
     return f"{period.first}T00:00:00Z", f"{period.last + A_DAY}T00:00:00Z"
 
 
-def format_rate(rate: Decimal | None) -> str:
+def format_percentage(rate: Decimal | None) -> str:
     """`3.2 %`; a dash without clicks, as plain text."""
     return "-" if rate is None else f"{format_decimal(rate)} %"

@@ -209,12 +209,12 @@ def list_rules(program: Program) -> list[str]:
         rules.append("Customers that pages name are trusted")
     if program.landing_page:
         rules.append(f"Links lead to {program.landing_page}")
-    if program.group_label:
-        rules.append(f"Category: {program.group_label}")
+    if program.program_group:
+        rules.append(f"Program group: {program.program_group}")
     return rules
 
 
-def format_rate(row, currency: str) -> str:
+def format_commission_rate(row, currency: str) -> str:
     """`7.5 %` or `12.00 EUR`."""
     if row.kind == RateKind.FIXED:
         return format_money(row.value, currency)
@@ -239,7 +239,7 @@ def list_rate_tables(user, program: Program, add_pages):
                 row,
                 f"{row.title} (default)" if row.is_default else row.title,
                 row.identifier,
-                format_rate(row, currency),
+                format_commission_rate(row, currency),
                 pays_parents if row.mlm and plan.mlm else "no",
             )
             for row in types
@@ -256,7 +256,7 @@ def list_rate_tables(user, program: Program, add_pages):
                 row,
                 row.group.title,
                 row.commission_type.title,
-                format_rate(row, currency),
+                format_commission_rate(row, currency),
             )
             for row in group_rates.select_related("group", "commission_type").order_by(
                 "group__title", "id"
@@ -270,7 +270,9 @@ def list_rate_tables(user, program: Program, add_pages):
             "Levels",
             ("Level", "Title", "Rate"),
             [
-                with_links(row, row.level, row.title, format_rate(row, currency))
+                with_links(
+                    row, row.level, row.title, format_commission_rate(row, currency)
+                )
                 for row in levels
             ],
             "Parents of affiliates earn nothing.",
@@ -289,7 +291,7 @@ def list_rate_tables(user, program: Program, add_pages):
                     (
                         describe_bonus(row),
                         describe_goal(row, currency),
-                        format_rate(row, currency),
+                        format_commission_rate(row, currency),
                     ),
                     [] if row.ended_at else list_page_links(user, row),
                 )

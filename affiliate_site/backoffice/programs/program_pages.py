@@ -30,8 +30,8 @@ class ProgramForm(ServiceForm):
     """The settings of a program."""
 
     title = forms.CharField(help_text="Affiliates see it, and so do API clients.")
-    group_label = forms.CharField(
-        label="Category",
+    program_group = forms.CharField(
+        label="Program group",
         required=False,
         help_text="Tracking calls with this program_group choose among its programs.",
     )
@@ -79,7 +79,7 @@ class ProgramForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        (None, ("title", "group_label", "currency", "landing_page", "cookie_time")),
+        (None, ("title", "program_group", "currency", "landing_page", "cookie_time")),
         ("Approval", ("auto_approve_affiliates", "auto_approve_commissions")),
         (
             "Recurring commissions",

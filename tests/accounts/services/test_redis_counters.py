@@ -188,7 +188,7 @@ def test_counts_in_the_database_while_redis_is_away(
     server.stop()
     try:
         assert [count_request("subject", LIMIT).hits for _ in range(2)] == [1, 2]
-        breaker.left_out_until = 0
+        breaker.open_until = 0
         assert count_request("subject", LIMIT).hits == 3
         assert not open_window("subject", hits=1, window=MINUTE)
         assert add_hits("subject", hits=1) == 4
@@ -196,7 +196,7 @@ def test_counts_in_the_database_while_redis_is_away(
         server.start()
 
     assert count_request("subject", LIMIT).hits == 5  # it is not tried yet
-    breaker.left_out_until = 0
+    breaker.open_until = 0
     assert count_request("subject", LIMIT).hits == 1
     assert list_windows(db) == [("subject", 5)]
     assert len(fallbacks) == 6
@@ -214,7 +214,7 @@ def test_counts_in_the_database_while_redis_is_frozen(db, server, use_redis):
         assert time.monotonic() - started < MAX_SECONDS
     finally:
         server.resume()
-    breaker.left_out_until = 0
+    breaker.open_until = 0
 
     # It may have counted what it had received, but never gives an answer to another
     # question.

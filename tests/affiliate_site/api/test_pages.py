@@ -44,10 +44,10 @@ def test_counts_the_rows_of_the_list(account, other_account, programs):
     ProgramFactory(account=other_account)
     rows = account.programs
 
-    assert pages.count_rows(rows.all()) == 5
-    assert pages.count_rows(rows.filter(recurring=True)) == 3
-    assert pages.count_rows(rows.filter(created_at__lt=NOW - timedelta(days=9))) == 0
-    assert pages.count_rows(rows.filter(assets__hex="0")) == 0  # a join
+    assert pages.count_list(rows.all()) == 5
+    assert pages.count_list(rows.filter(recurring=True)) == 3
+    assert pages.count_list(rows.filter(created_at__lt=NOW - timedelta(days=9))) == 0
+    assert pages.count_list(rows.filter(assets__hex="0")) == 0  # a join
 
 
 def test_an_empty_list_needs_no_query(account, programs, capture_queries):

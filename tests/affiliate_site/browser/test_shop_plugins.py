@@ -198,7 +198,7 @@ def test_woocommerce_sends_an_unknown_program_group_with_a_click(page):
 
 def test_a_known_program_group_still_restricts_a_sale(page, scenario):
     other = ProgramScenario(scenario.account, "books", email=None)
-    other.program.update_row(group_label="books")
+    other.program.update_row(program_group="books")
 
     page.call(
         "conversion", vid=page.vid, external_id="o", amount=200, program_group="books"

@@ -177,7 +177,7 @@ def make_locked(scenario):
 
 def make_other_group(scenario):
     ProgramScenario(scenario.account, "books", email=None).program.update_row(
-        group_label="books"
+        program_group="books"
     )
 
 

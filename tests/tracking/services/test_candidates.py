@@ -276,7 +276,7 @@ def test_ignores_incomplete_parameters(account, parameters):
     ids=["none", "blank", "its-own", "another-case", "another"],
 )
 def test_finds_only_programs_of_the_group(account, odette, name, group, is_known):
-    odette.program.update_row(group_label="lamps")
+    odette.program.update_row(program_group="lamps")
     parameters = replace(build_tracking_parameters(odette, name), program_group=group)
 
     assert get_candidate(account, parameters).is_known is is_known

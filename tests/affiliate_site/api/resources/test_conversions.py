@@ -868,7 +868,7 @@ def test_stores_ids_exactly_as_sent(api, scenario, tracking_parameter, sent, kep
 def test_attributes_only_to_programs_of_the_group(
     api, scenario, tracking_parameter, program_group
 ):
-    scenario.program.update_row(group_label="lamps")
+    scenario.program.update_row(program_group="lamps")
 
     inside = api.post(
         "/conversions/", tracking_parameter | {"program_group": program_group}

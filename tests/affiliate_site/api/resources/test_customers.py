@@ -327,7 +327,7 @@ def test_accepts_a_visitor_id_as_a_tracking_id(api, odette, body, message):
     [("lamps", "lamps", 200), ("lamps", "books", 400), ("", "books", 400)],
 )
 def test_finds_only_programs_of_the_group(api, odette, label, group, status):
-    odette.program.update_row(group_label=label)
+    odette.program.update_row(program_group=label)
 
     response = api.post(
         "/customers/",
