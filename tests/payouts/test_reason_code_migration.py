@@ -12,8 +12,8 @@ from tracking.attribution import TrackingParameters
 from tracking.services.hierarchy import set_parent
 
 MIGRATIONS = [
-    import_module("tracking.migrations.0060_reason_codes"),
-    import_module("payouts.migrations.0060_reason_codes"),
+    import_module("tracking.migrations.0016_reason_codes"),
+    import_module("payouts.migrations.0014_reason_codes"),
 ]
 
 

@@ -156,8 +156,8 @@ def test_fills_the_columns_of_claims(account, scenario, vid, monkeypatch):
     account.commissions.update(is_extra=False)
 
     for name, fill in (
-        ("tracking.migrations.0031_fill_claim_columns", "fill_columns"),
-        ("payouts.migrations.0031_mark_extra_commissions", "mark_extra_commissions"),
+        ("tracking.migrations.0014_fill_claim_columns", "fill_columns"),
+        ("payouts.migrations.0010_mark_extra_commissions", "mark_extra_commissions"),
     ):
         migration = import_module(name)
         monkeypatch.setattr(migration, "BATCH_SIZE", 2)

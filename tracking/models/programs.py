@@ -17,7 +17,7 @@ class Program(TenantModel):
     cookie_time = models.PositiveSmallIntegerField(default=45)  # days
     landing_page = models.CharField(max_length=2048, blank=True)
     program_group = models.CharField(
-        max_length=255, blank=True, db_column="program_group"
+        max_length=255, blank=True, db_column="group_label"
     )
     auto_approve_affiliates = models.BooleanField(default=False)
     auto_approve_commissions = models.BooleanField(default=False)

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     atomic = False  # AddIndexConcurrently
 
     dependencies = [
-        ("payouts", "0040_granted_until"),
+        ("payouts", "0012_granted_until"),
     ]
 
     operations = [

@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0015_logo_and_link_color"),
-        ("tracking", "0030_claim_columns"),
+        ("tracking", "0013_claim_columns"),
     ]
 
     operations = [migrations.RunPython(fill_columns, migrations.RunPython.noop)]

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tracking", "0011_newest_first")]
+    dependencies = [("tracking", "0012_former_external_ids")]
 
     operations = [
         migrations.AddField(

@@ -6,7 +6,7 @@ from accounts.append_only import MakeAppendOnly
 
 
 class Migration(migrations.Migration):
-    dependencies = [("payouts", "0031_mark_extra_commissions")]
+    dependencies = [("payouts", "0010_mark_extra_commissions")]
 
     operations = [
         migrations.AddField(

@@ -3,8 +3,8 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("payouts", "0008_cancel_reason"),
-        ("tracking", "0040_late_changes"),
+        ("payouts", "0011_transfer_actors"),
+        ("tracking", "0015_late_changes"),
     ]
 
     operations = [

@@ -84,6 +84,6 @@ def dump(data):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tracking", "0011_newest_first")]
+    dependencies = [("tracking", "0015_late_changes")]
 
     operations = [migrations.RunPython(replace_by_codes, restore_texts)]

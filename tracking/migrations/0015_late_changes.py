@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0015_logo_and_link_color"),
-        ("tracking", "0011_newest_first"),
+        ("tracking", "0014_fill_claim_columns"),
     ]
 
     operations = [

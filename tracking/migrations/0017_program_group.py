@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tracking", "0060_reason_codes")]
+    dependencies = [("tracking", "0016_reason_codes")]
 
     operations = [
         migrations.SeparateDatabaseAndState(

@@ -60,6 +60,6 @@ def convert_rows(apps, convert):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("payouts", "0008_cancel_reason")]
+    dependencies = [("payouts", "0013_missed_goals")]
 
     operations = [migrations.RunPython(replace_by_codes, restore_texts)]

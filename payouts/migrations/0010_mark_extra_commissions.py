@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0015_logo_and_link_color"),
-        ("payouts", "0030_extra_commissions"),
+        ("payouts", "0009_extra_commissions"),
     ]
 
     operations = [
