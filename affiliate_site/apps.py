@@ -11,7 +11,7 @@ class AffiliateSiteConfig(AppConfig):
     default = True
 
     def ready(self):
-        import affiliate_site.checks  # noqa: F401 - the import registers the checks
+        import affiliate_site.operations.checks  # noqa: F401 - the import registers the checks
 
 
 class BackOfficeConfig(SimpleAdminConfig):

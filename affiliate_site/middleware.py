@@ -9,8 +9,9 @@ from django.contrib.sessions import middleware as sessions
 from django.core.exceptions import DisallowedHost
 from django.middleware import common, csrf, security
 
-from affiliate_site import health, http_errors, probe
+from affiliate_site import http_errors
 from affiliate_site.http_errors import API_PREFIXES
+from affiliate_site.operations import health, probe
 
 MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
 

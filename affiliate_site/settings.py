@@ -4,7 +4,7 @@ from typing import Any
 
 from affiliate_site import env
 from affiliate_site.backoffice import theme
-from affiliate_site.logs import configure_logging
+from affiliate_site.operations.logs import configure_logging
 
 DEBUG = env.DEBUG
 SECRET_KEY = env.SECRET_KEY
@@ -40,7 +40,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "affiliate_site.middleware.ResponseHeadersMiddleware",
-    "affiliate_site.logs.RequestLogMiddleware",
+    "affiliate_site.operations.logs.RequestLogMiddleware",
     "affiliate_site.middleware.CorsMiddleware",
     "affiliate_site.middleware.PathNormalizationMiddleware",
     "affiliate_site.middleware.SecurityMiddleware",
@@ -54,13 +54,15 @@ MIDDLEWARE = [
 
 METRICS_TOKEN = env.METRICS_TOKEN
 if METRICS_TOKEN:
-    MIDDLEWARE.insert(1, "affiliate_site.metrics.MetricsMiddleware")
+    MIDDLEWARE.insert(1, "affiliate_site.operations.metrics.MetricsMiddleware")
 
 SENTRY_DSN = env.SENTRY_DSN
 if SENTRY_DSN:
-    MIDDLEWARE.insert(1, "affiliate_site.error_reports.ErrorReportMiddleware")
+    MIDDLEWARE.insert(
+        1, "affiliate_site.operations.error_reports.ErrorReportMiddleware"
+    )
 if env.IS_TRACING_ON:
-    MIDDLEWARE.insert(1, "affiliate_site.tracing.OpenTelemetryMiddleware")
+    MIDDLEWARE.insert(1, "affiliate_site.operations.tracing.OpenTelemetryMiddleware")
 
 ROOT_URLCONF = "affiliate_site.urls"
 WSGI_APPLICATION = "affiliate_site.wsgi.application"
@@ -253,10 +255,14 @@ SECOND_FACTOR_REMOVER = (
     else ""
 )
 RATE_LIMIT_FALLBACK_COUNTER = (
-    "affiliate_site.metrics.count_rate_limit_fallback" if METRICS_TOKEN else ""
+    "affiliate_site.operations.metrics.count_rate_limit_fallback"
+    if METRICS_TOKEN
+    else ""
 )
 COMMAND_FAILURE_REPORTER = (
-    "affiliate_site.error_reports.report_command_failure" if SENTRY_DSN else ""
+    "affiliate_site.operations.error_reports.report_command_failure"
+    if SENTRY_DSN
+    else ""
 )
 
 

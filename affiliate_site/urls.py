@@ -8,9 +8,14 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from affiliate_site import http_errors
-from affiliate_site.browser.urls import PAGE_URLS, TRACKING_URLS
+from affiliate_site.browser import views as browser
+from affiliate_site.demo.shop import demo_shop
 from affiliate_site.env import BASE_DIR
 from affiliate_site.guide import show_guide
+from affiliate_site.postbacks.views import (
+    ConversionPostbackViewSet,
+    CustomerPostbackViewSet,
+)
 
 handler400 = http_errors.bad_request
 handler403 = http_errors.forbidden
@@ -46,13 +51,25 @@ api_docs = http_errors.allow_methods("GET", "HEAD")(
     )
 )
 
+CREATE: dict = {"get": "create", "post": "create"}
+UPDATE: dict = {"get": "follow_up", "post": "follow_up"}
+POSTBACKS = [
+    path("con/c/", ConversionPostbackViewSet.as_view(CREATE)),
+    path("con/u/", ConversionPostbackViewSet.as_view(UPDATE)),
+    path("cus/c/", CustomerPostbackViewSet.as_view(CREATE)),
+    path("cus/u/", CustomerPostbackViewSet.as_view(UPDATE)),
+]
+
 urlpatterns = [
     path("", home),
     path("favicon.ico", favicon),
     path("1.6/", include("affiliate_site.api.urls")),
-    path("1.7/pb/", include("affiliate_site.postbacks.urls")),
-    path("track/", include(TRACKING_URLS)),
-    *PAGE_URLS,
+    path("1.7/pb/", include(POSTBACKS)),
+    path("track/click/", browser.track_click),
+    path("track/conversion/", browser.track_conversion),
+    path("track/customer/", browser.track_customer),
+    path("tap.js", browser.serve_script),
+    path("demo/", demo_shop),
     path("admin/", admin.site.urls),
     path("docs/", api_docs),
     path("docs/guide/", show_guide),

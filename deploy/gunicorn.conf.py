@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 try:
     from affiliate_site import env
-    from affiliate_site.logs import create_formatter
+    from affiliate_site.operations.logs import create_formatter
 except ImproperlyConfigured as error:
     sys.exit(f"Startup refused: {error}")
 
@@ -117,7 +117,7 @@ def pre_fork(server, worker):
 
 
 def post_fork(server, worker):
-    """Name the files of the worker's counts (affiliate_site/metrics.py)."""
+    """Name the files of the worker's counts (affiliate_site/operations/metrics.py)."""
     os.environ["METRICS_PROCESS"] = str(worker.number)
 
 

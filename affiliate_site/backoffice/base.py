@@ -60,7 +60,7 @@ from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
 from affiliate_site.backoffice.theme import list_navigation
 from affiliate_site.http_errors import render_error_page
-from affiliate_site.logs import log_refused_filter
+from affiliate_site.operations.logs import log_refused_filter
 from affiliate_site.throttling import count_sign_in_attempt
 
 __all__ = [

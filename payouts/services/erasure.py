@@ -1,6 +1,6 @@
 """Erase the personal data of one person from all tables of an account.
 
-What each column loses is declared in affiliate_site/personal_data.py. Money is not
+affiliate_site/privacy/personal_data.py declares what each column loses. Money is not
 touched: transfers, statistics and the amounts of commissions and payments stay.
 """
 

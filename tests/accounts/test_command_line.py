@@ -28,7 +28,7 @@ from django.db import (
 
 from accounts import command_line
 from accounts.command_line import describe_failure, run_command_line
-from affiliate_site import health
+from affiliate_site.operations import health
 from tests.command_line import (
     PROCESS_SECONDS,
     ROOT,

@@ -9,16 +9,16 @@ import pytest
 from django.utils import timezone
 
 from accounts.models.accounts import Plan
-from affiliate_site import demo, demo_history
-from affiliate_site.logs import configure_logging
+from affiliate_site.demo import history, loading
+from affiliate_site.operations.logs import configure_logging
 
 
 @pytest.fixture(scope="module")
 def few_demo_sales():
     """Let the demo account have few sales, which takes a fifth of the time."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(demo_history, "SALES_PER_DAY", 0.3)
-        monkeypatch.setattr(demo_history, "VISITS_PER_SALE", 1)
+        monkeypatch.setattr(history, "SALES_PER_DAY", 0.3)
+        monkeypatch.setattr(history, "VISITS_PER_SALE", 1)
         yield
 
 
@@ -27,17 +27,17 @@ def shared_demo_file(shared_rows, few_demo_sales, tmp_path_factory):
     """The saved credentials of a demo account that all tests of a module share."""
     folder = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(demo, "VAR_DIR", folder)
-        monkeypatch.setattr(demo, "CREDENTIALS_FILE", folder / "demo.json")
-        demo.load_demo(scale=1, at=timezone.now())
+        monkeypatch.setattr(loading, "VAR_DIR", folder)
+        monkeypatch.setattr(loading, "CREDENTIALS_FILE", folder / "demo.json")
+        loading.load_demo(scale=1, at=timezone.now())
     return folder / "demo.json"
 
 
 @pytest.fixture
 def demo_file(shared_demo_file, db, tmp_path, monkeypatch):
     """The credentials in a file of the test."""
-    monkeypatch.setattr(demo, "VAR_DIR", tmp_path)
-    monkeypatch.setattr(demo, "CREDENTIALS_FILE", tmp_path / "demo.json")
+    monkeypatch.setattr(loading, "VAR_DIR", tmp_path)
+    monkeypatch.setattr(loading, "CREDENTIALS_FILE", tmp_path / "demo.json")
     return shutil.copy(shared_demo_file, tmp_path / "demo.json")
 
 

@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from affiliate_site import demo as demo_module
 from affiliate_site import run
+from affiliate_site.demo import loading as demo_module
 
 ADDRESS = "http://127.0.0.1:9000"
 

@@ -21,7 +21,7 @@ READERS = {
     "affiliate_site/backoffice/conversions/conversion_details.py": "who reported it",
     "affiliate_site/backoffice/conversions/customer_timeline.py": "timeline",
     "affiliate_site/backoffice/details.py": "history of an object",
-    "affiliate_site/person_export.py": "export of what is stored about a person",
+    "affiliate_site/privacy/person_export.py": "export of what is stored about a person",
 }
 
 

@@ -55,11 +55,17 @@ WITHOUT_AN_ACCOUNT = {
 
 # Imports inside a function: module, imported module, and the reason.
 LOCAL_IMPORTS = {
-    ("affiliate_site/apps.py", "affiliate_site.checks"): "apps must be ready first",
+    (
+        "affiliate_site/apps.py",
+        "affiliate_site.operations.checks",
+    ): "apps must be ready first",
     ("affiliate_site/apps.py", "affiliate_site.admin"): "apps must be ready first",
-    ("affiliate_site/run.py", "affiliate_site.demo"): "Django must be set up first",
+    (
+        "affiliate_site/run.py",
+        "affiliate_site.demo.loading",
+    ): "Django must be set up first",
     ("accounts/services/rate_limits.py", "accounts"): "an optional package",
-    ("affiliate_site/doctor.py", "accounts"): "an optional package",
+    ("affiliate_site/operations/doctor.py", "accounts"): "an optional package",
 }
 
 # The modules that set, read or log the current actor.
@@ -68,7 +74,7 @@ MODULES_USING_ACTOR = {
     "accounts/services/audit_log.py",
     "affiliate_site/api/authentication.py",
     "affiliate_site/backoffice/base.py",
-    "affiliate_site/logs.py",
+    "affiliate_site/operations/logs.py",
 }
 
 LEDGER_SETS = {"transfers", "ledger_accounts"}

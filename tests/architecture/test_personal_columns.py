@@ -5,7 +5,7 @@ from collections import Counter
 from django.apps import apps
 from django.db import models
 
-from affiliate_site.personal_data import (
+from affiliate_site.privacy.personal_data import (
     list_declared_columns,
     render_record_of_processing,
 )
@@ -39,8 +39,8 @@ def test_each_column_is_declared_once():
     optional = {each for each in declared if each[0].split(".")[0] in OPTIONAL_APPS}
     assert {each for each, number in declared.items() if number > 1} == set()
     assert found - set(declared) == set(), (
-        "declare these columns in affiliate_site/personal_data.py: as personal (then"
-        " payouts/services/erasure.py erases them) or among OTHER_COLUMNS"
+        "declare these columns in affiliate_site/privacy/personal_data.py: as personal"
+        " (then payouts/services/erasure.py erases them) or among OTHER_COLUMNS"
     )
     assert set(declared) - found - optional == set(), "these columns do not exist"
 
@@ -50,5 +50,5 @@ def test_the_record_of_processing_shows_the_declared_columns():
 
     assert render_record_of_processing() in text, (
         "replace the table in docs/privacy.md by what"
-        " affiliate_site.personal_data.render_record_of_processing() returns"
+        " affiliate_site.privacy.personal_data.render_record_of_processing() returns"
     )

@@ -39,10 +39,10 @@ def load_demo(folder: str) -> None:
     django.setup()
     from django.core.management import call_command
 
-    from affiliate_site import demo
+    from affiliate_site.demo import loading
 
-    demo.VAR_DIR = Path(folder)
-    demo.CREDENTIALS_FILE = demo.VAR_DIR / "demo.json"
+    loading.VAR_DIR = Path(folder)
+    loading.CREDENTIALS_FILE = loading.VAR_DIR / "demo.json"
     call_command("migrate", verbosity=0)
     call_command("load_demo")
     call_command("check_ledger", "--note")

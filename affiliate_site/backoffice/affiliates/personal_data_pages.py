@@ -5,7 +5,7 @@ from django.http import HttpResponse
 from accounts.exact_json import serialize_exact_json
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_totals
-from affiliate_site.person_export import export_person
+from affiliate_site.privacy.person_export import export_person
 from payouts.services.erasure import erase_person
 from payouts.services.payables import get_payable_balances
 from tracking.models.affiliates import Affiliate

@@ -7,8 +7,12 @@ from django.db import connection
 
 from accounts.commands import JsonCommand
 from accounts.services.command_runs import record_command_run
-from affiliate_site.backups import TIME_FORMAT, create_backup, delete_old_backups
 from affiliate_site.env import VAR_DIR
+from affiliate_site.operations.backups import (
+    TIME_FORMAT,
+    create_backup,
+    delete_old_backups,
+)
 
 OTHER_DATABASE = (
     "This command is for the embedded SQLite database. For PostgreSQL see"

@@ -8,7 +8,7 @@ from accounts.command_line import discard_output
 from accounts.commands import JsonCommand, escape_controls
 from accounts.services.deliveries import count_pending_deliveries
 from affiliate_site import env
-from affiliate_site.health import NotReady, check_migrations
+from affiliate_site.operations.health import NotReady, check_migrations
 from affiliate_site.webhooks.worker import DeliveryWorker
 
 log = structlog.get_logger(__name__)

@@ -2,7 +2,7 @@ import sys
 from dataclasses import asdict
 
 from accounts.commands import JsonCommand
-from affiliate_site.doctor import FAILURE, OK, Finding, run_doctor
+from affiliate_site.operations.doctor import FAILURE, OK, Finding, run_doctor
 
 
 class Command(JsonCommand):

@@ -1,6 +1,6 @@
 from accounts.commands import AccountCommand
 from accounts.exact_json import serialize_exact_json
-from affiliate_site.person_export import export_person
+from affiliate_site.privacy.person_export import export_person
 
 
 class Command(AccountCommand):

@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.progress import track
 
 from accounts.commands import JsonCommand
-from affiliate_site.demo import load_demo
+from affiliate_site.demo.loading import load_demo
 
 
 class Command(JsonCommand):

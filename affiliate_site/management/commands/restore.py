@@ -6,8 +6,8 @@ from django.utils import timezone
 
 from accounts.commands import JsonCommand
 from accounts.db_compat import use_snapshot
-from affiliate_site.backups import restore_backup
 from affiliate_site.management.commands.backup import get_database_file
+from affiliate_site.operations.backups import restore_backup
 from payouts.services.reconciliation import reconcile_all
 
 

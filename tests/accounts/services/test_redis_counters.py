@@ -15,7 +15,7 @@ from accounts.services.rate_limits import (
     count_request,
     open_window,
 )
-from affiliate_site import doctor, metrics
+from affiliate_site.operations import doctor, metrics
 from tests.accounts.services.counting import HITS, PROCESSES, count_in_processes
 from tests.conftest import ApiClient
 from tests.redis_server import FakeRedis, RedisServer
@@ -175,7 +175,7 @@ def test_counts_in_the_database_while_redis_is_away(
         metrics, "count_rate_limit_fallback", lambda: fallbacks.append(1)
     )
     settings.RATE_LIMIT_FALLBACK_COUNTER = (
-        "affiliate_site.metrics.count_rate_limit_fallback"
+        "affiliate_site.operations.metrics.count_rate_limit_fallback"
     )
     monkeypatch.setattr(
         "accounts.circuit_breaker.log.warning",

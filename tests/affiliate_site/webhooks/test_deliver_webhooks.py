@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from accounts.services.webhooks import create_webhook, disable_webhook
-from affiliate_site import health
+from affiliate_site.operations import health
 from tests.command_line import (
     PROCESS_SECONDS,
     ROOT,

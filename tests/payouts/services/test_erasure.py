@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.services.saved_views import create_saved_view
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
-from affiliate_site.personal_data import PERSONAL_COLUMNS, STAFF
+from affiliate_site.privacy.personal_data import PERSONAL_COLUMNS, STAFF
 from payouts.errors import PersonNotFound
 from payouts.services.erasure import erase_again, erase_person
 from payouts.services.explanation import explain_conversion

@@ -10,7 +10,7 @@ from accounts.exact_json import serialize_exact_json
 from affiliate_site.throttling import get_client_ip
 
 HEADER = "X-Doctor"
-SALT = "affiliate_site.probe"
+SALT = "affiliate_site.operations.probe"
 MAX_AGE_SECONDS = 60
 
 

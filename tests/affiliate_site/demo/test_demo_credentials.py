@@ -10,14 +10,14 @@ from django.utils import timezone
 
 from accounts.models.accounts import Account
 from accounts.services.api_keys import find_api_key, revoke_api_key
-from affiliate_site import demo
+from affiliate_site.demo import loading
 from tests.conftest import ApiClient
 
 pytestmark = pytest.mark.integration
 
 
 def load_demo():
-    return demo.load_demo(scale=1, at=timezone.now())
+    return loading.load_demo(scale=1, at=timezone.now())
 
 
 def test_has_a_valid_key_and_referral_code(demo_file):
@@ -54,7 +54,7 @@ def test_replaces_an_invalid_saved_key(demo_file, damage):
 
     assert second.key != first.key
     assert second.referral_code == first.referral_code
-    assert find_api_key(second.key).account.slug == demo.ACCOUNT_SLUG
+    assert find_api_key(second.key).account.slug == loading.ACCOUNT_SLUG
 
 
 def can_sign_in(credentials):

@@ -31,9 +31,13 @@ from accounts.services.command_runs import (
     is_worker_alive,
 )
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
-from affiliate_site.checks import check_database_durability
-from affiliate_site.health import MIN_FREE_DISK_SHARE, NotReady, check_migrations
-from affiliate_site.probe import HEADER, sign_probe
+from affiliate_site.operations.checks import check_database_durability
+from affiliate_site.operations.health import (
+    MIN_FREE_DISK_SHARE,
+    NotReady,
+    check_migrations,
+)
+from affiliate_site.operations.probe import HEADER, sign_probe
 from payouts.services.reconciliation import APPEND_ONLY_MODELS
 
 OK = "ok"

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.test import Client
 
 from accounts import command_line
-from affiliate_site import error_reports, tracing
+from affiliate_site.operations import error_reports, tracing
 from tests.command_line import ROOT, build_environment
 from tests.concurrency.server import make_key, run_server
 from tests.conftest import ApiClient
@@ -84,7 +84,7 @@ def receiver():
 @pytest.fixture
 def sentry(receiver, settings):
     settings.SENTRY_DSN = f"http://public@{receiver.address}/1"
-    name = "affiliate_site.error_reports.ErrorReportMiddleware"
+    name = "affiliate_site.operations.error_reports.ErrorReportMiddleware"
     settings.MIDDLEWARE = [settings.MIDDLEWARE[0], name, *settings.MIDDLEWARE[1:]]
     error_reports.start.cache_clear()
     yield receiver
@@ -96,7 +96,7 @@ def sentry(receiver, settings):
 @pytest.fixture
 def collector(receiver, settings, monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{receiver.address}")
-    name = "affiliate_site.tracing.OpenTelemetryMiddleware"
+    name = "affiliate_site.operations.tracing.OpenTelemetryMiddleware"
     settings.MIDDLEWARE = [settings.MIDDLEWARE[0], name, *settings.MIDDLEWARE[1:]]
     tracing.get_provider.cache_clear()
     yield receiver
@@ -127,7 +127,7 @@ def test_sentry_receives_nothing_personal(sentry, api):
 
 def test_sentry_receives_errors_of_commands(sentry, monkeypatch, settings):
     """The webhook worker is a command, too; failures of the environment are none."""
-    name = "affiliate_site.error_reports.report_command_failure"
+    name = "affiliate_site.operations.error_reports.report_command_failure"
     settings.COMMAND_FAILURE_REPORTER = name
 
     for error in (OSError(CANARY), RuntimeError(CANARY)):

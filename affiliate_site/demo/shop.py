@@ -8,18 +8,19 @@ from django.shortcuts import render
 
 from accounts.models.accounts import Account
 from accounts.services.signing_secrets import calculate_signature
-from affiliate_site import demo, http_errors
+from affiliate_site import http_errors
+from affiliate_site.demo import loading
 
 
 @http_errors.allow_methods("GET", "HEAD")
 def demo_shop(request):
     """Render a shop that sells one lamp and reports to the demo account."""
-    account = Account.objects.filter(slug=demo.ACCOUNT_SLUG).first()
+    account = Account.objects.filter(slug=loading.ACCOUNT_SLUG).first()
     if not settings.DEMO or account is None:
         return http_errors.not_found(request)
     context = {
         "account": account.slug,
-        "code": demo.get_first_referral_code(account),
+        "code": loading.get_first_referral_code(account),
         "order": create_signed_order(account),
     }
     return render(request, "demo/shop.html", context)

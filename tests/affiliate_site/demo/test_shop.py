@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from affiliate_site import demo
-from affiliate_site.demo_history import DemoHistory, set_up_account
+from affiliate_site.demo import loading
+from affiliate_site.demo.history import DemoHistory, set_up_account
 
 
 @pytest.fixture
@@ -15,8 +15,8 @@ def demo_account(db, monkeypatch):
     def create_first_day(account, *, scale, at, progress):
         set_up_account(DemoHistory(account, scale=scale, first_day=at.date()))
 
-    monkeypatch.setattr(demo, "create_history", create_first_day)
-    return demo.create_demo_account(scale=1, at=timezone.now(), progress=iter)
+    monkeypatch.setattr(loading, "create_history", create_first_day)
+    return loading.create_demo_account(scale=1, at=timezone.now(), progress=iter)
 
 
 def test_renders_shop_with_affiliate_link_if_demo_is_on(demo_account, settings):
@@ -25,7 +25,7 @@ def test_renders_shop_with_affiliate_link_if_demo_is_on(demo_account, settings):
     settings.DEMO = True
     response = Client().get("/demo/")
 
-    code = demo.get_first_referral_code(demo_account)
+    code = loading.get_first_referral_code(demo_account)
     assert response.status_code == 200
     assert f'href="/demo/?ref={code}&amp;tm_subid1=spring"' in response.content.decode()
     assert 'data-account="demo"' in response.content.decode()

@@ -10,8 +10,8 @@ from django.db.models.functions import TruncDay
 from django.utils import timezone
 
 from accounts.models.accounts import Account
-from affiliate_site import demo, demo_history
-from affiliate_site.demo_history import (
+from affiliate_site.demo import history, loading
+from affiliate_site.demo.history import (
     AFFILIATES,
     GROUP_RATES,
     HISTORY_DAYS,
@@ -35,13 +35,13 @@ def few_demo_sales():
 
 @pytest.fixture
 def demo_account(demo_file):
-    return Account.objects.get(slug=demo.ACCOUNT_SLUG)
+    return Account.objects.get(slug=loading.ACCOUNT_SLUG)
 
 
 @pytest.fixture
 def few_sales(monkeypatch):
-    monkeypatch.setattr(demo_history, "SALES_PER_DAY", 0.3)
-    monkeypatch.setattr(demo_history, "VISITS_PER_SALE", 1)
+    monkeypatch.setattr(history, "SALES_PER_DAY", 0.3)
+    monkeypatch.setattr(history, "VISITS_PER_SALE", 1)
 
 
 def create_demo_history(slug="lamps", *, scale=1, at=NOW):

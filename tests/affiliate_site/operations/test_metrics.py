@@ -14,8 +14,8 @@ from accounts.models.accounts import Account
 from accounts.models.webhooks import Delivery
 from accounts.services.accounts import record_reconciliation
 from accounts.services.command_runs import record_command_run
-from affiliate_site import metrics
-from affiliate_site.metrics import MetricsMiddleware
+from affiliate_site.operations import metrics
+from affiliate_site.operations.metrics import MetricsMiddleware
 from tests.command_line import ROOT
 from tests.concurrency.server import make_key, run_server
 from tests.factories.accounts import AccountFactory
@@ -77,7 +77,7 @@ def test_is_unknown_to_callers_without_the_token(rf):
 def test_is_neither_logged_nor_counted(client, settings, db, captured_log):
     """As the health checks: it comes every few seconds, and says nothing of clients."""
     settings.METRICS_TOKEN = TOKEN
-    name = "affiliate_site.metrics.MetricsMiddleware"
+    name = "affiliate_site.operations.metrics.MetricsMiddleware"
     settings.MIDDLEWARE = [settings.MIDDLEWARE[0], name, *settings.MIDDLEWARE[1:]]
 
     for token, status in ((TOKEN, 200), ("wrong", 404)):

@@ -11,9 +11,13 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from accounts.errors import DomainError
-from affiliate_site import backups
-from affiliate_site.backups import create_backup, delete_old_backups, restore_backup
 from affiliate_site.management.commands import backup
+from affiliate_site.operations import backups
+from affiliate_site.operations.backups import (
+    create_backup,
+    delete_old_backups,
+    restore_backup,
+)
 from tests.command_line import is_usage_error, run_json_command, run_manage_py
 
 pytestmark = pytest.mark.engine_independent

@@ -29,7 +29,7 @@ from accounts.services.accounts import get_reconciliation_state
 from accounts.services.command_runs import get_command_runs
 from accounts.services.deliveries import count_pending_deliveries, get_oldest_due_time
 from affiliate_site import http_errors
-from affiliate_site.logs import get_route
+from affiliate_site.operations.logs import get_route
 
 PREFIX = "affiliate_site_"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -8,7 +8,7 @@ from django.core.management.base import SystemCheckError
 from django.db import connection
 
 from accounts.replica import UnusableReplica
-from affiliate_site import checks
+from affiliate_site.operations import checks
 
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from accounts.models.accounts import Account
 from accounts.services.api_keys import find_api_key
-from affiliate_site import demo
-from affiliate_site.demo_history import DemoHistory, set_up_account
+from affiliate_site.demo import loading
+from affiliate_site.demo.history import DemoHistory, set_up_account
 
 pytestmark = pytest.mark.integration
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.integration
 @pytest.fixture(autouse=True)
 def key_file(tmp_path, monkeypatch):
     """The file of the credentials, outside the project's `var/`."""
-    monkeypatch.setattr(demo, "VAR_DIR", tmp_path)
-    monkeypatch.setattr(demo, "CREDENTIALS_FILE", tmp_path / "demo.json")
+    monkeypatch.setattr(loading, "VAR_DIR", tmp_path)
+    monkeypatch.setattr(loading, "CREDENTIALS_FILE", tmp_path / "demo.json")
     return tmp_path / "demo.json"
 
 
@@ -31,11 +31,11 @@ def first_day_only(monkeypatch):
     def create_first_day(account, *, scale, at, progress):
         set_up_account(DemoHistory(account, scale=scale, first_day=at.date()))
 
-    monkeypatch.setattr(demo, "create_history", create_first_day)
+    monkeypatch.setattr(loading, "create_history", create_first_day)
 
 
 def load_demo():
-    return demo.load_demo(scale=1, at=timezone.now())
+    return loading.load_demo(scale=1, at=timezone.now())
 
 
 def test_is_created_once_and_keeps_its_key(db, key_file):
@@ -50,13 +50,13 @@ def test_is_created_once_and_keeps_its_key(db, key_file):
 
 
 def test_is_loaded_into_an_empty_database_and_found_later(db):
-    first = demo.get_or_load_demo()
+    first = loading.get_or_load_demo()
 
-    assert demo.get_or_load_demo() == first
+    assert loading.get_or_load_demo() == first
 
 
 def test_is_not_loaded_into_other_databases(account):
-    assert demo.get_or_load_demo() is None
+    assert loading.get_or_load_demo() is None
     assert Account.objects.count() == 1
 
 
@@ -64,7 +64,7 @@ def test_is_created_in_one_transaction(db, monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError("failed")
 
-    monkeypatch.setattr(demo, "create_api_key", fail)
+    monkeypatch.setattr(loading, "create_api_key", fail)
 
     with pytest.raises(RuntimeError):
         load_demo()

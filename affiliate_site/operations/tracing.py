@@ -24,7 +24,7 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from affiliate_site.logs import get_route, get_trace_parent
+from affiliate_site.operations.logs import get_route, get_trace_parent
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 VERB = re.compile(r"\s*([A-Za-z]+)")

@@ -12,7 +12,7 @@ from django.db import IntegrityError
 from django.test import Client
 
 from accounts.models.api_keys import ApiKey
-from affiliate_site.logs import format_exception
+from affiliate_site.operations.logs import format_exception
 from tests.conftest import ApiClient
 from tests.dummy_endpoints import CRASH_MESSAGE
 from tests.factories.tracking import ProgramFactory

@@ -21,7 +21,7 @@ from accounts.models.webhooks import WebhookEndpoint
 from accounts.replica import UnusableReplica
 from accounts.services.command_runs import get_command_runs, record_command_run
 from accounts.services.webhooks import create_webhook
-from affiliate_site import doctor, health, probe
+from affiliate_site.operations import doctor, health, probe
 from tests.command_line import (
     run_command,
     run_failing_command,

@@ -19,7 +19,7 @@ from django.utils import timezone
 from accounts.models.api_keys import RateWindow, Role
 from accounts.services.api_keys import create_api_key
 from accounts.services.staff import create_staff_user
-from affiliate_site.logs import create_formatter
+from affiliate_site.operations.logs import create_formatter
 from tests.affiliate_site.backoffice.form_samples import (
     create_rows_for_all_pages,
     list_cases,

@@ -15,7 +15,7 @@ from accounts.models.users import User
 from accounts.services.accounts import create_account
 from accounts.services.api_keys import create_api_key, find_api_key
 from accounts.services.staff import create_staff_user, reset_password
-from affiliate_site.demo_history import (
+from affiliate_site.demo.history import (
     ProgressWrapper,
     create_history,
     get_first_moment,

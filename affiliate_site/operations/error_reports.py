@@ -13,7 +13,7 @@ from typing import Any
 import sentry_sdk
 from django.conf import settings
 
-from affiliate_site.logs import get_route
+from affiliate_site.operations.logs import get_route
 
 FLUSH_SECONDS = 2
 EVENT_FIELDS = (

@@ -7,7 +7,7 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from affiliate_site import health
+from affiliate_site.operations import health
 
 Disk = namedtuple("Disk", "total used free")
 DETAIL = "the password of the database"
