@@ -10,9 +10,8 @@ import affiliate_site.backoffice.affiliates.custom_fields
 import affiliate_site.backoffice.conversions.admin
 import affiliate_site.backoffice.conversions.claims
 import affiliate_site.backoffice.conversions.clicks
-import affiliate_site.backoffice.conversions.failed_page_calls
 import affiliate_site.backoffice.payouts.admin
 import affiliate_site.backoffice.programs.admin
-from affiliate_site.backoffice.labels import set_field_labels
+from affiliate_site.backoffice.formatters import set_field_labels
 
 set_field_labels()

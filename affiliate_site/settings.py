@@ -202,11 +202,9 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "affiliate_site.api.authentication.ApiKeyAuthentication"
+        "affiliate_site.api.access.ApiKeyAuthentication"
     ],
-    "DEFAULT_PERMISSION_CLASSES": [
-        "affiliate_site.api.permissions.PlanAndRolePermission"
-    ],
+    "DEFAULT_PERMISSION_CLASSES": ["affiliate_site.api.access.PlanAndRolePermission"],
     "DEFAULT_RENDERER_CLASSES": ["affiliate_site.api.renderers.ExactJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["affiliate_site.api.parsing.StrictJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": (

@@ -31,9 +31,9 @@ from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.payout_methods import set_payout_method
 from tracking.models.affiliates import Affiliate, Note
+from tracking.models.clicks import FailedPageCall
 from tracking.models.conversions import ConversionClaim
 from tracking.models.enrollments import Enrollment
-from tracking.models.failed_page_calls import FailedPageCall
 from tracking.models.prospects import Prospect
 from tracking.services.affiliates import PersonData
 from tracking.services.failed_page_calls import record_failed_page_call

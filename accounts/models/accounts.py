@@ -45,7 +45,7 @@ class Account(models.Model):
         default=100_000, db_default=100_000
     )
     # Keys of a customer's meta data with its e-mail address: the first one that is set
-    # is searched (`tracking/services/customer_search.py`).
+    # is searched (`tracking/services/account_settings.py`).
     customer_email_keys = models.JSONField(
         default=list, db_default=models.Value([], models.JSONField())
     )
@@ -164,3 +164,21 @@ class TenantModel(models.Model):
         """Return the current row from the database, read through its account."""
         rows = type(self)._base_manager.filter(account_id=self.account_id)
         return rows.get(pk=self.pk)
+
+
+class Logo(TenantModel):
+    """A small picture; apart from the account, which each request reads."""
+
+    media_type = models.CharField(max_length=32)
+    image = models.BinaryField()
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "logos"
+        constraints = [
+            models.UniqueConstraint(fields=["account"], name="one_logo_per_account")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.media_type}, {len(self.image):,} bytes"

@@ -1,4 +1,4 @@
-"""The audit log of an account: what happened, when, and who did it."""
+"""What people and keys changed, and when commands ran."""
 
 from django.db import models
 from django.utils import timezone
@@ -34,3 +34,14 @@ class AuditLogEntry(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"
+
+
+class CommandRun(models.Model):
+    """The last success of a nightly command, or sign of life of a webhook worker."""
+
+    name = models.CharField(max_length=64, primary_key=True)  # of the command
+    succeeded_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        name: str = self.name
+        return name

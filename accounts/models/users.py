@@ -1,5 +1,6 @@
-"""Users of the back office: staff of one account, and operators with access to all."""
+"""Staff: users, their invitations and their saved views of lists."""
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib.auth import get_backends
@@ -7,7 +8,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import Account
+from accounts.models.accounts import Account, TenantModel, TenantQuerySet
 from accounts.models.api_keys import Role
 
 MAX_EMAIL_LENGTH = 254
@@ -104,3 +105,76 @@ class User(AbstractBaseUser):
     def has_module_perms(self, app_label: str) -> bool:
         """Return whether the user may see any model of an app."""
         return self.is_active
+
+
+class Invitation(TenantModel):
+    """An invitation; the digest identifies the token of its link, which works once."""
+
+    digest = models.CharField(max_length=64)
+    email = models.EmailField(max_length=MAX_EMAIL_LENGTH)  # lower case
+    role = models.CharField(max_length=16, choices=Role)
+    invited_by = models.ForeignKey(
+        User, models.PROTECT, related_name="+", db_index=False
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "invitations"
+        constraints = [
+            # Looked up before the account is known.
+            models.UniqueConstraint(
+                fields=["digest"], name="one_invitation_per_digest"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["account", "email"], name="invitations_by_email")
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+    @property
+    def log_id(self) -> int:
+        """The name in the audit log, which has no e-mail addresses."""
+        return self.pk
+
+    def get_state(self, *, at: datetime) -> str:
+        """Return `open`, or why the link does not work any more."""
+        if self.accepted_at is not None:
+            return "accepted"
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at <= at else "open"
+
+
+MAX_NAME_LENGTH = 64
+MAX_QUERY_LENGTH = 2000
+
+
+class SavedView(TenantModel):
+    """The query of a list's URL under a name; only its user sees it."""
+
+    user = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    list = models.CharField(max_length=64)  # label of the model: tracking.affiliate
+    name = models.CharField(max_length=MAX_NAME_LENGTH)
+    query = models.CharField(max_length=MAX_QUERY_LENGTH)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "saved_views"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "user", "list", "name"],
+                name="one_saved_view_per_name",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

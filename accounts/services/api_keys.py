@@ -1,7 +1,9 @@
-"""Create, find and revoke API keys (docs/api-contract.md, section 1.4)."""
+"""API keys of clients and signing secrets of pages."""
 
 import hashlib
+import hmac
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -9,17 +11,16 @@ from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 
 from accounts.compiled_queries import compiled
-from accounts.errors import ApiKeyNotFound
+from accounts.errors import ApiKeyNotFound, SigningSecretNotFound, TooManySigningSecrets
 from accounts.ids import calculate_checksum, generate_random_text
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.models.api_keys import ApiKey
+from accounts.models.api_keys import ApiKey, SigningSecret
 from accounts.services.accounts import validate_name
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 
 KEY_PREFIX = "aff_live_"
 KEY_PATTERN = re.compile(r"aff_live_[0-9A-Za-z]{49}", re.ASCII)
-PREFIX_LENGTH = 12
 MIN_LAST_USED_INTERVAL = timedelta(minutes=1)
 
 
@@ -94,3 +95,51 @@ def calculate_digest(text: str) -> str:
 def _generate_key() -> str:
     body = KEY_PREFIX + generate_random_text(43)
     return body + calculate_checksum(body)
+
+
+PREFIX = "sign_"
+PREFIX_LENGTH = 12
+MAX_VALID_SECRETS = 2  # the old and the new one while a shop changes over
+
+
+def create_signing_secret(account: Account, *, at: datetime) -> SigningSecret:
+    """Create a secret beside a valid one; raise `TooManySigningSecrets` for a third."""
+    with transaction.atomic():
+        list(Account.objects.select_for_update(no_key=True).filter(pk=account.pk))
+        valid = account.signing_secrets.filter(revoked_at=None)
+        if valid.count() >= MAX_VALID_SECRETS:
+            prefix = valid.earliest("id").prefix
+            raise TooManySigningSecrets(prefix=prefix)
+        text = PREFIX + generate_random_text(43)
+        secret = account.signing_secrets.create(
+            secret=text, prefix=text[:PREFIX_LENGTH], created_at=at
+        )
+        log_event(account, "signing_secret.created", secret, at=at)
+    return secret
+
+
+def revoke_signing_secret(
+    account: Account, *, prefix: str, at: datetime
+) -> SigningSecret:
+    """Revoke the secret with this prefix: its signatures are refused; idempotent."""
+    error = SigningSecretNotFound(prefix=prefix)
+    secret = get_or_raise(account.signing_secrets, error, prefix=prefix)
+    with transaction.atomic():
+        if secret.update_row(expected={"revoked_at": None}, revoked_at=at):
+            log_event(account, "signing_secret.revoked", secret, at=at)
+    return secret
+
+
+def has_valid_signature(account: Account, lines: Sequence[str], signature: str) -> bool:
+    """Is this the hex HMAC-SHA256 of the lines, by a valid secret of the account?"""
+    secrets = account.signing_secrets.filter(revoked_at=None)
+    return any(
+        hmac.compare_digest(calculate_signature(secret, lines), signature)
+        for secret in secrets.values_list("secret", flat=True)
+        if signature.isascii()
+    )
+
+
+def calculate_signature(secret: str, lines: Sequence[str]) -> str:
+    """Sign lines, joined by line feeds."""
+    return hmac.digest(secret.encode(), "\n".join(lines).encode(), "sha256").hex()

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from accounts.models.command_runs import CommandRun
+from accounts.models.audit_log import CommandRun
 
 WORKER_NAME = "deliver_webhooks"  # records every minute that it is alive
 MAX_HEARTBEAT_AGE = timedelta(minutes=5)

@@ -16,7 +16,7 @@ from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.webhooks import TEST_EVENT, Delivery, WebhookEndpoint
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from accounts.services.notifications import send_to_owners
 from accounts.services.webhooks import disable_webhook, get_webhook
 

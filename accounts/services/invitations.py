@@ -18,10 +18,9 @@ from accounts.errors import (
 from accounts.ids import generate_random_text
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.models.invitations import Invitation
-from accounts.models.users import User
+from accounts.models.users import Invitation, User
 from accounts.services.api_keys import calculate_digest
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from accounts.services.staff import (
     is_active_owner,
     lock_all_staff,

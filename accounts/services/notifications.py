@@ -10,7 +10,7 @@ from django.db import transaction
 
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
-from accounts.models.invitations import Invitation
+from accounts.models.users import Invitation
 
 NO_MAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
 

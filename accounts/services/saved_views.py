@@ -15,8 +15,7 @@ from accounts.errors import (
 )
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.models.saved_views import MAX_NAME_LENGTH, MAX_QUERY_LENGTH, SavedView
-from accounts.models.users import User
+from accounts.models.users import MAX_NAME_LENGTH, MAX_QUERY_LENGTH, SavedView, User
 
 MAX_SAVED_VIEWS = 12  # of a user on one list
 

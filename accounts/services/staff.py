@@ -28,7 +28,7 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
 from accounts.models.users import MAX_EMAIL_LENGTH, User
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 
 GENERATED_PASSWORD_LENGTH = 20
 

@@ -29,7 +29,7 @@ from accounts.models.webhooks import (
     WebhookEndpoint,
 )
 from accounts.services.accounts import validate_length
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from accounts.services.outbox import MACRO_PATTERN, validate_macros
 from accounts.url_safety import parse_url
 

@@ -8,7 +8,7 @@ from affiliate_site.api.errors import FieldError
 from affiliate_site.api.fields import EmailField, TextField, TrimmedTextField
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import CustomFieldValuesField, MetaDataField
-from tracking.models.people import ADDRESS_COLUMNS
+from tracking.models.affiliates import ADDRESS_COLUMNS
 from tracking.services.affiliates import PersonData
 
 

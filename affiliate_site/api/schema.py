@@ -10,6 +10,7 @@ from drf_spectacular.extensions import (
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
+from affiliate_site.api.access import get_rate
 from affiliate_site.api.examples import get_input_example
 from affiliate_site.api.fields import (
     AMOUNT_STRING_SCHEMA,
@@ -23,7 +24,6 @@ from affiliate_site.api.openapi_errors import (
     SHARED_RESPONSES,
     STRING_SCHEMA,
 )
-from affiliate_site.api.throttling import get_rate
 from affiliate_site.api.viewsets import TenantViewSet
 
 AMOUNT_INPUT = {"$ref": "#/components/schemas/AmountInput"}
@@ -45,7 +45,7 @@ IDEMPOTENCY_KEY_PARAMETER = OpenApiParameter(
 class ApiKeyScheme(OpenApiAuthenticationExtension):
     """Describes the API key header."""
 
-    target_class = "affiliate_site.api.authentication.ApiKeyAuthentication"
+    target_class = "affiliate_site.api.access.ApiKeyAuthentication"
     name = "ApiKey"
 
     def get_security_definition(self, auto_schema):

@@ -4,7 +4,6 @@ from django.urls import include, path
 
 from affiliate_site.api.filters import BaseFilterSet
 from affiliate_site.api.resources.affiliates import AffiliateViewSet
-from affiliate_site.api.resources.balances import BalanceViewSet
 from affiliate_site.api.resources.clicks import ClickViewSet
 from affiliate_site.api.resources.commissions import CommissionViewSet
 from affiliate_site.api.resources.conversions import (
@@ -24,11 +23,10 @@ from affiliate_site.api.resources.meta_data import (
     CustomerMetaDataViewSet,
 )
 from affiliate_site.api.resources.notes import NoteViewSet
-from affiliate_site.api.resources.payments import PaymentViewSet
+from affiliate_site.api.resources.payments import BalanceViewSet, PaymentViewSet
 from affiliate_site.api.resources.payout_methods import PayoutMethodViewSet
-from affiliate_site.api.resources.programs import ProgramViewSet
+from affiliate_site.api.resources.programs import ProgramViewSet, RewardViewSet
 from affiliate_site.api.resources.prospects import ProspectViewSet
-from affiliate_site.api.resources.rewards import RewardViewSet
 
 LIST_ACTIONS: dict = {"get": "list"}
 COLLECTION_ACTIONS: dict = {"get": "list", "post": "create"}

@@ -18,6 +18,7 @@ from rest_framework.viewsets import GenericViewSet
 from accounts import replica
 from accounts.services.accounts import ensure_not_locked
 from accounts.services.rate_limits import RateLimit, RateLimitUsage
+from affiliate_site.api.access import RateLimitThrottle, add_rate_limit_headers
 from affiliate_site.api.filters import AccountFilterBackend, BaseFilterSet
 from affiliate_site.api.idempotency import IdempotencyMixin
 from affiliate_site.api.input_serializers import InputSerializer, validate_each
@@ -25,7 +26,6 @@ from affiliate_site.api.pagination import PAGE_SIZE, LinkHeaderPagination
 from affiliate_site.api.parsing import check_content_length
 from affiliate_site.api.representations.base import Representation
 from affiliate_site.api.representations.pages import load_page
-from affiliate_site.api.throttling import RateLimitThrottle, add_rate_limit_headers
 
 
 class TenantViewSet(IdempotencyMixin, GenericViewSet):

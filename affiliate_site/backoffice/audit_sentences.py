@@ -17,8 +17,7 @@ from django.utils.text import capfirst
 
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
-from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.labels import FIELD_LABELS
+from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate, AffiliateGroup

@@ -49,10 +49,10 @@ from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
 from affiliate_site.backoffice.lists.chips import list_chips
 from affiliate_site.backoffice.lists.exports import export_csv
-from affiliate_site.backoffice.lists.list_order import find_index_order
-from affiliate_site.backoffice.lists.list_totals import (
+from affiliate_site.backoffice.lists.long_lists import (
     RowNumber,
     count_rows,
+    find_index_order,
     list_page_numbers,
     sum_amounts,
 )

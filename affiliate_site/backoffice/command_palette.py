@@ -26,12 +26,12 @@ from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.models.programs import Program
 from tracking.search import fold_text, list_search_words
-from tracking.services.affiliate_search import (
+from tracking.services.search import (
     find_affiliates,
     list_hidden_matches,
+    list_order_terms,
     list_search_codes,
 )
-from tracking.services.order_search import list_order_terms
 
 MAX_ROWS = 8  # affiliates, or conversions, of one search
 MAX_TERM_LENGTH = 255  # characters; no ID and no e-mail address is longer

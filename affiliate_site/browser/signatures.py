@@ -1,7 +1,7 @@
 """Signatures of page calls: a signed claim is a fact (docs/tracking-trust.md)."""
 
 from accounts.models.accounts import Account
-from accounts.services.signing_secrets import has_valid_signature
+from accounts.services.api_keys import has_valid_signature
 from tracking.claims import Trust
 from tracking.errors import InvalidSignature, MissingSignature
 

@@ -19,7 +19,7 @@ from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
 from accounts.services.accounts import update_settings
-from accounts.services.signing_secrets import create_signing_secret
+from accounts.services.api_keys import create_signing_secret
 from accounts.services.staff import create_staff_user
 from payouts.models.bonuses import BonusPeriod, GoalType
 from payouts.models.commission_types import RateKind

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.shortcuts import render
 
 from accounts.models.accounts import Account
-from accounts.services.signing_secrets import calculate_signature
+from accounts.services.api_keys import calculate_signature
 from affiliate_site import http_errors
 from affiliate_site.demo import loading
 

@@ -5,6 +5,7 @@ Rules: docs/api-contract.md, section 4.
 
 from typing import ClassVar
 
+from affiliate_site.api.access import PlanAndRolePermission
 from affiliate_site.api.conversion_serializers import (
     ConversionInputSerializer,
     build_conversion_data,
@@ -21,7 +22,6 @@ from affiliate_site.api.filters import INVALID_STATUS
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import MetaDataField
 from affiliate_site.api.parsing import StrictJSONParser
-from affiliate_site.api.permissions import PlanAndRolePermission
 from affiliate_site.api.resources.conversions import BaseConversionViewSet
 from affiliate_site.api.resources.customers import (
     BaseCustomerViewSet,

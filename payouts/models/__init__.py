@@ -1,12 +1,10 @@
 """Models of payouts, imported for Django; code imports them from their modules."""
 
-from payouts.models.allocations import PaymentAllocation
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import CommissionType, GroupRate, Level
-from payouts.models.commissions import Commission
+from payouts.models.commissions import Commission, PaymentAllocation
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
-from payouts.models.ledger import LedgerAccount, Transfer
-from payouts.models.ledger_digests import LedgerDigest
+from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 
 __all__ = [

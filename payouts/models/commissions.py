@@ -1,4 +1,4 @@
-"""Commission: what an affiliate earns for a conversion or a bonus."""
+"""Commission: what an affiliate earns; PaymentAllocation: which payment covers it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models.accounts import Account, TenantQuerySet
-from accounts.models.daily_stats import DailyCountedRow
-from accounts.models.row_counts import get_day_end, get_list_key, record_count_changes
+from accounts.models.accounts import Account, TenantModel, TenantQuerySet
+from accounts.models.row_counts import (
+    DailyCountedRow,
+    get_day_end,
+    get_list_key,
+    record_count_changes,
+)
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import RateKind
 from payouts.models.payments import Payment
@@ -232,3 +236,34 @@ def record_pending_change(
     ).exists():
         key = get_list_key(Conversion, "commissions__status", CommissionStatus.PENDING)
         record_count_changes(conversion.account_id, Counter({(key, day_end): change}))
+
+
+class PaymentAllocation(TenantModel):
+    """A commission that a payment paid when it was created.
+
+    `Commission.payment` is the payment that pays it now. The allocation stays when the
+    payment is canceled or the commission's status changes.
+    """
+
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="payment_allocations", db_index=False
+    )
+    payment = models.ForeignKey(
+        Payment, models.PROTECT, related_name="+", db_index=False
+    )
+    commission = models.ForeignKey(
+        Commission, models.PROTECT, related_name="+", db_index=False
+    )
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "commission", "payment"],
+                name="one_allocation_per_payment",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.payment_id} {self.commission_id}"

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models.accounts import TenantModel, TenantQuerySet
-from accounts.models.daily_stats import DailyCountedRow
+from accounts.models.row_counts import DailyCountedRow
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 

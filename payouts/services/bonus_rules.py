@@ -12,7 +12,7 @@ from accounts.errors import InvalidSetting
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from payouts.errors import BonusGoalFixed, BonusNotFound
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.services.bonuses import list_period_ranges

@@ -17,8 +17,7 @@ from django.db.models import Count
 
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
-from accounts.services.changes import record_changes
+from accounts.services.changes import log_event, record_changes
 from payouts.calculation import ApprovalContext, calculate_exact_amount
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
 from payouts.models.commissions import (

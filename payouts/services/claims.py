@@ -11,8 +11,7 @@ from typing import Any
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
-from accounts.services.changes import record_change
+from accounts.services.changes import log_event, record_change
 from payouts.calculation import LineItem
 from payouts.models.commissions import CommissionKind, CommissionStatus
 from tracking.attribution import TRACKING_ID, find_rejection_reason

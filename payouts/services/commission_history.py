@@ -10,8 +10,7 @@ from itertools import groupby
 from django.db.models import QuerySet
 
 from accounts.models.accounts import Account
-from payouts.models.allocations import PaymentAllocation
-from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.commissions import Commission, CommissionStatus, PaymentAllocation
 from payouts.models.ledger import (
     TRANSFER_SIDES,
     LedgerAccountType,
@@ -19,7 +18,7 @@ from payouts.models.ledger import (
     TransferType,
 )
 from tracking.money import ZERO
-from tracking.services.order_search import list_exact_orders
+from tracking.services.search import list_exact_orders
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.changes import record_changes
-from accounts.services.daily_stats import mark_stale
+from accounts.services.changes import mark_stale, record_changes
 from payouts.calculation import allocate_proportionally, calculate_commissions
 from payouts.errors import CommissionNotFound, SubAmountNotEditable
 from payouts.models.commissions import (

@@ -15,7 +15,7 @@ from django.db import models, transaction
 
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from accounts.services.erasure import (
     change_rows,
     delete_postbacks_of,

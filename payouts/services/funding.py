@@ -7,7 +7,7 @@ from django.db import transaction
 
 from accounts.errors import InvalidSetting
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from payouts.errors import PayoutFeatureRequired
 from payouts.services.ledger import open_ledger_session
 from tracking.errors import AmountTooLarge

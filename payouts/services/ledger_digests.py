@@ -30,8 +30,7 @@ from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from payouts.models.commissions import Commission
-from payouts.models.ledger import Transfer
-from payouts.models.ledger_digests import LedgerDigest
+from payouts.models.ledger import LedgerDigest, Transfer
 from payouts.models.payments import Payment
 from payouts.services.ledger_invariants import (
     READ_BATCH_SIZE,

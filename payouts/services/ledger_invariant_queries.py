@@ -11,8 +11,12 @@ from django.db.models import Count, Exists, F, Max, Min, Model, OuterRef, Q, Que
 
 from accounts.compiled_queries import CompiledQuery, compiled
 from accounts.models.accounts import Account, TenantModel
-from payouts.models.allocations import PaymentAllocation
-from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
+from payouts.models.commissions import (
+    Commission,
+    CommissionKind,
+    CommissionStatus,
+    PaymentAllocation,
+)
 from payouts.models.ledger import (
     VALID_TRANSFERS,
     LedgerAccount,

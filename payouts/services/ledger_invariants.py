@@ -29,7 +29,7 @@ from payouts.models.ledger import (
     TransferType,
 )
 from payouts.models.payments import Payment
-from payouts.services.calculation_check import list_calculation_differences
+from payouts.services.explanation import list_calculation_differences
 from payouts.services.ledger_invariant_queries import (
     all_ledger_accounts,
     commissions_by_status,

@@ -5,10 +5,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
+
+from django.db.models import QuerySet
 
 from accounts.models.accounts import Account
-from payouts.models.commissions import BalanceKey
+from payouts.models.commissions import BalanceKey, Commission
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, TransferType
+from payouts.models.payments import Payment
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
@@ -159,3 +163,54 @@ def _list_approval_changes(
         sums = rows.order_by().values_list(side, "commission")
         for account_id, commission_id, amount in sums.annotate(ExactSum("amount")):
             yield account_id, commission_id, sign * amount
+
+
+@dataclass(frozen=True)
+class PaymentBalance:
+    """Amounts of a payment that is not canceled, with the commissions of today.
+
+    `brought_forward` is what the payments before it have not paid, negative if their
+    commissions exceed them: one of them was canceled, or a paid commission was raised.
+    `previous` and `following` are the payments of the affiliate in the currency before
+    and after it.
+    """
+
+    payment: Payment
+    previous: Payment | None
+    following: Payment | None
+    brought_forward: Decimal
+    paid: Decimal
+
+    @property
+    def carried_forward(self) -> Decimal:
+        """What is left for later payments; negative if it is missing."""
+        return self.brought_forward + self.payment.amount - self.paid
+
+
+def get_payment_balance(payment: Payment) -> PaymentBalance:
+    """Return the balance of a payment, as of today."""
+    account = payment.account
+    of_balance = {"affiliate": payment.affiliate_id, "currency": payment.currency}
+    payments = account.payments.not_canceled().filter(**of_balance)
+    commissions = account.commissions.filter(**of_balance, deleted_at=None)
+    earlier = payments.filter(pk__lt=payment.pk)
+    return PaymentBalance(
+        payment=payment,
+        previous=earlier.order_by("-id").first(),
+        following=payments.filter(pk__gt=payment.pk).order_by("id").first(),
+        brought_forward=_sum_amounts(earlier)
+        - _sum_amounts(commissions.filter(payment__lt=payment.pk)),
+        paid=_sum_amounts(commissions.filter(payment=payment)),
+    )
+
+
+def find_next_commission(payment: Payment) -> Commission | None:
+    """Return the commission that the next payment of this affiliate pays first."""
+    rows = payment.account.commissions.unpaid().filter(
+        affiliate=payment.affiliate_id, currency=payment.currency
+    )
+    return rows.order_by("created_at", "id").first()
+
+
+def _sum_amounts(rows: QuerySet[Any]) -> Decimal:
+    return rows.aggregate(total=ExactSum("amount"))["total"] or ZERO

@@ -25,8 +25,7 @@ from payouts.errors import (
     BalanceTooLarge,
     PaymentNotFound,
 )
-from payouts.models.allocations import PaymentAllocation
-from payouts.models.commissions import BalanceKey, Commission
+from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
 from payouts.models.payments import Payment
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payables import get_amount_due

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from payouts.errors import PayoutMethodNotFound
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from tracking.services.affiliates import get_affiliate

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from accounts.errors import InvalidSetting, InvalidSlug, run_checks
 from accounts.ids import SLUG_PATTERN
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from payouts.models.commission_types import RateKind
 from tracking.errors import DuplicateProgram
 from tracking.models.programs import Program

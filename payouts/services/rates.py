@@ -16,7 +16,7 @@ from accounts.ids import SLUG_PATTERN
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.accounts import validate_name
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event, record_changes
 from payouts.errors import (
     CommissionTypeNotFound,
     DefaultCommissionType,
@@ -33,6 +33,7 @@ from payouts.models.commission_types import (
 )
 from payouts.services.calculation_input import DEFAULT_COMMISSION_TYPE
 from payouts.services.programs import validate_rate
+from tracking.errors import GroupNotFound
 from tracking.models.affiliates import AffiliateGroup
 from tracking.models.programs import Program
 from tracking.services.programs import get_program
@@ -245,3 +246,23 @@ def _make_default(account: Account, row: CommissionType, *, at: datetime) -> Non
     types.filter(is_default=True).update(is_default=False)
     row.update_row(is_default=True)
     log_event(account, "commission_type.made_default", row, at=at)
+
+
+def delete_group(account: Account, *, group_id: str, at: datetime) -> None:
+    """Delete a group and its rates; its affiliates and prospects are in none then.
+
+    Later conversions earn by the rates of the commission types; earlier commissions
+    keep their rates.
+    """
+    with transaction.atomic():
+        rows = account.affiliate_groups.all()
+        group = get_or_raise(rows, GroupNotFound, lock=True, public_id=group_id)
+        # Prospects first: one that is promoted meanwhile is an affiliate afterwards.
+        account.prospects.filter(group=group).update(group=None)
+        members = account.affiliates.filter(group=group)
+        changed = list(members.not_deleted())
+        members.update(group=None)
+        record_changes(account, "affiliate.updated", changed, at=at, group=None)
+        account.group_rates.filter(group=group).delete()
+        log_event(account, "affiliate_group.deleted", group, at=at)
+        account.affiliate_groups.filter(pk=group.pk).delete()

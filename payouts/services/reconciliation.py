@@ -12,8 +12,7 @@ from accounts.db_compat import count_non_integer_rows, use_snapshot
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.accounts import record_reconciliation
-from payouts.models.ledger import Transfer
-from payouts.models.ledger_digests import LedgerDigest
+from payouts.models.ledger import LedgerDigest, Transfer
 from payouts.services.ledger_digests import (
     DigestReport,
     check_e15_audit_log,

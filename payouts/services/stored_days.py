@@ -18,7 +18,7 @@ from django.db.models import Exists, OuterRef
 from accounts import replica
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
-from accounts.models.daily_stats import StaleDay
+from accounts.models.row_counts import StaleDay
 from payouts.services.day_counts import CountedDay, count_day
 
 BATCH_DAYS = 5  # days that are stored in one transaction

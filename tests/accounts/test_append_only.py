@@ -6,7 +6,7 @@ from django.db import DatabaseError, connection, transaction
 
 from accounts.append_only import get_trigger_names
 from accounts.models.audit_log import AuditLogEntry
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from tests.conftest import NOW
 
 APPEND_ONLY = {"accounts.AuditLogEntry", "payouts.LedgerDigest", "payouts.Transfer"}

@@ -8,7 +8,7 @@ from accounts.compiled_queries import compiled
 from accounts.compiled_writes import insert_rows
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
-from accounts.services.audit_log import log_events
+from accounts.services.changes import log_events
 from tests.conftest import NOW
 
 KIND = "test.logged"

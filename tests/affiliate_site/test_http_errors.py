@@ -266,7 +266,7 @@ def test_failure_during_authentication_is_503(non_raising_client, monkeypatch):
     def find_api_key(text):
         raise FAILURES["away"]
 
-    monkeypatch.setattr("affiliate_site.api.authentication.find_api_key", find_api_key)
+    monkeypatch.setattr("affiliate_site.api.access.find_api_key", find_api_key)
 
     response = non_raising_client.get("/programs/")
 
@@ -282,7 +282,7 @@ def test_failure_of_rate_limiting_is_503(non_raising_client, monkeypatch):
     def count_request(subject, limit):
         raise FAILURES["away"]
 
-    monkeypatch.setattr("affiliate_site.api.throttling.count_request", count_request)
+    monkeypatch.setattr("affiliate_site.api.access.count_request", count_request)
 
     response = non_raising_client.get("/programs/")
 

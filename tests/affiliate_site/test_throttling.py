@@ -210,7 +210,7 @@ def test_ignores_forwarded_address_without_trusted_proxy(client):
 
 def test_does_not_count_valid_keys(client, api, at_noon, monkeypatch):
     monkeypatch.setattr(
-        "affiliate_site.api.authentication.count_wrong_key",
+        "affiliate_site.api.access.count_wrong_key",
         lambda request: pytest.fail("a valid key was counted"),
     )
 

@@ -8,7 +8,7 @@ READERS = {
     # Written, and named by the deliveries of its events.
     "accounts/models/__init__.py": "exports the model",
     "accounts/models/webhooks.py": "a delivery names its event",
-    "accounts/services/audit_log.py": "writes it",
+    "accounts/services/changes.py": "writes it",
     "accounts/services/outbox.py": "a delivery names its event",
     "accounts/services/erasure.py": "the event of a delivery that is rendered again",
     "payouts/services/erasure.py": "the event of a delivery that is rendered again",
@@ -19,9 +19,9 @@ READERS = {
     "affiliate_site/backoffice/account/audit_log.py": "its list",
     "affiliate_site/backoffice/affiliates/affiliate_detail.py": "activity",
     "affiliate_site/backoffice/conversions/conversion_details.py": "who reported it",
-    "affiliate_site/backoffice/conversions/customer_timeline.py": "timeline",
+    "affiliate_site/backoffice/conversions/customer_details.py": "timeline",
     "affiliate_site/backoffice/details.py": "history of an object",
-    "affiliate_site/privacy/person_export.py": "export of what is stored about a person",
+    "affiliate_site/privacy/person_export.py": "export of a person's data",
 }
 
 

@@ -71,10 +71,11 @@ LOCAL_IMPORTS = {
 # The modules that set, read or log the current actor.
 MODULES_USING_ACTOR = {
     "accounts/commands.py",
-    "accounts/services/audit_log.py",
-    "affiliate_site/api/authentication.py",
+    "accounts/services/changes.py",
+    "affiliate_site/api/access.py",
     "affiliate_site/backoffice/base.py",
     "affiliate_site/operations/logs.py",
+    "payouts/services/ledger.py",  # who caused a transfer
 }
 
 LEDGER_SETS = {"transfers", "ledger_accounts"}

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from affiliate_site.api.throttling import get_rate
+from affiliate_site.api.access import get_rate
 from tests.architecture.api_contract import (
     ALIASES,
     BUCKETS,

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts.services.signing_secrets import (
+from accounts.services.api_keys import (
     calculate_signature,
     create_signing_secret,
 )

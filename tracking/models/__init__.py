@@ -6,12 +6,15 @@ from tracking.models.affiliates import (
     CustomField,
     Note,
 )
-from tracking.models.attribution_records import AttributionRecord
-from tracking.models.clicks import Click
-from tracking.models.conversions import Conversion, ConversionAttempt, FormerExternalId
+from tracking.models.clicks import Click, FailedPageCall
+from tracking.models.conversions import (
+    AttributionRecord,
+    Conversion,
+    ConversionAttempt,
+    FormerExternalId,
+)
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode
-from tracking.models.failed_page_calls import FailedPageCall
 from tracking.models.late_changes import LateChange
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect

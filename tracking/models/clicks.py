@@ -1,4 +1,4 @@
-"""Click: a visit through an affiliate's link. Visitor: a browser's tracking id."""
+"""Clicks, visitors, and calls of pages that were not stored."""
 
 from __future__ import annotations
 
@@ -142,3 +142,31 @@ class Visitor(TenantModel):
 
     def __str__(self) -> str:
         return self.tracking_id
+
+
+class FailedPageCall(TenantModel):
+    """The calls of one page that failed for one reason on one day (UTC), counted.
+
+    It has no personal data: no ids of orders or customers, no addresses.
+    """
+
+    day = models.DateField()
+    reason = models.CharField(max_length=64)  # a stable code
+    page = models.CharField(max_length=255, blank=True)  # without query; "": unknown
+    count = models.PositiveIntegerField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "failed_page_calls"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "day", "reason", "page"],
+                name="one_failed_page_call_per_page",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.reason} {self.page}"

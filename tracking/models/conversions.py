@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models.accounts import TenantModel, TenantQuerySet
-from accounts.models.daily_stats import DailyCountedRow
+from accounts.models.row_counts import DailyCountedRow
 from tracking.amounts import AmountField
 from tracking.claims import ClaimStatus
 from tracking.models.affiliates import Affiliate
@@ -233,3 +233,44 @@ class FormerExternalId(TenantModel):
 
     def __str__(self) -> str:
         return self.external_id
+
+
+class AttributionRecord(TenantModel):
+    """The stored, verifiable attribution of one customer or one conversion.
+
+    The latest record of a subject counts: confirming a claim adds one.
+    `inputs` and `outcome` are canonical JSON. Replaying the inputs with the version
+    `engine` of the attribution produces the same outcome to the byte.
+    """
+
+    customer = models.ForeignKey(
+        Customer, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    conversion = models.ForeignKey(
+        Conversion, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    engine = models.CharField(max_length=16)
+    inputs = models.TextField()
+    outcome = models.TextField()
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "attribution_records"
+        indexes = [
+            models.Index(
+                fields=["account", "customer"], name="attribution_of_customer"
+            ),
+            models.Index(
+                fields=["account", "conversion"], name="attribution_of_conversion"
+            ),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(customer=None) ^ Q(conversion=None),
+                name="attribution_record_has_one_subject",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"attribution record {self.pk}"

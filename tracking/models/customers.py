@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models.accounts import TenantQuerySet
-from accounts.models.daily_stats import DailyCountedRow
+from accounts.models.row_counts import DailyCountedRow
 from tracking.meta_data import find_email
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click

@@ -7,8 +7,7 @@ from typing import Self
 from django.db import models
 
 from accounts.models.accounts import join_within_account
-from tracking.models.affiliates import Affiliate, AffiliateGroup
-from tracking.models.people import Person, PersonQuerySet
+from tracking.models.affiliates import Affiliate, AffiliateGroup, Person, PersonQuerySet
 from tracking.models.programs import Program
 
 

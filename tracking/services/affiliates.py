@@ -19,7 +19,7 @@ from accounts.services.webhooks import disable_postbacks
 from tracking.errors import AffiliateNotFound, DuplicateEmail, MultipleValuesNotAllowed
 from tracking.models.affiliates import Affiliate, FieldType
 from tracking.search import fold_text
-from tracking.services.affiliate_search import SEARCHED_FIELDS, update_suffixes
+from tracking.services.search import SEARCHED_FIELDS, update_suffixes
 
 MAX_SLUG_BASE_LENGTH = 32
 MAX_NUMBERED_ATTEMPTS = 5

@@ -22,9 +22,8 @@ from tracking.attribution import (
 )
 from tracking.claims import Trust
 from tracking.models.affiliates import Affiliate
-from tracking.models.attribution_records import AttributionRecord
 from tracking.models.clicks import Click
-from tracking.models.conversions import Conversion, ConversionClaim
+from tracking.models.conversions import AttributionRecord, Conversion, ConversionClaim
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program

@@ -14,9 +14,7 @@ from accounts.db_compat import is_row_lock_timeout
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
-from accounts.services.changes import record_change
-from accounts.services.daily_stats import mark_stale
+from accounts.services.changes import log_event, mark_stale, record_change
 from tracking.attribution import TRACKING_SOURCE_NAMES
 from tracking.claims import (
     CONTESTED_CLAIM,

@@ -11,7 +11,7 @@ from accounts.ids import SLUG_PATTERN
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.accounts import validate_length, validate_name
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from tracking.errors import CustomFieldNotFound, DuplicateCustomField
 from tracking.models.affiliates import CustomField, FieldType
 

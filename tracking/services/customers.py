@@ -12,9 +12,7 @@ from accounts.compiled_queries import compiled
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
-from accounts.services.changes import record_change
-from accounts.services.daily_stats import mark_stale
+from accounts.services.changes import log_event, mark_stale, record_change
 from tracking.attribution import REST_CUSTOMER_ORDER, CandidateOrder, TrackingParameters
 from tracking.claims import (
     CONTESTED_CUSTOMER,

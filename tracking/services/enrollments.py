@@ -11,8 +11,7 @@ from accounts.errors import InvalidInput, raise_errors
 from accounts.ids import generate_random_text
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
-from accounts.services.changes import record_change
+from accounts.services.changes import log_event, record_change
 from tracking.errors import (
     AffiliateNotFound,
     AlreadyEnrolled,
@@ -25,10 +24,10 @@ from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.late_changes import record_late_change
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
-from tracking.services.affiliate_search import update_suffixes
 from tracking.services.affiliates import get_affiliate
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.programs import ensure_not_archived
+from tracking.services.search import update_suffixes
 
 REFERRAL_CODE_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 REFERRAL_CODE_LENGTH = 7

@@ -22,15 +22,13 @@ from tracking.attribution import (
     REFERRAL_CODE,
     TRACKING_ID,
 )
-from tracking.models.affiliates import Affiliate
-from tracking.models.attribution_records import AttributionRecord
+from tracking.models.affiliates import ADDRESS_COLUMNS, Affiliate
 from tracking.models.clicks import Click, parse_click_id
-from tracking.models.conversions import ConversionClaim
+from tracking.models.conversions import AttributionRecord, ConversionClaim
 from tracking.models.customers import Customer
-from tracking.models.people import ADDRESS_COLUMNS
 from tracking.models.prospects import Prospect
-from tracking.services.affiliate_search import update_suffixes
 from tracking.services.attribution import serialize_canonical_json
+from tracking.services.search import update_suffixes
 
 ERASED = "erased"
 ERASED_ID_PREFIX = "erased-"  # no ID made of a name has a dash

@@ -14,7 +14,7 @@ from django.db.models import Count, Subquery, Sum
 
 from accounts.errors import DomainError, ErrorList
 from accounts.models.accounts import Account
-from tracking.models.failed_page_calls import FailedPageCall
+from tracking.models.clicks import FailedPageCall
 
 MAX_PAGES_PER_DAY = 200
 MAX_PAGE_LENGTH = 255

@@ -7,8 +7,7 @@ from django.db import transaction
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
-from accounts.services.changes import record_change
+from accounts.services.changes import log_event, record_change
 from tracking.errors import AffiliateHierarchyCycle, GroupNotFound, UnknownReference
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.services.affiliates import get_affiliate, lock_hierarchy

@@ -7,7 +7,7 @@ from django.db import transaction
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from tracking.errors import NoteNotFound
 from tracking.models.affiliates import Affiliate, Note
 from tracking.services.affiliates import get_affiliate

@@ -11,7 +11,7 @@ from accounts.errors import InvalidSetting, run_checks
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.accounts import validate_length, validate_name
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from tracking.errors import ArchivedProgramReadOnly, CurrencyInUse, ProgramNotFound
 from tracking.models.programs import Program
 from tracking.services.clicks import MAX_VISIT_URL_LENGTH, normalize_url

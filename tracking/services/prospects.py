@@ -10,20 +10,17 @@ from accounts.errors import ErrorList, InvalidInput
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.changes import record_change
-from accounts.services.daily_stats import mark_days_stale
+from accounts.services.changes import mark_days_stale, record_change
 from tracking.claims import Trust, get_promotion_approval
 from tracking.errors import (
     ProspectAlreadyPromoted,
     ProspectNotFound,
     UnknownReference,
 )
-from tracking.models.affiliates import Affiliate, AffiliateGroup
+from tracking.models.affiliates import ADDRESS_COLUMNS, Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
-from tracking.models.people import ADDRESS_COLUMNS
 from tracking.models.programs import Program
 from tracking.models.prospects import PromotionMethod, Prospect, SignupSource
-from tracking.services.affiliate_search import update_suffixes
 from tracking.services.affiliates import (
     PersonData,
     drop_blank_values,
@@ -38,6 +35,7 @@ from tracking.services.enrollments import (
 )
 from tracking.services.hierarchy import get_referenced_group
 from tracking.services.programs import ensure_not_archived, find_oldest_active_program
+from tracking.services.search import update_suffixes
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from typing import Any
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.signing_secrets import create_signing_secret
+from accounts.services.api_keys import create_signing_secret
 
 
 class Command(AccountCommand):

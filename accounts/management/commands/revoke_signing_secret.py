@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.services.signing_secrets import revoke_signing_secret
+from accounts.services.api_keys import revoke_signing_secret
 
 
 class Command(AccountCommand):

@@ -20,6 +20,7 @@ from affiliate_site.api.filters import (
     ReferenceFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.representations.base import Map, Representation, Text
 from affiliate_site.api.representations.conversions import (
     PaymentRepresentation,
     payment_by_public_id,
@@ -27,8 +28,10 @@ from affiliate_site.api.representations.conversions import (
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PaymentNotFound
 from payouts.models.payments import Payment
+from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tracking.errors import UnknownReference
+from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
 from tracking.services.affiliates import get_affiliate, list_known_slugs
 
@@ -153,3 +156,37 @@ def build_payment_orders(items: list[dict], *, is_array: bool) -> list[PaymentOr
         PaymentOrder(**item, path_prefix=f"[{index}]." if is_array else "")
         for index, item in enumerate(items)
     ]
+
+
+BALANCES_SCHEMA = {"type": "object", "additionalProperties": {"type": "number"}}
+
+
+class AffiliateBalancesRepresentation(Representation):
+    """The balances of an affiliate by currency."""
+
+    affiliate_id = Text(example="noraweld")
+    balances = Map(child=ExactAmountField(), example={"EUR": 6.45})
+
+
+class BalanceViewSet(TenantViewSet):
+    """Balances (docs/api-contract.md, section 2.9); the list is not paginated."""
+
+    permission_model = Affiliate
+    throttle_rate = {
+        "list": RateLimit(10, minutes=1),
+        "retrieve": RateLimit(1500, minutes=5),
+    }
+    filterset_class = pagination_class = None
+    representation = AffiliateBalancesRepresentation
+    representations = {"retrieve": BALANCES_SCHEMA}
+
+    def list(self, request):
+        """List affiliates with a balance other than 0, including deleted ones."""
+        balances = get_payable_balances_by_slug(self.account)
+        return self.render_rows(list(balances.items()))
+
+    def retrieve(self, request, affiliate_id):
+        """Retrieve the balances of an affiliate by currency, without zero balances."""
+        affiliate = get_affiliate(self.account, affiliate_id)
+        balances = get_payable_balances_by_slug(self.account, affiliate.pk)
+        return self.render_response(balances.get(affiliate.slug, {}))

@@ -8,11 +8,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from accounts.models.api_keys import Role
-from accounts.models.invitations import Invitation
-from accounts.services.api_keys import create_api_key
+from accounts.models.users import Invitation
+from accounts.services.api_keys import create_api_key, create_signing_secret
 from accounts.services.invitations import create_invitation
 from accounts.services.notifications import can_send_mail, send_invitation
-from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.staff import create_staff_user
 from accounts.tenant_admin import get_user
 from affiliate_site.backoffice.form_pages import SecretPage

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from accounts.errors import InvalidSetting
-from accounts.services.logos import MAX_LOGO_BYTES, detect_media_type, set_logo
+from accounts.services.accounts import MAX_LOGO_BYTES, detect_media_type, set_logo
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import COLOR, FieldSets, ServiceForm
 from tracking.money import list_currencies

@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.utils import timezone
 
-from accounts.models.invitations import Invitation
+from accounts.models.users import Invitation
 from accounts.services.invitations import revoke_invitation
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display

@@ -25,15 +25,18 @@ from affiliate_site.backoffice.affiliates.enrollment_pages import (
     AddEnrollmentPage,
     AddToProgramPage,
 )
-from affiliate_site.backoffice.affiliates.group_detail import build_group_context
-from affiliate_site.backoffice.affiliates.group_pages import GROUP_PAGES, AddGroupPage
+from affiliate_site.backoffice.affiliates.group_pages import (
+    GROUP_PAGES,
+    AddGroupPage,
+    build_group_context,
+)
 from affiliate_site.backoffice.affiliates.note_pages import NOTE_PAGES, AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
-from affiliate_site.backoffice.affiliates.prospect_detail import build_prospect_context
 from affiliate_site.backoffice.affiliates.prospect_pages import (
     PROSPECT_PAGES,
     AddProspectPage,
+    build_prospect_context,
 )
 from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
@@ -87,12 +90,12 @@ from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.models.prospects import Prospect
-from tracking.services.affiliate_search import (
+from tracking.services.enrollments import set_approval
+from tracking.services.search import (
     list_affiliates_by_text,
     list_hidden_matches,
     list_search_codes,
 )
-from tracking.services.enrollments import set_approval
 
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
 APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}

@@ -13,8 +13,8 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
+from affiliate_site.backoffice.dashboard.charts import Sparkline, build_sparkline
 from affiliate_site.backoffice.dashboard.context import build_changelist_url
-from affiliate_site.backoffice.dashboard.sparklines import Sparkline, build_sparkline
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,

@@ -14,8 +14,7 @@ from affiliate_site.backoffice.forms import (
     MetaDataField,
     ServiceForm,
 )
-from tracking.models.affiliates import CustomField, FieldType
-from tracking.models.people import ADDRESS_COLUMNS
+from tracking.models.affiliates import ADDRESS_COLUMNS, CustomField, FieldType
 from tracking.services.affiliates import create_password
 
 COMPANY_COLUMNS = ("name", "description")

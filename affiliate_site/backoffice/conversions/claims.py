@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
-from accounts.models.signing_secrets import SigningSecret
-from accounts.services.signing_secrets import revoke_signing_secret
+from accounts.models.api_keys import SigningSecret
+from accounts.services.api_keys import revoke_signing_secret
 from affiliate_site.backoffice.account.access_pages import AddSigningSecretPage
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import (
@@ -18,7 +18,7 @@ from affiliate_site.backoffice.base import (
 from affiliate_site.backoffice.conversions.conversion_details import (
     describe_claim_outcome,
 )
-from affiliate_site.backoffice.conversions.customer_timeline import LINK_TEMPLATE
+from affiliate_site.backoffice.conversions.customer_details import LINK_TEMPLATE
 from affiliate_site.backoffice.details import link_to
 from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (

@@ -1,5 +1,6 @@
-"""The page of clicks, newest first; searched by ID only, as there are millions."""
+"""Clicks, and calls of pages that were not stored."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
@@ -17,7 +18,7 @@ from affiliate_site.backoffice.lists.filters import (
     ProgramFilter,
 )
 from affiliate_site.user_agents import parse_user_agent
-from tracking.models.clicks import Click
+from tracking.models.clicks import Click, FailedPageCall
 
 
 def get_browser(user_agent: str | None) -> str:
@@ -71,3 +72,149 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Metadata")
     def formatted_meta_data(self, click):
         return format_key_values(click.meta_data)
+
+
+NOTHING_TO_FIX = "Nothing to fix in the snippet."
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A reason in words, and how to fix the snippet."""
+
+    text: str
+    hint: str = NOTHING_TO_FIX
+
+
+UNKNOWN_CUSTOMER_STATUS = Problem(
+    "The customer status is unknown",
+    'Call tap("customer", …), tap("trial", …) or tap("lead", …).',
+)
+AMOUNT_HINT = (
+    "Print the amount with a point and without currency or thousands separators:"
+    ' tap("conversion", "ORDER", 1249.90).'
+)
+PROBLEMS = {
+    "account_locked": Problem(
+        "The account is locked", "Ask an operator to unlock the account."
+    ),
+    "affiliate_deleted": Problem(
+        "The affiliate was removed", "Remove its links and coupons from your pages."
+    ),
+    "affiliate_not_approved": Problem(
+        "The affiliate is not approved in the program",
+        "Approve the affiliate under Program affiliates.",
+    ),
+    "amount_too_large": Problem("The amount has too many digits", AMOUNT_HINT),
+    "claimed_amount_too_large": Problem(
+        "The amount is above the limit for pages",
+        "Ask an owner to raise the limit under Account settings, sign the call, or"
+        " report the sale through the API.",
+    ),
+    "claimed_currency_not_allowed": Problem(
+        "The currency is not the program's",
+        "Report the amount in the program's currency, sign the call, or report the"
+        " sale through the API.",
+    ),
+    "cookie_expired": Problem("The click is older than the program's cookie time"),
+    "invalid_amount": Problem("The amount is not a number of 0 or more", AMOUNT_HINT),
+    "invalid_asset_or_source": Problem(
+        "The asset link is unknown",
+        "Copy the link again from the page of the affiliate.",
+    ),
+    "invalid_commissions": Problem(
+        "The list of commissions is invalid",
+        "Each item needs a sub_amount that is a number:"
+        ' [{sub_amount: 49.90, commission_type: "standard"}], at most 100 items.',
+    ),
+    "invalid_currency": Problem(
+        "The currency is unknown",
+        'Print the three letters of ISO 4217: {currency: "EUR"}, or leave it out.',
+    ),
+    "invalid_customer_id": Problem(
+        "The customer ID is invalid",
+        "Print your shop's ID of the customer as text of at most 255 characters.",
+    ),
+    "invalid_external_id": Problem(
+        "The order ID is invalid",
+        "Print your shop's ID of the order as text of at most 255 characters.",
+    ),
+    "invalid_initial_customer_status": UNKNOWN_CUSTOMER_STATUS,
+    "invalid_signature": Problem(
+        "The signature is wrong",
+        "Sign exactly the values that the page sends, the amount with the same digits,"
+        " with a signing secret that is not revoked.",
+    ),
+    "invalid_status": UNKNOWN_CUSTOMER_STATUS,
+    "invalid_tracking_id": Problem(
+        "The visitor's tracking ID is unknown, or of another program group",
+        'Call tap("create", "ACCOUNT") with this account and the same program group on'
+        " all pages, and print no tracking ID into a page.",
+    ),
+    "missing_amount": Problem("The amount is blank", AMOUNT_HINT),
+    "missing_customer_id": Problem(
+        "The call has no customer ID",
+        'Print your shop\'s ID of the customer: tap("customer", "ID").',
+    ),
+    "missing_signature": Problem(
+        "The signature is missing",
+        "This account accepts signed pages only: print the signature of your server,"
+        ' {signature: "…"}.',
+    ),
+    "missing_tracking_parameter": Problem(
+        "The call names no visitor, link, coupon or customer",
+        'Load the script on all pages and call tap("detect") there.',
+    ),
+    "negative_amount": Problem(
+        "The amount is below 0",
+        "Report sales only; record refunds through the API or the back office.",
+    ),
+    "program_archived": Problem(
+        "The program is archived",
+        "Remove the snippet and the affiliate links of this program.",
+    ),
+    "too_many_conversion_attempts": Problem(
+        "The page was loaded again within 10 seconds of a failed call",
+        "See the other failures of this page.",
+    ),
+    "too_many_open_claims": Problem(
+        "The affiliate has too many sales or customers that wait for review",
+        "Approve or disapprove its commissions. If you do not know the orders, someone"
+        " reports false ones.",
+    ),
+    "unknown_coupon": Problem("None of the coupons belongs to an affiliate"),
+    "unknown_customer": Problem("The customer does not belong to an affiliate"),
+    "unknown_referral_code": Problem(
+        "The referral code of the link is unknown",
+        "Copy the link again from the page of the affiliate. Links of other services"
+        " may use the parameter ref too: choose another one with referral_code_param.",
+    ),
+}
+
+
+@admin.register(FailedPageCall)
+class FailedPageCallAdmin(ReadOnlyBackOfficeAdmin):
+    """Calls of the tracking script that were not stored, by day, reason and page."""
+
+    list_display = ("day", "problem", "hint", "shown_page", "count", "last_at")
+    extra_lookups = ("day__gte",)
+    ordering = ("-day", "-last_at", "-id")
+    ordering_of_long_list = ("-day", "-reason", "-page", "-id")  # its index
+    fields = ("day", "problem", "hint", "shown_page", "count", "first_at", "last_at")
+    readonly_fields = ("problem", "shown_page", "hint")
+
+    @display(description="Reason")
+    def problem(self, failure):
+        return get_problem(failure.reason).text
+
+    @display(description="Page")
+    def shown_page(self, failure):
+        return failure.page or EMPTY_VALUE
+
+    @display(description="How to fix")
+    def hint(self, failure):
+        return get_problem(failure.reason).hint
+
+
+def get_problem(reason: str) -> Problem:
+    """The texts of a reason; its code as text if it has none."""
+    return PROBLEMS.get(reason) or Problem(reason.replace("_", " ").capitalize(), "")

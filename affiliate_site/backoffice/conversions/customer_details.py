@@ -1,11 +1,14 @@
-"""What the page of a customer shows."""
+"""The page of a customer and its timeline."""
 
-from django.utils.html import format_html_join
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
-from affiliate_site.backoffice.conversions.customer_timeline import (
-    list_timeline_entries,
-)
 from affiliate_site.backoffice.details import (
     Details,
     Section,
@@ -14,7 +17,158 @@ from affiliate_site.backoffice.details import (
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
+    format_money,
 )
+from payouts.services.commission_history import list_allocations, list_histories
+
+MAX_CONVERSIONS = 100  # per page, the newest
+LINK_TEMPLATE = '<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>'
+
+
+@dataclass(frozen=True)
+class TimelineEntry:
+    """An event with its time, and its text with links to rows."""
+
+    at: datetime
+    html: str
+
+
+def list_timeline_entries(customer) -> list[TimelineEntry]:
+    """All events of a customer, oldest first; at the same time, causes come first."""
+    account = customer.account
+    newest_first = account.conversions.filter(customer=customer).order_by("-id")
+    conversions = list(newest_first[: MAX_CONVERSIONS + 1])
+    has_more = len(conversions) > MAX_CONVERSIONS
+    conversions = conversions[:MAX_CONVERSIONS][::-1]
+    commissions = list_commissions(account, conversions)
+    histories = list_histories(account, commissions)
+    allocations = list_allocations(account, commissions)
+    entries = [*list_click_entries(customer), *list_status_entries(customer)]
+    for conversion in conversions:
+        entries += list_conversion_entries(conversion)
+    for commission in commissions:
+        entries += list_commission_entries(
+            commission, histories[commission.pk], allocations[commission.pk]
+        )
+    entries.sort(key=lambda entry: entry.at)
+    if has_more:
+        notice = render_older_conversions_notice(customer)
+        entries.insert(0, TimelineEntry(entries[0].at, notice))
+    return entries
+
+
+def list_commissions(account, conversions) -> list:
+    """The commissions of these conversions, with their affiliates."""
+    conversion_ids = [conversion.pk for conversion in conversions]
+    rows = account.commissions.filter(conversion__in=conversion_ids)
+    return list(rows.select_related("affiliate").order_by("id"))
+
+
+def list_click_entries(customer) -> list[TimelineEntry]:
+    """The click that led to the customer."""
+    click = customer.click
+    if click is None:
+        return []
+    html = format_html("{} {}", render_link(click, "click"), click.landing_page or "")
+    return [TimelineEntry(click.created_at, html)]
+
+
+def list_status_entries(customer) -> list[TimelineEntry]:
+    """The audit log entries of the customer."""
+    subject = f"{customer._meta.model_name}:{customer}"
+    log_entries = customer.account.audit_log.filter(subject=subject).order_by("id")
+    return [
+        TimelineEntry(
+            log_entry.created_at,
+            f"{log_entry.kind} {' → '.join(log_entry.details.get('status', []))}",
+        )
+        for log_entry in log_entries
+    ]
+
+
+def list_conversion_entries(conversion) -> list[TimelineEntry]:
+    """The creation of a conversion, and its deletion if it is deleted."""
+    link = render_link(conversion, f"conversion {conversion}")
+    amount = format_money(conversion.amount, conversion.currency)
+    entries = [TimelineEntry(conversion.created_at, format_html("{} {}", link, amount))]
+    if conversion.deleted_at:
+        entries.append(
+            TimelineEntry(conversion.deleted_at, format_html("removed {}", link))
+        )
+    return entries
+
+
+def list_commission_entries(commission, history, allocations) -> list[TimelineEntry]:
+    """The creation of a commission, its changes, its payments and its deletion."""
+    link = render_link(commission, f"commission {commission.pk}")
+    first, *_ = history
+    created = format_html(
+        "{} {} for {}: {}",
+        link,
+        format_money(first.amount, commission.currency),
+        commission.affiliate,
+        first.status,
+    )
+    entries = [TimelineEntry(commission.created_at, created)]
+    for previous, state in pairwise(history):
+        changes = []
+        if state.status != previous.status:
+            changes.append(str(state.status))
+        if state.amount != previous.amount:
+            changes.append(format_money(state.amount, commission.currency))
+        entries.append(
+            TimelineEntry(state.at, format_html("{} {}", link, ", ".join(changes)))
+        )
+    released_at = [
+        state.at
+        for previous, state in pairwise(history)
+        if state.status != previous.status
+    ]
+    if commission.deleted_at:
+        released_at.append(commission.deleted_at)
+    for allocation in allocations:
+        entries += list_payment_entries(allocation.payment, link, released_at)
+    if commission.deleted_at:
+        deleted = format_html("{} removed with its conversion", link)
+        entries.append(TimelineEntry(commission.deleted_at, deleted))
+    return entries
+
+
+def list_payment_entries(payment, commission_link, released_at) -> list[TimelineEntry]:
+    """The payment of a commission, and its cancellation.
+
+    The cancellation is left out if a status change or the deletion of the commission
+    (at one of the times `released_at`) has released the commission before.
+    """
+    payment_link = render_link(payment, str(payment))
+    paid = format_html("{} paid by {}", commission_link, payment_link)
+    entries = [TimelineEntry(payment.created_at, paid)]
+    canceled_at = payment.canceled_at
+    if canceled_at and not any(
+        payment.created_at < at < canceled_at for at in released_at
+    ):
+        canceled = format_html(
+            "{} unpaid: payment {} was canceled", commission_link, payment_link
+        )
+        entries.append(TimelineEntry(canceled_at, canceled))
+    return entries
+
+
+def render_link(row, text: str) -> str:
+    """A link to the page of a row."""
+    opts = row._meta
+    name = f"admin:{opts.app_label}_{opts.model_name}_change"
+    return format_html(LINK_TEMPLATE, reverse(name, args=[row.pk]), text)
+
+
+def render_older_conversions_notice(customer) -> str:
+    """A notice that the page is limited, with a link to all conversions."""
+    text = f"Showing the newest {MAX_CONVERSIONS} conversions"
+    if not customer.customer_id:  # deleted: no list finds its conversions by it
+        return text
+    query = urlencode({"q": customer.customer_id})
+    url = f"{reverse('admin:tracking_conversion_changelist')}?{query}"
+    return format_html("{}: {}", text, format_html(LINK_TEMPLATE, url, "show all"))
 
 
 def get_customer_details(customer) -> Details:

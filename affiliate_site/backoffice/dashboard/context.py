@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.days import A_DAY
 from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.dashboard.dashboard_charts import build_charts
+from affiliate_site.backoffice.dashboard.charts import build_charts
 from affiliate_site.backoffice.dashboard.onboarding import (
     DISMISS_PERMISSION,
     get_onboarding,
@@ -26,13 +26,13 @@ from affiliate_site.backoffice.formatters import (
     keep_amounts_together,
 )
 from payouts.models.commissions import CommissionStatus
-from payouts.services.dashboard_numbers import (
+from payouts.services.statistics import (
     count_removed_conversions,
     count_to_review,
     get_balance_due,
     get_overpaid,
+    load_statistics,
 )
-from payouts.services.statistics import load_statistics
 from payouts.statistics import (
     AffiliateTotals,
     Period,

@@ -16,12 +16,11 @@ from accounts.models.accounts import Account
 from accounts.models.api_keys import ApiKey
 from accounts.models.users import User
 from accounts.services.accounts import dismiss_onboarding
-from affiliate_site.backoffice.programs.snippet import render_snippet
+from affiliate_site.backoffice.programs.program_pages import render_snippet
 from payouts.models.payments import PayoutMethod
 from tracking.models.affiliates import Affiliate
-from tracking.models.clicks import Click
+from tracking.models.clicks import Click, FailedPageCall
 from tracking.models.conversions import Conversion
-from tracking.models.failed_page_calls import FailedPageCall
 from tracking.models.programs import Program
 
 DISMISS_PERMISSION = "accounts.change_account"

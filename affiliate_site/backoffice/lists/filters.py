@@ -26,7 +26,7 @@ from payouts.models.commissions import Commission, CommissionStatus
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
-from tracking.services.affiliate_search import list_affiliates_by_text
+from tracking.services.search import list_affiliates_by_text
 
 MAX_CHOICES = 500  # programs or groups that a filter offers
 MAX_CANDIDATES = 8  # affiliates to choose from, if a text finds several

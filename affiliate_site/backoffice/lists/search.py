@@ -8,8 +8,7 @@ from django.utils.http import urlencode
 
 from accounts.tenant_admin import SearchMatch, TenantAdmin
 from tracking.attribution import COUPON
-from tracking.services.affiliate_search import find_affiliates, find_coupon
-from tracking.services.order_search import list_order_terms
+from tracking.services.search import find_affiliates, find_coupon, list_order_terms
 
 PK_PATTERN = re.compile(r"[0-9]{1,18}")
 AFFILIATE_SEARCH_HELP = "Search by name, e-mail, company, ID, code or coupon"

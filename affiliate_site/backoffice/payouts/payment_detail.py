@@ -14,7 +14,7 @@ from affiliate_site.backoffice.details import (
 from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.services.commission_history import list_paid_amounts
-from payouts.services.payment_balance import PaymentBalance, get_payment_balance
+from payouts.services.payables import PaymentBalance, get_payment_balance
 
 
 def get_payment_details(request, payment) -> Details:

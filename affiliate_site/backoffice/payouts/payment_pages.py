@@ -14,7 +14,7 @@ from affiliate_site.backoffice.money_pages import (
 )
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
-from payouts.services.payment_balance import find_next_commission, get_payment_balance
+from payouts.services.payables import find_next_commission, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tracking.amounts import ExactSum
 from tracking.money import MAX_INTEGER_DIGITS

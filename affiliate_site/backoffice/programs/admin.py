@@ -21,7 +21,7 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.lists.filters import CurrencyFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.programs import program_pages, rate_pages
-from affiliate_site.backoffice.programs.snippet import render_snippet
+from affiliate_site.backoffice.programs.program_pages import render_snippet
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.models.commission_types import (
     CommissionType,

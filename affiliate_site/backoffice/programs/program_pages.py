@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import (
@@ -19,6 +20,23 @@ from tracking.services.programs import (
     unarchive_program,
     update_program,
 )
+
+SNIPPET = """\
+<script src="{url}/tap.js" async></script>
+<script>
+  (function (w, n) {{
+    w.TapfiliateObject = n;
+    w[n] = w[n] || function () {{ (w[n].q = w[n].q || []).push(arguments); }};
+  }})(window, "tap");
+  tap("create", "{account}");
+  tap("detect");
+</script>"""
+
+
+def render_snippet(account) -> str:
+    """The code for every page of an account's shop."""
+    return SNIPPET.format(url=settings.PUBLIC_URL, account=account.slug)
+
 
 RATE_CHOICES = (
     (RateKind.PERCENTAGE, "Percentage of the amount"),

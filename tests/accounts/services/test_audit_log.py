@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from accounts.actor import use_actor
-from accounts.services.audit_log import log_event, log_events
+from accounts.services.changes import log_event, log_events
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
 

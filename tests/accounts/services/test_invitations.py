@@ -13,7 +13,7 @@ from accounts.errors import (
     TooManyInvitations,
 )
 from accounts.models.api_keys import Role
-from accounts.models.invitations import Invitation
+from accounts.models.users import Invitation
 from accounts.services.invitations import (
     MAX_INVITATIONS_PER_HOUR,
     VALIDITY,

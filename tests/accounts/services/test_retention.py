@@ -6,7 +6,7 @@ import pytest
 from django.contrib.sessions.models import Session
 
 from accounts.models.api_keys import RateWindow
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from accounts.services.retention import (
     delete_expired_deliveries,
     delete_expired_idempotency_keys,

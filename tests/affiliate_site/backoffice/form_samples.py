@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
+from accounts.services.api_keys import create_signing_secret
 from accounts.services.invitations import create_invitation
-from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage

@@ -9,7 +9,7 @@ from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.accounts import lock_account
-from accounts.services.signing_secrets import create_signing_secret
+from accounts.services.api_keys import create_signing_secret
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.conftest import NOW
 

@@ -13,7 +13,7 @@ from django.utils.html import strip_tags
 from accounts.actor import use_actor
 from accounts.models.api_keys import Role
 from accounts.models.users import User
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from accounts.services.staff import create_staff_user, reset_password
 from affiliate_site.backoffice.audit_sentences import describe_actor
 from affiliate_site.backoffice.formatters import EMPTY_VALUE

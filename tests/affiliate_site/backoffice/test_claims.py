@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from accounts.models.api_keys import Role
-from accounts.services.signing_secrets import create_signing_secret
+from accounts.services.api_keys import create_signing_secret
 from affiliate_site.backoffice.formatters import format_datetime
 from payouts.services.conversion_updates import delete_conversion
 from tests.affiliate_site.backoffice.test_actions import confirm_action, post_action

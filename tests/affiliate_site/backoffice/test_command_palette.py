@@ -18,7 +18,7 @@ from affiliate_site.backoffice.command_palette import (
 )
 from tests.program_scenario import ProgramScenario
 from tests.sample_account import SampleAccount
-from tracking.services.customer_search import update_customer_email_keys
+from tracking.services.account_settings import update_customer_email_keys
 
 EXACT_COLUMNS = [
     f"{search_field.model.__name__}.{search_field.column}"

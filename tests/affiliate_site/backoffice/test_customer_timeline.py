@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from accounts.models.api_keys import Role
-from affiliate_site.backoffice.conversions import customer_timeline
+from affiliate_site.backoffice.conversions import customer_details
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion, update_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -265,7 +265,7 @@ def test_query_count_does_not_depend_on_the_number_of_conversions(
 def test_limits_the_number_of_conversions(
     staff_client, scenario, conversion, monkeypatch
 ):
-    monkeypatch.setattr(customer_timeline, "MAX_CONVERSIONS", 2)
+    monkeypatch.setattr(customer_details, "MAX_CONVERSIONS", 2)
     later = [
         scenario.create_conversion(
             "50", customer_id="anna", at=CONVERSION_CREATED_AT + HOUR

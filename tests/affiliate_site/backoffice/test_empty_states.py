@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.models.webhooks import WebhookEndpoint
+from accounts.services.api_keys import create_signing_secret
 from accounts.services.invitations import create_invitation
-from accounts.services.signing_secrets import create_signing_secret
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from tests.affiliate_site.backoffice.rates import create_rates

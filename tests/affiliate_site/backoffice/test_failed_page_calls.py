@@ -7,14 +7,14 @@ from html import escape, unescape
 import pytest
 from django.urls import reverse
 
-from affiliate_site.backoffice.conversions.failed_page_calls import PROBLEMS
+from affiliate_site.backoffice.conversions.clicks import PROBLEMS
 from affiliate_site.browser.serializers import (
     BrowserConversionSerializer,
     BrowserLineItemSerializer,
     LenientFieldMixin,
 )
 from payouts.explanation import WARNING_TEXTS
-from tracking.models.failed_page_calls import FailedPageCall
+from tracking.models.clicks import FailedPageCall
 from tracking.services.failed_page_calls import record_failed_page_call
 
 pytestmark = pytest.mark.engine_independent  # its queries are tested with services

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.urls import reverse
 
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
-from affiliate_site.backoffice.labels import FIELD_LABELS
+from affiliate_site.backoffice.formatters import FIELD_LABELS
 from affiliate_site.backoffice.lists.exports import get_column_titles
 
 pytestmark = pytest.mark.engine_independent  # texts

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from accounts.models.api_keys import Role
-from accounts.services.logos import set_logo
+from accounts.services.accounts import set_logo
 from affiliate_site.backoffice import links, qr_codes
 from affiliate_site.backoffice.qr_codes import QrStyle
 from tests.conftest import NOW

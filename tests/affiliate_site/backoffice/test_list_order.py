@@ -6,8 +6,8 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
-from affiliate_site.backoffice.lists import list_totals
-from affiliate_site.backoffice.lists.list_order import find_index_order
+from affiliate_site.backoffice.lists import long_lists
+from affiliate_site.backoffice.lists.long_lists import find_index_order
 from benchmarks.growth_lists import SHORT_LISTS
 from payouts.models.commissions import Commission
 from payouts.services.commissions import approve_commission
@@ -32,7 +32,7 @@ def sales(scenario):
 
 @pytest.fixture
 def list_is_long(monkeypatch):
-    monkeypatch.setattr(list_totals, "MAX_COUNTED_ROWS", 2)
+    monkeypatch.setattr(long_lists, "MAX_COUNTED_ROWS", 2)
 
 
 def open_sorted(client, name, column, prefix=""):
@@ -113,7 +113,7 @@ def test_a_long_list_is_sorted_by_an_index(
 
 
 def test_long_balances_are_sorted_by_affiliate(staff_client, sales, monkeypatch):
-    monkeypatch.setattr(list_totals, "MAX_COUNTED_ROWS", 0)
+    monkeypatch.setattr(long_lists, "MAX_COUNTED_ROWS", 0)
     client = staff_client()
 
     url = reverse("admin:payouts_ledgeraccount_changelist")

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from affiliate_site.backoffice import base
 from affiliate_site.backoffice.formatters import keep_amounts_together
-from affiliate_site.backoffice.lists import list_totals
+from affiliate_site.backoffice.lists import long_lists
 from payouts.services.commissions import disapprove_commission
 from payouts.services.conversion_updates import delete_conversion
 from tests.conftest import NOW
@@ -124,7 +124,7 @@ def test_numbers_the_pages(client, sales, short_pages):
 
 
 def test_does_not_count_long_lists(client, sales, short_pages, monkeypatch):
-    monkeypatch.setattr(list_totals, "MAX_COUNTED_ROWS", 2)
+    monkeypatch.setattr(long_lists, "MAX_COUNTED_ROWS", 2)
 
     text = get_text(open_list(client, q="R-"))
 
@@ -135,7 +135,7 @@ def test_does_not_count_long_lists(client, sales, short_pages, monkeypatch):
 
 
 def test_counts_long_lists_by_stored_days(client, sales, short_pages, monkeypatch):
-    monkeypatch.setattr(list_totals, "MAX_COUNTED_ROWS", 2)
+    monkeypatch.setattr(long_lists, "MAX_COUNTED_ROWS", 2)
 
     text = get_text(open_list(client, deleted_at__isnull="True"))
 

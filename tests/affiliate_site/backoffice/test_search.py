@@ -13,7 +13,7 @@ from payouts.services.conversion_updates import delete_conversion
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.attribution import TrackingParameters
-from tracking.services import affiliate_search
+from tracking.services import search
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -243,7 +243,7 @@ def test_says_what_found_an_affiliate(owner_client, scenario):
 
 
 def test_says_that_more_rows_match(owner_client, scenario, monkeypatch):
-    monkeypatch.setattr(affiliate_search, "MAX_FOUND_AFFILIATES", 1)
+    monkeypatch.setattr(search, "MAX_FOUND_AFFILIATES", 1)
     scenario.create_enrolled_affiliate("Odette", "Kessler")
     url = reverse("admin:tracking_affiliate_changelist")
 

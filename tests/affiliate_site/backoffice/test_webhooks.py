@@ -10,7 +10,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from accounts.models.api_keys import Role
-from accounts.models.command_runs import CommandRun
+from accounts.models.audit_log import CommandRun
 from accounts.services.command_runs import WORKER_NAME, record_command_run
 from accounts.services.deliveries import send_test_event
 from accounts.services.webhooks import (

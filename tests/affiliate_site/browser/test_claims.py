@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts.exact_json import format_decimal
 from accounts.services.accounts import update_page_tracking
-from accounts.services.signing_secrets import (
+from accounts.services.api_keys import (
     calculate_signature,
     create_signing_secret,
     revoke_signing_secret,

@@ -8,7 +8,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from accounts.services.accounts import lock_account
-from affiliate_site.backoffice.conversions.failed_page_calls import PROBLEMS
+from affiliate_site.backoffice.conversions.clicks import PROBLEMS
 from affiliate_site.browser import views
 from tracking.services.attempts import record_failed_attempt
 from tracking.services.enrollments import set_approval

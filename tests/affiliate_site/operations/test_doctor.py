@@ -15,8 +15,7 @@ from django.utils import timezone
 
 from accounts.append_only import get_trigger_names
 from accounts.models.accounts import Account
-from accounts.models.audit_log import AuditLogEntry
-from accounts.models.command_runs import CommandRun
+from accounts.models.audit_log import AuditLogEntry, CommandRun
 from accounts.models.webhooks import WebhookEndpoint
 from accounts.replica import UnusableReplica
 from accounts.services.command_runs import get_command_runs, record_command_run

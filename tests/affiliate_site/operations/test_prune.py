@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.models.api_keys import RateWindow
 from accounts.services import retention
-from accounts.services.audit_log import log_event
+from accounts.services.changes import log_event
 from accounts.services.webhooks import create_webhook
 from payouts.services.commissions import approve_commission
 from payouts.services.statistics import load_statistics

@@ -14,9 +14,8 @@ from django.db import connection
 
 from accounts.append_only import MakeAppendOnly, get_trigger_names
 from accounts.models.audit_log import AuditLogEntry
-from accounts.services.audit_log import log_event
-from payouts.models.ledger import Transfer
-from payouts.models.ledger_digests import LedgerDigest
+from accounts.services.changes import log_event
+from payouts.models.ledger import LedgerDigest, Transfer
 from payouts.services import ledger_digests
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from accounts.models.daily_stats import StaleDay
+from accounts.models.row_counts import StaleDay
 from accounts.services.webhooks import create_webhook, disable_webhook
 from payouts.services import day_counts, statistics
 from payouts.services.calculation_input import LineItemData
@@ -17,12 +17,13 @@ from payouts.services.conversion_updates import (
     update_commission,
     update_conversion,
 )
-from payouts.services.dashboard_numbers import count_to_review, get_balance_due
 from payouts.services.day_counts import count_day
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.statistics import (
     AffiliatePerformance,
     calculate_performance,
+    count_to_review,
+    get_balance_due,
     load_statistics,
 )
 from payouts.services.stored_days import refresh_stale_days, store_days

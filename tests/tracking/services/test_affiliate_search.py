@@ -7,12 +7,7 @@ from django.apps import apps
 
 from tests.conftest import NOW
 from tests.program_scenario import SECRET, ProgramScenario
-from tracking.services import affiliate_search
-from tracking.services.affiliate_search import (
-    find_affiliates,
-    list_hidden_matches,
-    list_search_codes,
-)
+from tracking.services import search
 from tracking.services.affiliates import (
     PersonData,
     create_affiliate,
@@ -21,6 +16,11 @@ from tracking.services.affiliates import (
 )
 from tracking.services.enrollments import update_enrollment
 from tracking.services.prospects import ProspectData, create_prospect, promote_prospect
+from tracking.services.search import (
+    find_affiliates,
+    list_hidden_matches,
+    list_search_codes,
+)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_finds_nothing_of_another_account(hana, other_account, find):
 
 
 def test_says_that_there_are_more(account, monkeypatch):
-    monkeypatch.setattr(affiliate_search, "MAX_FOUND_AFFILIATES", 2)
+    monkeypatch.setattr(search, "MAX_FOUND_AFFILIATES", 2)
     for name in ("Johana", "Hana", "Suhana"):
         create_affiliate(account, data=PersonData(name, "Q"), password=SECRET, at=NOW)
 

@@ -7,8 +7,8 @@ from tests.conftest import NOW
 from tests.factories.tracking import CustomerFactory
 from tracking.attribution import TrackingParameters
 from tracking.errors import CustomerNotFound
-from tracking.services import customer_search
-from tracking.services.customer_search import update_customer_email_keys
+from tracking.services import account_settings
+from tracking.services.account_settings import update_customer_email_keys
 from tracking.services.customers import (
     CustomerData,
     create_customer,
@@ -30,7 +30,7 @@ def list_emails(account):
 
 
 def test_reads_existing_customers_again(account, customer, other_account, monkeypatch):
-    monkeypatch.setattr(customer_search, "BATCH_SIZE", 1)
+    monkeypatch.setattr(account_settings, "BATCH_SIZE", 1)
     CustomerFactory(account=account)
     CustomerFactory(account=other_account, meta_data=customer.meta_data)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.program_scenario import ProgramScenario
-from tracking.services.order_search import list_exact_orders, list_order_terms
+from tracking.services.search import list_exact_orders, list_order_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 

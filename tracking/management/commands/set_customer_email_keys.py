@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from tracking.services.customer_search import update_customer_email_keys
+from tracking.services.account_settings import update_customer_email_keys
 
 
 class Command(AccountCommand):

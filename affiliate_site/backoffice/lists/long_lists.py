@@ -1,10 +1,12 @@
-"""Number, sums and page numbers of the rows that a list shows.
+"""Long lists: an order that an index has; number, sums and pages without a count.
 
-Long lists are not counted: `COUNT(*)` reads all rows. The number is exact up to 10,000
-rows, and above where the days of a list are counted (accounts/services/row_counts.py).
+Lists of up to 10,000 rows have any order and are counted. Longer ones are sorted by an
+index of the account only, because the database would read and sort all rows for each
+page, and `COUNT(*)` would read them, too: their number is exact where the days of a
+list are counted (accounts/services/row_counts.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.core.paginator import Paginator
@@ -14,6 +16,31 @@ from django.utils import timezone
 from accounts.services.row_counts import find_counted_list
 from affiliate_site.backoffice.formatters import format_totals, keep_amounts_together
 from tracking.amounts import ExactSum
+
+
+def find_index_order(model, ordering: Sequence[str]) -> list[str]:
+    """The order of an index that sorts rows by these columns; empty without one.
+
+    It decides about rows with equal values: the newest first, or last if the order is
+    reversed.
+    """
+    names = list(ordering)
+    for index in [*model._meta.total_unique_constraints, *model._meta.indexes]:
+        account, *columns = index.fields
+        if account != "account" or index.condition or getattr(index, "opclasses", ()):
+            continue
+        for order in (columns, [reverse(name) for name in columns]):
+            if order[-1] not in ("id", "-id"):
+                order.append("-id")
+            if names and order[: len(names)] == names:
+                return order
+    return []
+
+
+def reverse(name: str) -> str:
+    """The name of a column in the opposite order."""
+    return name.removeprefix("-") if name.startswith("-") else f"-{name}"
+
 
 MAX_COUNTED_ROWS = 10_000
 

@@ -1,7 +1,4 @@
-"""The charts of the dashboard, as the JSON that the theme gives to Chart.js.
-
-Everything is data: numbers are formatted by `Intl` options, so no script is needed.
-"""
+"""Charts as SVG: those of the dashboard and small ones in lists."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -157,3 +154,50 @@ def build_options(title: str, unit: str) -> dict[str, Any]:
             },
         },
     }
+
+
+WIDTH, HEIGHT = 120, 28  # units of the drawing
+GAP = 1  # between two bars
+MIN_BAR_HEIGHT = 1
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The rectangle of a day, with its text."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Sparkline:
+    """A bar for each day; `label` says all numbers in words."""
+
+    label: str
+    bars: list[Bar]
+    view_box: str = f"0 0 {WIDTH} {HEIGHT}"
+
+
+def build_sparkline(title: str, values: Sequence[tuple[str, float]]) -> Sparkline:
+    """A sparkline of days with their numbers; a negative number counts as zero."""
+    highest = max((value for _, value in values), default=0) or 1
+    step = WIDTH / (len(values) or 1)
+    bars = []
+    for index, (day, value) in enumerate(values):
+        height = round(max(value, 0) * HEIGHT / highest, 1)
+        height = max(height, MIN_BAR_HEIGHT)
+        bars.append(
+            Bar(
+                x=round(index * step, 2),
+                y=round(HEIGHT - height, 2),
+                width=round(step - GAP, 2),
+                height=height,
+                text=f"{day}: {value:,}",
+            )
+        )
+    numbers = ", ".join(f"{value:,}" for _, value in values)
+    period = f"{values[0][0]} to {values[-1][0]}" if values else ""
+    return Sparkline(f"{title} by day, {period}: {numbers}", bars)
