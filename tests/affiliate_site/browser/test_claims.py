@@ -15,11 +15,13 @@ from accounts.services.api_keys import (
     revoke_signing_secret,
 )
 from payouts.explanation import render_explanation
+from payouts.services import conversion_creation
 from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.explanation import explain_conversion
 from payouts.services.reconciliation import reconcile
 from tests.ledger_checks import assert_amounts_consistent
 from tracking import claims
+from tracking.claims import Trust
 from tracking.errors import ClaimNotFound
 from tracking.services.affiliates import PersonData
 from tracking.services.enrollments import set_approval
@@ -198,6 +200,26 @@ def test_change_by_key_takes_the_external_id_of_a_claim(page, scenario, api):
         ("mallorythorn", "20", "disapproved"),
         ("minakessler", "5", "approved"),
     ]
+
+
+@pytest.mark.parametrize("trust", [Trust.CLAIM, Trust.FACT])
+def test_call_that_found_a_claim_looks_again_if_it_lost_its_external_id(
+    page, scenario, monkeypatch, trust
+):
+    page.report(scenario.mallory)
+    stale = scenario.account.conversions.get()
+    scenario.account.conversions.update(external_id=None)
+
+    def find(account, external_id):
+        monkeypatch.undo()
+        return stale
+
+    monkeypatch.setattr(conversion_creation, "find_conversion", find)
+    stored = scenario.create_conversion("5", external_id="order-1", trust=trust)
+
+    assert stored.pk != stale.pk
+    claim = scenario.account.conversions.get(pk=stale.pk)
+    assert (claim.claim_status, claim.warnings) == ("open", None)
 
 
 def test_change_by_key_takes_back_what_staff_approved_but_not_what_is_paid(
