@@ -29,7 +29,8 @@ CHANGED_MEANWHILE = (
 class FormPage(FormView):
     """A form at `/admin/<app>/<model>/<pk>/<name>/`, or at `…/add/` without an object.
 
-    Subclasses declare the attributes below and `save`, which calls the service. A
+    Subclasses declare the attributes below and `save`, which calls the service; what a
+    fixed text cannot say, they return from the methods of the same names. A
     `DomainError` appears beside the field of its path, and the entries stay. If an
     initial value was changed since the page was opened, nothing is saved.
     """
@@ -42,6 +43,9 @@ class FormPage(FormView):
     button = "Save"
     permission = ""  # such as "tracking.change_program"
     explanation = ""  # shown above the form
+    # Formats with `row`, and the message after saving also with `page` and `result`.
+    subject = "{row}"
+    done_message = "{page.title}: done."
     is_dangerous = False
 
     row: Any = None
@@ -65,7 +69,7 @@ class FormPage(FormView):
 
     def get_subject(self) -> str:
         """What the page is about, in its heading."""
-        return str(self.row)
+        return self.subject.format(row=self.row)
 
     def save(self, form, at: datetime) -> Any:
         """Call the service; the result is the object to show, or None for the list."""
@@ -77,7 +81,7 @@ class FormPage(FormView):
 
     def get_done_message(self, result) -> str:
         """The message after saving."""
-        return f"{self.title}: done."
+        return self.done_message.format(page=self, row=self.row, result=result)
 
     def get_done_url(self, result) -> str:
         """The page to show after saving: that of the object."""

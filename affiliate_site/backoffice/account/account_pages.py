@@ -142,6 +142,7 @@ class AccountSettingsPage(FormPage):
     title = "Account settings"
     permission = "accounts.change_account"
     form_class = AccountSettingsForm
+    done_message = "The settings were saved."
 
     def dispatch(self, request, *args, **kwargs):
         self.row = request.user.account
@@ -158,9 +159,6 @@ class AccountSettingsPage(FormPage):
         if image or is_removed:
             set_logo(self.account, image=image, at=at)
         return update_account_settings(self.account, changes=changes, at=at)
-
-    def get_done_message(self, account):
-        return "The settings were saved."
 
     def get_done_url(self, account):
         return reverse("admin:account_settings")

@@ -70,6 +70,7 @@ class EditWebhookPage(FormPage):
     permission = "accounts.change_webhookendpoint"
     explanation = "The webhook secret stays. Deliveries that wait go to the new URL."
     form_class = WebhookForm
+    done_message = "The webhook was saved."
 
     @classmethod
     def is_offered(cls, webhook):
@@ -81,9 +82,6 @@ class EditWebhookPage(FormPage):
     def save(self, form, at):
         webhook = self.row.public_id
         return update_webhook(self.account, webhook=webhook, **form.cleaned_data, at=at)
-
-    def get_done_message(self, webhook):
-        return "The webhook was saved."
 
 
 class SendTestEventPage(FormPage):

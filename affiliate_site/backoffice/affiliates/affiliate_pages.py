@@ -32,6 +32,7 @@ class AddAffiliatePage(FormPage):
     permission = "tracking.add_affiliate"
     explanation = "A new affiliate is in no program: the next step adds it to one."
     form_class = NewAffiliateForm
+    done_message = "{result.firstname} {result.lastname} was created."
 
     def save(self, form, at):
         return create_affiliate(
@@ -40,9 +41,6 @@ class AddAffiliatePage(FormPage):
             password=form.password,
             at=at,
         )
-
-    def get_done_message(self, affiliate):
-        return f"{affiliate.firstname} {affiliate.lastname} was created."
 
     def respond(self, form, affiliate):
         response = super().respond(form, affiliate)
@@ -66,12 +64,11 @@ class AddAffiliatePage(FormPage):
 class AffiliatePage(FormPage):
     """A form page of an affiliate that is not removed."""
 
+    subject = "{row.firstname} {row.lastname}"
+
     @classmethod
     def is_offered(cls, affiliate):
         return affiliate.deleted_at is None
-
-    def get_subject(self):
-        return f"{self.row.firstname} {self.row.lastname}"
 
 
 class EditAffiliatePage(AffiliatePage):
@@ -81,6 +78,7 @@ class EditAffiliatePage(AffiliatePage):
     title = "Edit"
     permission = "tracking.change_affiliate"
     form_class = AffiliateForm
+    done_message = "The changes were saved."
 
     def get_unlocked_initial(self, affiliate):
         return get_person_values(affiliate)
@@ -93,9 +91,6 @@ class EditAffiliatePage(AffiliatePage):
             at=at,
         )
 
-    def get_done_message(self, affiliate):
-        return "The changes were saved."
-
 
 class RemoveAffiliatePage(AffiliatePage):
     """Remove an affiliate, after a page that says what stays."""
@@ -105,6 +100,7 @@ class RemoveAffiliatePage(AffiliatePage):
     button = "Remove affiliate"
     permission = "tracking.delete_affiliate"
     is_dangerous = True
+    done_message = "{row} was removed."
 
     def get_explanation(self):
         affiliate, account = self.row, self.account
@@ -135,9 +131,6 @@ class RemoveAffiliatePage(AffiliatePage):
 
     def save(self, form, at):
         delete_affiliate(self.account, affiliate_id=self.row.slug, at=at)
-
-    def get_done_message(self, result):
-        return f"{self.row} was removed."
 
 
 class GroupForm(ServiceForm):

@@ -56,12 +56,10 @@ class AddCustomFieldPage(FormPage):
     title = button = "Add custom field"
     permission = "tracking.add_customfield"
     form_class = NewCustomFieldForm
+    done_message = "The custom field {result.title} was created."
 
     def save(self, form, at):
         return create_custom_field(self.account, at=at, **form.cleaned_data)
-
-    def get_done_message(self, field):
-        return f"The custom field {field.title} was created."
 
 
 class EditCustomFieldPage(FormPage):
@@ -72,6 +70,7 @@ class EditCustomFieldPage(FormPage):
     permission = "tracking.change_customfield"
     explanation = "Answers that affiliates have given already stay as they are."
     form_class = CustomFieldForm
+    done_message = "The custom field {result.title} was saved."
 
     def get_unlocked_initial(self, field):
         return {
@@ -85,9 +84,6 @@ class EditCustomFieldPage(FormPage):
             self.account, pk=self.row.pk, changes=form.cleaned_data, at=at
         )
 
-    def get_done_message(self, field):
-        return f"The custom field {field.title} was saved."
-
 
 class RemoveCustomFieldPage(FormPage):
     """Remove a custom field."""
@@ -99,13 +95,11 @@ class RemoveCustomFieldPage(FormPage):
         "The field is no longer asked for. Answers that affiliates have given are kept."
     )
     is_dangerous = True
+    done_message = "The custom field was removed."
 
     def save(self, form, at):
         delete_custom_field(self.account, pk=self.row.pk, at=at)
         self.row = None
-
-    def get_done_message(self, result):
-        return "The custom field was removed."
 
 
 @admin.register(CustomField)

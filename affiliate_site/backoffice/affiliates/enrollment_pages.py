@@ -151,14 +151,12 @@ class EnrollmentPage(FormPage):
     """A form page of an affiliate in a program, neither of them gone."""
 
     permission = "tracking.change_enrollment"
+    subject = "{row.affiliate} in {row.program.title}"
 
     @classmethod
     def is_offered(cls, enrollment):
         affiliate, program = enrollment.affiliate, enrollment.program
         return affiliate.deleted_at is None and program.archived_at is None
-
-    def get_subject(self):
-        return f"{self.row.affiliate} in {self.row.program.title}"
 
     def get_changes(self, form) -> dict:
         """The changes that the service makes."""
@@ -181,7 +179,6 @@ class ApprovalPage(EnrollmentPage):
     """Confirms a decision about an affiliate in a program."""
 
     approved: bool | None = None
-    done = ""
 
     @classmethod
     def is_offered(cls, enrollment):
@@ -192,9 +189,6 @@ class ApprovalPage(EnrollmentPage):
     def get_changes(self, form):
         return {"approved": self.approved}
 
-    def get_done_message(self, enrollment):
-        return f"{enrollment.affiliate} is {self.done} in {self.row.program.title}."
-
 
 class ApproveEnrollmentPage(ApprovalPage):
     """Approve an affiliate: clicks and sales count from now on."""
@@ -202,7 +196,7 @@ class ApproveEnrollmentPage(ApprovalPage):
     name = "approve"
     title = button = "Approve"
     approved = True
-    done = "approved"
+    done_message = "{result.affiliate} is approved in {row.program.title}."
     explanation = "The affiliate earns from clicks and sales from now on."
 
 
@@ -212,7 +206,7 @@ class DisapproveEnrollmentPage(ApprovalPage):
     name = "disapprove"
     title = button = "Disapprove"
     approved = False
-    done = "disapproved"
+    done_message = "{result.affiliate} is disapproved in {row.program.title}."
     is_dangerous = True
     explanation = (
         "The affiliate earns nothing new in this program; its links and its coupon are"
@@ -227,7 +221,7 @@ class ResetEnrollmentPage(ApprovalPage):
 
     name = "reset"
     title = button = "Back to pending"
-    done = "pending"
+    done_message = "{result.affiliate} is pending in {row.program.title}."
     explanation = (
         "The affiliate waits for a decision again and earns nothing new until then."
     )
@@ -260,6 +254,7 @@ class EditCodesPage(EnrollmentPage):
         "A replaced coupon or code stops working at once. Links with the old code that"
         " the affiliate has published earn nothing more."
     )
+    done_message = "The coupon and the referral code were saved."
 
     def get_unlocked_initial(self, enrollment):
         account = enrollment.account
@@ -275,9 +270,6 @@ class EditCodesPage(EnrollmentPage):
         if "coupon" in changes:
             changes["coupon"] = changes["coupon"] or None
         return changes
-
-    def get_done_message(self, enrollment):
-        return "The coupon and the referral code were saved."
 
 
 ENROLLMENT_PAGES = (

@@ -90,12 +90,10 @@ class AddGroupPage(FormPage):
         " most one group."
     )
     form_class = GroupTitleForm
+    done_message = "The group {result.title} was created."
 
     def save(self, form, at):
         return create_group(self.account, title=form.validated["title"], at=at)
-
-    def get_done_message(self, group):
-        return f"The group {group.title} was created."
 
 
 class RenameGroupPage(FormPage):
@@ -105,9 +103,8 @@ class RenameGroupPage(FormPage):
     title = "Rename"
     permission = "tracking.change_affiliategroup"
     form_class = GroupTitleUpdateForm
-
-    def get_subject(self):
-        return self.row.title
+    subject = "{row.title}"
+    done_message = "The group is called {result.title} now."
 
     def get_unlocked_initial(self, group):
         return {"title": group.title}
@@ -120,9 +117,6 @@ class RenameGroupPage(FormPage):
             at=at,
         )
 
-    def get_done_message(self, group):
-        return f"The group is called {group.title} now."
-
 
 class RemoveGroupPage(FormPage):
     """Remove a group, after a page that says whom it concerns."""
@@ -132,9 +126,8 @@ class RemoveGroupPage(FormPage):
     button = "Remove group"
     permission = "tracking.delete_affiliategroup"
     is_dangerous = True
-
-    def get_subject(self):
-        return self.row.title
+    subject = "{row.title}"
+    done_message = "The group was removed."
 
     def get_explanation(self):
         affiliates = self.account.affiliates.not_deleted().filter(group=self.row)
@@ -149,9 +142,6 @@ class RemoveGroupPage(FormPage):
     def save(self, form, at):
         delete_group(self.account, group_id=self.row.public_id, at=at)
         self.row = None  # the next page is the list
-
-    def get_done_message(self, result):
-        return "The group was removed."
 
 
 GROUP_PAGES = (RenameGroupPage, RemoveGroupPage)

@@ -34,14 +34,12 @@ class AddNotePage(AffiliatePage):
     title = "Add note"
     permission = "tracking.add_note"
     form_class = NoteForm
+    done_message = "The note was saved."
 
     def save(self, form, at):
         return create_note(
             self.account, affiliate=self.row, text=form.validated["note"], at=at
         )
-
-    def get_done_message(self, note):
-        return "The note was saved."
 
     def get_done_url(self, note):
         return get_notes_url(self.row.pk)
@@ -50,12 +48,11 @@ class AddNotePage(AffiliatePage):
 class NotePage(FormPage):
     """A form page of a note about an affiliate that is not removed."""
 
+    subject = "about {row.affiliate}"
+
     @classmethod
     def is_offered(cls, note):
         return note.affiliate.deleted_at is None
-
-    def get_subject(self):
-        return f"about {self.row.affiliate}"
 
     def get_done_url(self, note):
         return get_notes_url(self.row.affiliate_id)
@@ -68,6 +65,7 @@ class EditNotePage(NotePage):
     title = "Edit note"
     permission = "tracking.change_note"
     form_class = NoteUpdateForm
+    done_message = "The note was saved."
 
     def get_unlocked_initial(self, note):
         return {"note": note.note}
@@ -81,9 +79,6 @@ class EditNotePage(NotePage):
             at=at,
         )
 
-    def get_done_message(self, note):
-        return "The note was saved."
-
 
 class RemoveNotePage(NotePage):
     """Delete a note."""
@@ -93,6 +88,7 @@ class RemoveNotePage(NotePage):
     button = "Delete note"
     permission = "tracking.delete_note"
     is_dangerous = True
+    done_message = "The note was deleted."
 
     def get_explanation(self):
         return f"This text is deleted for good:\n\n{self.row.note}"
@@ -104,9 +100,6 @@ class RemoveNotePage(NotePage):
             note_id=self.row.public_id,
             at=at,
         )
-
-    def get_done_message(self, result):
-        return "The note was deleted."
 
 
 NOTE_PAGES = (EditNotePage, RemoveNotePage)

@@ -89,6 +89,7 @@ class AddProspectPage(FormPage):
         " makes the prospect an affiliate of the program."
     )
     form_class = ProspectForm
+    done_message = "{result.firstname} {result.lastname} was created."
 
     def save(self, form, at):
         body = form.validated
@@ -99,9 +100,6 @@ class AddProspectPage(FormPage):
         )
         return create_prospect(self.account, data=data, at=at)
 
-    def get_done_message(self, prospect):
-        return f"{prospect.firstname} {prospect.lastname} was created."
-
 
 class PromoteProspectPage(FormPage):
     """Make a prospect an affiliate without waiting for a sale."""
@@ -110,6 +108,7 @@ class PromoteProspectPage(FormPage):
     title = "Make affiliate"
     button = "Make affiliate"
     permission = "tracking.change_prospect"
+    subject = "{row.firstname} {row.lastname}"
 
     @classmethod
     def is_offered(cls, prospect):
@@ -118,9 +117,6 @@ class PromoteProspectPage(FormPage):
             and prospect.deleted_at is None
             and prospect.program.archived_at is None
         )
-
-    def get_subject(self):
-        return f"{self.row.firstname} {self.row.lastname}"
 
     def get_explanation(self):
         prospect = self.row
@@ -155,13 +151,12 @@ class RemoveProspectPage(FormPage):
     button = "Remove prospect"
     permission = "tracking.delete_prospect"
     is_dangerous = True
+    subject = "{row.firstname} {row.lastname}"
+    done_message = "The prospect was removed."
 
     @classmethod
     def is_offered(cls, prospect):
         return prospect.deleted_at is None
-
-    def get_subject(self):
-        return f"{self.row.firstname} {self.row.lastname}"
 
     def get_explanation(self):
         if self.row.promoted_at:
@@ -170,9 +165,6 @@ class RemoveProspectPage(FormPage):
 
     def save(self, form, at):
         delete_prospect(self.account, public_id=self.row.public_id, at=at)
-
-    def get_done_message(self, result):
-        return "The prospect was removed."
 
 
 PROSPECT_PAGES = (PromoteProspectPage, RemoveProspectPage)

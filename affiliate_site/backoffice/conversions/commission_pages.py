@@ -114,13 +114,11 @@ class CommissionFormPage(MoneyFormPage):
     """A page of a commission that is not removed."""
 
     permission = "payouts.change_commission"
+    subject = "commission {row} of {row.affiliate}"
 
     @classmethod
     def is_offered(cls, commission):
         return commission.deleted_at is None
-
-    def get_subject(self):
-        return f"commission {self.row} of {self.row.affiliate}"
 
     def lock_row(self, at):
         return lock_commission(self.account, commission_id=self.row.pk, at=at)
@@ -141,6 +139,7 @@ class EditCommissionPage(CommissionFormPage):
     title = "Correct"
     confirm_button = "Confirm correction"
     form_class = CommissionForm
+    done_message = "Commission {row} was saved."
 
     def get_unlocked_initial(self, commission):
         currency = commission.currency
@@ -173,9 +172,6 @@ class EditCommissionPage(CommissionFormPage):
     def list_facts(self, form, result):
         sale_before, sale_after = result
         return list_amount_change(sale_before, sale_after) if sale_before else []
-
-    def get_done_message(self, result):
-        return f"Commission {self.row} was saved."
 
 
 class DecisionPage(CommissionFormPage):

@@ -94,6 +94,7 @@ class EditConversionPage(ConversionPage):
         "With a new amount the commissions follow at the rates that they were"
         " calculated with, unless you keep them. A partial refund is a lower amount."
     )
+    done_message = "Conversion {result} was saved."
 
     def get_unlocked_initial(self, conversion):
         return {
@@ -133,9 +134,6 @@ class EditConversionPage(ConversionPage):
             ("Commissions", "keep their amounts" if is_kept else ""),
         ]
 
-    def get_done_message(self, conversion):
-        return f"Conversion {conversion} was saved."
-
 
 class RemoveConversionPage(ConversionPage):
     """Refund a sale: remove the conversion with its commissions."""
@@ -150,12 +148,10 @@ class RemoveConversionPage(ConversionPage):
         " It stays visible here, and its order ID can be used again. This cannot be"
         " undone."
     )
+    done_message = "Conversion {row} was removed."
 
     def save(self, form, at):
         delete_conversion(self.account, conversion_id=self.row.pk, at=at)
-
-    def get_done_message(self, result):
-        return f"Conversion {self.row} was removed."
 
 
 class NewCommissionForm(MoneyForm):

@@ -32,13 +32,11 @@ class CustomerPage(FormPage):
     """A page of a customer that is not removed."""
 
     permission = "tracking.change_customer"
+    done_message = "Customer {row.customer_id} was saved."
 
     @classmethod
     def is_offered(cls, customer):
         return customer.deleted_at is None
-
-    def get_done_message(self, result):
-        return f"Customer {self.row.customer_id} was saved."
 
 
 class EditCustomerPage(CustomerPage):
@@ -110,12 +108,10 @@ class RemoveCustomerPage(CustomerPage):
         "Your ID of the customer, its metadata, IP address and user agent are erased."
         " Conversions and commissions stay. This cannot be undone."
     )
+    done_message = "Customer {row.public_id} was removed."
 
     def save(self, form, at):
         delete_customer(self.account, public_id=self.row.public_id, at=at)
-
-    def get_done_message(self, result):
-        return f"Customer {self.row.public_id} was removed."
 
 
 CUSTOMER_PAGES = (

@@ -48,13 +48,11 @@ class PayBalancePage(MoneyFormPage):
     permission = "payouts.add_payment"
     form_class = PaymentForm
     explanation = NO_TRANSFER
+    subject = "{row.affiliate}"
 
     @classmethod
     def is_offered(cls, ledger_account):
         return bool(ledger_account.balance and ledger_account.balance > 0)
-
-    def get_subject(self):
-        return str(self.row.affiliate)
 
     def get_explanation(self):
         if text := get_payout_text(self.row):
@@ -145,6 +143,7 @@ class CancelPaymentPage(MoneyFormPage):
         "The amount is due again, and the commissions that it paid count as unpaid."
         " Cancel a payment that did not arrive; this cannot be undone."
     )
+    done_message = "Payment {row} was canceled."
 
     @classmethod
     def is_offered(cls, payment):
@@ -169,6 +168,3 @@ class CancelPaymentPage(MoneyFormPage):
             ("Reason", form.cleaned_data["reason"]),
             ("Commissions that count as unpaid", text if number else "none"),
         ]
-
-    def get_done_message(self, result):
-        return f"Payment {self.row} was canceled."

@@ -142,6 +142,7 @@ class AddProgramPage(FormPage):
     button = "Add program"
     permission = "tracking.add_program"
     form_class = NewProgramForm
+    done_message = "Program {result.title} was created."
 
     def get_initial(self):
         """Begin with the defaults of the account."""
@@ -159,9 +160,6 @@ class AddProgramPage(FormPage):
             self.account, slug=slug, settings=ProgramSettings(**values), at=at
         )
 
-    def get_done_message(self, program):
-        return f"Program {program.title} was created."
-
 
 class EditProgramPage(FormPage):
     """Change the settings of a program."""
@@ -174,6 +172,7 @@ class EditProgramPage(FormPage):
         " are."
     )
     form_class = ProgramForm
+    done_message = "The settings were saved."
 
     def get_unlocked_initial(self, program):
         return {name: getattr(program, name) for name in self.form_class.base_fields}
@@ -182,9 +181,6 @@ class EditProgramPage(FormPage):
         return update_program(
             self.account, slug=self.row.slug, changes=form.cleaned_data, at=at
         )
-
-    def get_done_message(self, program):
-        return "The settings were saved."
 
 
 class ArchiveProgramPage(FormPage):
@@ -198,6 +194,7 @@ class ArchiveProgramPage(FormPage):
         " Commissions that exist can be approved and paid. You can unarchive it."
     )
     is_dangerous = True
+    done_message = "The program is archived."
 
     @classmethod
     def is_offered(cls, program):
@@ -205,9 +202,6 @@ class ArchiveProgramPage(FormPage):
 
     def save(self, form, at):
         return archive_program(self.account, slug=self.row.slug, at=at)
-
-    def get_done_message(self, program):
-        return "The program is archived."
 
 
 class UnarchiveProgramPage(FormPage):
@@ -217,6 +211,7 @@ class UnarchiveProgramPage(FormPage):
     title = button = "Unarchive"
     permission = "tracking.change_program"
     explanation = "The program accepts clicks, customers, sales and affiliates again."
+    done_message = "The program is active again."
 
     @classmethod
     def is_offered(cls, program):
@@ -224,9 +219,6 @@ class UnarchiveProgramPage(FormPage):
 
     def save(self, form, at):
         return unarchive_program(self.account, slug=self.row.slug, at=at)
-
-    def get_done_message(self, program):
-        return "The program is active again."
 
 
 PROGRAM_PAGES = (EditProgramPage, ArchiveProgramPage, UnarchiveProgramPage)
