@@ -11,7 +11,11 @@ from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     display,
 )
-from affiliate_site.backoffice.form_pages import FormPagesMixin, list_page_links
+from affiliate_site.backoffice.form_pages import (
+    FormPage,
+    FormPagesMixin,
+    list_page_links,
+)
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     describe_recurring,
@@ -117,6 +121,10 @@ class RateAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     """A rate of a program; the program's page lists them."""
 
     ordering = ("id",)
+    row_pages: tuple[type[FormPage], ...] = (
+        rate_pages.EditRatePage,
+        rate_pages.RemoveRatePage,
+    )
 
     def has_module_permission(self, request):
         return False
@@ -128,10 +136,6 @@ class CommissionTypeAdmin(RateAdmin):
 
     list_display = ("identifier", "title", "program", "kind", "value", "is_default")
     list_select_related = ("program",)
-    row_pages = (
-        rate_pages.EditCommissionTypePage,
-        rate_pages.RemoveCommissionTypePage,
-    )
 
 
 @admin.register(GroupRate)
@@ -140,7 +144,6 @@ class GroupRateAdmin(RateAdmin):
 
     list_display = ("group", "commission_type", "kind", "value")
     list_select_related = ("group", "commission_type")
-    row_pages = (rate_pages.EditGroupRatePage, rate_pages.RemoveGroupRatePage)
 
 
 @admin.register(Level)
@@ -149,7 +152,6 @@ class LevelAdmin(RateAdmin):
 
     list_display = ("level", "title", "program", "kind", "value")
     list_select_related = ("program",)
-    row_pages = (rate_pages.EditLevelPage, rate_pages.RemoveLevelPage)
 
 
 @admin.register(Bonus)
@@ -158,7 +160,7 @@ class BonusAdmin(RateAdmin):
 
     list_display = ("title", "program", "goal_type", "goal", "period", "kind", "value")
     list_select_related = ("program",)
-    row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)
+    row_pages = (rate_pages.EditRatePage, rate_pages.EndBonusPage)
 
 
 def list_cards(program: Program) -> list[dict[str, Any]]:

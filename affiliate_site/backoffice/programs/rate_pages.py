@@ -1,5 +1,7 @@
 """Forms of a program's commission types, levels, group rates and bonuses."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,8 +17,8 @@ from affiliate_site.backoffice.forms import (
     ServiceForm,
 )
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
-from payouts.models.bonuses import BonusPeriod, GoalType
-from payouts.models.commission_types import GroupRate, Level
+from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
+from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.services import bonus_rules, rates
 
 GOAL_CHOICES = (
@@ -122,21 +124,20 @@ class BonusForm(TitledRateForm):
 
 
 class RatePage(FormPage):
-    """A page that leads back to the program; `feature` is one of the plan's."""
+    """A page that leads back to the program."""
 
     permission = "tracking.change_program"
-    feature = ""
-    done = "was saved"
+    done_message = "{rate} was saved."
 
     @classmethod
     def is_offered(cls, row):
-        return not cls.feature or getattr(row.account.plan, cls.feature)
+        return not isinstance(row, Bonus) or row.ended_at is None
 
     def get_subject(self):
         return describe(self.row)
 
     def get_done_message(self, result):
-        return f"{capfirst(describe(result or self.row))} {self.done}."
+        return self.done_message.format(rate=capfirst(describe(result or self.row)))
 
     def get_done_url(self, result):
         program = getattr(self.row, "program", None) or getattr(
@@ -152,73 +153,30 @@ def describe(row) -> str:
     return f"level {row.level}" if isinstance(row, Level) else row.title
 
 
-class EditRatePage(RatePage):
-    """Change one row of a program's rates."""
+class AddRatePage(RatePage):
+    """Add a rate to a program, by `create`; `feature` is one of the plan's."""
 
-    name = "edit"
-    title = "Edit"
-    explanation = FROM_NOW_ON
+    feature = ""
+    create: Any = None
 
-    def get_unlocked_initial(self, row):
-        values = {name: getattr(row, name) for name in self.form_class.base_fields}
-        return {
-            name: f"{value.normalize():f}" if isinstance(value, Decimal) else value
-            for name, value in values.items()
-        }
-
-
-class RemoveRatePage(RatePage):
-    """Remove one row of a program's rates; `remove` is the service."""
-
-    name = "remove"
-    title = button = "Remove"
-    done = "was removed"
-    is_dangerous = True
-    remove: Any = None
+    @classmethod
+    def is_offered(cls, row):
+        return not cls.feature or getattr(row.account.plan, cls.feature)
 
     def save(self, form, at):
-        self.remove(self.account, pk=self.row.pk, at=at)
+        return self.create(self.account, program=self.row, at=at, **form.cleaned_data)
 
 
-class AddCommissionTypePage(RatePage):
+class AddCommissionTypePage(AddRatePage):
     """Add a commission type."""
 
     name = "add-commission-type"
     title = button = "Add commission type"
     form_class = NewCommissionTypeForm
-
-    def save(self, form, at):
-        return rates.create_commission_type(
-            self.account, program=self.row, at=at, **form.cleaned_data
-        )
+    create = staticmethod(rates.create_commission_type)
 
 
-class EditCommissionTypePage(EditRatePage):
-    """Change a commission type."""
-
-    form_class = CommissionTypeForm
-
-    def save(self, form, at):
-        return rates.update_commission_type(
-            self.account, pk=self.row.pk, changes=form.cleaned_data, at=at
-        )
-
-
-class RemoveCommissionTypePage(RemoveRatePage):
-    """Remove a commission type."""
-
-    explanation = (
-        "Calls that still name this commission type will be refused. Its group rates"
-        " are removed with it; commissions that exist stay as they are."
-    )
-    remove = staticmethod(rates.delete_commission_type)
-
-    @classmethod
-    def is_offered(cls, row):
-        return not row.is_default
-
-
-class AddGroupRatePage(RatePage):
+class AddGroupRatePage(AddRatePage):
     """Set the rate of a group."""
 
     name = "add-group-rate"
@@ -230,30 +188,7 @@ class AddGroupRatePage(RatePage):
         return rates.set_group_rate(self.account, at=at, **form.cleaned_data)
 
 
-class EditGroupRatePage(EditRatePage):
-    """Change the rate of a group."""
-
-    form_class = RateForm
-
-    def save(self, form, at):
-        row = self.row
-        return rates.set_group_rate(
-            self.account,
-            commission_type=row.commission_type,
-            group=row.group,
-            at=at,
-            **form.cleaned_data,
-        )
-
-
-class RemoveGroupRatePage(RemoveRatePage):
-    """Remove the rate of a group."""
-
-    explanation = "The group earns the rate of the commission type again, from now on."
-    remove = staticmethod(rates.delete_group_rate)
-
-
-class AddLevelPage(RatePage):
+class AddLevelPage(AddRatePage):
     """Add the next level."""
 
     name = "add-level"
@@ -264,32 +199,10 @@ class AddLevelPage(RatePage):
         " parent's parent, and so on."
     )
     form_class = TitledRateForm
-
-    def save(self, form, at):
-        return rates.create_level(
-            self.account, program=self.row, at=at, **form.cleaned_data
-        )
+    create = staticmethod(rates.create_level)
 
 
-class EditLevelPage(EditRatePage):
-    """Change a level."""
-
-    form_class = TitledRateForm
-
-    def save(self, form, at):
-        return rates.update_level(
-            self.account, pk=self.row.pk, changes=form.cleaned_data, at=at
-        )
-
-
-class RemoveLevelPage(RemoveRatePage):
-    """Remove the last level."""
-
-    explanation = "Parents of this level earn nothing from sales from now on."
-    remove = staticmethod(rates.delete_level)
-
-
-class AddBonusPage(RatePage):
+class AddBonusPage(AddRatePage):
     """Create a bonus."""
 
     name = "add-bonus"
@@ -308,20 +221,100 @@ class AddBonusPage(RatePage):
         )
 
 
-class EditBonusPage(EditRatePage):
-    """Change a bonus."""
+def update_group_rate(account, *, pk: int, changes, at):
+    """Set the rate of a group again."""
+    row = account.group_rates.select_related("commission_type", "group").get(pk=pk)
+    return rates.set_group_rate(
+        account, commission_type=row.commission_type, group=row.group, at=at, **changes
+    )
 
-    explanation = "Counts for bonuses that are granted from now on."
-    form_class = BonusForm
+
+@dataclass(frozen=True)
+class RateDeclaration:
+    """What staff can change of one kind of rate, by which services, and what changes
+    and removals mean."""
+
+    form: type[ServiceForm]
+    update: Callable[..., Any]
+    remove: Callable[..., None]
+    removal: str
+    change: str = FROM_NOW_ON
+
+
+RATES: dict[type, RateDeclaration] = {
+    CommissionType: RateDeclaration(
+        CommissionTypeForm,
+        rates.update_commission_type,
+        rates.delete_commission_type,
+        "Calls that still name this commission type will be refused. Its group rates"
+        " are removed with it; commissions that exist stay as they are.",
+    ),
+    GroupRate: RateDeclaration(
+        RateForm,
+        update_group_rate,
+        rates.delete_group_rate,
+        "The group earns the rate of the commission type again, from now on.",
+    ),
+    Level: RateDeclaration(
+        TitledRateForm,
+        rates.update_level,
+        rates.delete_level,
+        "Parents of this level earn nothing from sales from now on.",
+    ),
+    Bonus: RateDeclaration(
+        BonusForm,
+        bonus_rules.update_bonus,
+        bonus_rules.end_bonus,
+        "It is not granted for the present period, nor for later ones.",
+        "Counts for bonuses that are granted from now on.",
+    ),
+}
+
+
+class EditRatePage(RatePage):
+    """Change a rate as `RATES` declares it."""
+
+    name = "edit"
+    title = "Edit"
+
+    def get_explanation(self):
+        return RATES[type(self.row)].change
+
+    def get_form_class(self):
+        return RATES[type(self.row)].form
+
+    def get_unlocked_initial(self, row):
+        values = {
+            name: getattr(row, name) for name in self.get_form_class().base_fields
+        }
+        return {
+            name: f"{value.normalize():f}" if isinstance(value, Decimal) else value
+            for name, value in values.items()
+        }
+
+    def save(self, form, at):
+        update = RATES[type(self.row)].update
+        return update(self.account, pk=self.row.pk, changes=form.cleaned_data, at=at)
+
+
+class RemoveRatePage(RatePage):
+    """Remove a rate as `RATES` declares it."""
+
+    name = "remove"
+    title = button = "Remove"
+    done_message = "{rate} was removed."
+    is_dangerous = True
 
     @classmethod
     def is_offered(cls, row):
-        return row.ended_at is None
+        is_default = isinstance(row, CommissionType) and row.is_default
+        return super().is_offered(row) and not is_default
+
+    def get_explanation(self):
+        return RATES[type(self.row)].removal
 
     def save(self, form, at):
-        return bonus_rules.update_bonus(
-            self.account, pk=self.row.pk, changes=form.cleaned_data, at=at
-        )
+        RATES[type(self.row)].remove(self.account, pk=self.row.pk, at=at)
 
 
 class EndBonusPage(RemoveRatePage):
@@ -329,13 +322,7 @@ class EndBonusPage(RemoveRatePage):
 
     name = "end"
     title = button = "End bonus"
-    done = "was ended"
-    explanation = "It is not granted for the present period, nor for later ones."
-    remove = staticmethod(bonus_rules.end_bonus)
-
-    @classmethod
-    def is_offered(cls, row):
-        return row.ended_at is None
+    done_message = "{rate} was ended."
 
 
 PROGRAM_RATE_PAGES = (
