@@ -4,6 +4,7 @@ Statistics count whole UTC days, as they are stored (`DailyStats`); the page say
 Moments are shown in the time zone of the account.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -25,7 +26,6 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
     keep_amounts_together,
 )
-from payouts.models.commissions import CommissionStatus
 from payouts.services.statistics import (
     count_removed_conversions,
     count_to_review,
@@ -51,6 +51,30 @@ RANKING_VAR = "top"  # the currency of the commissions that affiliates are ranke
 # What it means that a number grows: good news, bad news, or neither.
 GOOD, BAD, NEUTRAL = 1, -1, 0
 TONES = {GOOD: "better", BAD: "worse", NEUTRAL: ""}
+NOT_DELETED: dict[str, object] = {"deleted_at__isnull": True}
+# The lists of what was created in a period, with their filters.
+LISTS: dict[str, tuple[str, dict[str, object]]] = {
+    "clicks": ("tracking_click", {}),
+    "customers": ("tracking_customer", NOT_DELETED),
+    "conversions": ("tracking_conversion", NOT_DELETED),
+    "commissions": ("payouts_commission", NOT_DELETED),
+    "pending": ("payouts_commission", NOT_DELETED | {"status__exact": "pending"}),
+    "approved": ("payouts_commission", NOT_DELETED | {"status__exact": "approved"}),
+    "payments": ("payouts_payment", {"canceled_at__isnull": True}),
+}
+# Titles of cards, with the number of `Totals`, the list, and what growth means.
+CARDS = (
+    ("Clicks", "clicks", "clicks", GOOD),
+    ("Customers", "customers", "customers", GOOD),
+    ("Conversions", "conversions", "conversions", GOOD),
+    ("Conversion rate", "conversion_rate", "conversions", GOOD),
+    ("Revenue", "revenue", "conversions", GOOD),
+    ("Pending commissions", "pending", "pending", NEUTRAL),
+    ("Approved commissions", "approved", "approved", NEUTRAL),
+    ("Paid out", "paid", "payments", NEUTRAL),
+)
+
+Number = int | Decimal | Sums | None  # a count, a rate, or amounts by currency
 
 
 @dataclass(frozen=True)
@@ -110,7 +134,6 @@ def add_dashboard_context(request, context):
     previous_totals = add_totals(totals[day] for day in previous.days)
     affiliate_totals = statistics.affiliate_totals(period.days)
     affiliate_totals_before = statistics.affiliate_totals(previous.days)
-    active_counts = map(count_active, (affiliate_totals, affiliate_totals_before))
     removed, removed_before = count_removed_conversions(account, [period, previous])
     currencies = sorted({*current_totals.revenue, *current_totals.commissions})
     ranked_by = request.GET.get(RANKING_VAR, "")
@@ -129,8 +152,19 @@ def add_dashboard_context(request, context):
         ],
         "cards": [
             *build_cards(current_totals, previous_totals, period),
-            build_refunds_card(removed, removed_before, period),
-            build_active_affiliates_card(*active_counts),
+            build_card(
+                "Removed conversions",
+                removed,
+                removed_before,
+                build_removed_url(period),
+                BAD,
+            ),
+            build_card(
+                "Active affiliates",
+                count_active(affiliate_totals),
+                count_active(affiliate_totals_before),
+                "#top-affiliates",
+            ),
             build_balance_due_card(account),
         ],
         "charts": build_charts(totals, period, previous, currencies),
@@ -183,108 +217,63 @@ def build_cards(
     current: Totals, previous: Totals, period: Period
 ) -> list[DashboardCard]:
     """The cards that compare a period with the previous one."""
-    urls = build_urls(period)
-    status_urls = {
-        status: build_changelist_url(
-            "payouts_commission",
-            period,
-            deleted_at__isnull=True,
-            status__exact=status,
-        )
-        for status in CommissionStatus
-    }
-    rate, previous_rate = current.conversion_rate, previous.conversion_rate
     return [
-        *(
-            build_count_card(
-                name.capitalize(),
-                getattr(current, name),
-                getattr(previous, name),
-                urls[name],
-            )
-            for name in ("clicks", "customers", "conversions")
-        ),
-        DashboardCard(
-            "Conversion rate",
-            format_percentage(rate),
-            format_percentage(previous_rate),
-            urls["conversions"],
-            changes=compare(rate or 0, previous_rate or 0),
-        ),
-        build_money_card(
-            "Revenue", current.revenue, previous.revenue, urls["conversions"], GOOD
-        ),
-        *(
-            build_money_card(
-                f"{status.label} commissions",
-                getattr(current, status),
-                getattr(previous, status),
-                status_urls[status],
-            )
-            for status in (CommissionStatus.PENDING, CommissionStatus.APPROVED)
-        ),
-        build_money_card("Paid out", current.paid, previous.paid, urls["payments"]),
+        build_card(
+            title,
+            getattr(current, number),
+            getattr(previous, number),
+            build_list_url(list_name, period),
+            meaning,
+        )
+        for title, number, list_name, meaning in CARDS
     ]
 
 
-def build_urls(period: Period) -> dict[str, str]:
-    """The lists of what was created in a period."""
-    return {
-        "clicks": build_changelist_url("tracking_click", period),
-        "customers": build_changelist_url(
-            "tracking_customer", period, deleted_at__isnull=True
-        ),
-        "conversions": build_changelist_url(
-            "tracking_conversion", period, deleted_at__isnull=True
-        ),
-        "commissions": build_changelist_url(
-            "payouts_commission", period, deleted_at__isnull=True
-        ),
-        "payments": build_changelist_url(
-            "payouts_payment", period, canceled_at__isnull=True
-        ),
-    }
+def build_list_url(name: str, period: Period) -> str:
+    """The URL of a list of `LISTS` with what was created in a period."""
+    model_name, filters = LISTS[name]
+    return build_changelist_url(model_name, period, **filters)
 
 
-def build_count_card(
-    title: str, current: int, previous: int, url: str, meaning: int = GOOD
+def build_card(
+    title: str, current: Number, previous: Number, url: str, meaning: int = GOOD
 ) -> DashboardCard:
-    """A card with a count; `meaning` says whether growth is good."""
-    changes = compare(current, previous, meaning)
-    return DashboardCard(title, f"{current:,}", f"{previous:,}", url, changes=changes)
-
-
-def build_money_card(
-    title: str, current: Sums, previous: Sums, url: str, meaning: int = NEUTRAL
-) -> DashboardCard:
-    """A card with amounts, whose changes are those of each currency."""
-    currencies = sorted({*current, *previous})
-    changes = tuple(
-        Change(f"{change.text} {currency}", change.tone)
-        if len(currencies) > 1
-        else change
-        for currency in currencies
-        for change in compare(
-            current.get(currency, 0), previous.get(currency, 0), meaning
-        )
-    )
+    """A card with a number; `meaning` says whether growth is good."""
     return DashboardCard(
-        title, format_totals(current), format_totals(previous), url, changes=changes
+        title,
+        format_number(current),
+        format_number(previous),
+        url,
+        changes=tuple(list_changes(current, previous, meaning)),
     )
 
 
-def build_refunds_card(current: int, previous: int, period: Period) -> DashboardCard:
+def format_number(number: Number) -> str:
+    """A count, a rate, or amounts as text."""
+    if isinstance(number, Mapping):
+        return format_totals(number)
+    return f"{number:,}" if isinstance(number, int) else format_percentage(number)
+
+
+def list_changes(current: Number, previous: Number, meaning: int) -> Iterator[Change]:
+    """How much a number changed; of amounts, that of each currency."""
+    now, before = (
+        number if isinstance(number, Mapping) else {"": number or 0}
+        for number in (current, previous)
+    )
+    currencies = sorted({*now, *before})
+    for currency in currencies:
+        for change in compare(now.get(currency, 0), before.get(currency, 0), meaning):
+            text = f"{change.text} {currency}" if len(currencies) > 1 else change.text
+            yield Change(text, change.tone)
+
+
+def build_removed_url(period: Period) -> str:
     """The conversions removed in the period, whenever they were created."""
     first, end = format_bounds(period)
-    url = build_changelist_url(
+    return build_changelist_url(
         "tracking_conversion", deleted_at__gte=first, deleted_at__lt=end
     )
-    return build_count_card("Removed conversions", current, previous, url, BAD)
-
-
-def build_active_affiliates_card(current: int, previous: int) -> DashboardCard:
-    """The affiliates with a click or a conversion; the top ones are on the page."""
-    return build_count_card("Active affiliates", current, previous, "#top-affiliates")
 
 
 def compare(
@@ -487,7 +476,10 @@ def build_daily_row(day: date, totals: Totals) -> DailyRow:
         totals,
         format_totals(totals.revenue),
         format_totals(totals.commissions),
-        build_urls(Period(day, day)),
+        {
+            name: build_list_url(name, Period(day, day))
+            for name in ("clicks", "conversions", "commissions")
+        },
     )
 
 

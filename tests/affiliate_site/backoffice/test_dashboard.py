@@ -15,7 +15,7 @@ from accounts.models.users import User
 from accounts.services.accounts import update_settings
 from affiliate_site.backoffice.dashboard.context import (
     GOOD,
-    build_money_card,
+    build_card,
     get_last_month,
     parse_period,
 )
@@ -246,7 +246,7 @@ def test_compares_amounts_of_the_same_currency(current, previous, expected):
         for amounts in (current, previous)
     ]
 
-    card = build_money_card("Revenue", *sums, "", GOOD)
+    card = build_card("Revenue", *sums, "", GOOD)
 
     assert [(change.text, change.tone) for change in card.changes] == expected
 
