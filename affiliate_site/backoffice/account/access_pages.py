@@ -40,8 +40,7 @@ class ApiKeyForm(ServiceForm):
 class AddApiKeyPage(SecretPage):
     """Create an API key, and show it once."""
 
-    title = "Create API key"
-    button = "Create API key"
+    title = button = "Create API key"
     permission = "accounts.add_apikey"
     form_class = ApiKeyForm
 
@@ -66,8 +65,7 @@ class AddApiKeyPage(SecretPage):
 class AddSigningSecretPage(SecretPage):
     """Create a signing secret, and show it once."""
 
-    title = "Create signing secret"
-    button = "Create signing secret"
+    title = button = "Create signing secret"
     permission = "accounts.add_signingsecret"
     explanation = (
         "Your server signs with it what its pages report. It is shown once. A second"
@@ -115,8 +113,7 @@ class StaffUserForm(ServiceForm):
 class AddStaffUserPage(SecretPage):
     """Invite a person, or create a staff user and show the password once."""
 
-    title = "Add staff user"
-    button = "Add staff user"
+    title = button = "Add staff user"
     permission = "accounts.add_user"
     form_class = StaffUserForm
 

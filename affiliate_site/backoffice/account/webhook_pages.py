@@ -37,8 +37,7 @@ class WebhookForm(ServiceForm):
 class AddWebhookPage(SecretPage):
     """Create a webhook, and show its secret once."""
 
-    title = "Create webhook"
-    button = "Create webhook"
+    title = button = "Create webhook"
     permission = "accounts.add_webhookendpoint"
     form_class = WebhookForm
 
@@ -88,8 +87,7 @@ class SendTestEventPage(FormPage):
     """Send a test event to a webhook."""
 
     name = "test"
-    title = "Send test event"
-    button = "Send test event"
+    title = button = "Send test event"
     permission = "accounts.change_webhookendpoint"
     explanation = (
         "The webhook receives the event webhook.test, signed like any other, with a"

@@ -27,8 +27,7 @@ from tracking.services.hierarchy import set_group, set_parent
 class AddAffiliatePage(FormPage):
     """Create an affiliate; a generated password is shown once."""
 
-    title = "Create affiliate"
-    button = "Create affiliate"
+    title = button = "Create affiliate"
     permission = "tracking.add_affiliate"
     explanation = "A new affiliate is in no program: the next step adds it to one."
     form_class = NewAffiliateForm

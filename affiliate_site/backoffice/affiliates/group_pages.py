@@ -82,8 +82,7 @@ class GroupTitleUpdateForm(GroupTitleForm):
 class AddGroupPage(FormPage):
     """Create a group."""
 
-    title = "Create group"
-    button = "Create group"
+    title = button = "Create group"
     permission = "tracking.add_affiliategroup"
     explanation = (
         "Affiliates of a group can earn by rates of their own. An affiliate is in at"

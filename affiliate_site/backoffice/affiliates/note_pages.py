@@ -84,8 +84,7 @@ class RemoveNotePage(NotePage):
     """Delete a note."""
 
     name = "remove"
-    title = "Delete note"
-    button = "Delete note"
+    title = button = "Delete note"
     permission = "tracking.delete_note"
     is_dangerous = True
     done_message = "The note was deleted."

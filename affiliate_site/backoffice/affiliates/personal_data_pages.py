@@ -77,8 +77,7 @@ class ErasePersonPage(PersonalDataPage):
     """Erase a person, after a page that says what is erased and what stays."""
 
     name = "erase_person"
-    title = "Erase personal data"
-    button = "Erase personal data"
+    title = button = "Erase personal data"
     is_dangerous = True
 
     def get_explanation(self):

@@ -81,8 +81,7 @@ class ProspectForm(PersonForm):
 class AddProspectPage(FormPage):
     """Create a prospect with a referral link."""
 
-    title = "Create prospect"
-    button = "Create prospect"
+    title = button = "Create prospect"
     permission = "tracking.add_prospect"
     explanation = (
         "A prospect gets a referral link at once. The first customer or sale through it"
@@ -105,8 +104,7 @@ class PromoteProspectPage(FormPage):
     """Make a prospect an affiliate without waiting for a sale."""
 
     name = "promote"
-    title = "Make affiliate"
-    button = "Make affiliate"
+    title = button = "Make affiliate"
     permission = "tracking.change_prospect"
     subject = "{row.firstname} {row.lastname}"
 

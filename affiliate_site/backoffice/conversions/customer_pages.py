@@ -63,8 +63,7 @@ class CancelCustomerPage(CustomerPage):
     """Cancel a customer."""
 
     name = "cancel"
-    title = "Cancel customer"
-    button = "Cancel customer"
+    title = button = "Cancel customer"
     explanation = (
         "The customer counts as canceled until a sale of it is reported. Conversions"
         " and commissions stay. You can undo it."
@@ -83,8 +82,7 @@ class RestoreCustomerPage(CustomerPage):
     """Undo a cancellation."""
 
     name = "restore"
-    title = "Undo cancellation"
-    button = "Undo cancellation"
+    title = button = "Undo cancellation"
     explanation = "The customer gets back the status that it had before."
 
     @classmethod

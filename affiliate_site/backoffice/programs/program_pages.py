@@ -138,8 +138,7 @@ class NewProgramForm(ProgramForm):
 class AddProgramPage(FormPage):
     """Create a program."""
 
-    title = "Add program"
-    button = "Add program"
+    title = button = "Add program"
     permission = "tracking.add_program"
     form_class = NewProgramForm
     done_message = "Program {result.title} was created."
