@@ -8,9 +8,7 @@ from functools import cache
 
 from django.apps import apps
 from django.contrib.auth.backends import ModelBackend
-from django.db.models import QuerySet
 
-from accounts.compiled_queries import compiled
 from accounts.models.api_keys import Role
 from accounts.models.users import User
 
@@ -57,12 +55,6 @@ def get_permissions(role: str) -> frozenset[str]:
     )
 
 
-@compiled
-def user_by_pk(pk: int) -> QuerySet[User]:
-    """The user with the account, which every page needs."""
-    return User.objects.select_related("account").filter(pk=pk)
-
-
 class RoleBackend(ModelBackend):
     """Authentication backend: staff have the permissions of their role, operators have
     all permissions."""
@@ -82,7 +74,8 @@ class RoleBackend(ModelBackend):
 
     def get_user(self, user_id):
         """Return the signed-in user, unless deactivated meanwhile."""
-        user = user_by_pk.first(pk=user_id)
+        users = User.objects.select_related("account")  # every page needs it
+        user = users.filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 
     def has_perm(self, user, perm, obj=None):

@@ -57,13 +57,6 @@ def commission_with_customer(account: Account, pk: int) -> QuerySet[Commission]:
     return rows.select_related("conversion__customer").filter(pk=pk)
 
 
-@compiled
-def locked_conversion(account: Account, pk: int) -> QuerySet[Any, int]:
-    """Lock a conversion until the transaction ends."""
-    rows = Conversion.objects.of(account).filter(pk=pk)
-    return rows.select_for_update(no_key=True).values_list("pk", flat=True)
-
-
 def list_balance_keys(
     conversion: Conversion, drafts: Iterable[CommissionDraft]
 ) -> list[BalanceKey]:
@@ -382,7 +375,8 @@ def _set_commission_status(
         if conversion is not None:
             conversion.account = account
             review_claim_of(conversion, status=status, at=at)
-            locked_conversion.all(account=account, pk=conversion.pk)
+            rows = account.conversions.filter(pk=conversion.pk)
+            rows.select_for_update(no_key=True).values_list("pk").get()
         balance_key = commission.balance_key
         with open_ledger_session(account, [balance_key], at=at) as ledger:
             ledger.lock_balances()

@@ -9,13 +9,12 @@ from itertools import groupby
 from operator import attrgetter
 
 from django.db import models, transaction
-from django.db.models import QuerySet
 
-from accounts.compiled_queries import compiled
 from accounts.db_compat import BATCH_SIZE
 from accounts.errors import ErrorList, InvalidInput
 from accounts.exact_json import format_decimal
 from accounts.ids import generate_public_id
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.row_counts import keep_counts
 from accounts.services.changes import record_change, record_changes
@@ -33,12 +32,6 @@ from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
 from tracking.money import ZERO
 from tracking.services.affiliates import list_known_slugs
-
-
-@compiled
-def payment_by_public_id(account: Account, public_id: str) -> QuerySet[Payment]:
-    """A payment that is not canceled."""
-    return Payment.objects.of(account).not_canceled().filter(public_id=public_id)
 
 
 @dataclass(frozen=True)
@@ -168,9 +161,8 @@ def cancel_payment(
 
 def get_payment(account: Account, payment_id: str) -> Payment:
     """Return a payment that is not canceled, or raise `PaymentNotFound`."""
-    return payment_by_public_id.get_or_raise(
-        PaymentNotFound, account=account, public_id=payment_id
-    )
+    rows = account.payments.not_canceled()
+    return get_or_raise(rows, PaymentNotFound, public_id=payment_id)
 
 
 def allocate_payments(
