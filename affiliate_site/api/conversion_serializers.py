@@ -1,6 +1,7 @@
 """Request serializers of conversions, for the API, postbacks and browser script."""
 
 from functools import cached_property
+from typing import Any
 
 from affiliate_site.api.fields import (
     CurrencyField,
@@ -22,7 +23,6 @@ from affiliate_site.api.tracking_fields import (
 )
 from payouts.services.calculation_input import LineItemData
 from payouts.services.conversion_creation import ConversionData
-from tracking.attribution import REST_CONVERSION_ORDER, CandidateOrder
 from tracking.money import ZERO
 
 MAX_LINE_ITEMS = 100
@@ -84,12 +84,12 @@ class ConversionInputSerializer(CurrencyAwareSerializer):
 
 
 def build_conversion_data(
-    data: dict,
-    query: dict,
-    external_id: str | None,
-    order: CandidateOrder = REST_CONVERSION_ORDER,
+    data: dict, external_id: str | None, **options: Any
 ) -> ConversionData:
-    """Build the service's input; a blank customer counts as not sent."""
+    """Build the service's input; a blank customer counts as not sent.
+
+    `options` are the fields of `ConversionData` that the interface decides.
+    """
     customer_id = data.get("customer_id")
     return ConversionData(
         parameters=build_tracking_parameters(
@@ -101,8 +101,8 @@ def build_conversion_data(
         meta_data=data.get("meta_data", {}),
         user_agent=data.get("user_agent"),
         ip=data.get("ip"),
-        ignore_cookie_age=query.get("override_max_cookie_time", False),
-        candidate_order=order,
+        ignore_cookie_age=data.get("override_max_cookie_time", False),
+        **options,
     )
 
 
@@ -112,12 +112,17 @@ def build_line_items(data: dict) -> list[LineItemData]:
     if not items:
         return [LineItemData(data.get("amount", ZERO), data.get("commission_type"))]
     return [
-        LineItemData(
-            item["sub_amount"],
-            item.get("commission_type"),
-            item.get("comment"),
-            amount_path=f"commissions[{index}].sub_amount",
-            type_path=f"commissions[{index}].commission_type",
-        )
+        build_line_item(item, "sub_amount", f"commissions[{index}].")
         for index, item in enumerate(items)
     ]
+
+
+def build_line_item(item: dict, amount_name: str, prefix: str) -> LineItemData:
+    """Build one line item; `prefix` begins the paths of its errors."""
+    return LineItemData(
+        item[amount_name],
+        item.get("commission_type"),
+        item.get("comment"),
+        amount_path=f"{prefix}{amount_name}",
+        type_path=f"{prefix}commission_type",
+    )

@@ -7,8 +7,6 @@ remembers its name. Only a call without an id or with an invalid amount is inval
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from accounts.models.accounts import Account
-from affiliate_site import throttling
 from affiliate_site.api.conversion_serializers import (
     MAX_LINE_ITEMS,
     ConversionAmountField,
@@ -24,12 +22,8 @@ from affiliate_site.api.fields import (
 )
 from affiliate_site.api.input_serializers import InputSerializer, ObjectListField
 from affiliate_site.api.map_fields import ensure_object
-from tracking.attribution import TrackingParameters
 from tracking.meta_data import mend_meta_data
-from tracking.services.clicks import Visit
-from tracking.services.visitors import find_first_coupon
 
-MAX_USER_AGENT_LENGTH = 1000
 MAX_COUPONS = 20
 
 
@@ -165,51 +159,3 @@ class BrowserConversionSerializer(BrowserCallSerializer, CurrencyAwareSerializer
     )
     customer_id = LenientTextField()
     coupons = CouponsField()
-
-
-def build_visit(data: dict, request) -> Visit:
-    """Build the input of the service; IP and user agent are those of the request."""
-    return Visit(
-        parameters=TrackingParameters(
-            referral_code=data.get("referral_code") or None,
-            asset_id=data.get("asset_id"),
-            source_id=data.get("source_id"),
-            program_group=data.get("program_group"),
-        ),
-        referrer=data.get("referrer"),
-        landing_page=data.get("landing_page"),
-        user_agent=get_user_agent(request),
-        ip=get_client_ip_or_none(request),
-        meta_data=data.get("meta_data", {}),
-    )
-
-
-def build_tracking_parameters(
-    account: Account, data: dict, *, customer_id: str | None
-) -> TrackingParameters:
-    """Build the tracking parameters: customer, first known coupon, tracking id.
-
-    An unknown coupon is kept only if nothing else was sent: it is why the call fails.
-    """
-    coupons = data.get("coupons", [])
-    tracking_id = data.get("vid") or None
-    coupon = find_first_coupon(account, coupons)
-    if coupons and coupon is None and tracking_id is None and customer_id is None:
-        coupon = coupons[0]
-    return TrackingParameters(
-        customer_id=customer_id,
-        coupon=coupon,
-        tracking_id=tracking_id,
-        program_group=data.get("program_group"),
-    )
-
-
-def get_user_agent(request) -> str | None:
-    """Return the user agent, truncated, or None."""
-    return request.headers.get("User-Agent", "")[:MAX_USER_AGENT_LENGTH] or None
-
-
-def get_client_ip_or_none(request) -> str | None:
-    """Return the IP address of the visitor, or None if it is unknown."""
-    address = throttling.get_client_ip(request)
-    return None if address == throttling.UNKNOWN_IP else address

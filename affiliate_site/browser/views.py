@@ -22,7 +22,7 @@ from accounts.errors import AccountLocked, DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors, throttling
 from affiliate_site.api.conversion_attempts import Attempt
-from affiliate_site.api.conversion_serializers import build_line_items
+from affiliate_site.api.conversion_serializers import build_conversion_data
 from affiliate_site.api.errors import PayloadTooLarge, serialize_error
 from affiliate_site.api.fields import TrimmedTextField, is_blank
 from affiliate_site.api.parsing import (
@@ -30,16 +30,14 @@ from affiliate_site.api.parsing import (
     check_content_length,
     parse_json_body,
 )
+from affiliate_site.api.resources.clicks import build_visit
+from affiliate_site.api.resources.customers import build_customer_data
 from affiliate_site.api.tracking_fields import is_missing
 from affiliate_site.browser.pacing import Pacer
 from affiliate_site.browser.serializers import (
     BrowserClickSerializer,
     BrowserConversionSerializer,
     BrowserCustomerSerializer,
-    build_tracking_parameters,
-    build_visit,
-    get_client_ip_or_none,
-    get_user_agent,
 )
 from affiliate_site.browser.signatures import (
     determine_trust,
@@ -47,7 +45,7 @@ from affiliate_site.browser.signatures import (
     is_amount_signed,
 )
 from affiliate_site.env import BASE_DIR
-from payouts.services.conversion_creation import ConversionData, create_conversion
+from payouts.services.conversion_creation import create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
 from tracking.claims import Trust
 from tracking.errors import (
@@ -59,18 +57,20 @@ from tracking.errors import (
 from tracking.models.conversions import ConversionOrigin
 from tracking.services.attempts import was_external_id_used
 from tracking.services.concurrency import ConcurrentUpdate
-from tracking.services.customers import CustomerData, create_customer
+from tracking.services.customers import create_customer
 from tracking.services.failed_page_calls import (
     get_failure_reason,
     record_failed_page_call,
 )
 from tracking.services.visitors import (
+    find_first_coupon,
     generate_tracking_id,
     has_program_group,
     record_visit,
 )
 
 NO_CONTENT = 204
+MAX_USER_AGENT_LENGTH = 1000
 RESPONSE_PACER = Pacer()
 UNKNOWN_ACCOUNT = "unknown_account"
 SCRIPT = (BASE_DIR / "affiliate_site/browser/tap.min.js").read_bytes()
@@ -113,6 +113,10 @@ class BrowserCall:
         if group and not has_program_group(self.account, group):
             serializer.add_odd_option("program_group")
             del data["program_group"]
+        user_agent = self.request.headers.get("User-Agent", "")
+        data["user_agent"] = user_agent[:MAX_USER_AGENT_LENGTH] or None
+        address = throttling.get_client_ip(self.request)
+        data["ip"] = None if address == throttling.UNKNOWN_IP else address
         return ValidBrowserCall(
             self.request,
             self.account,
@@ -139,7 +143,10 @@ class BrowserCall:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidBrowserCall(BrowserCall):
-    """A call whose fields are valid, with the warnings about its odd options."""
+    """A call whose fields are valid, with the warnings about its odd options.
+
+    `data` has the user agent and the IP address of the request, too.
+    """
 
     data: dict
     trust: Trust
@@ -235,7 +242,7 @@ def track_click(call: ValidBrowserCall | None) -> HttpResponse:
         return JsonResponse({"vid": generate_tracking_id()})
     recorded = record_visit(
         call.account,
-        visit=build_visit(call.data, call.request),
+        visit=build_visit(call.data),
         previous_tracking_id=call.data.get("vid"),
         at=call.at,
     )
@@ -251,7 +258,13 @@ def track_customer(call: ValidBrowserCall | None) -> HttpResponse:
     """Create a customer, attributed by the first known coupon or the cookie."""
     if call is not None:
         try:
-            create_customer(call.account, data=build_customer_data(call), at=call.at)
+            data = build_customer_data(
+                add_tracking_parameters(call, has_customer=False),
+                order=BROWSER_CUSTOMER_ORDER,
+                trust=call.trust,
+                extra_warnings=call.warnings,
+            )
+            create_customer(call.account, data=data, at=call.at)
             call.mark_stored()
         except DuplicateCustomer:
             pass  # a page that names its customer again
@@ -276,9 +289,18 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
     )
     try:
         attempt.ensure_allowed()
-        create_conversion(
-            call.account, data=build_page_conversion(call, external_id), at=call.at
+        has_customer = not is_missing(call.data.get("customer_id"))
+        data = build_conversion_data(
+            add_tracking_parameters(call, has_customer=has_customer),
+            external_id,
+            candidate_order=BROWSER_CONVERSION_ORDER,
+            trust=call.trust,
+            is_browser_sale=call.trust is Trust.CLAIM
+            or has_unsigned_rates(call.body)
+            or can_be_repeated(call.account, external_id),
+            extra_warnings=call.warnings,
         )
+        create_conversion(call.account, data=data, at=call.at)
         attempt.succeed()
         call.mark_stored()
     except DuplicateConversion:
@@ -295,49 +317,19 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
         raise  # an unexpected failure is reported: the conversion is lost
 
 
-def build_page_conversion(
-    call: ValidBrowserCall, external_id: str | None
-) -> ConversionData:
-    """Build the input of the service."""
-    data = call.data
-    customer_id = data.get("customer_id")
-    return ConversionData(
-        parameters=build_tracking_parameters(
-            call.account,
-            data,
-            customer_id=None if is_blank(customer_id) else customer_id,
-        ),
-        line_items=build_line_items(data),
-        external_id=external_id,
-        currency=data.get("currency"),
-        meta_data=data.get("meta_data", {}),
-        user_agent=get_user_agent(call.request),
-        ip=get_client_ip_or_none(call.request),
-        candidate_order=BROWSER_CONVERSION_ORDER,
-        trust=call.trust,
-        is_browser_sale=call.trust is Trust.CLAIM
-        or has_unsigned_rates(call.body)
-        or can_be_repeated(call.account, external_id),
-        extra_warnings=call.warnings,
-    )
+def add_tracking_parameters(call: ValidBrowserCall, *, has_customer: bool) -> dict:
+    """Return the fields with `coupon`, the first known one, and `tracking_id`.
+
+    An unknown coupon is kept only if nothing else was sent: it is why the call fails.
+    """
+    coupons = call.data.get("coupons", [])
+    tracking_id = call.data.get("vid") or None
+    coupon = find_first_coupon(call.account, coupons)
+    if coupons and coupon is None and tracking_id is None and not has_customer:
+        coupon = coupons[0]
+    return call.data | {"coupon": coupon, "tracking_id": tracking_id}
 
 
 def can_be_repeated(account: Account, external_id: str | None) -> bool:
     """Can a signed call that was stored before be sent again, as by a reload?"""
     return external_id is None or was_external_id_used(account, external_id)
-
-
-def build_customer_data(call: ValidBrowserCall) -> CustomerData:
-    """Build the input of the service."""
-    data = call.data
-    return CustomerData(
-        customer_id=data["customer_id"],
-        parameters=build_tracking_parameters(call.account, data, customer_id=None),
-        status=data.get("status", "new"),
-        meta_data=data.get("meta_data", {}),
-        user_agent=get_user_agent(call.request),
-        ip=get_client_ip_or_none(call.request),
-        order=BROWSER_CUSTOMER_ORDER,
-        trust=call.trust,
-        extra_warnings=call.warnings,
-    )

@@ -199,7 +199,7 @@ class ConversionPostbackViewSet(BasePostbackViewSet, BaseConversionViewSet):
         conversion = create_conversion(
             self.account,
             data=build_conversion_data(
-                data, data, attempt.external_id, order=POSTBACK_CONVERSION_ORDER
+                data, attempt.external_id, candidate_order=POSTBACK_CONVERSION_ORDER
             ),
             status=data.get("status"),
             at=self.at,
@@ -238,7 +238,7 @@ class CustomerPostbackViewSet(BasePostbackViewSet, BaseCustomerViewSet):
         """Create a customer; its attribution is permanent."""
         require_parameters(self.body, "customer_id")
         data = self.validate_body()
-        customer_data = build_customer_data(data, data, order=POSTBACK_CUSTOMER_ORDER)
+        customer_data = build_customer_data(data, order=POSTBACK_CUSTOMER_ORDER)
         customer = create_customer(self.account, data=customer_data, at=self.at)
         return self.render_customer(customer.public_id)
 

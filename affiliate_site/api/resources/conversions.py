@@ -6,6 +6,7 @@ from affiliate_site.api.conversion_serializers import (
     MAX_LINE_ITEMS,
     ConversionInputSerializer,
     build_conversion_data,
+    build_line_item,
 )
 from affiliate_site.api.fields import (
     CurrencyAmountField,
@@ -135,7 +136,7 @@ class ConversionViewSet(BaseConversionViewSet):
         body, query = self.validate_body_and_query()
         conversion = create_conversion(
             self.account,
-            data=build_conversion_data(body, query, attempt.external_id),
+            data=build_conversion_data(body | query, attempt.external_id),
             at=self.at,
         )
         attempt.succeed()
@@ -207,13 +208,8 @@ def build_conversion_changes(data: dict) -> dict:
 def build_added_line_items(items: list[dict], *, is_array: bool) -> list[LineItemData]:
     """Build the service's input from validated data."""
     return [
-        LineItemData(
-            item["conversion_sub_amount"],
-            item.get("commission_type"),
-            item.get("comment"),
-            amount_path=f"{prefix}conversion_sub_amount",
-            type_path=f"{prefix}commission_type",
+        build_line_item(
+            item, "conversion_sub_amount", f"[{index}]." if is_array else ""
         )
         for index, item in enumerate(items)
-        for prefix in (f"[{index}]." if is_array else "",)
     ]

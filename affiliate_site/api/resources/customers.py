@@ -1,5 +1,7 @@
 """Customers: `/customers/`."""
 
+from typing import Any
+
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.fields import TextField, TrimmedTextField
 from affiliate_site.api.filters import (
@@ -25,7 +27,6 @@ from affiliate_site.api.tracking_fields import (
     require_parameters,
 )
 from affiliate_site.api.viewsets import TenantViewSet
-from tracking.attribution import REST_CUSTOMER_ORDER, CandidateOrder
 from tracking.errors import CustomerNotFound
 from tracking.models.customers import INITIAL_CUSTOMER_STATUSES, Customer
 from tracking.services.customers import (
@@ -113,7 +114,7 @@ class CustomerViewSet(BaseCustomerViewSet):
         require_parameters(self.body, "customer_id")
         body, query = self.validate_body_and_query()
         customer = create_customer(
-            self.account, data=build_customer_data(body, query), at=self.at
+            self.account, data=build_customer_data(body | query), at=self.at
         )
         return self.render_customer(customer.public_id)
 
@@ -150,10 +151,11 @@ class CustomerViewSet(BaseCustomerViewSet):
         return self.render_customer(customer_id)
 
 
-def build_customer_data(
-    data: dict, query: dict, order: CandidateOrder = REST_CUSTOMER_ORDER
-) -> CustomerData:
-    """Build the service's input from validated data."""
+def build_customer_data(data: dict, **options: Any) -> CustomerData:
+    """Build the service's input from validated data.
+
+    `options` are the fields of `CustomerData` that the interface decides.
+    """
     return CustomerData(
         customer_id=data["customer_id"],
         parameters=build_tracking_parameters(data),
@@ -161,6 +163,6 @@ def build_customer_data(
         meta_data=data.get("meta_data", {}),
         user_agent=data.get("user_agent"),
         ip=data.get("ip"),
-        ignore_cookie_age=query.get("override_max_cookie_time", False),
-        order=order,
+        ignore_cookie_age=data.get("override_max_cookie_time", False),
+        **options,
     )

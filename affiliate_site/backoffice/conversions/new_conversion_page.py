@@ -251,7 +251,7 @@ class AddConversionPage(MoneyFormPage):
         ensure_not_locked(self.account)
         query = {"override_max_cookie_time": form.cleaned_data["ignore_cookie_age"]}
         data = build_conversion_data(
-            form.validated, query, form.validated.get("external_id")
+            form.validated | query, form.validated.get("external_id")
         )
         conversion = create_conversion(self.account, data=data, at=at)
         commission_type = form.cleaned_data["commission_type"]
