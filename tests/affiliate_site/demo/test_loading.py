@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.models.accounts import Account
 from accounts.services.api_keys import find_api_key
 from affiliate_site.demo import loading
-from affiliate_site.demo.history import DemoHistory, set_up_account
+from affiliate_site.demo.history import DemoHistory
 
 pytestmark = pytest.mark.integration
 
@@ -29,7 +29,7 @@ def first_day_only(monkeypatch):
     """Create the programs and affiliates, not what happens with them."""
 
     def create_first_day(account, *, scale, at, progress):
-        set_up_account(DemoHistory(account, scale=scale, first_day=at.date()))
+        DemoHistory(account, scale=scale, first_day=at.date()).set_up_account()
 
     monkeypatch.setattr(loading, "create_history", create_first_day)
 

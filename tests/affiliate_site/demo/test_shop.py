@@ -5,7 +5,7 @@ from django.test import Client
 from django.utils import timezone
 
 from affiliate_site.demo import loading
-from affiliate_site.demo.history import DemoHistory, set_up_account
+from affiliate_site.demo.history import DemoHistory
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def demo_account(db, monkeypatch):
     """The demo account with its programs and affiliates only."""
 
     def create_first_day(account, *, scale, at, progress):
-        set_up_account(DemoHistory(account, scale=scale, first_day=at.date()))
+        DemoHistory(account, scale=scale, first_day=at.date()).set_up_account()
 
     monkeypatch.setattr(loading, "create_history", create_first_day)
     return loading.create_demo_account(scale=1, at=timezone.now(), progress=iter)
