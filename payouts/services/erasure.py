@@ -1,6 +1,6 @@
 """Erase the personal data of one person from all tables of an account.
 
-affiliate_site/privacy/personal_data.py declares what each column loses. Money is not
+What each column loses is declared in docs/privacy.md, section 3. Money is not
 touched: transfers, statistics and the amounts of commissions and payments stay.
 """
 

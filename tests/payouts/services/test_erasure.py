@@ -17,7 +17,6 @@ from django.utils import timezone
 from accounts.services.saved_views import create_saved_view
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
-from affiliate_site.privacy.personal_data import PERSONAL_COLUMNS, STAFF
 from payouts.errors import PersonNotFound
 from payouts.services.erasure import erase_again, erase_person
 from payouts.services.explanation import explain_conversion
@@ -27,6 +26,7 @@ from payouts.services.statistics import load_statistics
 from tests.conftest import NOW
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import ProgramScenario
+from tests.record_of_processing import list_recorded_columns
 from tracking.services.affiliates import get_affiliate
 from tracking.services.custom_fields import create_custom_field
 from tracking.services.meta_data import set_meta_data_key
@@ -256,10 +256,9 @@ def person(account, api, scenario):
 
 def list_personal_columns():
     return {
-        (columns.table, name)
-        for columns in PERSONAL_COLUMNS
-        if columns.person != STAFF and apps.is_installed(columns.table.split(".")[0])
-        for name in columns.names.split()
+        (column.table, column.name)
+        for column in list_recorded_columns()
+        if column.people != ("staff",)
     }
 
 
