@@ -49,6 +49,7 @@ OTHER_COLUMNS = {
     "payouts.DailyLandingPageClicks": "landing_page",
     "payouts.LedgerDigest": "previous segments digest",
     "payouts.Level": "title",
+    "payouts.Transfer": "actor",
     "tracking.Affiliate": "promotion_method",
     "tracking.AffiliateGroup": "title",
     "tracking.Asset": "hex",
@@ -57,7 +58,7 @@ OTHER_COLUMNS = {
     "tracking.CustomField": "slug title options",
     "tracking.Customer": "warnings",
     "tracking.FailedPageCall": "reason page",
-    "tracking.Program": "slug title landing_page group_label",
+    "tracking.Program": "slug title landing_page program_group",
     "tracking.Source": "hex",
 }
 
@@ -86,7 +87,7 @@ def test_each_column_is_declared_once():
     optional = {each for each in declared if each[0].split(".")[0] in OPTIONAL_APPS}
     assert {each for each, number in declared.items() if number > 1} == set()
     assert found - set(declared) == set(), (
-        "add these columns to the table in docs/privacy.md, section 3 (then"
+        "add these columns to the table in docs/privacy.md, section 3 "
         " (then payouts/services/erasure.py erases them) or to OTHER_COLUMNS"
     )
     assert set(declared) - found - optional == set(), "these columns do not exist"
