@@ -5,20 +5,9 @@ from urllib.parse import urlencode
 import pytest
 from django.utils import timezone
 
+from tests.affiliate_site.postbacks.queries import flatten_to_query
 from tests.conftest import ApiClient
 from tests.ledger_checks import assert_amounts_consistent
-
-
-def flatten_to_query(data, name=""):
-    """Yield the query parameters of an object, with brackets."""
-    if isinstance(data, dict):
-        for key, value in data.items():
-            yield from flatten_to_query(value, f"{name}[{key}]" if name else key)
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from flatten_to_query(value, f"{name}[{index}]")
-    else:
-        yield name, str(data).lower() if isinstance(data, bool) else data
 
 
 @pytest.fixture(params=["GET", "POST"])

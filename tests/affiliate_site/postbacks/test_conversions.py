@@ -17,10 +17,8 @@ from payouts.services.payments import PaymentOrder, create_payments
 from tests.affiliate_site.postbacks.responses import get_error_message, get_json
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
-from tracking.services.affiliates import PersonData
 from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
-from tracking.services.prospects import ProspectData, create_prospect
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -292,21 +290,6 @@ def delete_created(account, response, api, address):
         assert api.delete(f"{address}{response.json()['id']}/").status_code == 204
 
 
-def test_known_customer_takes_precedence(send_postback, scenario, tracking_parameters):
-    scenario.create_customer("acct-1", affiliate=scenario.jana)
-    payload = {"external_id": "order-1", "customer_id": "acct-1"}
-
-    conversion = get_json(
-        send_postback(
-            "con/c/",
-            payload | tracking_parameters["code"] | tracking_parameters["blank coupon"],
-        )
-    )
-
-    assert conversion["affiliate"] == scenario.jana.reference
-    assert (conversion["tracking_source"], conversion["click"]) == ("customer", None)
-
-
 def test_shows_click_attributed_by_coupon(send_postback, scenario, tracking_parameters):
     payload = (
         {"external_id": "order-1"}
@@ -323,27 +306,7 @@ def test_shows_click_attributed_by_coupon(send_postback, scenario, tracking_para
     )  # the click belongs to another affiliate
 
 
-@pytest.mark.parametrize("path", ["con/c/", "cus/c/"])
-def test_promotes_prospect(send_postback, scenario, account, path):
-    prospect = create_prospect(
-        account,
-        data=ProspectData(PersonData("Nora", "Falk", email="n@example.org")),
-        at=CONVERSION_CREATED_AT,
-    )
-    code = account.referral_codes.get(prospect=prospect).code
-    payload = {"external_id": "order-1", "customer_id": "acct-1", "referral_code": code}
-
-    created = get_json(send_postback(path, payload))
-
-    assert created["affiliate"]["id"] == "norafalk"
-    assert prospect.reload().promoted_at is not None
-
-
 # con/c: the messages of the API 1.6 specification.
-
-
-def get_blank_message(name):
-    return f"Parameter '{name}' takes precedence for tracking, but no value was passed"
 
 
 def use_coupon(scenario):
@@ -360,27 +323,8 @@ def use_old_click(scenario):
     }
 
 
-def create_duplicate(scenario):
-    scenario.create_conversion(
-        "10", external_id="order-1", at=CONVERSION_CREATED_AT - EARLIER
-    )
-
-
-def create_failed_attempt(scenario):
-    scenario.account.conversion_attempts.create(
-        origin="postback",
-        external_id="order-1",
-        failed_at=get_database_time() - timedelta(seconds=9),
-        message="",
-    )
-
-
 def make_deleted(scenario):
     mark_deleted(scenario.mina.affiliate)
-
-
-def make_pending(scenario):
-    scenario.mina.enrollment.update_row(approved=None)
 
 
 def make_archived(scenario):
@@ -393,129 +337,8 @@ def make_locked(scenario):
     lock_account(scenario.account, at=CONVERSION_CREATED_AT)
 
 
-DUPLICATE = (
-    "Duplicate conversion. There is already a conversion for External id 'order-1'"
-)
 TOO_EARLY = "To many concurrent attempts to create conversion with id 'order-1'"
-NOT_ENROLLED = (
-    "Missing tracking parameter value and no customer found for customer id: acct-9"
-)
 LOCKED = "Advertiser account locked"
-NOT_APPROVED = "Affiliate is not approved for this program"
-UNKNOWN_PAIR = {"asset_id": "999999-000000", "source_id": "999999-000000"}
-UNKNOWN_CLICK = {"click_id": "5b0f6f1e-98c4-4c0e-9f0a-3c1f0d2b7a61"}
-
-MESSAGES = {
-    "no external id": ({"external_id": None}, use_coupon, MISSING),
-    "blank external id": ({"external_id": " "}, use_coupon, MISSING),
-    "no tracking parameter": ({}, None, MISSING),
-    "asset without source": ({"asset_id": "4-b81d20"}, None, MISSING),
-    "blank customer alone": ({"customer_id": " "}, None, MISSING),
-    "blank coupon": ({"coupon": " "}, None, get_blank_message("coupon")),
-    "empty coupon": ({"coupon": ""}, None, get_blank_message("coupon")),
-    "empty before a code": ({"click_id": "", "referral_code": "a"}, None, NO_CLICK),
-    "line item without amount": (
-        {"commissions": [{"comment": "lamp"}]},
-        use_coupon,
-        MISSING,
-    ),
-    "blank click": ({"click_id": "\t"}, None, get_blank_message("click_id")),
-    "blank source": (
-        {"asset_id": "4-b81d20", "source_id": " "},
-        None,
-        get_blank_message("source_id"),
-    ),
-    "unknown coupon": ({"coupon": "NOBODY"}, None, "Unknown coupon code"),
-    "unknown code": ({"referral_code": "nobody"}, None, "Unknown referral code"),
-    "unknown click": (UNKNOWN_CLICK, None, "Invalid click id"),
-    "unknown pair": (UNKNOWN_PAIR, None, "Invalid asset id or source id"),
-    "unknown visitor": ({"tracking_id": "0" * 32}, None, "Invalid tracking id"),
-    "other group": ({"program_group": "books"}, use_coupon, "Unknown coupon code"),
-    "unknown customer": ({"customer_id": "acct-9"}, None, NOT_ENROLLED),
-    "expired": ({}, use_old_click, "Cookie expired"),
-    "deleted": ({}, use_coupon, "Affiliate is deleted", make_deleted),
-    "pending": ({}, use_coupon, NOT_APPROVED, make_pending),
-    "deleted and pending": (
-        {},
-        use_coupon,
-        "Affiliate is deleted",
-        make_deleted,
-        make_pending,
-    ),
-    "archived": ({}, use_coupon, "Program is archived", make_archived),
-    "pending and archived": ({}, use_coupon, NOT_APPROVED, make_pending, make_archived),
-    "archived and expired": ({}, use_old_click, "Program is archived", make_archived),
-    "duplicate": ({}, use_coupon, DUPLICATE, create_duplicate),
-    "duplicate and invalid": ({"amount": "x"}, None, DUPLICATE, create_duplicate),
-    "duplicate within ten seconds": (
-        {},
-        use_coupon,
-        DUPLICATE,
-        create_duplicate,
-        create_failed_attempt,
-    ),
-    "early retry": ({}, use_coupon, TOO_EARLY, create_failed_attempt),
-    "early retry and invalid": (
-        {"amount": "x", "status": "x"},
-        None,
-        TOO_EARLY,
-        create_failed_attempt,
-    ),
-    "locked": ({}, use_coupon, LOCKED, make_locked),
-    "locked before missing": ({"external_id": None}, None, LOCKED, make_locked),
-    "locked before duplicate": ({}, use_coupon, LOCKED, create_duplicate, make_locked),
-}
-
-
-@pytest.mark.engine_independent
-@pytest.mark.parametrize("name", MESSAGES)
-def test_rejects_with_the_specified_message(send_postback, scenario, account, name):
-    fields, get_parameters, message, *steps = MESSAGES[name]
-    payload = (
-        {"external_id": "order-1"}
-        | (get_parameters(scenario) if get_parameters else {})
-        | fields
-    )
-    for step in steps:
-        step(scenario)
-    before = snapshot_account_data(account)
-
-    response = send_postback(
-        "con/c/", {key: value for key, value in payload.items() if value is not None}
-    )
-
-    assert get_error_message(response) == message
-    assert snapshot_account_data(account) == before
-
-
-@pytest.mark.parametrize("body", ["", "[]", "null", "external_id=order-1", "{}x"])
-def test_rejects_body_that_is_not_an_object(api, account, scenario, body):
-    lock_account(account, at=CONVERSION_CREATED_AT)
-
-    response = api.post("/pb/con/c/", body)
-
-    assert get_error_message(response) == "Request body was not valid JSON"
-
-
-def test_checks_lock_before_fields(api, account, scenario):
-    lock_account(account, at=CONVERSION_CREATED_AT)
-
-    response = api.get("/pb/con/c/?external_id=order-1&coupon=%00")
-
-    assert get_error_message(response) == LOCKED
-
-
-def test_ignores_coupons_of_another_account(send_postback, scenario, other_account):
-    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
-    other_scenario.create_customer("acct-1")
-    payload = {"external_id": "order-1", "customer_id": "acct-1"}
-
-    assert (
-        get_error_message(send_postback("con/c/", payload | use_coupon(other_scenario)))
-        == "Unknown coupon code"
-    )
-
-
 WRONG_TYPE = "This value should be of type {{ type }}."
 INVALID_STATUS = "Invalid status '{{ value }}'. Valid are {{ values }}"
 

@@ -80,14 +80,6 @@ def test_accepts_expired_click_with_override(send_postback, scenario):
     )
 
 
-def get_blank_message(name):
-    return f"Parameter '{name}' takes precedence for tracking, but no value was passed"
-
-
-def get_status_message(value):
-    return f"Invalid status '{value}'. Valid are 'new', 'trial', 'lead'"
-
-
 def use_coupon(scenario):
     return {"coupon": scenario.mina.coupon}
 
@@ -102,16 +94,8 @@ def use_old_click(scenario):
     }
 
 
-def create_duplicate(scenario):
-    scenario.create_customer("acct-1")
-
-
 def make_deleted(scenario):
     mark_deleted(scenario.mina.affiliate)
-
-
-def make_pending(scenario):
-    scenario.mina.enrollment.update_row(approved=None)
 
 
 def make_archived(scenario):
@@ -122,80 +106,6 @@ def make_archived(scenario):
 
 def make_locked(scenario):
     lock_account(scenario.account, at=CONVERSION_CREATED_AT)
-
-
-UNKNOWN_PAIR = {"asset_id": "999999-000000", "source_id": "999999-000000"}
-MESSAGES = {
-    "no customer id": ({"customer_id": None}, use_coupon, MISSING),
-    "blank customer id": ({"customer_id": " "}, use_coupon, MISSING),
-    "blank customer id and invalid": (
-        {"customer_id": " ", "meta_data": 5},
-        None,
-        MISSING,
-    ),
-    "no tracking parameter": ({}, None, MISSING),
-    "no tracking parameter and invalid status": ({"status": "odd"}, None, MISSING),
-    "blank coupon": ({"coupon": " "}, None, get_blank_message("coupon")),
-    "blank click": ({"click_id": " "}, None, get_blank_message("click_id")),
-    "invalid status": ({"status": "odd"}, use_coupon, get_status_message("odd")),
-    "paying": ({"status": "paying"}, use_coupon, get_status_message("paying")),
-    "canceled": ({"status": "canceled"}, use_coupon, get_status_message("canceled")),
-    "invalid status of duplicate": (
-        {"status": "odd"},
-        use_coupon,
-        get_status_message("odd"),
-        create_duplicate,
-    ),
-    "duplicate": ({}, use_coupon, DUPLICATE, create_duplicate),
-    "duplicate with unknown coupon": (
-        {"coupon": "NOBODY"},
-        None,
-        DUPLICATE,
-        create_duplicate,
-    ),
-    "unknown coupon": ({"coupon": "NOBODY"}, None, "Unknown coupon code"),
-    "unknown code": ({"referral_code": "nobody"}, None, "Unknown referral code"),
-    "unknown click": ({"click_id": "1"}, None, "Invalid click id"),
-    "unknown pair": (UNKNOWN_PAIR, None, "Invalid asset id or source id"),
-    "unknown visitor": ({"tracking_id": "0" * 32}, None, "Invalid tracking id"),
-    "other group": ({"program_group": "books"}, use_coupon, "Unknown coupon code"),
-    "deleted": ({}, use_coupon, "Affiliate is deleted", make_deleted, make_pending),
-    "pending": ({}, use_coupon, NOT_APPROVED, make_pending, make_archived),
-    "archived": ({}, use_old_click, "Program is archived", make_archived),
-    "expired": ({}, use_old_click, "Cookie expired"),
-    "locked": ({}, use_coupon, LOCKED, make_locked),
-    "locked before missing": ({"customer_id": None}, None, LOCKED, make_locked),
-}
-
-
-@pytest.mark.engine_independent
-@pytest.mark.parametrize("name", MESSAGES)
-def test_rejects_with_the_specified_message(send_postback, scenario, account, name):
-    fields, get_parameters, message, *steps = MESSAGES[name]
-    payload = (
-        {"customer_id": "acct-1"}
-        | (get_parameters(scenario) if get_parameters else {})
-        | fields
-    )
-    for step in steps:
-        step(scenario)
-    before = snapshot_account_data(account)
-
-    response = send_postback(
-        "cus/c/", {key: value for key, value in payload.items() if value is not None}
-    )
-
-    assert get_error_message(response) == message
-    assert snapshot_account_data(account) == before
-
-
-def test_rejects_body_that_is_not_an_object(api, scenario):
-    make_locked(scenario)
-
-    for path in ("cus/c/", "cus/u/"):
-        response = api.post(f"/pb/{path}", [{"customer_id": "acct-1"}])
-
-        assert get_error_message(response) == "Request body was not valid JSON"
 
 
 def test_failure_does_not_delay_retries(send_postback, scenario):
