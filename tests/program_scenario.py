@@ -7,7 +7,10 @@ from decimal import Decimal
 from accounts.ids import generate_public_id
 from payouts.models.commission_types import RateKind
 from payouts.services.calculation_input import LineItemData
+from payouts.services.commissions import approve_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
+from payouts.services.funding import top_up_payout_balance
+from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.programs import (
     STANDARD_COMMISSION_TYPE,
     ProgramSettings,
@@ -20,6 +23,8 @@ from tracking.services.affiliates import AffiliatePassword, PersonData, create_a
 from tracking.services.clicks import Visit, record_click
 from tracking.services.customers import CustomerData, create_customer
 from tracking.services.enrollments import EnrollmentData, create_enrollment
+from tracking.services.hierarchy import set_parent
+from tracking.services.programs import archive_program
 
 PROGRAM_CREATED_AT = datetime(2026, 3, 1, tzinfo=UTC)
 AFFILIATE_CREATED_AT = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -228,6 +233,33 @@ class ProgramScenario:
             **fields,
         )
         return create_conversion(self.account, data=data, at=at)
+
+    def approve(self, commission, *, at=CONVERSION_CREATED_AT):
+        """Approve a commission."""
+        approve_commission(self.account, commission_id=commission.pk, at=at)
+
+    def pay(self, amount, *, to="minakessler", at=CONVERSION_CREATED_AT):
+        """Pay an affiliate in EUR; return the payment."""
+        order = PaymentOrder(to, Decimal(amount), "EUR")
+        [payment] = create_payments(self.account, orders=[order], at=at)
+        return payment
+
+    def enable_payouts(self, balance=0, *, at=CONVERSION_CREATED_AT):
+        """Enable the payout feature with a balance in EUR."""
+        self.account.uses_payouts = True
+        self.account.save()
+        if balance:
+            top_up_payout_balance(
+                self.account, amount=Decimal(balance), currency="EUR", at=at
+            )
+
+    def archive(self, *, at=CONVERSION_CREATED_AT):
+        """Archive the program."""
+        archive_program(self.account, slug=self.program.slug, at=at)
+
+    def add_child(self, child, parent, *, at=CONVERSION_CREATED_AT):
+        """Make one enrolled affiliate the parent of another."""
+        set_parent(self.account, affiliate_id=child.slug, parent_id=parent.slug, at=at)
 
     def get_commission(self, conversion):
         """Get the only commission of a conversion."""

@@ -42,14 +42,6 @@ def scenario(scenario):
 
 
 @pytest.fixture
-def use_payouts(account):
-    """Enable payouts: approval requires funds and is final."""
-    account.uses_payouts = True
-    account.save()
-    return account
-
-
-@pytest.fixture
 def tracking_parameters(scenario):
     """Tracking parameters by kind, each of another affiliate."""
     click = scenario.create_click(

@@ -242,32 +242,6 @@ def test_replays_response_of_repeated_post(api, account, bodies_by_path):
     assert account.conversions.count() == 2
 
 
-def test_rejects_reused_idempotency_key(api, bodies_by_path):
-    for path in ("con/c/", "cus/c/"):
-        response = api.post(
-            f"/pb/{path}", bodies_by_path[path], **{"Idempotency-Key": "k-1"}
-        )
-
-    assert response.status_code == 409
-    assert response.json() == {
-        "errors": [
-            {
-                "message": "This Idempotency-Key was used for another request.",
-                "code": "idempotency_key_reused",
-            }
-        ]
-    }
-
-
-def test_does_not_store_failed_response(api, account, bodies_by_path):
-    invalid = bodies_by_path["con/c/"] | {"coupon": "NOBODY"}
-
-    api.post("/pb/con/c/", invalid, **{"Idempotency-Key": "k-1"})
-
-    assert not account.idempotency_keys.exists()
-    assert account.conversion_attempts.get().origin == "postback"
-
-
 @pytest.mark.parametrize("key", ["k-1", "x" * 256, "ä"])
 def test_get_ignores_idempotency_key(api, account, bodies_by_path, key):
     url = f"/pb/con/c/?{urlencode(bodies_by_path['con/c/'])}"

@@ -15,6 +15,10 @@ from affiliate_site.api.resources import conversions as endpoint
 from payouts.models.commission_types import RateKind
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion
+from tests.affiliate_site.api.resources.expected import (
+    expected_conversion,
+    expected_nested_commission,
+)
 from tests.affiliate_site.responses import (
     build_field_error,
     get_error_message,
@@ -61,47 +65,6 @@ def encode_json(body):
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def expected_commission(scenario, **changed):
-    """Return a pending commission of 20 EUR for a sub-amount of 200."""
-    return {
-        "id": changed.pop("id"),
-        "conversion_sub_amount": 200,
-        "amount": 20,
-        "commission_type": "standard",
-        "approved": False,
-        "affiliate": scenario.mina.reference,
-        "kind": "regular",
-        "currency": "EUR",
-        "created_at": "2026-03-04T09:15:27+00:00",
-        "payout": None,
-        "comment": None,
-        "final": None,
-        "commission_name": "Standard",
-    } | changed
-
-
-def expected_conversion(scenario, sale, **changed):
-    """Return a conversion of 200 EUR by Mina's coupon."""
-    number = scenario.account.commissions.filter(conversion=sale).values_list(
-        "id", flat=True
-    )
-    return {
-        "id": sale.pk,
-        "external_id": None,
-        "amount": 200,
-        "click": None,
-        "commissions": [expected_commission(scenario, id=number[0])],
-        "program": scenario.reference,
-        "affiliate": scenario.mina.reference,
-        "customer": None,
-        "meta_data": {},
-        "created_at": "2026-03-04T09:15:27+00:00",
-        "warnings": None,
-        "affiliate_meta_data": None,
-        "tracking_source": "coupon",
-    } | changed
-
-
 # Bodies
 
 
@@ -138,49 +101,42 @@ def test_shows_a_conversion_with_all_fields(api, scenario):
     assert first < second < third
     assert MOMENT.fullmatch(sale["created_at"])
     same = {"created_at": sale["created_at"]}
-    expected = {
-        "id": sale["id"],
-        "external_id": "order-10417",
-        "amount": 249.9,
-        "click": {
+    accessories = {
+        "commission_type": "accessories",
+        "commission_name": "Accessories",
+    }
+    flat = {"commission_type": "flat", "commission_name": "Flat fee"}
+    stored = scenario.account.conversions.get()
+    expected = expected_conversion(
+        scenario,
+        stored,
+        external_id="order-10417",
+        amount=249.9,
+        click={
             "created_at": "2026-03-03T19:03:44+00:00",
             "referrer": "https://notes.example.org/lamps",
             "landing_page": "https://shop.example.net/lamp",
         },
-        "commissions": [
-            expected_commission(scenario, id=first, comment="two lamps", **same),
-            expected_commission(
-                scenario,
-                id=second,
-                conversion_sub_amount=49.9,
-                amount=3.74,
-                commission_type="accessories",
-                commission_name="Accessories",
-                **same,
-            ),
-            expected_commission(
-                scenario,
-                id=third,
-                conversion_sub_amount=0,
-                amount=2.5,
-                commission_type="flat",
-                commission_name="Flat fee",
-                **same,
-            ),
+        commissions=[
+            expected_nested_commission(
+                number, conversion_sub_amount=sold, amount=earned, **same | kind
+            )
+            for number, sold, earned, kind in (
+                (first, 200, 20, {"comment": "two lamps"}),
+                (second, 49.9, 3.74, accessories),
+                (third, 0, 2.5, flat),
+            )
         ],
-        "program": scenario.reference,
-        "affiliate": scenario.mina.reference,
-        "customer": {
+        customer={
             "id": sale["customer"]["id"],
             "customer_id": "acct-55120",
             "status": "paying",
         },
-        "meta_data": {"channel": "web"},
-        "created_at": sale["created_at"],
-        "warnings": None,
-        "affiliate_meta_data": {"subid1": "newsletter-12"},
-        "tracking_source": "click",
-    }
+        meta_data={"channel": "web"},
+        affiliate_meta_data={"subid1": "newsletter-12"},
+        tracking_source="click",
+        **same,
+    )
     assert response.content == encode_json(expected)
     assert response["Content-Type"] == "application/json"
     assert response["Cache-Control"] == "no-store"
@@ -264,7 +220,7 @@ def test_shows_pending_as_null_with_the_option(
     elif status == "disapproved":
         disapprove_commission(account, commission_id=number, at=CONVERSION_CREATED_AT)
 
-    nested = [expected_commission(scenario, id=number, approved=approved)]
+    nested = [expected_nested_commission(number, approved=approved)]
     assert get_json(api.get("/conversions/")) == [
         expected_conversion(scenario, sale, commissions=nested)
     ]
