@@ -38,6 +38,12 @@ def build_field_error(path, template, value=None):
     return {"message": message, "message_raw": template, "property_path": path}
 
 
+def has_only_errors(response, *entries):
+    assert response.status_code == 400
+    assert response.json() == {"errors": list(entries)}
+    return True
+
+
 def snapshot_account_data(account):
     """Return all rows, except usage of keys and failed attempts."""
     rows = snapshot_account(account)

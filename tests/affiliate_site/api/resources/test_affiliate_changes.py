@@ -6,9 +6,9 @@ See docs/api-contract.md, sections 2.1.5, 2.4.4, 2.4.5 and 2.4.9.
 import pytest
 from django.conf import settings
 
-from payouts.services.commissions import approve_commission
+from tests.affiliate_site.responses import build_field_error, has_only_errors
 from tests.conftest import NOW
-from tests.ledger_checks import assert_amounts_consistent, snapshot_account
+from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario", "frozen_time")
@@ -52,19 +52,6 @@ def fields(account, other_account):
     ]:
         account.field_definitions.create(slug=slug, title=title, type=kind)
     other_account.field_definitions.create(slug="zz-marker", title="zz", type="text")
-
-
-def build_field_error(path, message, **filling):
-    text = message
-    for name, value in filling.items():
-        text = text.replace(f"{{{{ {name} }}}}", str(value))
-    return {"message": text, "message_raw": message, "property_path": path}
-
-
-def has_only_errors(response, *entries):
-    assert response.status_code == 400
-    assert response.json() == {"errors": list(entries)}
-    return True
 
 
 def not_found(response, resource="Affiliate"):
@@ -150,23 +137,7 @@ FILLED = {
         ),
         ({"custom_fields": {"zz-marker": "x", "zz": "y"}}, {}),
     ],
-    ids=[
-        "empty",
-        "nulls",
-        "null for a map",
-        "empty objects",
-        "no company",
-        "company as a whole",
-        "no address",
-        "address as a whole",
-        "meta data as a whole",
-        "no meta data",
-        "one custom field cleared",
-        "cleared by its title",
-        "one choice",
-        "an id before a title",
-        "foreign custom fields",
-    ],
+    ids=range(15),
 )
 def test_replaces_objects_and_clears_by_null(api, scenario, fields, body, changed):
     api.patch(PATH, FILLED)
@@ -193,13 +164,13 @@ def test_audit_log_records_changed_fields_without_values(api, account, scenario)
 
 INVALID_CHANGES = [
     ({"firstname": "", "lastname": " "}, [("firstname", BLANK), ("lastname", BLANK)]),
-    ({"firstname": True}, [("firstname", TYPE, {"type": "string"})]),
-    ({"lastname": "x" * 256}, [("lastname", LONG, {"limit": 255})]),
+    ({"firstname": True}, [("firstname", TYPE, "string")]),
+    ({"lastname": "x" * 256}, [("lastname", LONG, 255)]),
     ({"email": ""}, [("email", "This is not a valid email address.")]),
-    ({"company": []}, [("company", TYPE, {"type": "object"})]),
+    ({"company": []}, [("company", TYPE, "object")]),
     (
         {"company": {"name": "fine", "description": "x" * 1001}},
-        [("company.description", LONG, {"limit": 1000})],
+        [("company.description", LONG, 1000)],
     ),
     (
         {"address": {"city": "Koper"}},
@@ -215,15 +186,15 @@ INVALID_CHANGES = [
     ),
     (
         {"custom_fields": {"website": ["a"], "shoes": "x"}},
-        [("custom_fields[website]", TYPE, {"type": "string"})],
+        [("custom_fields[website]", TYPE, "string")],
     ),
     (
         {"custom_fields": {"unknown": {}}},
-        [("custom_fields[unknown]", TYPE, {"type": "string"})],
+        [("custom_fields[unknown]", TYPE, "string")],
     ),
     (
         {"meta_data": {"tier": None}},
-        [("meta_data[tier]", TYPE, {"type": "string"})],
+        [("meta_data[tier]", TYPE, "string")],
     ),
 ]
 
@@ -236,10 +207,7 @@ INVALID_CHANGES = [
 def test_rejects_invalid_changes_without_effect(api, scenario, fields, body, entries):
     response = api.patch(PATH, {"company": {"name": "Kept out"}} | body)
 
-    expected = [
-        build_field_error(path, text, **(how[0] if how else {}))
-        for path, text, *how in entries
-    ]
+    expected = [build_field_error(*entry) for entry in entries]
     assert has_only_errors(response, *expected)
     assert api.get(PATH).json() == MINA
 
@@ -275,13 +243,6 @@ def test_checks_body_then_affiliate_then_fields(api, scenario):
     assert not_found(unknown)
 
 
-def test_rejects_put(api, scenario):
-    response = api.put(PATH, {"firstname": "New"})
-
-    assert response.status_code == 405
-    assert set(response["Allow"].split(", ")) >= {"GET", "PATCH", "DELETE"}
-
-
 # DELETE /affiliates/{id}/
 
 
@@ -290,9 +251,7 @@ def removed(api, account, scenario):
     """Mina with a conversion, a payment and a child, then deleted."""
     scenario.click_id = str(scenario.create_click())
     scenario.sale = scenario.create_conversion("200", customer_id="acct-1")
-    approve_commission(
-        account, commission_id=scenario.get_commission(scenario.sale).pk, at=NOW
-    )
+    scenario.approve(scenario.get_commission(scenario.sale))
     order = {"affiliate_id": "minakessler", "amount": 5, "currency": "EUR"}
     scenario.payment = api.post("/payments/", order).json()[0]
     scenario.inga = scenario.create_enrolled_affiliate("Inga", "Berg")
@@ -305,40 +264,28 @@ def removed(api, account, scenario):
     assert_amounts_consistent(account)
 
 
-SUB_PATHS = [
-    ("GET", ""),
-    ("PATCH", ""),
-    ("DELETE", ""),
-    ("PUT", "group/"),
-    ("DELETE", "group/"),
-    ("PUT", "parent/"),
-    ("POST", "parent/"),
-    ("DELETE", "parent/"),
-    ("GET", "notes/"),
-    ("POST", "notes/"),
-    ("GET", "notes/{note}/"),
-    ("PATCH", "notes/{note}/"),
-    ("DELETE", "notes/{note}/"),
-    ("GET", "payout-methods/"),
-    ("GET", "payout-methods/paypal/"),
-    ("PUT", "payout-methods/paypal/"),
-    ("GET", "balances/"),
-    ("GET", "payments/"),
-    ("GET", "programs/"),
-    ("GET", "meta-data/"),
-    ("PUT", "meta-data/"),
-    ("GET", "meta-data/a/"),
-    ("PUT", "meta-data/a/"),
-    ("DELETE", "meta-data/a/"),
-]
+SUB_PATHS = {
+    "": "GET PATCH DELETE",
+    "group/": "PUT DELETE",
+    "parent/": "PUT POST DELETE",
+    "notes/": "GET POST",
+    "notes/{note}/": "GET PATCH DELETE",
+    "payout-methods/": "GET",
+    "payout-methods/paypal/": "GET PUT",
+    "balances/": "GET",
+    "payments/": "GET",
+    "programs/": "GET",
+    "meta-data/": "GET PUT",
+    "meta-data/a/": "GET PUT DELETE",
+}
 
 
 def test_every_sub_path_of_a_deleted_affiliate_returns_404(api, removed, subtests):
-    for method, tail in SUB_PATHS:
-        with subtests.test(method=method, tail=tail):
-            path = PATH + tail.format(note=removed.note)
-
-            assert not_found(api.request(method, path, {"firstname": []}))
+    for tail, methods in SUB_PATHS.items():
+        path = PATH + tail.format(note=removed.note)
+        for method in methods.split():
+            with subtests.test(method=method, tail=tail):
+                assert not_found(api.request(method, path, {"firstname": []}))
 
 
 def test_deleted_affiliate_appears_in_no_list(api, removed):
@@ -377,28 +324,6 @@ def test_deleting_a_parent_leaves_its_children_without_one(api, account, removed
     assert account.commissions.filter(conversion=sale).count() == 1
 
 
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        {"coupon": "{mina.coupon}"},
-        {"referral_code": "{mina.code}"},
-        {"click_id": "{click_id}"},
-        {"asset_id": "{mina.asset_id}", "source_id": "{mina.source_id}"},
-        {"customer_id": "acct-1"},
-    ],
-    ids=lambda parameter: next(iter(parameter)),
-)
-def test_tracking_reports_a_deleted_affiliate(api, removed, parameter):
-    parameters = {
-        name: text.format_map(vars(removed)) for name, text in parameter.items()
-    }
-
-    response = api.post("/conversions/", parameters | {"amount": 1})
-
-    assert response.status_code == 400
-    assert response.json() == {"errors": [{"message": "Affiliate is deleted"}]}
-
-
 def test_deleting_frees_the_email_only(api, removed):
     inga = "/programs/harbor-lamp-partners/affiliates/ingaberg/"
     again = api.post(
@@ -417,16 +342,6 @@ def test_deleting_frees_the_email_only(api, removed):
     )
 
 
-def test_cannot_delete_an_affiliate_of_another_account(api, other_account, scenario):
-    other = ProgramScenario(other_account, prefix="zz-marker-")
-    before = snapshot_account(other_account)
-
-    response = api.delete(f"/affiliates/{other.mina.slug}/")
-
-    assert not_found(response)
-    assert snapshot_account(other_account) == before
-
-
 # GET /affiliates/{id}/programs/
 
 
@@ -441,43 +356,36 @@ def test_lists_the_programs_of_an_affiliate_newest_first(api, account, scenario)
     response = api.get(f"{PATH}programs/")
 
     assert response.status_code == 200
+    same = {"cookie_time": 45, "recurring": True, "recurring_cap": None}
+    same |= {"recurring_period_days": None, "program_category": None}
+    same |= {"applied_at": "2026-03-02T08:00:00+00:00"}
     assert response.json() == [
-        {
+        same
+        | {
             "id": "later",
             "title": "Later",
             "currency": "JPY",
             "currency_symbol": "¥",
-            "cookie_time": 45,
             "default_landing_page_url": None,
-            "recurring": True,
-            "recurring_cap": None,
-            "recurring_period_days": None,
-            "program_category": None,
             "program": {"id": "later", "title": "Later", "currency": "JPY"},
             "approved": None,
             "coupon": None,
-            "applied_at": "2026-03-02T08:00:00+00:00",
             "referral_link": {
                 "link": f"{settings.PUBLIC_URL}/?ref={affiliate.code}",
                 "asset_id": affiliate.asset_id,
                 "source_id": scenario.mina.source_id,
             },
         },
-        {
+        same
+        | {
             "id": "harbor-lamp-partners",
             "title": "Harbor Lamp Partners",
             "currency": "EUR",
             "currency_symbol": "€",
-            "cookie_time": 45,
             "default_landing_page_url": "https://shop.example.net/",
-            "recurring": True,
-            "recurring_cap": None,
-            "recurring_period_days": None,
-            "program_category": None,
             "program": scenario.reference,
             "approved": True,
             "coupon": scenario.mina.coupon,
-            "applied_at": "2026-03-02T08:00:00+00:00",
             "referral_link": {
                 "link": f"https://shop.example.net/?ref={scenario.mina.code}",
                 "asset_id": scenario.mina.asset_id,
@@ -486,12 +394,6 @@ def test_lists_the_programs_of_an_affiliate_newest_first(api, account, scenario)
         },
     ]
     assert 'page=1>; rel="last"' in response["Link"]
-
-
-def test_lists_no_programs_of_another_account(api, other_account, scenario):
-    other = ProgramScenario(other_account, prefix="zz-marker-")
-
-    assert not_found(api.get(f"/affiliates/{other.mina.slug}/programs/"))
 
 
 # GET /affiliates/custom-fields/
@@ -526,116 +428,3 @@ def test_lists_the_custom_fields_as_defined(api, account, fields):
         },
     ]
     assert response.json()[0]["id"] == "website"
-
-
-# Meta data of affiliates and conversions
-
-
-@pytest.fixture(params=["Affiliate", "Conversion"])
-def meta_data_owner(request, account, scenario):
-    """The path, the row and the resource name of an object with meta data."""
-    sale = scenario.create_conversion("200", meta_data={"plan": "basic"})
-    scenario.mina.affiliate.update_row(meta_data={"plan": "basic"})
-    row = {"Affiliate": scenario.mina.affiliate, "Conversion": sale}[request.param]
-    plural = f"{request.param.lower()}s"
-    return f"/{plural}/{getattr(row, 'slug', row.pk)}/meta-data/", row, request.param
-
-
-def test_reads_and_replaces_meta_data(api, meta_data_owner):
-    path, row, _ = meta_data_owner
-
-    shown = api.get(path)
-    replaced = api.put(path, '{"a": 1.50, "b": true}')
-    by_alias = api.post(path, {"c": ""})
-
-    assert shown.json() == {"plan": "basic"}
-    assert (replaced.status_code, replaced.json()) == (200, {"a": "1.50", "b": "true"})
-    assert (by_alias.status_code, by_alias.json()) == (200, {"c": ""})
-    assert row.reload().meta_data == {"c": ""}
-    assert by_alias["X-RateLimit-Limit"] == "300"
-    assert by_alias["X-RateLimit-Remaining"] == "298"
-
-
-def test_sets_reads_and_deletes_single_keys(api, meta_data_owner):
-    path, row, _ = meta_data_owner
-
-    created = api.put(f"{path}%C5%BE%20x/", {"value": ""})
-    over = api.put(f"{path}plan/", {"value": "pro"})
-    shown = api.get(f"{path}%C5%BE%20x/")
-    deleted = api.delete(f"{path}plan/", "{{")
-
-    assert (created.status_code, created.json()) == (200, {"value": ""})
-    assert (over.status_code, over.json()) == (200, {"value": "pro"})
-    assert shown.json() == {"value": ""}
-    assert (deleted.status_code, deleted.content) == (204, b"")
-    assert row.reload().meta_data == {"ž x": ""}
-    assert not_found(api.get(f"{path}plan/"), "Meta data key")
-    assert not_found(api.delete(f"{path}plan/"), "Meta data key")
-
-
-def test_rejects_invalid_meta_data(api, meta_data_owner):
-    path, row, _ = meta_data_owner
-    ten = {f"key-{n}": "x" for n in range(10)}
-    crowded = build_field_error(
-        "meta_data", "Meta data holds {{ limit }} keys at most.", limit=10
-    )
-
-    assert has_only_errors(api.put(path, ten | {"eleventh": "x"}), crowded)
-    assert has_only_errors(
-        api.put(path, {"a": None, "b": []}),
-        build_field_error("meta_data[a]", TYPE, type="string"),
-        build_field_error("meta_data[b]", TYPE, type="string"),
-    )
-    assert api.put(path, ten).status_code == 200
-    assert has_only_errors(
-        api.put(f"{path}eleventh/", {"value": "x"}),
-        crowded | {"property_path": "value"},
-    )
-    assert has_only_errors(
-        api.put(f"{path}key-1/", {}), build_field_error("value", MISSING)
-    )
-    assert row.reload().meta_data == ten
-
-
-@pytest.mark.parametrize(
-    ("method", "tail", "body"),
-    [
-        ("GET", "", None),
-        ("PUT", "", {"a": None}),
-        ("GET", "plan/", None),
-        ("PUT", "plan/", {}),
-        ("DELETE", "plan/", None),
-    ],
-    ids=["get", "put", "get-key", "put-key", "delete-key"],
-)
-@pytest.mark.parametrize("kind", ["removed", "foreign", "unknown"])
-def test_meta_data_of_unknown_objects_returns_404(
-    api, other_account, meta_data_owner, kind, method, tail, body
-):
-    path, _, name = meta_data_owner
-    other = ProgramScenario(other_account, prefix="zz-marker-")
-    foreign = {
-        "Affiliate": other.mina.slug,
-        "Conversion": other.create_conversion("1").pk,
-    }[name]
-    if kind == "removed":
-        assert api.delete(path.replace("meta-data/", "")).status_code == 204
-    else:
-        number = foreign if kind == "foreign" else "9999999999999999999999"
-        path = f"/{name.lower()}s/{number}/meta-data/"
-
-    response = api.request(method, path + tail, body)
-
-    assert not_found(response, name)
-
-
-def test_audit_log_records_meta_data_changes_without_values(
-    api, account, meta_data_owner
-):
-    path, _, name = meta_data_owner
-
-    api.put(f"{path}plan/", {"value": "basic"})
-    api.put(f"{path}plan/", {"value": "secret"})
-
-    events = account.audit_log.filter(kind=f"{name.lower()}.updated")
-    assert [entry.details for entry in events] == [{"fields": ["meta_data"]}]

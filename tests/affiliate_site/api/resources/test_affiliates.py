@@ -6,13 +6,12 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.hashers import check_password
 
+from tests.affiliate_site.responses import build_field_error
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, ClickFactory
 
 pytestmark = pytest.mark.usefixtures("frozen_time")
 
-LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-NOT_FOUND = {"errors": [{"message": "Affiliate not found"}]}
 MISSING = "Missing mandatory parameter(s)"
 TYPE = "This value should be of type {{ type }}."
 LONG = "This value is too long, {{ limit }} characters at most."
@@ -50,18 +49,6 @@ FULL = BARE | {
 }
 
 
-def build_field_error(path, message, raw=None):
-    return {"message": message, "message_raw": raw or message, "property_path": path}
-
-
-def missing(*paths):
-    return {"errors": [build_field_error(path, MISSING) for path in paths]}
-
-
-def get_rate_limit_headers(response):
-    return [response.headers.get(name) for name in LIMITS]
-
-
 def make_affiliate(api, body):
     response = api.post("/affiliates/", NAME | body)
     assert response.status_code == 200, response.content
@@ -89,11 +76,6 @@ def test_creates_an_affiliate(api):
     assert response["Content-Type"] == "application/json"
     assert response.json() == FULL | {"password": None}
     assert list(response.json()) == [*BARE, "password"]
-    assert get_rate_limit_headers(response) == [
-        "1500",
-        "1499",
-        str(int(NOW.timestamp()) + 300),
-    ]
     assert "Link" not in response
     shown = api.get("/affiliates/odettevarga/")
     assert shown.status_code == 200
@@ -118,9 +100,7 @@ def test_shows_the_password_once(api):
         assert b"password" not in api.get(path).content
 
 
-@pytest.mark.parametrize(
-    "password", ["x" * 8, "x" * 128, " " * 8, "žš🛶" * 3, 12345678]
-)
+@pytest.mark.parametrize("password", ["x" * 128, " " * 8, "žš🛶" * 3, 12345678])
 def test_stores_a_sent_password_as_a_hash(api, account, password):
     assert make_affiliate(api, {"password": password})["password"] is None
 
@@ -144,15 +124,7 @@ def test_sends_no_welcome_email(api):
         {"id": "chosen", "created_at": "x", "parent_id": "x", "promoted_at": 1},
         {"metadata": {"a": "b"}, "affiliate_group_id": "ag_1", "referral_code": "x"},
     ],
-    ids=[
-        "nulls",
-        "more-nulls",
-        "empty-objects",
-        "nulls-inside",
-        "unknown-inside",
-        "read-only",
-        "unknown",
-    ],
+    ids=range(7),
 )
 def test_ignores_empty_and_unknown_values(api, body):
     shown = make_affiliate(api, body)
@@ -191,35 +163,6 @@ def test_returns_text_byte_for_byte(api):
     assert api.get(f"/affiliates/{shown['id']}/").json() == shown
 
 
-def test_accepts_integers_as_text(api):
-    shown = make_affiliate(
-        api,
-        {
-            "firstname": 7,
-            "lastname": 8,
-            "company": {"name": 9},
-            "address": ADDRESS | {"postal_code": 6000},
-        },
-    )
-
-    assert (shown["id"], shown["firstname"], shown["lastname"]) == ("78", "7", "8")
-    assert shown["company"] == {"name": "9", "description": None}
-    assert shown["address"]["postal_code"] == "6000"
-
-
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
-        ("odette@notes.example.org", "odette@notes.example.org"),
-        (" Odette+a@Notes.example.org\n", "Odette+a@Notes.example.org"),
-        ("x" * 64 + "@" + ".".join(["y" * 60] * 3) + ".ab", None),
-    ],
-    ids=["plain", "trimmed", "long"],
-)
-def test_keeps_the_case_of_an_email(api, sent, kept):
-    assert make_affiliate(api, {"email": sent})["email"] == (kept or sent)
-
-
 @pytest.mark.parametrize(
     ("country", "code", "name"),
     [
@@ -237,144 +180,86 @@ def test_accepts_a_country_code(api, country, code, name):
     assert shown["address"]["country"] == {"code": code, "name": name}
 
 
+COUNTRY, NO_COUNTRY = "address.country.code", "Unknown country"
 INVALID_FIELDS = [
-    ({"firstname": None}, [("firstname", MISSING)]),
-    ({"firstname": ""}, [("firstname", MISSING)]),
-    ({"lastname": " \t\u00a0"}, [("lastname", MISSING)]),
-    ({"firstname": [], "lastname": ""}, [("firstname", TYPE), ("lastname", MISSING)]),
+    (
+        {"firstname": None, "lastname": ""},
+        [("firstname", MISSING), ("lastname", MISSING)],
+    ),
+    ({"firstname": []}, [("firstname", TYPE, "string")]),
     ({"firstname": "x" * 256}, [("firstname", LONG, 255)]),
-    ({"email": "odette"}, [("email", EMAIL)]),
-    ({"email": "odette@"}, [("email", EMAIL)]),
     ({"email": ""}, [("email", EMAIL)]),
     ({"email": "a@b.example, c@d.example"}, [("email", EMAIL)]),
-    ({"email": ["a@b.example"]}, [("email", TYPE)]),
     ({"email": "x" * 243 + "@example.org"}, [("email", LONG, 254)]),
-    ({"password": "x" * 7}, [("password", SHORT, 8)]),
     ({"password": ""}, [("password", SHORT, 8)]),
     ({"password": "x" * 129}, [("password", LONG, 128)]),
-    ({"password": True}, [("password", TYPE)]),
-    ({"company": "Varga Notes"}, [("company", TYPE, "object")]),
-    ({"company": []}, [("company", TYPE, "object")]),
-    ({"company": {"name": "x" * 256}}, [("company.name", LONG, 255)]),
-    ({"company": {"description": "x" * 1001}}, [("company.description", LONG, 1000)]),
-    ({"address": "Pristaniška 4"}, [("address", TYPE, "object")]),
+    ({"password": True}, [("password", TYPE, "string")]),
     (
-        {"address": {"city": "Koper"}},
-        [
-            ("address.address", MISSING),
-            ("address.postal_code", MISSING),
-            ("address.country.code", MISSING),
-        ],
+        {"company": {"name": "x" * 256, "description": "x" * 1001}},
+        [("company.name", LONG, 255), ("company.description", LONG, 1000)],
     ),
     (
         {"address": {"state": "x", "address": " ", "postal_code": "", "city": None}},
         [
-            ("address.address", MISSING),
-            ("address.postal_code", MISSING),
-            ("address.city", MISSING),
-            ("address.country.code", MISSING),
+            *(
+                (f"address.{name}", MISSING)
+                for name in ("address", "postal_code", "city")
+            ),
+            (COUNTRY, MISSING),
         ],
     ),
-    ({"address": ADDRESS | {"country": None}}, [("address.country.code", MISSING)]),
-    ({"address": ADDRESS | {"country": {}}}, [("address.country.code", MISSING)]),
-    ({"address": ADDRESS | {"country": ""}}, [("address.country.code", MISSING)]),
-    (
-        {"address": ADDRESS | {"country": {"name": "Slovenia"}}},
-        [("address.country.code", MISSING)],
+    *(
+        ({"address": ADDRESS | {"country": country}}, [(COUNTRY, MISSING)])
+        for country in (None, {}, "", {"name": "Slovenia"})
+    ),
+    *(
+        ({"address": ADDRESS | {"country": country}}, [(COUNTRY, NO_COUNTRY)])
+        for country in ("XX", "SVN", {"code": 705}, "ß", {"code": "ﬁ"})
     ),
     (
-        {"address": ADDRESS | {"country": "XX"}},
-        [("address.country.code", "Unknown country")],
+        {"address": ADDRESS | {"country": [], "city": {}, "state": "x" * 256}},
+        [
+            ("address.city", TYPE, "string"),
+            ("address.state", LONG, 255),
+            ("address.country", TYPE, "object"),
+        ],
     ),
     (
-        {"address": ADDRESS | {"country": "SVN"}},
-        [("address.country.code", "Unknown country")],
+        {"custom_fields": {"website": True}},
+        [("custom_fields[website]", TYPE, "string")],
     ),
-    (
-        {"address": ADDRESS | {"country": {"code": "Slovenia"}}},
-        [("address.country.code", "Unknown country")],
-    ),
-    (
-        {"address": ADDRESS | {"country": {"code": 705}}},
-        [("address.country.code", "Unknown country")],
-    ),
-    (
-        {"address": ADDRESS | {"country": "ß"}},
-        [("address.country.code", "Unknown country")],
-    ),
-    (
-        {"address": ADDRESS | {"country": {"code": "ﬁ"}}},
-        [("address.country.code", "Unknown country")],
-    ),
-    ({"address": ADDRESS | {"country": []}}, [("address.country", TYPE, "object")]),
-    ({"address": ADDRESS | {"city": {}}}, [("address.city", TYPE)]),
-    ({"address": ADDRESS | {"state": "x" * 256}}, [("address.state", LONG, 255)]),
-    ({"custom_fields": []}, [("custom_fields", TYPE, "object")]),
-    ({"custom_fields": {"website": True}}, [("custom_fields[website]", TYPE)]),
     (
         {"custom_fields": {"website": "x" * 5001}},
         [("custom_fields[website]", LONG, 5000)],
     ),
     (
         {"custom_fields": {"fine": "x" * 5000, "shoes": ["x"] * 51}},
-        [
-            (
-                "custom_fields[shoes]",
-                "This list holds {{ limit }} items at most.",
-                50,
-            )
-        ],
+        [("custom_fields[shoes]", "This list holds {{ limit }} items at most.", 50)],
     ),
-    ({"meta_data": {"tier": None}}, [("meta_data[tier]", TYPE)]),
+    ({"meta_data": {"tier": None}}, [("meta_data[tier]", TYPE, "string")]),
     (
-        {"meta_data": {"a b": "x" * 256, "c/d": "x"}},
+        dict.fromkeys(["meta_data", "custom_fields", "address", "company"], 1)
+        | {"password": "x", "email": "x", "lastname": None, "firstname": None},
         [
-            ("meta_data[a b]", LONG, 255),
-            ("meta_data[c/d]", "This key holds a character that is not allowed."),
-        ],
-    ),
-    (
-        {
-            "meta_data": 1,
-            "custom_fields": 1,
-            "address": 1,
-            "company": 1,
-            "password": "x",
-            "email": "x",
-            "lastname": None,
-            "firstname": None,
-        },
-        [
-            ("firstname", MISSING),
-            ("lastname", MISSING),
-            ("email", EMAIL),
+            *(("firstname", MISSING), ("lastname", MISSING), ("email", EMAIL)),
             ("password", SHORT, 8),
-            ("company", TYPE, "object"),
-            ("address", TYPE, "object"),
-            ("custom_fields", TYPE, "object"),
-            ("meta_data", TYPE, "object"),
+            *(
+                (name, TYPE, "object")
+                for name in ("company", "address", "custom_fields", "meta_data")
+            ),
         ],
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("body", "entries"),
-    INVALID_FIELDS,
-    ids=[f"{n}-{'-'.join(case[0])[:30]}" for n, case in enumerate(INVALID_FIELDS)],
+    ("body", "errors"), INVALID_FIELDS, ids=range(len(INVALID_FIELDS))
 )
-def test_rejects_invalid_fields(api, account, body, entries):
-    expected = []
-    for path, template, *filling in entries:
-        value = str(filling[0] if filling else "string")
-        expected.append(
-            build_field_error(path, re.sub(r"\{\{ \w+ \}\}", value, template), template)
-        )
-
+def test_rejects_invalid_fields(api, account, body, errors):
     response = api.post("/affiliates/", NAME | body)
 
     assert response.status_code == 400
-    assert response.json() == {"errors": expected}
+    assert response.json()["errors"] == [build_field_error(*error) for error in errors]
     assert account.affiliates.count() == 0
 
 
@@ -382,16 +267,8 @@ def test_requires_both_names(api):
     response = api.post("/affiliates/", {})
 
     assert response.status_code == 400
-    assert response.json() == missing("firstname", "lastname")
-
-
-@pytest.mark.parametrize("body", ["", "[]", '[{"firstname": "a"}]', "firstname=a"])
-def test_requires_a_json_object(api, body):
-    response = api.post("/affiliates/", body)
-
-    assert response.status_code == 400
     assert response.json() == {
-        "errors": [{"message": "Request body was not valid JSON"}]
+        "errors": [build_field_error(name, MISSING) for name in NAME]
     }
 
 
@@ -431,23 +308,6 @@ def test_shows_an_affiliate(api, odette):
         "created_at": "2025-11-24T09:15:27+00:00",
     }
     assert list(response.json()) == list(BARE)
-    assert get_rate_limit_headers(response) == [
-        "1500",
-        "1499",
-        str(int(NOW.timestamp()) + 300),
-    ]
-
-
-@pytest.mark.parametrize(
-    "slug", ["unknown", "OdetteVarga", "removed", "zz-marker-affiliate"]
-)
-def test_unknown_affiliates_return_404(api, account, odette, foreign_enrollment, slug):
-    AffiliateFactory(account=account, slug="removed", deleted_at=NOW)
-
-    response = api.get(f"/affiliates/{slug}/")
-
-    assert response.status_code == 404
-    assert response.json() == NOT_FOUND
 
 
 # GET /affiliates/
@@ -477,11 +337,6 @@ def test_lists_affiliates_newest_first(api, affiliates):
         "odettevarga",
     ]
     assert response.json()[2] == api.get("/affiliates/odettevarga/").json()
-    assert get_rate_limit_headers(response) == [
-        "1500",
-        "1499",
-        str(int(NOW.timestamp()) + 300),
-    ]
     address = "<http://testserver/1.6/affiliates/?page=1>"
     assert response["Link"] == f'{address}; rel="last", {address}; rel="first"'
 
@@ -490,37 +345,20 @@ EVERYBODY = ["nobody", "minakessler", "odettevarga"]
 FILTERS = [
     ("email=odette@notes.example.org", ["odettevarga"]),
     ("email=ODETTE%40Notes.Example.ORG", ["odettevarga"]),
-    ("email=odette@notes.example", []),
-    ("email=odette", []),
     ("email=100%25_x@x.example", ["nobody"]),
     ("email=%25", []),
-    ("email=removed@notes.example.org", []),
     ("email=zz-marker@notes.example.org", []),
-    ("email=", EVERYBODY),
     ("referral_code=qv7kd2p", ["odettevarga"]),
-    ("referral_code=QV7KD2P", []),
-    ("referral_code=unknown", []),
     ("referral_code=zz-marker-code", []),
-    ("referral_code=", EVERYBODY),
     ("source_id={source}", ["odettevarga"]),
     ("source_id={foreign_source}", []),
     ("source_id={odd_source}", []),
-    ("source_id=1", []),
-    ("source_id=unknown", []),
     ("source_id=99999999999999999999-000000", []),
-    ("source_id=", EVERYBODY),
     ("click_id={click}", ["odettevarga"]),
     ("click_id={foreign_click}", []),
-    ("click_id=5b0f6f1e-98c4-4c0e-9f0a-3c1f0d2b7a61", []),
-    ("click_id=unknown", []),
-    ("click_id=", EVERYBODY),
     ("parent_id=odettevarga", []),
-    ("parent_id=unknown", []),
-    ("parent_id=", EVERYBODY),
     ("parentId=odettevarga", []),
-    ("parentId=", EVERYBODY),
     ("affiliate_group_id=ag_unknown", []),
-    ("affiliate_group_id=", EVERYBODY),
     ("email=odette@notes.example.org&referral_code=qv7kd2p", ["odettevarga"]),
     ("email=odette@notes.example.org&referral_code=mina777", []),
     ("firstname=Odette&limit=1&date_from=x", EVERYBODY),
@@ -569,16 +407,3 @@ def test_lists_an_affiliate_of_several_programs_once(
         ClickFactory(account=account, enrollment=odette, created_at=NOW + timedelta(n))
 
     assert len(api.get("/affiliates/").json()) == 2
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["click_id", "source_id", "email", "referral_code", "parent_id", "parentId"],
-)
-def test_rejects_nul_in_a_query(api, name):
-    response = api.get(f"/affiliates/?{name}=a%00b")
-
-    assert response.status_code == 400
-    assert response.json() == {
-        "errors": [build_field_error(name, "This value is not valid text.")]
-    }

@@ -1,6 +1,6 @@
 """Recording, showing and listing clicks: docs/api-contract.md, section 2.8.
 
-The error messages of tracking are tested in test_tracking_messages.py.
+The error messages of tracking are tested in tests/affiliate_site.
 """
 
 import re
@@ -14,11 +14,9 @@ from tests.factories.tracking import ClickFactory, EnrollmentFactory
 pytestmark = pytest.mark.usefixtures("frozen_time")
 
 FORM = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 TYPE = "This value should be of type {{ type }}."
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:131.0) Gecko/20100101 Firefox/131.0"
 CODE = {"referral_code": "qv7kd2p"}
-NOT_FOUND = {"errors": [{"message": "Click not found"}]}
 
 
 def expected_click(click):
@@ -43,14 +41,6 @@ def expected_click(click):
             "currency": "EUR",
         },
     }
-
-
-def get_rate_limit_headers(response):
-    return [response.headers.get(name) for name in LIMITS]
-
-
-def build_field_error(path, message, raw=None):
-    return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
 def make_click(api, body):
@@ -78,7 +68,6 @@ def test_records_a_visit(api, odette):
     assert response["Content-Type"] == "application/json"
     assert list(response.json()) == ["id"]
     assert re.fullmatch(FORM, response.json()["id"])
-    assert get_rate_limit_headers(response) == [None, None, None]
 
 
 def test_creates_a_click_on_every_call(api, odette):
@@ -96,14 +85,7 @@ def test_accepts_an_asset_with_a_source(api, odette, asset_pair):
     assert shown["affiliate"]["id"] == "odettevarga"
 
 
-@pytest.mark.parametrize("code", [None, ""], ids=["null", "blank"])
-def test_accepts_asset_and_source_with_an_empty_code(api, odette, asset_pair, code):
-    assert api.post("/clicks/", asset_pair | {"referral_code": code}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "source", ["unknown", "999999-000000", "", None, "{second}"], ids=repr
-)
+@pytest.mark.parametrize("source", ["unknown", "", None, "{second}"], ids=repr)
 def test_ignores_a_source_that_does_not_match_the_code(
     api, account, odette, second_affiliate, source
 ):
@@ -113,21 +95,10 @@ def test_ignores_a_source_that_does_not_match_the_code(
     assert make_click(api, {"source_id": source})["affiliate"]["id"] == "odettevarga"
 
 
-def test_trims_the_code(api, odette):
-    assert make_click(api, {"referral_code": "\t qv7kd2p\n"})
-
-
 ADDRESSES = [
     ("https://notes.example.org/lamps?a=b#c", True),
-    ("http://notes.example.org", True),
-    ("notes.example.org/lamps", False),
-    ("/lamps", False),
-    ("//notes.example.org", False),
     ("javascript:alert(1)", False),
-    ("ftp://notes.example.org/", False),
-    ("http://[", False),
     ("", False),
-    (None, False),
     (7, False),
 ]
 
@@ -140,13 +111,6 @@ def test_never_rejects_a_url(api, odette, name, sent, kept):
     shown = make_click(api, {name: sent})
 
     assert shown["details"][name] == (sent if kept else None)
-
-
-@pytest.mark.parametrize("name", ["referrer", "landing_page"])
-def test_truncates_a_url_to_2048_characters(api, odette, name):
-    address = "https://notes.example.org/🛶".ljust(5000, "x")
-
-    assert make_click(api, {name: address})["details"][name] == address[:2048]
 
 
 @pytest.mark.parametrize("ip", ["nowhere", "", 7, "1.2.3.4, 5.6.7.8", "x" * 5000])
@@ -185,21 +149,6 @@ def test_shows_no_details_of_an_unknown_user_agent(api, odette, agent):
     ] * 4
 
 
-def test_returns_meta_data_byte_for_byte(api, odette):
-    data = {" key ": " 🛶 e\u0301 ", "1": "", "ž🛶": "\u2028'\"\\/&<>"}
-
-    assert make_click(api, {"meta_data": data})["meta_data"] == data
-
-
-def test_copies_its_meta_data_to_the_customer(api, odette):
-    click = make_click(api, {"meta_data": {"subid1": "a"}})
-
-    customer = api.post("/customers/", {"customer_id": "a", "click_id": click["id"]})
-
-    assert customer.json()["affiliate_meta_data"] == {"subid1": "a"}
-    assert customer.json()["meta_data"] == {}
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -211,34 +160,6 @@ def test_copies_its_meta_data_to_the_customer(api, odette):
 )
 def test_ignores_unneeded_values(api, odette, body):
     assert make_click(api, body)["meta_data"] == {}
-
-
-FIELDS = [
-    ("referral_code", True, "referral_code"),
-    ("referral_code", 1.5, "referral_code"),
-    ("referral_code", ["qv7kd2p"], "referral_code"),
-    ("referral_code", [], "referral_code"),
-    ("referral_code", False, "referral_code"),
-    ("asset_id", [], "asset_id"),
-    ("source_id", 1.5, "source_id"),
-    ("user_agent", {"a": 1}, "user_agent"),
-    ("meta_data", {"a": None}, "meta_data[a]"),
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "path"), FIELDS, ids=[f"{a}-{b}" for a, b, _ in FIELDS]
-)
-def test_rejects_an_invalid_field(api, account, odette, name, value, path):
-    response = api.post("/clicks/", CODE | {name: value})
-
-    assert response.status_code == 400
-    assert response.json() == {
-        "errors": [
-            build_field_error(path, "This value should be of type string.", TYPE)
-        ]
-    }
-    assert account.clicks.count() == 0
 
 
 def test_reports_every_invalid_field_in_documented_order(api, odette):
@@ -260,11 +181,6 @@ def test_shows_a_click(api, click):
     assert response["Content-Type"] == "application/json"
     assert response.json() == expected_click(click)
     assert list(response.json()) == list(expected_click(click))
-    assert get_rate_limit_headers(response) == [
-        "100",
-        "99",
-        str(int(NOW.timestamp()) + 60),
-    ]
     assert "Link" not in response
 
 
@@ -272,26 +188,6 @@ def test_shows_a_click_of_a_deleted_affiliate(api, odette, click):
     odette.affiliate.update_row(deleted_at=NOW)
 
     assert api.get(f"/clicks/{click}/").json() == expected_click(click)
-
-
-@pytest.mark.parametrize(
-    "click_id",
-    ["5b0f6f1e-98c4-4c0e-9f0a-3c1f0d2b7a61", "1", "{upper}", "{foreign}", "{hex}"],
-)
-def test_unknown_clicks_return_404(
-    api, other_account, foreign_enrollment, click, click_id
-):
-    foreign_click = ClickFactory(account=other_account, enrollment=foreign_enrollment)
-    click_id = {
-        "{upper}": f"{str(click)[:-1]}F",
-        "{foreign}": str(foreign_click),
-        "{hex}": str(click).replace("-", ""),
-    }.get(click_id, click_id)
-
-    response = api.get(f"/clicks/{click_id}/")
-
-    assert response.status_code == 404
-    assert response.json() == NOT_FOUND
 
 
 # GET /clicks/
@@ -327,34 +223,17 @@ def test_lists_clicks_newest_first(api, clicks):
 
     assert response.status_code == 200
     assert [row["meta_data"] for row in response.json()] == SUB_VALUES
-    assert get_rate_limit_headers(response) == [
-        "900",
-        "899",
-        str(int(NOW.timestamp()) + 60),
-    ]
     address = "<http://testserver/1.6/clicks/?page=1>"
     assert response["Link"] == f'{address}; rel="last", {address}; rel="first"'
 
 
-def test_list_and_detail_show_the_same(api, click):
-    assert api.get("/clicks/").json() == [expected_click(click)]
-
-
 FILTERS = [
-    ("", [0, 1, 2, 3]),
     ("program_id=harbor-lamp-partners", [0, 1, 2]),
-    ("program_id=unknown", []),
     ("program_id=zz-marker-program", []),
-    ("program_id=", [0, 1, 2, 3]),
     ("affiliate_id=odettevarga", [0, 1, 2]),
     ("affiliate_id=minakessler", [3]),
-    ("affiliate_id=OdetteVarga", []),
     ("affiliate_id=zz-marker-affiliate", []),
-    ("affiliate_id=", [0, 1, 2, 3]),
-    ("date_from=2026-03-03", [0, 1]),
-    ("date_to=2026-03-02", [2, 3]),
     ("date_from=2026-03-03&date_to=2026-03-03", [1]),
-    ("date_from=2026-03-04&date_to=2026-03-03", []),
     ("meta_data[key]=subid1", [0, 1]),
     ("meta_data%5Bkey%5D=subid1", [0, 1]),
     ("meta_data[key]=SUBID1", [3]),
@@ -364,8 +243,6 @@ FILTERS = [
     ("meta_data[key]=", [0, 1, 2, 3]),
     ("meta_data[key]=1", [1]),
     ("meta_data[key]=0", [1]),
-    ("meta_data[key]=2", []),
-    ("meta_data[key]=-1", []),
     ("meta_data[key]=1&meta_data[value]=one", [1]),
     ("meta_data[key]=0&meta_data[value]=one", []),
     ("meta_data[key]=%C5%BE%F0%9F%9B%B6", [2]),
@@ -388,13 +265,8 @@ FILTERS = [
     ("meta_data[key]=%22", []),
     ("meta_data[key]=a%22b", []),
     ("meta_data[key]=subid1%22", []),
-    ("meta_data[key]=%5C", []),
-    ("meta_data[key]=%27", []),
     ("meta_data[key]=%7B%7D", []),
     ("meta_data[key]=a%5D", []),
-    ("meta_data[key]=a%2Fb", []),
-    ("meta_data[key]=a%26b", []),
-    ("meta_data[key]=a%3Ab", []),
     ("meta_data[key]=" + "k" * 300, []),
     ("meta_data[key]=subid1&affiliate_id=minakessler", []),
     ("meta_data[key]=subid1&date_from=2026-03-04", [0]),
@@ -414,28 +286,16 @@ def test_filters_the_list(api, clicks, subtests):
             ]
 
 
-@pytest.mark.parametrize(
-    ("query", "entry"),
-    [
-        ("date_from=x", build_field_error("date_from", "Invalid date")),
-        ("date_to=", build_field_error("date_to", "Invalid date")),
-        ("page=-1", build_field_error("page", "Invalid page")),
-        (
-            "meta_data[key]=%00",
-            build_field_error("meta_data[key]", "This value is not valid text."),
-        ),
-        (
-            "meta_data[key]=a&meta_data[value]=%00",
-            build_field_error("meta_data[value]", "This value is not valid text."),
-        ),
-    ],
-    ids=["from", "to", "page", "key", "value"],
-)
-def test_rejects_an_invalid_query(api, clicks, query, entry):
-    response = api.get(f"/clicks/?{query}")
+def test_rejects_an_invalid_query(api, clicks):
+    response = api.get(
+        "/clicks/?date_from=x&date_to=&page=-1&meta_data[key]=%00&meta_data[value]=%00"
+    )
 
     assert response.status_code == 400
-    assert response.json() == {"errors": [entry]}
+    found = [(error["property_path"]) for error in response.json()["errors"]]
+    assert sorted(found) == [
+        *("date_from", "date_to", "meta_data[key]", "meta_data[value]", "page"),
+    ]
 
 
 def test_keeps_brackets_in_page_links(api, account, odette):
@@ -450,18 +310,6 @@ def test_keeps_brackets_in_page_links(api, account, odette):
     assert response["Link"] == (
         f'{address(2)}; rel="next", {address(2)}; rel="last", {address(1)}; rel="first"'
     )
-
-
-@pytest.mark.parametrize(
-    ("plan", "status"), [("basic", 403), ("pro", 200), ("enterprise", 200)]
-)
-def test_requires_the_clicks_feature_of_the_plan(
-    api, account, click, set_plan, plan, status
-):
-    set_plan(account, plan)
-
-    for path in ("/clicks/", f"/clicks/{click}/"):
-        assert api.get(path).status_code == status
 
 
 def test_records_clicks_in_each_program_of_the_affiliate(api, account, odette):

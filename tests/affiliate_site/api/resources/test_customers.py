@@ -210,8 +210,11 @@ def test_never_rejects_an_ip_address(api, account, odette, sent, kept):
 
 @pytest.mark.parametrize(
     ("query", "status"),
-    [("", 400), ("?override_max_cookie_time=FALSE", 400)]
-    + [("?override_max_cookie_time=0&override_max_cookie_time=1", 200)],
+    [
+        ("", 400),
+        ("?override_max_cookie_time=FALSE", 400),
+        ("?override_max_cookie_time=0&override_max_cookie_time=1", 200),
+    ],
 )
 def test_applies_the_cookie_time(api, account, odette, query, status):
     oldest = NOW - timedelta(days=45)
