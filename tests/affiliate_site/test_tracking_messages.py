@@ -112,6 +112,11 @@ CASES = [
     (ALL, {"asset_id": ""}, MISSING),
     (ALL, {"program_group": "lamps"}, MISSING),
     (CONVERSIONS, {"customer_id": " "}, MISSING),
+    *(
+        (ALL_BY_POST, {"click": click}, MISSING)
+        for click in ({"id": None}, {}, "f" * 36)
+    ),
+    (ALL, {"visitor_id": None}, MISSING),
     (WITH_MANDATORY_ID, COUPON | NO_ID, MISSING),
     (WITH_MANDATORY_ID, COUPON | {"external_id": "", "customer_id": ""}, MISSING),
     (WITH_MANDATORY_ID, COUPON | BLANK_ID, MISSING),
@@ -138,6 +143,7 @@ CASES = [
     (ALL, {"asset_id": "", "source_id": ""}, blank("asset_id")),
     (ALL, {"tracking_id": ""}, blank("tracking_id")),
     (ALL, {"visitor_id": " "}, blank("tracking_id")),
+    (ALL, {"tracking_id": "", "visitor_id": "f" * 32}, blank("tracking_id")),
     (CUSTOMERS, {"coupon": "", "status": "odd"}, blank("coupon")),
     # The status of a customer, then duplicates
     *(
@@ -182,11 +188,13 @@ CASES = [
     (ALL, {"referral_code": "{foreign_code}"}, NO_CODE),
     *((ALL, {"click_id": text}, NO_CLICK) for text in ("1", "{foreign_click}")),
     (ALL, UNKNOWN_CLICK, NO_CLICK, "deleted"),
+    (ALL, {"click_id": "unknown", "click": {"id": "{click}"}}, NO_CLICK),
     *((ALL, pair, NO_PAIR) for pair in (UNKNOWN_PAIR, FOREIGN_PAIR)),
     (ALL, {"asset_id": "4", "source_id": "77"}, NO_PAIR),
     (ALL, ASSET | {"source_id": "999999-000000"}, NO_PAIR),
     (ALL, {"tracking_id": "0" * 32}, NO_VISITOR),
     (ALL, {"tracking_id": "no", "visitor_id": ""}, NO_VISITOR),
+    (ALL, {"tracking_id": None, "visitor_id": "no"}, NO_VISITOR),
     *((CLICKS, {"referral_code": code}, NO_CODE) for code in ("no", 7, 0)),
     (CLICKS, {"referral_code": "{foreign_code}"}, NO_CODE),
     (CLICKS, PAIR | {"referral_code": "no"}, NO_CODE),

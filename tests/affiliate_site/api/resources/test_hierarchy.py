@@ -5,17 +5,15 @@ See docs/api-contract.md, section 2.4.6.
 
 import pytest
 
-from accounts.models.accounts import Plan
-from tests.conftest import ApiClient
+from tests.affiliate_site.responses import build_field_error, has_only_errors
 from tests.ledger_checks import assert_amounts_consistent
-from tests.program_scenario import ProgramScenario
+from tests.program_scenario import ProgramScenario, mark_deleted
 
 pytestmark = pytest.mark.usefixtures("shared_scenario", "frozen_time")
 
 MINA = "/affiliates/minakessler/"
 GROUP, PARENT = f"{MINA}group/", f"{MINA}parent/"
 MEMBERS = "/programs/harbor-lamp-partners/affiliates/"
-NOT_FOUND = {"errors": [{"message": "Affiliate not found"}]}
 
 
 @pytest.fixture
@@ -41,14 +39,6 @@ def other(other_account):
 
 def make_group(api, title="Gold"):
     return api.post("/affiliate-groups/", {"title": title}).json()["id"]
-
-
-def build_field_error(path, message, raw=None):
-    return {
-        "errors": [
-            {"message": message, "message_raw": raw or message, "property_path": path}
-        ]
-    }
 
 
 def list_ids(response):
@@ -98,35 +88,27 @@ def test_removing_from_the_group_is_idempotent(api, scenario):
 
 TYPE = "This value should be of type {{ type }}."
 MISSING = "Missing mandatory parameter(s)"
-NO_TEXT = build_field_error("group_id", TYPE.replace("{{ type }}", "string"), TYPE)
+NO_GROUP = "Unknown affiliate group"
 
 
 @pytest.mark.parametrize(
-    ("body", "expected"),
+    ("body", "error"),
     [
-        ({}, build_field_error("group_id", MISSING)),
-        ({"group_id": None}, build_field_error("group_id", MISSING)),
-        ({"group_id": " "}, build_field_error("group_id", MISSING)),
-        ({"group_id": []}, NO_TEXT),
-        (
-            {"group_id": "ag_0"},
-            build_field_error("group_id", "Unknown affiliate group"),
-        ),
-        (
-            {"affiliate_group_id": "ag_zzmarker00000000"},
-            build_field_error("group_id", "Unknown affiliate group"),
-        ),
+        ({}, (MISSING,)),
+        ({"group_id": " "}, (MISSING,)),
+        ({"group_id": []}, (TYPE, "string")),
+        ({"group_id": "ag_0"}, (NO_GROUP,)),
+        ({"affiliate_group_id": "ag_zzmarker00000000"}, (NO_GROUP,)),
     ],
-    ids=["absent", "null", "blank", "list", "unknown", "foreign"],
+    ids=["absent", "blank", "list", "unknown", "foreign"],
 )
-def test_rejects_an_invalid_group(api, scenario, other, body, expected):
+def test_rejects_an_invalid_group(api, scenario, other, body, error):
     group = make_group(api)
     api.put(GROUP, {"group_id": group})
 
     response = api.put(GROUP, body)
 
-    assert response.status_code == 400
-    assert response.json() == expected
+    assert has_only_errors(response, build_field_error("group_id", *error))
     assert api.get(MINA).json()["affiliate_group_id"] == group
 
 
@@ -183,50 +165,33 @@ def test_removing_the_parent_is_idempotent(api, scenario):
     assert first.json()["parent_id"] is None
 
 
-UNKNOWN = build_field_error("affiliate_id", "Unknown affiliate")
+UNKNOWN = "Unknown affiliate"
 
 
 @pytest.mark.parametrize(
-    ("body", "expected"),
+    ("body", "message"),
     [
-        ({}, build_field_error("affiliate_id", MISSING)),
-        ({"affiliate_id": ""}, build_field_error("affiliate_id", MISSING)),
-        ({"affiliate": "odettevarga"}, build_field_error("affiliate_id", MISSING)),
-        (
-            {"via": {}},
-            build_field_error("via", TYPE.replace("{{ type }}", "string"), TYPE),
-        ),
-        ({"affiliate_id": "nobody"}, UNKNOWN),
+        *((body, MISSING) for body in ({}, {"affiliate_id": ""}, {"affiliate": "x"})),
         ({"affiliate_id": "OdetteVarga"}, UNKNOWN),
         ({"affiliate_id": "{code}"}, UNKNOWN),
         ({"affiliate": {"id": "{code}"}}, UNKNOWN),
         ({"via": "nobody"}, UNKNOWN),
         ({"via": "{prospect}"}, UNKNOWN),
         ({"via": "{foreign}"}, UNKNOWN),
+        ({"via": "{deleted}"}, UNKNOWN),
         ({"affiliate_id": "zzmarkerminakessler"}, UNKNOWN),
     ],
-    ids=[
-        "absent",
-        "blank",
-        "no object",
-        "wrong type",
-        "unknown",
-        "another case",
-        "a code as an id",
-        "a code inside the object",
-        "unknown via",
-        "the code of a prospect",
-        "a foreign code",
-        "foreign",
-    ],
+    ids=str,
 )
-def test_rejects_an_invalid_parent(api, account, scenario, other, body, expected):
+def test_rejects_an_invalid_parent(api, account, scenario, other, body, message):
+    mark_deleted(scenario.inga.affiliate)
     person = {"firstname": "A", "lastname": "B"}
     link = api.post("/affiliate-prospects/", person).json()["referral_link"]["link"]
     codes = {
         "code": scenario.odette.code,
         "prospect": link.partition("ref=")[2],
         "foreign": other.mina.code,
+        "deleted": scenario.inga.code,
     }
 
     def fill(value):
@@ -236,19 +201,8 @@ def test_rejects_an_invalid_parent(api, account, scenario, other, body, expected
 
     response = api.put(PARENT, fill(body))
 
-    assert response.status_code == 400
-    assert response.json() == expected
+    assert has_only_errors(response, build_field_error("affiliate_id", message))
     assert api.get(MINA).json()["parent_id"] is None
-
-
-@pytest.mark.parametrize("via", ["slug", "code"])
-def test_rejects_a_deleted_parent(api, scenario, via):
-    api.delete("/affiliates/odettevarga/")
-
-    response = api.put(PARENT, {"via": getattr(scenario.odette, via)})
-
-    assert response.status_code == 400
-    assert response.json() == UNKNOWN
 
 
 @pytest.mark.parametrize("below", ["minakessler", "odettevarga", "ingaberg"])
@@ -259,10 +213,8 @@ def test_rejects_a_cycle(api, scenario, below):
 
     response = api.put(PARENT, {"via": below})
 
-    assert response.status_code == 400
-    assert response.json() == build_field_error(
-        "affiliate_id", "An affiliate cannot be its own ancestor"
-    )
+    error = "An affiliate cannot be its own ancestor"
+    assert has_only_errors(response, build_field_error("affiliate_id", error))
     assert api.get(MINA).json()["parent_id"] is None
 
 
@@ -296,43 +248,6 @@ def test_applies_the_new_parent_to_later_conversions(api, account, scenario):
 def list_earning_affiliates(account, sale):
     rows = account.commissions.filter(conversion=sale).order_by("id")
     return [(row.affiliate.slug, row.amount) for row in rows]
-
-
-@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
-@pytest.mark.parametrize(
-    ("feature", "status"), [(False, 403), (True, 404)], ids=["without", "with"]
-)
-def test_requires_the_mlm_feature_before_looking_up_affiliates(
-    api, account, scenario, method, feature, status
-):
-    Plan.objects.filter(name="enterprise").update(mlm=feature)
-
-    response = api.request(method, "/affiliates/nobody/parent/", {})
-
-    assert response.status_code == status
-    if not feature:
-        assert response.json()["message"] == "Forbidden"
-        assert api.get(MINA).status_code == api.delete(GROUP).status_code == 200
-
-
-@pytest.mark.parametrize("path", ["group/", "parent/"])
-@pytest.mark.parametrize("slug", ["nobody", "zzmarkerminakessler"])
-def test_unknown_affiliates_return_404_before_field_errors(
-    api, scenario, other, path, slug
-):
-    for method in ("PUT", "DELETE"):
-        response = api.request(method, f"/affiliates/{slug}/{path}", {})
-
-        assert response.status_code == 404
-        assert response.json() == NOT_FOUND
-
-
-def test_viewers_cannot_set_group_or_parent(account, scenario, make_key):
-    viewer = ApiClient(make_key(account, role="viewer"))
-
-    responses = [viewer.put(path, {}).status_code for path in (GROUP, PARENT)]
-
-    assert responses == [403, 403]
 
 
 def test_audit_log_records_each_change_once(api, account, scenario):
@@ -389,9 +304,5 @@ FILTERS = [
 def test_filters_the_lists(api, affiliate_hierarchy, path, subtests):
     for query, found in FILTERS:
         with subtests.test(query=query):
-            assert (
-                list_ids(
-                    api.get(f"{path}?{query.format(group=affiliate_hierarchy.group)}")
-                )
-                == found
-            )
+            query = query.format(group=affiliate_hierarchy.group)
+            assert list_ids(api.get(f"{path}?{query}")) == found

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.affiliate_site.responses import build_field_error
 from tests.conftest import NOW
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import ProgramScenario
@@ -13,7 +14,6 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 PATH = "/affiliates/minakessler/notes/"
 NO_NOTE = {"errors": [{"message": "Note not found"}]}
-NO_AFFILIATE = {"errors": [{"message": "Affiliate not found"}]}
 TYPE = "This value should be of type {{ type }}."
 LONG = "This value is too long, {{ limit }} characters at most."
 
@@ -22,14 +22,6 @@ LONG = "This value is too long, {{ limit }} characters at most."
 def note(frozen_time, api, scenario):
     """A note about Mina."""
     return api.post(PATH, {"note": " Likes lamps.\n"}).json()
-
-
-def build_field_error(message, raw=None):
-    return {
-        "errors": [
-            {"message": message, "message_raw": raw or message, "property_path": "note"}
-        ]
-    }
 
 
 def test_creates_a_note(frozen_time, api, scenario):
@@ -60,10 +52,14 @@ def test_accepts_1_to_5000_characters(api, scenario, note, sent, kept):
     assert created["note"] == changed["note"] == kept
 
 
-MISSING = build_field_error("Missing mandatory parameter(s)")
-BLANK = build_field_error("This value should not be blank.")
-TOO_LONG = build_field_error("This value is too long, 5000 characters at most.", LONG)
-NO_TEXT = build_field_error("This value should be of type string.", TYPE)
+def build_error(*template):
+    return {"errors": [build_field_error("note", *template)]}
+
+
+MISSING = build_error("Missing mandatory parameter(s)")
+BLANK = build_error("This value should not be blank.")
+TOO_LONG = build_error(LONG, 5000)
+NO_TEXT = build_error(TYPE, "string")
 
 
 @pytest.mark.parametrize(
@@ -111,17 +107,6 @@ def test_updates_a_note(api, note, method):
     assert response.status_code == 200
     assert response.json() == note | {"note": "Sells lamps."}
     assert api.get(one).json() == response.json()
-
-
-def test_alias_shares_the_rate_limit(api, note):
-    one = f"{PATH}{note['id']}/"
-
-    remaining = [
-        api.request(method, one, {"note": "x"})["X-RateLimit-Remaining"]
-        for method in ("PATCH", "PUT", "PATCH")
-    ]
-
-    assert remaining == ["299", "298", "297"]
 
 
 def test_deletes_a_note_once(api, account, note):
@@ -185,19 +170,6 @@ def test_unknown_notes_return_404(
         snapshot_account(account)["Note"],
         snapshot_account(other_account),
     ) == before
-
-
-@pytest.mark.parametrize("slug", ["nobody", "zzmarkerminakessler"])
-def test_unknown_affiliates_return_404(api, other_account, scenario, slug):
-    ProgramScenario(other_account, prefix="zz-marker-")
-
-    responses = [api.get(f"/affiliates/{slug}/notes/")]
-    responses += [api.post(f"/affiliates/{slug}/notes/", {"note": ""})]
-
-    assert [(response.status_code, response.json()) for response in responses] == [
-        (404, NO_AFFILIATE)
-    ] * 2
-    assert other_account.notes.count() == 0
 
 
 def test_audit_log_records_notes_without_their_text(api, account, note):

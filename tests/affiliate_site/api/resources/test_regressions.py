@@ -3,25 +3,12 @@
 import pytest
 
 from payouts.services.commissions import approve_commission, disapprove_commission
+from tests.affiliate_site.responses import list_field_errors
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 
-def list_field_errors(response):
-    """Return path and message of each error of a 400."""
-    assert response.status_code == 400
-    return [
-        (error["property_path"], error["message"], error["message_raw"])
-        for error in response.json()["errors"]
-    ]
-
-
-def build_field_error(path, message, raw=None):
-    return (path, message, raw or message)
-
-
-TYPE = "This value should be of type {{ type }}."
 AN_OBJECT = "This value should be of type object."
 NEGATIVE = "This value should be 0 or more."
 
@@ -29,36 +16,21 @@ NEGATIVE = "This value should be 0 or more."
 @pytest.mark.parametrize(
     ("body", "found"),
     [
-        pytest.param(
-            {"amount": -5, "meta_data": ["a"]},
+        (
+            {"amount": -5, "meta_data": ["a"], "currency": "zzz"},
             [
-                build_field_error("amount", NEGATIVE),
-                build_field_error("meta_data", AN_OBJECT, TYPE),
+                ("amount", NEGATIVE),
+                ("currency", "Unknown currency"),
+                ("meta_data", AN_OBJECT),
             ],
-            id="amount and meta data",
         ),
-        pytest.param(
-            {"amount": -5, "currency": "zzz"},
-            [
-                build_field_error("amount", NEGATIVE),
-                build_field_error("currency", "Unknown currency"),
-            ],
-            id="amount and currency",
-        ),
-        pytest.param(
+        (
             {"commissions": [5, {"sub_amount": -1}]},
-            [
-                build_field_error("commissions[0]", AN_OBJECT, TYPE),
-                build_field_error("commissions[1].sub_amount", NEGATIVE),
-            ],
-            id="two line items",
+            [("commissions[0]", AN_OBJECT), ("commissions[1].sub_amount", NEGATIVE)],
         ),
-        pytest.param(
-            {"commissions": [None]},
-            [build_field_error("commissions[0]", AN_OBJECT, TYPE)],
-            id="a null line item",
-        ),
+        ({"commissions": [None]}, [("commissions[0]", AN_OBJECT)]),
     ],
+    ids=["all", "two line items", "a null line item"],
 )
 def test_reports_all_errors_of_a_conversion_at_once(api, scenario, body, found):
     response = api.post("/conversions/", {"coupon": scenario.mina.coupon} | body)
@@ -73,10 +45,8 @@ def test_reports_errors_of_body_and_query_at_once(api, scenario):
     )
 
     assert list_field_errors(response) == [
-        build_field_error("meta_data", AN_OBJECT, TYPE),
-        build_field_error(
-            "override_max_cookie_time", "This value should be true or false."
-        ),
+        ("meta_data", AN_OBJECT),
+        ("override_max_cookie_time", "This value should be true or false."),
     ]
 
 

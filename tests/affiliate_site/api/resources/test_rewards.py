@@ -3,10 +3,9 @@
 import pytest
 
 from payouts.models.commission_types import RateKind
-from tests.factories.accounts import PlanFactory
+from tests.affiliate_site.responses import get_json
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services.hierarchy import create_group
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -32,11 +31,6 @@ SECOND = {
     "commission_value": 3,
     "percentage": 3,
 }
-
-
-def get_json(response):
-    assert response.status_code == 200, response.content
-    return response.json()
 
 
 def test_shows_commission_types_with_group_rates(api, account, scenario):
@@ -179,7 +173,7 @@ def test_shows_only_the_rewards_of_this_program(api, account, scenario, path):
 
 @LISTS
 def test_shows_the_rewards_of_an_archived_program(api, account, scenario, path):
-    archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+    scenario.archive()
 
     assert api.get(path).status_code == 200
 
@@ -195,76 +189,3 @@ def test_pages_have_25_rows(api, scenario):
         [27],
         [],
     ]
-    base = f"<http://testserver/1.6{LEVELS}?limit=1&page="
-    assert pages[0]["Link"] == (
-        f'{base}2>; rel="next", {base}2>; rel="last", {base}1>; rel="first"'
-    )
-
-
-@LISTS
-def test_rejects_an_invalid_page(api, scenario, path):
-    response = api.get(f"{path}?page=0")
-
-    assert response.status_code == 400
-    assert response.json() == {
-        "errors": [
-            {
-                "message": "Invalid page",
-                "message_raw": "Invalid page",
-                "property_path": "page",
-            }
-        ]
-    }
-
-
-@pytest.mark.parametrize("slug", ["unknown", "zz-marker-harbor-lamp-partners"])
-@pytest.mark.parametrize("name", ["commission-types", "levels", "bonuses"])
-def test_unknown_programs_return_404(api, scenario, other_account, slug, name):
-    ProgramScenario(other_account, prefix="zz-marker-")
-
-    response = api.get(f"/programs/{slug}/{name}/?page=0")
-
-    assert response.status_code == 404
-    assert response.json() == {"errors": [{"message": "Program not found"}]}
-
-
-@pytest.mark.parametrize(
-    ("plan", "statuses"),
-    [
-        pytest.param("basic", [403, 403, 403], id="basic"),
-        pytest.param("pro", [200, 403, 403], id="pro"),
-        pytest.param("enterprise", [200, 200, 200], id="enterprise"),
-    ],
-)
-def test_requires_the_plan_feature(api, account, scenario, plan, statuses):
-    account.plan = PlanFactory(name=plan)
-    account.save()
-
-    responses = [api.get(path) for path in (TYPES, LEVELS, BONUSES)]
-
-    assert [response.status_code for response in responses] == statuses
-    assert all(
-        response.json()["message"] == "Forbidden"
-        for response in responses
-        if response.status_code == 403
-    )
-
-
-@pytest.mark.parametrize("name", ["levels", "bonuses"])
-def test_checks_the_plan_feature_before_the_program(api, account, name):
-    account.plan = PlanFactory(name="pro")
-    account.save()
-
-    assert api.get(f"/programs/unknown/{name}/").status_code == 403
-
-
-@LISTS
-def test_viewers_can_read_and_no_role_can_write(api, account, make_key, scenario, path):
-    api.key = make_key(account, "viewer")
-
-    responses = [
-        api.request(method, path)
-        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
-    ]
-
-    assert [response.status_code for response in responses] == [200, 405, 405, 405, 405]
