@@ -18,6 +18,7 @@ from affiliate_site.api.fields import (
 )
 from affiliate_site.api.input_serializers import InputSerializer, ObjectListField
 from affiliate_site.api.map_fields import MetaDataField
+from tests.affiliate_site.responses import build_field_error
 
 MISSING = "Missing mandatory parameter(s)"
 WRONG_TYPE = "This value should be of type {{ type }}."
@@ -43,68 +44,175 @@ def list_validation_errors(serializer_class, body):
     return list(flatten_errors(raised.value.detail))
 
 
-def build_field_error(path, template, **values):
-    message = template
-    for name, value in values.items():
-        message = message.replace(f"{{{{ {name} }}}}", str(value))
-    return {"message": message, "message_raw": template, "property_path": path}
+# Fields and their values
 
 
-# Text
+EMAIL = "This is not a valid email address."
+FLAG = "This value should be true or false."
+NOT_A_NUMBER = "This value should be a number."
+TOO_MANY_DIGITS = "This value has too many digits."
+NOT_ALLOWED = "This key holds a character that is not allowed."
+NOT_SENT = object()
+
+# Field, values that it keeps as they are.
+KEPT = [
+    (TextField(), ["lamp", " lamp\t\n", "e\u0301", "\u00a0x\u3000", "🙂" * 255]),
+    (TextField(required=False), ["", " ", "\n\t"]),
+    (TextField(min_length=8), ["12345678"]),
+    (TrimmedTextField(), ["lamp", "\u00a0lamp\u3000", "\x1flamp\x1c", "\u2028a\x85"]),
+    (EmailField(), ["odette@example.org", "o@localhost"]),
+    (StrictBooleanField(), [True, False]),
+    (StrictBooleanField(allow_null=True), [None]),
+    (ExactAmountField(), [Decimal("49.90"), Decimal("0.30000000000000004")]),
+    (ExactAmountField(), [Decimal("90071992547409.93")]),
+    (MetaDataField(), [{}, {"plan": " gold "}, {"plan": ""}, {"a": "\":{}]\\'/&"}]),
+    (MetaDataField(), [{"k" * 64: "v" * 255}, {"🙂" * 64: "🙂" * 255}]),
+    (MetaDataField(), [{"[": "a", " ": "b", ".": "c"}]),
+    (MetaDataField(), [{f"k{n}": "v" for n in range(10)}]),
+]
+# Field, value, and what it becomes.
+CHANGED = [
+    *((TextField(), number, str(number)) for number in (0, -7, 10**30)),
+    (TextField(max_length=2048, truncate=True), "x" * 3000, "x" * 2048),
+    *((TrimmedTextField(), text, "lamp") for text in (" \t\r\n\f\vlamp \n", " lamp")),
+    (TrimmedTextField(), " a b ", "a b"),
+    (TrimmedTextField(), 7, "7"),
+    (TrimmedTextField(), f"  {'x' * 255}  ", "x" * 255),
+    (TrimmedTextField(required=False), "  ", ""),
+    (EmailField(), " Odette.Varga+a@Example.ORG\n", "Odette.Varga+a@Example.ORG"),
+    *((QueryBooleanField(), text, True) for text in ("true", "TRUE", "True", "1")),
+    *((QueryBooleanField(), text, False) for text in ("false", "fAlSe", "0")),
+    (ExactAmountField(), 20, Decimal(20)),
+    (ExactAmountField(), "0", Decimal(0)),
+    (ExactAmountField(), "007.50", Decimal("7.50")),
+    (ExactAmountField(), Decimal("1E+2"), Decimal(100)),
+    (MetaDataField(), {"a": True, "b": False}, {"a": "true", "b": "false"}),
+    (MetaDataField(), {"a": 7, "b": -7, "c": 0}, {"a": "7", "b": "-7", "c": "0"}),
+    (MetaDataField(), {"a": Decimal("1.50")}, {"a": "1.50"}),
+    (MetaDataField(), {"a": Decimal("1E+2")}, {"a": "100"}),
+    (MetaDataField(), {"a": Decimal("1E-5")}, {"a": "0.00001"}),
+    (MetaDataField(), [], {}),  # PHP encodes an empty map so
+    *(
+        (kind(required=False), value, NOT_SENT)
+        for kind in (TrimmedTextField, StrictBooleanField)
+        for value in (None, NOT_SENT)
+    ),
+]
+TEXTS = (TextField, TrimmedTextField, EmailField)
+# Field, values that it rejects, template of the message, value in the message, path.
+REJECTED = [
+    *((kind(), [NOT_SENT, None, "", " \t\n", "\u00a0"], MISSING) for kind in TEXTS),
+    *(
+        (
+            kind(required=required),
+            [True, False, Decimal("1.5"), Decimal("1E+2"), [], ["a"], {}, {"a": "b"}],
+            *(WRONG_TYPE, "string"),
+        )
+        for kind in TEXTS
+        for required in (True, False)
+    ),
+    (TextField(max_length=5), [123456], TOO_LONG, 5),
+    (TextField(min_length=8), ["1234567"], TOO_SHORT, 8),
+    (EmailField(), ["odette", "@", "a@", "@b.example", "a b@c.example"], EMAIL),
+    (EmailField(), ["a@b@c.example", "a@b..c", 7], EMAIL),
+    (EmailField(), ["a" * 250 + "@b.example"], TOO_LONG, 254),
+    (
+        StrictBooleanField(),
+        [0, 1, "true", "false", "1", "", "on", [], {}, [True]],
+        FLAG,
+    ),
+    (StrictBooleanField(), [Decimal("1.0")], FLAG),
+    (StrictBooleanField(), [None], MISSING),
+    (QueryBooleanField(), ["yes", "on", "2", "01", " true", "true ", "tru"], FLAG),
+    (QueryBooleanField(), ["\uff11", "null", "İ"], FLAG),
+    (ExactAmountField(), [None, NOT_SENT], MISSING),
+    (
+        ExactAmountField(),
+        [
+            *("", " ", " 5 ", "5 ", "+5", ".5", "5.", "5,0", "1e2", "1_000", "1 000"),
+            *("1,000.00", "--5", "0x10", "NaN", "Infinity", "-Infinity", "\uff15"),
+            *("\u0665", "5\n", "5\x00", "€5", True, False, [], [5], {}, {"amount": 5}),
+        ],
+        NOT_A_NUMBER,
+    ),
+    (MetaDataField(), [[{}], "", "plan", 1, True], WRONG_TYPE, "object"),
+    (MetaDataField(), [{"": "v"}], TOO_SHORT, 1, "[]"),
+    (MetaDataField(), [{"k" * 65: "v"}], TOO_LONG, 64, f"[{'k' * 65}]"),
+    (MetaDataField(), [{"plan": "v" * 256}], TOO_LONG, 255, "[plan]"),
+    (
+        MetaDataField(),
+        [{"plan": None}, {"plan": []}, {"plan": {}}],
+        *(WRONG_TYPE, "string", "[plan]"),
+    ),
+    (
+        MetaDataField(),
+        [{f"k{n}": "v" for n in range(11)}],
+        *("Meta data holds {{ limit }} keys at most.", 10),
+    ),
+    *(
+        (MetaDataField(), [{f"a{letter}b": "v"}], NOT_ALLOWED, None, f"[a{letter}b]")
+        for letter in "\":{}]\\'/&"
+    ),
+    (
+        MetaDataField(),
+        [{"a": 10**13}, {"a": Decimal("1234567890.123456")}],
+        *(TOO_MANY_DIGITS, None, "[a]"),
+    ),
+]
+
+
+def build_body(value):
+    return {} if value is NOT_SENT else {"note": value}
+
+
+def format_value(value):
+    if isinstance(value, serializers.Field):
+        return type(value).__name__
+    return ascii(value)[:24]
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"),
+    ("field", "sent", "kept"),
+    [(field, value, value) for field, values in KEPT for value in values] + CHANGED,
+    ids=format_value,
+)
+def test_keeps_a_value(field, sent, kept):
+    stored = validate_body(make_serializer(note=field), build_body(sent))
+
+    assert stored == build_body(kept)
+    if kept is not NOT_SENT:
+        assert type(stored["note"]) is type(kept)
+        if isinstance(kept, dict):
+            assert list(stored["note"]) == list(kept)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "template", "words", "path"),
     [
-        ("lamp", "lamp"),
-        (" lamp\t\n", " lamp\t\n"),
-        ("e\u0301", "e\u0301"),
-        ("\u00a0x\u3000", "\u00a0x\u3000"),
-        ("🙂" * 255, "🙂" * 255),
-        (0, "0"),
-        (-7, "-7"),
-        (10**30, "1" + "0" * 30),
+        (field, value, template, *more, *(None, "")[len(more) :])
+        for field, values, template, *more in REJECTED
+        for value in values
     ],
-    ids=lambda value: repr(value)[:20],
+    ids=format_value,
 )
-def test_keeps_text_unchanged(sent, kept):
-    assert validate_body(make_serializer(note=TextField()), {"note": sent}) == {
-        "note": kept
-    }
+def test_rejects_a_value(field, value, template, words, path):
+    errors = list_validation_errors(make_serializer(note=field), build_body(value))
+
+    assert errors == [build_field_error(f"note{path}", template, words)]
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\n\t"], ids=repr)
-def test_keeps_blank_text_of_an_optional_field(blank):
-    serializer_class = make_serializer(note=TextField(required=False))
+def test_lists_every_error_of_meta_data():
+    sent = {"a&b": "v", "plan": None, "fine": "v", "long": "v" * 256}
 
-    assert validate_body(serializer_class, {"note": blank}) == {"note": blank}
-
-
-@pytest.mark.parametrize(
-    "body",
-    [{}, {"note": None}, {"note": ""}, {"note": " \t\n"}, {"note": "\u00a0"}],
-    ids=str,
-)
-@pytest.mark.parametrize("kind", [TextField, TrimmedTextField, EmailField])
-def test_requires_text_that_is_not_blank(kind, body):
-    assert list_validation_errors(make_serializer(note=kind()), body) == [
-        build_field_error("note", MISSING)
-    ]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [True, False, Decimal("1.5"), Decimal("1E+2"), [], ["a"], {}, {"a": "b"}],
-    ids=repr,
-)
-@pytest.mark.parametrize("kind", [TextField, TrimmedTextField, EmailField])
-@pytest.mark.parametrize("required", [True, False])
-def test_rejects_other_types_for_text(kind, value, required):
     errors = list_validation_errors(
-        make_serializer(note=kind(required=required)), {"note": value}
+        make_serializer(note=MetaDataField()), {"note": sent}
     )
 
-    assert errors == [build_field_error("note", WRONG_TYPE, type="string")]
+    assert errors == [
+        build_field_error("note[a&b]", NOT_ALLOWED),
+        build_field_error("note[plan]", WRONG_TYPE, "string"),
+        build_field_error("note[long]", TOO_LONG, 255),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,266 +225,11 @@ def test_limits_the_characters_of_text(limit, length, letter):
 
     assert validate_body(serializer_class, {"note": longest}) == {"note": longest}
     assert list_validation_errors(serializer_class, {"note": longer}) == [
-        build_field_error("note", TOO_LONG, limit=limit)
+        build_field_error("note", TOO_LONG, limit)
     ]
-
-
-def test_limits_the_digits_of_an_integer():
-    errors = list_validation_errors(
-        make_serializer(note=TextField(max_length=5)), {"note": 123456}
-    )
-
-    assert errors == [build_field_error("note", TOO_LONG, limit=5)]
-
-
-def test_rejects_text_that_is_too_short():
-    errors = list_validation_errors(
-        make_serializer(word=TextField(min_length=8)), {"word": "1234567"}
-    )
-
-    assert errors == [build_field_error("word", TOO_SHORT, limit=8)]
-    assert validate_body(
-        make_serializer(word=TextField(min_length=8)), {"word": "12345678"}
-    )
-
-
-def test_truncates_text():
-    serializer_class = make_serializer(
-        referrer=TextField(max_length=2048, truncate=True)
-    )
-
-    kept = validate_body(serializer_class, {"referrer": "x" * 3000})
-
-    assert kept == {"referrer": "x" * 2048}
-
-
-# Trimmed text
-
-
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
-        ("lamp", "lamp"),
-        (" \t\r\n\f\vlamp \n", "lamp"),
-        (" a b ", "a b"),
-        ("\u00a0lamp\u3000", "\u00a0lamp\u3000"),
-        ("\x1flamp\x1c", "\x1flamp\x1c"),
-        ("\u2028lamp\x85", "\u2028lamp\x85"),
-        (7, "7"),
-    ],
-    ids=repr,
-)
-def test_trims_outer_ascii_white_space(sent, kept):
-    assert validate_body(make_serializer(code=TrimmedTextField()), {"code": sent}) == {
-        "code": kept
-    }
-
-
-def test_limits_text_after_trimming():
-    serializer_class = make_serializer(code=TrimmedTextField())
-
-    assert validate_body(serializer_class, {"code": f"  {'x' * 255}  "}) == {
-        "code": "x" * 255
-    }
-
-
-@pytest.mark.parametrize("sent", ["", "  "])
-def test_distinguishes_empty_text_from_missing_text(sent):
-    serializer_class = make_serializer(code=TrimmedTextField(required=False))
-
-    assert validate_body(serializer_class, {"code": sent}) == {"code": ""}
-    assert validate_body(serializer_class, {}) == {}
-
-
-# E-mail
-
-
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
-        ("odette@example.org", "odette@example.org"),
-        (" Odette.Varga+a@Example.ORG\n", "Odette.Varga+a@Example.ORG"),
-        ("o@localhost", "o@localhost"),
-    ],
-)
-def test_keeps_the_case_of_an_email_address(sent, kept):
-    assert validate_body(make_serializer(email=EmailField()), {"email": sent}) == {
-        "email": kept
-    }
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["odette", "@", "a@", "@b.example", "a b@c.example", "a@b@c.example", "a@b..c", 7],
-)
-def test_rejects_an_invalid_email_address(value):
-    errors = list_validation_errors(
-        make_serializer(email=EmailField()), {"email": value}
-    )
-
-    assert errors == [build_field_error("email", "This is not a valid email address.")]
-
-
-def test_rejects_an_email_address_that_is_too_long():
-    errors = list_validation_errors(
-        make_serializer(email=EmailField()), {"email": "a" * 250 + "@b.example"}
-    )
-
-    assert [error["property_path"] for error in errors] == ["email"]
-
-
-# Booleans
-
-
-@pytest.mark.parametrize("value", [True, False])
-def test_accepts_true_and_false_in_a_body(value):
-    assert validate_body(
-        make_serializer(flag=StrictBooleanField()), {"flag": value}
-    ) == {"flag": value}
-
-
-@pytest.mark.parametrize(
-    "value",
-    [0, 1, "true", "false", "1", "", "on", [], {}, Decimal("1.0"), [True]],
-    ids=repr,
-)
-def test_rejects_other_values_of_a_boolean_in_a_body(value):
-    errors = list_validation_errors(
-        make_serializer(flag=StrictBooleanField()), {"flag": value}
-    )
-
-    assert errors == [build_field_error("flag", "This value should be true or false.")]
-
-
-def test_requires_a_boolean_unless_it_is_optional():
-    assert list_validation_errors(
-        make_serializer(flag=StrictBooleanField()), {"flag": None}
-    ) == [build_field_error("flag", MISSING)]
-    assert (
-        validate_body(
-            make_serializer(flag=StrictBooleanField(required=False)), {"flag": None}
-        )
-        == {}
-    )
-
-
-def test_accepts_null_for_a_boolean_that_allows_it():
-    serializer_class = make_serializer(approved=StrictBooleanField(allow_null=True))
-
-    assert validate_body(serializer_class, {"approved": None}) == {"approved": None}
-
-
-@pytest.mark.parametrize(
-    ("sent", "parsed"),
-    [
-        ("true", True),
-        ("TRUE", True),
-        ("True", True),
-        ("1", True),
-        ("false", False),
-        ("fAlSe", False),
-        ("0", False),
-    ],
-)
-def test_accepts_four_values_of_a_boolean_in_a_query(sent, parsed):
-    assert validate_body(make_serializer(flag=QueryBooleanField()), {"flag": sent}) == {
-        "flag": parsed
-    }
-
-
-@pytest.mark.parametrize(
-    "sent", ["yes", "on", "2", "01", " true", "true ", "tru", "\uff11", "null", "İ"]
-)
-def test_rejects_other_values_of_a_boolean_in_a_query(sent):
-    errors = list_validation_errors(
-        make_serializer(flag=QueryBooleanField()), {"flag": sent}
-    )
-
-    assert errors == [build_field_error("flag", "This value should be true or false.")]
 
 
 # Amounts
-
-
-NOT_A_NUMBER = "This value should be a number."
-TOO_MANY_DIGITS = "This value has too many digits."
-
-
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
-        (20, "20"),
-        (0, "0"),
-        (Decimal("49.90"), "49.90"),
-        ("49.90", "49.90"),
-        ("0", "0"),
-        ("007.50", "7.50"),
-        (Decimal("1E+2"), "100"),
-        (Decimal("0.30000000000000004"), "0.30000000000000004"),
-        (Decimal("90071992547409.93"), "90071992547409.93"),
-    ],
-    ids=repr,
-)
-def test_keeps_the_exact_amount(sent, kept):
-    amount = validate_body(
-        make_serializer(amount=ExactAmountField()), {"amount": sent}
-    )["amount"]
-
-    assert isinstance(amount, Decimal)
-    assert amount == Decimal(kept)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "",
-        " ",
-        " 5 ",
-        "5 ",
-        "+5",
-        ".5",
-        "5.",
-        "5,0",
-        "1e2",
-        "1_000",
-        "1 000",
-        "1,000.00",
-        "--5",
-        "0x10",
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "\uff15",
-        "\u0665",
-        "5\n",
-        "5\x00",
-        "€5",
-        True,
-        False,
-        [],
-        [5],
-        {},
-        {"amount": 5},
-    ],
-    ids=repr,
-)
-def test_rejects_an_invalid_amount(value):
-    errors = list_validation_errors(
-        make_serializer(amount=ExactAmountField()), {"amount": value}
-    )
-
-    assert errors == [build_field_error("amount", NOT_A_NUMBER)]
-
-
-def test_requires_an_amount():
-    serializer_class = make_serializer(amount=ExactAmountField())
-
-    assert list_validation_errors(serializer_class, {"amount": None}) == [
-        build_field_error("amount", MISSING)
-    ]
-    assert list_validation_errors(serializer_class, {}) == [
-        build_field_error("amount", MISSING)
-    ]
 
 
 @pytest.mark.parametrize(
@@ -428,99 +281,6 @@ def test_rejects_an_amount_that_cannot_be_stored(exact, currency, template):
 
     assert list(flatten_errors(raised.value.detail)) == [
         build_field_error("", template)
-    ]
-
-
-# Meta data
-
-
-def validate_meta_data(value):
-    return validate_body(
-        make_serializer(meta_data=MetaDataField()), {"meta_data": value}
-    )["meta_data"]
-
-
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
-        ({}, {}),
-        ({"plan": " gold "}, {"plan": " gold "}),
-        ({"plan": ""}, {"plan": ""}),
-        ({"a": True, "b": False}, {"a": "true", "b": "false"}),
-        ({"a": 7, "b": -7, "c": 0}, {"a": "7", "b": "-7", "c": "0"}),
-        ({"a": Decimal("1.50")}, {"a": "1.50"}),
-        ({"a": Decimal("1E+2")}, {"a": "100"}),
-        ({"a": Decimal("-0.5")}, {"a": "-0.5"}),
-        ({"a": Decimal("1E-5")}, {"a": "0.00001"}),
-        ({"a": "\":{}]\\'/&"}, {"a": "\":{}]\\'/&"}),
-        ({"k" * 64: "v" * 255}, {"k" * 64: "v" * 255}),
-        ({"🙂" * 64: "🙂" * 255}, {"🙂" * 64: "🙂" * 255}),
-        ({"[": "a", " ": "b", ".": "c"}, {"[": "a", " ": "b", ".": "c"}),
-        ({f"k{n}": "v" for n in range(10)}, {f"k{n}": "v" for n in range(10)}),
-        ([], {}),  # PHP encodes an empty map so
-    ],
-    ids=lambda value: repr(value)[:24],
-)
-def test_stores_meta_data_as_text(sent, kept):
-    assert validate_meta_data(sent) == kept
-    assert list(validate_meta_data(sent)) == list(kept)
-
-
-@pytest.mark.parametrize("value", [[{}], "", "plan", 1, True], ids=repr)
-def test_rejects_other_types_for_meta_data(value):
-    errors = list_validation_errors(
-        make_serializer(meta_data=MetaDataField()), {"meta_data": value}
-    )
-
-    assert errors == [build_field_error("meta_data", WRONG_TYPE, type="object")]
-
-
-NOT_ALLOWED = "This key holds a character that is not allowed."
-
-
-@pytest.mark.parametrize(
-    ("sent", "path", "template", "values"),
-    [
-        ({"": "v"}, "meta_data[]", TOO_SHORT, {"limit": 1}),
-        ({"k" * 65: "v"}, f"meta_data[{'k' * 65}]", TOO_LONG, {"limit": 64}),
-        ({"plan": "v" * 256}, "meta_data[plan]", TOO_LONG, {"limit": 255}),
-        ({"plan": None}, "meta_data[plan]", WRONG_TYPE, {"type": "string"}),
-        ({"plan": []}, "meta_data[plan]", WRONG_TYPE, {"type": "string"}),
-        ({"plan": {}}, "meta_data[plan]", WRONG_TYPE, {"type": "string"}),
-        (
-            {f"k{n}": "v" for n in range(11)},
-            "meta_data",
-            "Meta data holds {{ limit }} keys at most.",
-            {"limit": 10},
-        ),
-        *(
-            ({f"a{letter}b": "v"}, f"meta_data[a{letter}b]", NOT_ALLOWED, {})
-            for letter in "\":{}]\\'/&"
-        ),
-        ({"a": 10**13}, "meta_data[a]", TOO_MANY_DIGITS, {}),
-        ({"a": Decimal("1234567890.123456")}, "meta_data[a]", TOO_MANY_DIGITS, {}),
-    ],
-    ids=lambda value: repr(value)[:24],
-)
-def test_rejects_meta_data_with_the_path_of_the_key(sent, path, template, values):
-    errors = list_validation_errors(
-        make_serializer(meta_data=MetaDataField()), {"meta_data": sent}
-    )
-
-    assert errors == [build_field_error(path, template, **values)]
-
-
-def test_lists_every_error_of_meta_data():
-    sent = {"a&b": "v", "plan": None, "fine": "v", "long": "v" * 256}
-
-    errors = list_validation_errors(
-        make_serializer(meta_data=MetaDataField()), {"meta_data": sent}
-    )
-
-    assert errors == [
-        build_field_error("meta_data[a&b]", NOT_ALLOWED),
-        build_field_error("meta_data[plan]", WRONG_TYPE, type="string"),
-        build_field_error("meta_data[long]", TOO_LONG, limit=255),
     ]
 
 
@@ -606,7 +366,7 @@ def test_resolves_aliases(body, kept):
 
 def test_error_of_an_alias_has_the_canonical_name():
     assert list_validation_errors(DummyConversionSerializer, {"visitor_id": []}) == [
-        build_field_error("tracking_id", WRONG_TYPE, type="string")
+        build_field_error("tracking_id", WRONG_TYPE, "string")
     ]
 
 
@@ -634,7 +394,7 @@ def test_lists_errors_in_the_order_of_the_fields():
 @pytest.mark.parametrize("value", ["a", 1, True, [], ["a"]], ids=repr)
 def test_rejects_other_types_for_an_object(value):
     assert list_validation_errors(DummyConversionSerializer, {"place": value}) == [
-        build_field_error("place", WRONG_TYPE, type="object")
+        build_field_error("place", WRONG_TYPE, "object")
     ]
 
 
@@ -678,8 +438,8 @@ def test_keeps_the_order_of_a_list():
 @pytest.mark.parametrize(
     ("sent", "errors"),
     [
-        ({}, [build_field_error("commissions", WRONG_TYPE, type="array")]),
-        ("a", [build_field_error("commissions", WRONG_TYPE, type="array")]),
+        ({}, [build_field_error("commissions", WRONG_TYPE, "array")]),
+        ("a", [build_field_error("commissions", WRONG_TYPE, "array")]),
         ([{}], [build_field_error("commissions[0].sub_amount", MISSING)]),
         (
             [{"sub_amount": 1}, {"sub_amount": "x"}],
@@ -687,13 +447,13 @@ def test_keeps_the_order_of_a_list():
         ),
         (
             [{"sub_amount": 1}, 7],
-            [build_field_error("commissions[1]", WRONG_TYPE, type="object")],
+            [build_field_error("commissions[1]", WRONG_TYPE, "object")],
         ),
         (
             [{"sub_amount": 1}] * 4,
             [
                 build_field_error(
-                    "commissions", "This list holds {{ limit }} items at most.", limit=3
+                    "commissions", "This list holds {{ limit }} items at most.", 3
                 )
             ],
         ),

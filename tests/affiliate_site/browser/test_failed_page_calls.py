@@ -1,6 +1,7 @@
 """Page calls that are not stored are counted (docs/api-contract.md, section 5.5)."""
 
 import json
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -10,10 +11,9 @@ from django.test import Client
 from accounts.services.accounts import lock_account
 from affiliate_site.backoffice.conversions.clicks import PROBLEMS
 from affiliate_site.browser import views
+from tests.program_scenario import ProgramScenario
 from tracking.services.attempts import record_failed_attempt
-from tracking.services.enrollments import set_approval
 from tracking.services.failed_page_calls import EXPECTED_REASONS
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -53,6 +53,7 @@ def list_failures(scenario):
 
 
 SALE = {"external_id": "order-1", "amount": 10}
+OTHER_GROUP = {"program_group": "books"}
 FAILED_CALLS = {
     # Amounts, currencies and ids.
     "invalid_amount": ("conversion", {"amount": "NaN"}),
@@ -78,7 +79,9 @@ FAILED_CALLS = {
     "unknown_customer": ("conversion", {"vid": None, "customer_id": "acct-1"}),
     "unknown_referral_code": ("click", {"referral_code": "nobody"}),
     "missing_tracking_parameter  ": ("click", {"referral_code": ["a"]}),
+    "missing_tracking_parameter   ": ("click", {"asset_id": "4-b81d20"}),
     "invalid_asset_or_source": ("click", {"asset_id": "a", "source_id": "b"}),
+    "unknown_referral_code ": ("click", {"referral_code": "{code}"} | OTHER_GROUP),
 }
 
 
@@ -86,26 +89,40 @@ FAILED_CALLS = {
 def test_counts_a_failed_call(call, scenario, vid, reason):
     name, data = FAILED_CALLS[reason]
     before = {"vid": vid, "customer_id": "acct-1"} | SALE
-    if name == "conversion":
+    if name != "customer":
         del before["customer_id"]
+    if name == "click":
+        del before["vid"]  # else the click keeps what this visitor clicked
+
+    if data.get("program_group"):
+        ProgramScenario(scenario.account, "books", email=None, group_label="books")
+        data = data | {"referral_code": scenario.mina.code}
+    stored = snapshot_page_data(scenario.account)
 
     for _ in range(2):
-        call(name, **before | data)
+        assert_says_nothing(name, call(name, **before | data))
         scenario.account.conversion_attempts.all().delete()
 
     assert list_failures(scenario) == [(reason.strip(), THANKS, 2)]
-    assert scenario.account.conversions.count() == 0
-    assert scenario.account.customers.count() == 0
+    assert snapshot_page_data(scenario.account) == stored
+
+
+def snapshot_page_data(account):
+    names = ("clicks", "visitors", "customers", "conversions", "audit_log")
+    return {name: getattr(account, name).count() for name in names}
+
+
+def assert_says_nothing(name, response):
+    """Check that the response is the one to a call that is stored."""
+    if name == "click":
+        assert response.status_code == 200
+        assert re.fullmatch(r'{"vid": "[0-9a-f]{32}"}', response.text)
+    else:
+        assert (response.status_code, response.content) == (204, b"")
 
 
 def make_disapproved(scenario):
-    set_approval(
-        scenario.account,
-        program=scenario.program,
-        affiliate_id=scenario.mina.slug,
-        approved=False,
-        at=NOON,
-    )
+    scenario.mina.enrollment.update_row(approved=False)
 
 
 STATES = {
@@ -114,9 +131,7 @@ STATES = {
         deleted_at=NOON
     ),
     "affiliate_not_approved": make_disapproved,
-    "program_archived": lambda scenario: archive_program(
-        scenario.account, slug=scenario.program.slug, at=NOON
-    ),
+    "program_archived": lambda scenario: scenario.archive(),
     "cookie_expired": lambda scenario: scenario.account.clicks.update(
         created_at=NOON - timedelta(days=46)
     ),
@@ -127,11 +142,19 @@ STATES = {
 def test_counts_sales_without_an_eligible_affiliate(call, scenario, vid, reason):
     STATES[reason](scenario)
 
-    call("conversion", vid=vid, **SALE)
-    call("customer", vid=vid, customer_id="acct-1")
-    if reason != "cookie_expired":
-        call("click", referral_code=scenario.mina.code)
+    stored = snapshot_page_data(scenario.account)
 
+    calls = {
+        "conversion": {"vid": vid} | SALE,
+        "customer": {"vid": vid, "customer_id": "acct-1"},
+        "click": {"referral_code": scenario.mina.code},
+    }
+    if reason == "cookie_expired":
+        del calls["click"]
+    for name, data in calls.items():
+        assert_says_nothing(name, call(name, **data))
+
+    assert snapshot_page_data(scenario.account) == stored
     calls = 2 if reason == "cookie_expired" else 3
     assert list_failures(scenario) == [(reason, THANKS, calls)]
 
@@ -229,6 +252,18 @@ def test_stores_no_personal_data(call, scenario, vid):
     [row] = scenario.account.failed_page_calls.values()
     assert row["page"] == "https://shop.example.net/*/*"
     assert "zz-canary" not in str(row)
+
+
+@pytest.mark.parametrize("slug", ["nobody", None, 5])
+@pytest.mark.parametrize("name", ["click", "conversion", "customer"])
+def test_stores_nothing_for_an_unknown_account(call, scenario, name, slug):
+    data = {"referral_code": scenario.mina.code, "customer_id": "acct-1"} | SALE
+
+    assert_says_nothing(name, call(name, account=slug, **data))
+
+    assert sum(snapshot_page_data(scenario.account).values()) == (
+        scenario.account.audit_log.count()
+    )
 
 
 def test_counts_nothing_for_another_account(call, scenario, other_account):

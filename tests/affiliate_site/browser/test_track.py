@@ -8,16 +8,12 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from accounts.services.accounts import lock_account
 from affiliate_site.browser import views
-from payouts.services.explanation import explain_conversion
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import ProgramScenario
 from tracking.services.affiliates import PersonData
 from tracking.services.attempts import record_failed_attempt
 from tracking.services.concurrency import ConcurrentUpdate
-from tracking.services.enrollments import set_approval
-from tracking.services.programs import archive_program
 from tracking.services.prospects import ProspectData, create_prospect
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -151,66 +147,6 @@ def test_does_not_deduplicate_other_links_or_browsers(page, scenario):
     page.click()
 
     assert scenario.account.clicks.count() == 4
-
-
-def make_deleted(scenario):
-    scenario.mina.affiliate.update_row(deleted_at=NOON)
-
-
-def make_disapproved(scenario):
-    set_approval(
-        scenario.account,
-        program=scenario.program,
-        affiliate_id=scenario.mina.slug,
-        approved=False,
-        at=NOON,
-    )
-
-
-def make_archived(scenario):
-    archive_program(scenario.account, slug=scenario.program.slug, at=NOON)
-
-
-def make_locked(scenario):
-    lock_account(scenario.account, at=NOON)
-
-
-def make_other_group(scenario):
-    ProgramScenario(scenario.account, "books", email=None).program.update_row(
-        program_group="books"
-    )
-
-
-def do_nothing(scenario):
-    pass
-
-
-INVALID_CLICKS = {
-    "unknown code": (do_nothing, {"referral_code": "nobody"}),
-    "no code": (do_nothing, {"landing_page": "https://shop.example.net/"}),
-    "invalid code": (do_nothing, {"referral_code": ["a"]}),
-    "asset without source": (do_nothing, {"asset_id": "4-b81d20"}),
-    "unknown account": (do_nothing, {"account": "nobody"}),
-    "invalid account": (do_nothing, {"account": 5}),
-    "other group": (make_other_group, {"program_group": "books"}),
-    "deleted": (make_deleted, {}),
-    "not approved": (make_disapproved, {}),
-    "archived": (make_archived, {}),
-    "locked": (make_locked, {}),
-}
-
-
-@pytest.mark.parametrize("name", INVALID_CLICKS)
-def test_invalid_click_gets_tracking_id_and_stores_nothing(page, scenario, name):
-    prepare, data = INVALID_CLICKS[name]
-    if "asset" not in name and "no code" not in name:
-        data = {"referral_code": scenario.mina.code} | data
-    prepare(scenario)
-    before = snapshot_account_data(scenario.account)
-
-    page.click(**data)
-
-    assert snapshot_account_data(scenario.account) == before
 
 
 @pytest.mark.parametrize(
@@ -352,66 +288,6 @@ def test_expired_cookie_records_no_conversion(page, scenario, time_machine, days
     assert scenario.account.conversions.count() == (days == 45)
 
 
-@pytest.mark.parametrize(
-    ("is_trusted", "status"), [(False, "pending"), (True, "approved")]
-)
-def test_auto_approves_browser_conversions_only_if_trusted(
-    page, scenario, is_trusted, status
-):
-    scenario.program.update_row(
-        auto_approve_commissions=True, auto_approve_browser_sales=is_trusted
-    )
-
-    page.call("conversion", vid=page.click(), external_id="order-1", amount=200)
-
-    conversion = scenario.account.conversions.get()
-    assert scenario.get_commission(conversion).status == status
-    assert (
-        explain_conversion(scenario.account, conversion_id=conversion.pk).differences
-        == []
-    )
-
-
-INVALID_CONVERSIONS = {
-    "unknown id": {"vid": "0" * 32},
-    "no id": {"vid": None},
-    "invalid amount": {"amount": "1e2"},
-    "negative": {"amount": -1},
-    "invalid currency": {"currency": "ZZZ"},
-    "invalid line items": {"commissions": [{}]},
-    "long id": {"external_id": "o" * 256},
-    "unknown account": {"account": "nobody"},
-    "no account": {"account": None},
-}
-
-
-@pytest.mark.parametrize("name", INVALID_CONVERSIONS)
-def test_invalid_conversion_is_204_and_stores_nothing(page, scenario, name):
-    data = {"vid": page.click(), "external_id": "order-1", "amount": 200}
-    before = snapshot_account_data(scenario.account)
-
-    response = page.call("conversion", **data | INVALID_CONVERSIONS[name])
-
-    assert (response.status_code, response.content) == (204, b"")
-    assert snapshot_account_data(scenario.account) == before
-
-
-@pytest.mark.parametrize(
-    "prepare", [make_deleted, make_disapproved, make_archived, make_locked]
-)
-def test_conversion_without_eligible_affiliate_is_204_and_stores_nothing(
-    page, scenario, prepare
-):
-    vid = page.click()
-    prepare(scenario)
-    before = snapshot_account_data(scenario.account)
-
-    response = page.call("conversion", vid=vid, external_id="order-1", amount=200)
-
-    assert (response.status_code, response.content) == (204, b"")
-    assert snapshot_account_data(scenario.account) == before
-
-
 def test_records_a_conversion_once(page, scenario):
     vid = page.click()
     data = {"vid": vid, "external_id": "order-1", "amount": 200}
@@ -481,28 +357,6 @@ def test_creates_customer_of_the_visitors_click(page, scenario, status):
     assert (customer.customer_id, customer.status) == ("acct-1", status)
     assert customer.affiliate == scenario.mina.affiliate
     assert customer.click == scenario.account.clicks.get()
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param({"vid": "0" * 32}, id="unknown id"),
-        pytest.param({"vid": ""}, id="no id"),
-        pytest.param({"status": "paying"}, id="invalid status"),
-        pytest.param({"customer_id": " "}, id="blank"),
-        pytest.param({"customer_id": "acct-o"}, id="known"),
-        pytest.param({"account": "nobody"}, id="unknown account"),
-    ],
-)
-def test_invalid_customer_is_204_and_stores_nothing(page, scenario, data):
-    scenario.create_customer("acct-o")
-    vid = page.click()
-    before = snapshot_account_data(scenario.account)
-
-    response = page.call("customer", **{"vid": vid, "customer_id": "acct-1"} | data)
-
-    assert (response.status_code, response.content) == (204, b"")
-    assert snapshot_account_data(scenario.account) == before
 
 
 def test_api_creates_customer_by_tracking_id(page, scenario, api):
