@@ -42,6 +42,9 @@ SLUGS = [
     ("a" * 20, "b" * 20, "a" * 20 + "b" * 12),
     ("a" * 32, "b", "a" * 32),
     ("-" * 40 + "a", "b", "ab"),
+    ("Zoë", "Łuczak", "zoeluczak"),
+    ("Straße", "Ærø", "strasseaero"),
+    ("Đorđe", "Þór", "dordethor"),
 ]
 
 
@@ -149,25 +152,11 @@ def test_rejects_a_duplicate_address_case_insensitively(account, first, second):
     assert account.audit_log.count() == 1
 
 
-def test_allows_the_address_of_a_deleted_affiliate(account):
-    mark_deleted(make_affiliate(account, email="odette@notes.example.org"))
-
-    later = make_affiliate(account, email="Odette@notes.example.org")
-
-    assert later.email == "Odette@notes.example.org"
-
-
 def test_allows_several_affiliates_without_address(account):
     make_affiliate(account)
     make_affiliate(account)
 
     assert list(account.affiliates.values_list("email", flat=True)) == [None, None]
-
-
-def test_allows_an_address_of_another_account(account, other_account):
-    make_affiliate(other_account, email="odette@notes.example.org")
-
-    assert make_affiliate(account, email="odette@notes.example.org").pk
 
 
 # Passwords
@@ -182,18 +171,6 @@ def test_generates_a_password_of_16_letters_and_digits(account):
     assert re.fullmatch("[A-Za-z0-9]{16}", password.generated)
     assert password.generated != other.generated
     assert check_password(password.generated, affiliate.reload().password)
-
-
-def test_hashes_a_given_password(account):
-    password = create_password(" Pass word š")
-
-    person = PersonData("Odette", "Varga")
-    affiliate = create_affiliate(account, data=person, password=password, at=NOW)
-
-    stored = affiliate.reload().password
-    assert password.generated is None
-    assert "Pass word" not in stored
-    assert check_password(" Pass word š", stored)
 
 
 def test_repr_does_not_contain_the_password():
@@ -212,23 +189,6 @@ def test_creates_a_source_and_no_enrollment(account):
     assert source.affiliate == affiliate
     assert re.fullmatch("[1-9][0-9]*-[0-9a-f]{6}", str(source))
     assert account.enrollments.count() == 0
-
-
-def test_stores_values_unchanged(account):
-    affiliate = make_affiliate(
-        account,
-        " Odette",
-        "Va\u0301rga🛶 ",
-        email="Odette@notes.example.org",
-        company={"company_name": " ", "company_description": ""},
-        meta_data={"tier": " silver"},
-    ).reload()
-
-    assert (affiliate.firstname, affiliate.lastname) == (" Odette", "Va\u0301rga🛶 ")
-    assert affiliate.email == "Odette@notes.example.org"
-    assert (affiliate.company_name, affiliate.company_description) == (" ", "")
-    assert affiliate.meta_data == {"tier": " silver"}
-    assert affiliate.created_at == NOW
 
 
 def test_logs_the_creation_without_personal_data(account):
@@ -250,15 +210,3 @@ def test_finds_only_present_affiliates_of_the_account(account, other_account):
     for slug in ("deleted", "foreign", "PRESENT", ""):
         with pytest.raises(AffiliateNotFound):
             get_affiliate(account, slug)
-
-
-@pytest.mark.parametrize(
-    ("firstname", "lastname", "slug"),
-    [
-        ("Zoë", "Łuczak", "zoeluczak"),
-        ("Straße", "Ærø", "strasseaero"),
-        ("Đorđe", "Þór", "dordethor"),
-    ],
-)
-def test_transliterates_letters_without_decomposition(firstname, lastname, slug):
-    assert create_slug_base(firstname, lastname) == slug
