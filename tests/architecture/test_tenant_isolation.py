@@ -92,6 +92,13 @@ class RequestCase:
         return api.request(self.method, path, body)
 
 
+def case(request, body=None, *, needs="", status=200):
+    """Return a case: `case("GET /clicks/?program_id={program}", needs="click_id")`."""
+    method, address = request.split(" ", 1)
+    path, mark, query = address.partition("?")
+    return RequestCase(method, path, body, mark + query, status, tuple(needs.split()))
+
+
 TRACKING_PARAMETERS = {
     "coupon": "{coupon}",
     "referral_code": "{referral_code}",
@@ -102,245 +109,177 @@ SALE = {"amount": 49.9}  # without an external_id, no failed attempt is recorded
 
 CASES = [
     # Customers
-    RequestCase("GET", "/customers/", needs=("customer_public_id",)),
-    RequestCase("GET", "/customers/", query="?customer_id={customer_id}"),
-    RequestCase(
-        "GET",
-        "/customers/",
-        query="?program_id={program}",
-        needs=("customer_public_id",),
-    ),
-    RequestCase(
-        "GET",
-        "/customers/",
-        query="?affiliate_id={enrolled_affiliate}",
-        needs=("customer_public_id",),
+    case("GET /customers/", needs="customer_public_id"),
+    case("GET /customers/?customer_id={customer_id}"),
+    case("GET /customers/?program_id={program}", needs="customer_public_id"),
+    case(
+        "GET /customers/?affiliate_id={enrolled_affiliate}", needs="customer_public_id"
     ),
     *(
-        RequestCase("POST", "/customers/", {"customer_id": "case-1", name: value})
+        case("POST /customers/", {"customer_id": "case-1", name: value})
         for name, value in TRACKING_PARAMETERS.items()
     ),
-    RequestCase("POST", "/customers/", {"customer_id": "case-1", **PAIR}),
-    RequestCase("GET", "/customers/{customer_public_id}/"),
-    RequestCase("PATCH", "/customers/{customer_public_id}/", {"customer_id": "case-1"}),
-    RequestCase("PATCH", "/customers/{customer_public_id}/", {"meta_data": {"a": "b"}}),
-    RequestCase("DELETE", "/customers/{customer_public_id}/", status=204),
-    RequestCase("PUT", "/customers/{customer_public_id}/status/"),
-    RequestCase("DELETE", "/customers/{customer_public_id}/status/"),
+    case("POST /customers/", {"customer_id": "case-1", **PAIR}),
+    case("GET /customers/{customer_public_id}/"),
+    case("PATCH /customers/{customer_public_id}/", {"customer_id": "case-1"}),
+    case("PATCH /customers/{customer_public_id}/", {"meta_data": {"a": "b"}}),
+    case("DELETE /customers/{customer_public_id}/", status=204),
+    case("PUT /customers/{customer_public_id}/status/"),
+    case("DELETE /customers/{customer_public_id}/status/"),
     # Meta data
     *(
-        case
+        each
         for path in (
             "/customers/{customer_public_id}/meta-data/",
             "/conversions/{conversion_id}/meta-data/",
             "/affiliates/{affiliate}/meta-data/",
         )
-        for case in (
-            RequestCase("GET", path),
-            RequestCase("PUT", path, {"a": "b"}),
-            RequestCase("POST", path, {"a": "b"}),
-            RequestCase("GET", f"{path}<tier>/"),
-            RequestCase("PUT", f"{path}<tier>/", {"value": "gold"}),
-            RequestCase("DELETE", f"{path}<tier>/", status=204),
+        for each in (
+            case(f"GET {path}"),
+            case(f"PUT {path}", {"a": "b"}),
+            case(f"POST {path}", {"a": "b"}),
+            case(f"GET {path}<tier>/"),
+            case(f"PUT {path}<tier>/", {"value": "gold"}),
+            case(f"DELETE {path}<tier>/", status=204),
         )
     ),
     # Conversions
-    RequestCase("GET", "/conversions/", needs=("conversion_id",)),
-    RequestCase("GET", "/conversions/", query="?external_id={external_id}"),
-    RequestCase("GET", "/conversions/", query="?customer_id={buyer_id}"),
-    RequestCase(
-        "GET", "/conversions/", query="?program_id={program}", needs=("conversion_id",)
-    ),
-    RequestCase(
-        "GET",
-        "/conversions/",
-        query="?affiliate_id={enrolled_affiliate}",
-        needs=("conversion_id",),
-    ),
+    case("GET /conversions/", needs="conversion_id"),
+    case("GET /conversions/?external_id={external_id}"),
+    case("GET /conversions/?customer_id={buyer_id}"),
+    case("GET /conversions/?program_id={program}", needs="conversion_id"),
+    case("GET /conversions/?affiliate_id={enrolled_affiliate}", needs="conversion_id"),
     *(
-        RequestCase("POST", "/conversions/", {**SALE, name: value})
+        case("POST /conversions/", {**SALE, name: value})
         for name, value in {
             **TRACKING_PARAMETERS,
             "customer_id": "{customer_id}",
         }.items()
     ),
-    RequestCase("POST", "/conversions/", {**SALE, **PAIR}),
-    RequestCase("GET", "/conversions/{conversion_id}/"),
-    RequestCase("PATCH", "/conversions/{conversion_id}/", {"amount": 7}),
-    RequestCase("DELETE", "/conversions/{conversion_id}/", status=204),
-    RequestCase(
-        "POST",
-        "/conversions/{conversion_id}/commissions/",
-        {"conversion_sub_amount": 7},
+    case("POST /conversions/", {**SALE, **PAIR}),
+    case("GET /conversions/{conversion_id}/"),
+    case("PATCH /conversions/{conversion_id}/", {"amount": 7}),
+    case("DELETE /conversions/{conversion_id}/", status=204),
+    case(
+        "POST /conversions/{conversion_id}/commissions/", {"conversion_sub_amount": 7}
     ),
     # Commissions
-    RequestCase("GET", "/commissions/", needs=("commission_id",)),
-    RequestCase(
-        "GET",
-        "/commissions/",
-        query="?affiliate_id={enrolled_affiliate}",
-        needs=("commission_id",),
-    ),
-    RequestCase("GET", "/commissions/{commission_id}/"),
-    RequestCase("PATCH", "/commissions/{commission_id}/", {"amount": 7}),
+    case("GET /commissions/", needs="commission_id"),
+    case("GET /commissions/?affiliate_id={enrolled_affiliate}", needs="commission_id"),
+    case("GET /commissions/{commission_id}/"),
+    case("PATCH /commissions/{commission_id}/", {"amount": 7}),
     *(
-        RequestCase(method, f"/commissions/{{commission_id}}/{word}/")
+        case(f"{method} /commissions/{{commission_id}}/{word}/")
         for word in ("approved", "approval")
         for method in ("PUT", "DELETE")
     ),
     # Affiliates
-    RequestCase("GET", "/affiliates/", needs=("affiliate",)),
-    RequestCase("GET", "/affiliates/", query="?click_id={click_id}"),
-    RequestCase("GET", "/affiliates/", query="?source_id={source_id}"),
-    RequestCase("GET", "/affiliates/", query="?email={email}"),
-    RequestCase("GET", "/affiliates/", query="?referral_code={referral_code}"),
-    RequestCase("POST", "/affiliates/", {"firstname": "Mina", "lastname": "Kessler"}),
-    RequestCase("GET", "/affiliates/custom-fields/"),
-    RequestCase("GET", "/affiliates/{affiliate}/"),
-    RequestCase("PATCH", "/affiliates/{affiliate}/", {"lastname": "Kessler"}),
-    RequestCase("DELETE", "/affiliates/{affiliate}/", status=204),
-    RequestCase("PUT", "/affiliates/{affiliate}/group/", {"group_id": "{group_id}"}),
-    RequestCase("DELETE", "/affiliates/{affiliate}/group/"),
-    RequestCase(
-        "POST",
-        "/affiliates/{affiliate}/parent/",
-        {"affiliate_id": "{second_affiliate}"},
+    case("GET /affiliates/", needs="affiliate"),
+    case("GET /affiliates/?click_id={click_id}"),
+    case("GET /affiliates/?source_id={source_id}"),
+    case("GET /affiliates/?email={email}"),
+    case("GET /affiliates/?referral_code={referral_code}"),
+    case("POST /affiliates/", {"firstname": "Mina", "lastname": "Kessler"}),
+    case("GET /affiliates/custom-fields/"),
+    case("GET /affiliates/{affiliate}/"),
+    case("PATCH /affiliates/{affiliate}/", {"lastname": "Kessler"}),
+    case("DELETE /affiliates/{affiliate}/", status=204),
+    case("PUT /affiliates/{affiliate}/group/", {"group_id": "{group_id}"}),
+    case("DELETE /affiliates/{affiliate}/group/"),
+    case(
+        "POST /affiliates/{affiliate}/parent/", {"affiliate_id": "{second_affiliate}"}
     ),
-    RequestCase(
-        "PUT", "/affiliates/{affiliate}/parent/", {"affiliate_id": "{second_affiliate}"}
-    ),
-    RequestCase("DELETE", "/affiliates/{affiliate}/parent/"),
-    RequestCase("GET", "/affiliates/{affiliate}/notes/"),
-    RequestCase("POST", "/affiliates/{affiliate}/notes/", {"note": "changed"}),
-    RequestCase("GET", "/affiliates/{affiliate}/notes/{note_id}/"),
-    RequestCase("PUT", "/affiliates/{affiliate}/notes/{note_id}/", {"note": "changed"}),
-    RequestCase(
-        "PATCH", "/affiliates/{affiliate}/notes/{note_id}/", {"note": "changed"}
-    ),
-    RequestCase("DELETE", "/affiliates/{affiliate}/notes/{note_id}/", status=204),
-    RequestCase("GET", "/affiliates/{affiliate}/payout-methods/"),
-    RequestCase(
-        "GET",
-        "/affiliates/{affiliate}/payout-methods/<paypal>/",
-        needs=("payout_method",),
-    ),
-    RequestCase(
-        "PUT", "/affiliates/{affiliate}/payout-methods/<bank>/", {"iban": "changed"}
-    ),
-    RequestCase(
-        "GET", "/affiliates/{enrolled_affiliate}/balances/", needs=("approved_amount",)
-    ),
-    RequestCase(
-        "GET", "/affiliates/{enrolled_affiliate}/payments/", needs=("payment_id",)
-    ),
-    RequestCase("GET", "/affiliates/{enrolled_affiliate}/programs/"),
+    case("PUT /affiliates/{affiliate}/parent/", {"affiliate_id": "{second_affiliate}"}),
+    case("DELETE /affiliates/{affiliate}/parent/"),
+    case("GET /affiliates/{affiliate}/notes/"),
+    case("POST /affiliates/{affiliate}/notes/", {"note": "changed"}),
+    case("GET /affiliates/{affiliate}/notes/{note_id}/"),
+    case("PUT /affiliates/{affiliate}/notes/{note_id}/", {"note": "changed"}),
+    case("PATCH /affiliates/{affiliate}/notes/{note_id}/", {"note": "changed"}),
+    case("DELETE /affiliates/{affiliate}/notes/{note_id}/", status=204),
+    case("GET /affiliates/{affiliate}/payout-methods/"),
+    case("GET /affiliates/{affiliate}/payout-methods/<paypal>/", needs="payout_method"),
+    case("PUT /affiliates/{affiliate}/payout-methods/<bank>/", {"iban": "changed"}),
+    case("GET /affiliates/{enrolled_affiliate}/balances/", needs="approved_amount"),
+    case("GET /affiliates/{enrolled_affiliate}/payments/", needs="payment_id"),
+    case("GET /affiliates/{enrolled_affiliate}/programs/"),
     # Groups and prospects
-    RequestCase("GET", "/affiliate-groups/", needs=("group_id",)),
-    RequestCase("POST", "/affiliate-groups/", {"title": "changed"}),
-    RequestCase("GET", "/affiliate-groups/{group_id}/"),
-    RequestCase("PATCH", "/affiliate-groups/{group_id}/", {"title": "changed"}),
-    RequestCase("GET", "/affiliate-prospects/", needs=("prospect_id",)),
-    RequestCase(
-        "POST",
-        "/affiliate-prospects/",
+    case("GET /affiliate-groups/", needs="group_id"),
+    case("POST /affiliate-groups/", {"title": "changed"}),
+    case("GET /affiliate-groups/{group_id}/"),
+    case("PATCH /affiliate-groups/{group_id}/", {"title": "changed"}),
+    case("GET /affiliate-prospects/", needs="prospect_id"),
+    case(
+        "POST /affiliate-prospects/",
         {"firstname": "Mina", "lastname": "Kessler", "program_id": "{program}"},
     ),
-    RequestCase("GET", "/affiliate-prospects/{prospect_id}/"),
-    RequestCase("DELETE", "/affiliate-prospects/{prospect_id}/", status=204),
+    case("GET /affiliate-prospects/{prospect_id}/"),
+    case("DELETE /affiliate-prospects/{prospect_id}/", status=204),
     # Programs
-    RequestCase("GET", "/programs/", needs=("program",)),
-    RequestCase("GET", "/programs/", query="?asset_id={asset_id}"),
-    RequestCase("GET", "/programs/{program}/"),
-    RequestCase(
-        "GET", "/programs/{program}/affiliates/", needs=("enrolled_affiliate",)
-    ),
-    RequestCase(
-        "GET",
-        "/programs/{program}/affiliates/",
-        query="?email={enrolled_affiliate_email}",
-    ),
-    RequestCase(
-        "GET", "/programs/{program}/affiliates/", query="?source_id={source_id}"
-    ),
-    RequestCase(
-        "POST",
-        "/programs/{program}/affiliates/",
+    case("GET /programs/", needs="program"),
+    case("GET /programs/?asset_id={asset_id}"),
+    case("GET /programs/{program}/"),
+    case("GET /programs/{program}/affiliates/", needs="enrolled_affiliate"),
+    case("GET /programs/{program}/affiliates/?email={enrolled_affiliate_email}"),
+    case("GET /programs/{program}/affiliates/?source_id={source_id}"),
+    case(
+        "POST /programs/{program}/affiliates/",
         {"affiliate": {"id": "{affiliate}"}, "coupon": "CASE10"},
     ),
-    RequestCase(
-        "POST", "/programs/{program}/affiliates/", {"affiliate": {"email": "{email}"}}
-    ),
-    RequestCase("GET", "/programs/{program}/affiliates/{enrolled_affiliate}/"),
-    RequestCase(
-        "PATCH",
-        "/programs/{program}/affiliates/{enrolled_affiliate}/",
+    case("POST /programs/{program}/affiliates/", {"affiliate": {"email": "{email}"}}),
+    case("GET /programs/{program}/affiliates/{enrolled_affiliate}/"),
+    case(
+        "PATCH /programs/{program}/affiliates/{enrolled_affiliate}/",
         {"coupon": "CASE10"},
     ),
     *(
-        RequestCase(
-            method, f"/programs/{{program}}/affiliates/{{enrolled_affiliate}}/{word}/"
+        case(
+            f"{method} /programs/{{program}}/affiliates/{{enrolled_affiliate}}/{word}/"
         )
         for word in ("approved", "approval")
         for method in ("PUT", "DELETE")
     ),
-    RequestCase("GET", "/programs/{program}/commission-types/"),
-    RequestCase("GET", "/programs/{program}/levels/"),
-    RequestCase("GET", "/programs/{program}/bonuses/"),
+    case("GET /programs/{program}/commission-types/"),
+    case("GET /programs/{program}/levels/"),
+    case("GET /programs/{program}/bonuses/"),
     # Clicks
-    RequestCase("GET", "/clicks/", needs=("click_id",)),
-    RequestCase("GET", "/clicks/", query="?program_id={program}", needs=("click_id",)),
-    RequestCase(
-        "GET",
-        "/clicks/",
-        query="?affiliate_id={enrolled_affiliate}",
-        needs=("click_id",),
-    ),
-    RequestCase("POST", "/clicks/", {"referral_code": "{referral_code}"}),
-    RequestCase("POST", "/clicks/", PAIR),
-    RequestCase("GET", "/clicks/{click_id}/"),
+    case("GET /clicks/", needs="click_id"),
+    case("GET /clicks/?program_id={program}", needs="click_id"),
+    case("GET /clicks/?affiliate_id={enrolled_affiliate}", needs="click_id"),
+    case("POST /clicks/", {"referral_code": "{referral_code}"}),
+    case("POST /clicks/", PAIR),
+    case("GET /clicks/{click_id}/"),
     # Balances and payments
-    RequestCase("GET", "/balances/", needs=("approved_amount",)),
-    RequestCase("GET", "/payments/", needs=("payment_id",)),
-    RequestCase(
-        "GET",
-        "/payments/",
-        query="?affiliate_id={enrolled_affiliate}",
-        needs=("payment_id",),
-    ),
-    RequestCase(
-        "POST",
-        "/payments/",
+    case("GET /balances/", needs="approved_amount"),
+    case("GET /payments/", needs="payment_id"),
+    case("GET /payments/?affiliate_id={enrolled_affiliate}", needs="payment_id"),
+    case(
+        "POST /payments/",
         {"affiliate_id": "{enrolled_affiliate}", "amount": 5, "currency": "EUR"},
     ),
-    RequestCase("GET", "/payments/{payment_id}/"),
-    RequestCase("DELETE", "/payments/{payment_id}/", status=204),
+    case("GET /payments/{payment_id}/"),
+    case("DELETE /payments/{payment_id}/", status=204),
     # Postbacks
     *(
-        RequestCase(
-            "GET", "/pb/con/c/", query=f"?external_id=case-1&amount=49.9&{parameter}"
-        )
+        case(f"GET /pb/con/c/?external_id=case-1&amount=49.9&{parameter}")
         for parameter in (
             "coupon={coupon}",
             "ref={referral_code}",
             "click_id={click_id}",
         )
     ),
-    RequestCase("POST", "/pb/con/c/", {"external_id": "case-1", "coupon": "{coupon}"}),
-    RequestCase("GET", "/pb/con/u/", query="?external_id={external_id}&amount=7"),
-    RequestCase("POST", "/pb/con/u/", {"external_id": "{external_id}", "amount": 7}),
-    RequestCase("GET", "/pb/cus/c/", query="?customer_id=case-1&coupon={coupon}"),
-    RequestCase("POST", "/pb/cus/c/", {"customer_id": "case-1", "coupon": "{coupon}"}),
-    RequestCase(
-        "GET", "/pb/cus/u/", query="?customer_id={customer_id}&status=canceled"
-    ),
-    RequestCase(
-        "POST", "/pb/cus/u/", {"customer_id": "{customer_id}", "status": "canceled"}
-    ),
+    case("POST /pb/con/c/", {"external_id": "case-1", "coupon": "{coupon}"}),
+    case("GET /pb/con/u/?external_id={external_id}&amount=7"),
+    case("POST /pb/con/u/", {"external_id": "{external_id}", "amount": 7}),
+    case("GET /pb/cus/c/?customer_id=case-1&coupon={coupon}"),
+    case("POST /pb/cus/c/", {"customer_id": "case-1", "coupon": "{coupon}"}),
+    case("GET /pb/cus/u/?customer_id={customer_id}&status=canceled"),
+    case("POST /pb/cus/u/", {"customer_id": "{customer_id}", "status": "canceled"}),
 ]
 
 # The DELETE after which the same ID must look like one that never existed.
 DELETIONS = {
-    name: RequestCase("DELETE", path, status=204)
+    name: case(f"DELETE {path}", status=204)
     for name, path in {
         "customer_public_id": "/customers/{customer_public_id}/",
         "conversion_id": "/conversions/{conversion_id}/",

@@ -255,10 +255,41 @@ def is_valid_after_normalization(schema, case, response):
         return fits
     declared = operation["requestBody"]["content"]["application/json"]["schema"]
     declared = declared | {"components": document["components"]}
-    read = normalize_body(
-        document, declared, None if case.body is NOT_SET else case.body
-    )
+    read = normalize_body(None if case.body is NOT_SET else case.body)
     return fits and Draft202012Validator(declared).is_valid(read)
+
+
+def normalize_body(value):
+    """Normalize a body as the API reads it.
+
+    Null and objects without values mean not sent, integers are accepted as text, and
+    lookup values are trimmed (1.3). Numbers and booleans in meta data are text (1.10).
+    `ip`, `referrer` and `landing_page` are never rejected (2.2.3, 2.8). With `details`,
+    other keys are ignored (2.4.8). Blank commission types and currencies are not sent,
+    and empty lists of meta data are maps (5.5).
+    """
+    if isinstance(value, list):
+        return [normalize_body(item) for item in value]
+    if isinstance(value, dict):
+        read = {name: normalize_body(item) for name, item in value.items()}
+        if read.get("details"):
+            read = {name: read.get(name) for name in ("type", "details", "primary")}
+        if isinstance(read.get("meta_data"), dict):
+            read["meta_data"] = {
+                key: json.dumps(item) if isinstance(item, bool | float) else item
+                for key, item in read["meta_data"].items()
+            }
+        return {
+            name: item
+            for name, item in read.items()
+            if item not in (None, {})
+            if (name, item) != ("meta_data", [])
+            if name not in ("ip", "referrer", "landing_page")
+            if name not in ("commission_type", "currency") or item != ""
+        }
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value.strip() if isinstance(value, str) else value
 
 
 def parse_query_value(declared, text):
@@ -276,72 +307,6 @@ def parse_query_value(declared, text):
     if declared.get("type") == "integer" and text.isascii() and text.isdigit():
         return int(text)
     return text
-
-
-def normalize_body(document, declared, value):
-    """Normalize a body as the API reads it.
-
-    Null means not sent, integers are accepted as text, and lookup values are trimmed
-    (1.3). Numbers and booleans in meta data are text (1.10). `ip`, `referrer` and
-    `landing_page` are never rejected (2.2.3, 2.8). With `details`, other keys are
-    ignored (2.4.8). Blank commission types and currencies are not sent, and empty lists
-    of meta data are maps (5.5).
-    """
-    while "$ref" in declared:
-        named = declared["$ref"].rpartition("/")[2]
-        declared = document["components"]["schemas"][named]
-    if "oneOf" in declared:
-        options = (
-            normalize_body(document, option, value) for option in declared["oneOf"]
-        )
-        whole = declared | {"components": document["components"]}
-        fits = Draft202012Validator(whole).is_valid
-        return next((read for read in options if fits(read)), value)
-    if isinstance(value, list) and "items" in declared:
-        return [normalize_body(document, declared["items"], item) for item in value]
-    if isinstance(value, dict):
-        if "details" in declared.get("properties", {}) and value.get("details"):
-            value = {key: value[key] for key in declared["properties"] if key in value}
-        if value.get("meta_data") == []:
-            value = value | {"meta_data": {}}
-        return {
-            name: normalize_body(document, of, item)
-            for name, item in value.items()
-            for of in [get_property_schema(declared, name)]
-            if item is not None or is_nullable(of)
-            if not is_empty_object(document, of, item)
-            if name not in ("ip", "referrer", "landing_page")
-            if name not in ("commission_type", "currency") or is_sent(item)
-        }
-    if "string" in declared.get("type", ()) and isinstance(value, int):
-        return str(value)
-    return value.strip() if isinstance(value, str) else value
-
-
-def is_sent(value):
-    """Return whether a value is not blank."""
-    return not isinstance(value, str) or bool(value.strip())
-
-
-def is_empty_object(document, declared, value):
-    """Return whether an object has no values, which means not sent (1.3)."""
-    if not isinstance(value, dict):
-        return False
-    named = declared.get("oneOf", [declared])[0].get("$ref", "").rpartition("/")[2]
-    known = document["components"]["schemas"].get(named, {}).get("properties")
-    return bool(known) and all(value.get(name) is None for name in known)
-
-
-def is_nullable(declared):
-    return "null" in declared.get("type", ()) or {"type": "null"} in declared.get(
-        "oneOf", []
-    )
-
-
-def get_property_schema(declared, name):
-    return declared.get("properties", {}).get(
-        name, declared.get("additionalProperties", {})
-    )
 
 
 # Responses
