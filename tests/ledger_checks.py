@@ -4,7 +4,7 @@ The checks skip tables without rows: no invariant can fail there. A query that i
 compiled costs as much as one that finds something.
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from unittest.mock import patch
 
 from django.db import OperationalError, connection
@@ -92,3 +92,19 @@ def fail_at_statement(index):
 
     with connection.execute_wrapper(intercept):
         yield queries
+
+
+def assert_atomic(account, operation, *, least):
+    """Check that the operation stores nothing if one of its statements fails.
+
+    It has at least `least` statements. At the end it has run once.
+    """
+    before, number = snapshot_account(account), 0
+    while True:
+        with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
+            operation()
+        if len(queries) == number:
+            break
+        assert snapshot_account(account) == before, f"{number}: {queries[number]}"
+        number += 1
+    assert number >= least

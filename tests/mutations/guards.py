@@ -118,23 +118,23 @@ def list_trigger_guards() -> list[Guard]:
 
 def list_tenant_guards() -> list[Guard]:
     """The condition on the account of tables that the API lists."""
-    paths = {
-        "tracking_customer": "/customers/",
-        "tracking_conversion": "/conversions/",
-        "tracking_affiliate": "/affiliates/",
-        "tracking_click": "/clicks/",
-        "tracking_program": "/programs/",
-        "payouts_commission": "/commissions/",
-        "payouts_payment": "/payments/",
+    resources = {
+        "tracking_customer": "customers",
+        "tracking_conversion": "conversions",
+        "tracking_affiliate": "affiliates",
+        "tracking_click": "clicks",
+        "tracking_program": "programs",
+        "payouts_commission": "commissions",
+        "payouts_payment": "payments",
     }
     return [
         Guard(
             f"account of {table}",
             lambda table=table: without_tenant_filter(table),
-            f"tests/architecture/test_tenant_isolation.py::test_isolates_tenants"
-            f"[GET {path}]",
+            "tests/architecture/test_tenant_isolation.py::test_isolates_tenants"
+            f"[{resource}]",
         )
-        for table, path in paths.items()
+        for table, resource in resources.items()
     ]
 
 

@@ -1,7 +1,6 @@
 """PATCH of a commission (docs/api-contract.md, sections 2.3.2 and 2.3.3)."""
 
 import json
-from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 
@@ -18,13 +17,10 @@ from payouts.models.commission_types import RateKind
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion, update_commission
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
-from payouts.services.payments import PaymentOrder, create_payments
 from tests.ledger_checks import (
-    InjectedDatabaseError,
+    assert_atomic,
     assert_ledger_consistent,
-    fail_at_statement,
     snapshot_account,
 )
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -86,15 +82,6 @@ def apply_status(commission, status):
             commission.account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
         )
     return commission.reload()
-
-
-def use_payouts(account, *, fund=None):
-    account.uses_payouts = True
-    account.save()
-    if fund:
-        top_up_payout_balance(
-            account, amount=Decimal(fund), currency="EUR", at=CONVERSION_CREATED_AT
-        )
 
 
 def get_patchable_values(commission):
@@ -284,8 +271,8 @@ def test_posts_changes_of_level_commissions(account, hierarchy):
     assert get_patchable_values(hierarchy[2].reload()) == (100, 1, "disapproved")
 
 
-def test_keeps_final_levels(account, hierarchy):
-    use_payouts(account, fund="6")
+def test_keeps_final_levels(scenario, account, hierarchy):
+    scenario.enable_payouts("6")
     apply_status(hierarchy[1], "approved")
 
     apply_changes(hierarchy[0], sub_amount="300")
@@ -341,35 +328,29 @@ def test_sets_any_status_without_the_payout_feature(account, commission, before,
 
 @pytest.mark.parametrize("goal", ["pending", "disapproved"])
 def test_removes_the_payment_of_a_commission_no_longer_approved(
-    account, commission, goal
+    scenario, account, commission, goal
 ):
     apply_status(commission, "approved")
-    create_payments(
-        account,
-        orders=[PaymentOrder("minakessler", Decimal(20), "EUR")],
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.pay(20)
 
     after = apply_changes(commission, status=goal)
 
     assert (after.payment_id, balance(account)) == (None, -20)
 
 
-def test_keeps_the_payment_of_a_commission_with_another_amount(account, commission):
+def test_keeps_the_payment_of_a_commission_with_another_amount(
+    scenario, account, commission
+):
     apply_status(commission, "approved")
-    (payment,) = create_payments(
-        account,
-        orders=[PaymentOrder("minakessler", Decimal(20), "EUR")],
-        at=CONVERSION_CREATED_AT,
-    )
+    payment = scenario.pay(20)
 
     after = apply_changes(commission, amount="25", comment="more")
 
     assert (after.payment_id, balance(account)) == (payment.pk, 5)
 
 
-def test_updates_all_fields_or_none(account, commission):
-    use_payouts(account, fund="29.99")
+def test_updates_all_fields_or_none(scenario, account, commission):
+    scenario.enable_payouts("29.99")
     changes = {"sub_amount": "300", "comment": "all of it", "status": "approved"}
     before = snapshot_account(account)
 
@@ -394,8 +375,8 @@ FINAL = {
 
 
 @pytest.mark.parametrize("changes", FINAL.values(), ids=FINAL)
-def test_rejects_changes_of_final_commissions(account, commission, changes):
-    use_payouts(account, fund="20")
+def test_rejects_changes_of_final_commissions(scenario, account, commission, changes):
+    scenario.enable_payouts("20")
     apply_status(commission, "approved")
     before = snapshot_account(account)
 
@@ -414,9 +395,9 @@ def test_rejects_changes_of_final_commissions(account, commission, changes):
     ],
 )
 def test_accepts_changes_of_a_final_commission_that_keep_its_amount(
-    account, commission, changes
+    scenario, account, commission, changes
 ):
-    use_payouts(account, fund="20")
+    scenario.enable_payouts("20")
     apply_status(commission, "approved")
 
     after = apply_changes(commission, **changes)
@@ -428,9 +409,9 @@ def test_accepts_changes_of_a_final_commission_that_keep_its_amount(
 @pytest.mark.parametrize("before", ["pending", "disapproved"])
 @pytest.mark.parametrize("goal", ["pending", "disapproved"])
 def test_updates_commissions_that_are_not_final_with_the_payout_feature(
-    account, commission, before, goal
+    scenario, account, commission, before, goal
 ):
-    use_payouts(account)
+    scenario.enable_payouts()
     apply_status(commission, before)
 
     after = apply_changes(commission, sub_amount="100", status=goal)
@@ -445,7 +426,7 @@ def test_needs_funds_for_payables_and_the_new_amount(scenario, account):
         scenario.create_conversion("300", affiliate=other_affiliate)
     )
     commission = scenario.get_commission(scenario.create_conversion("200"))
-    use_payouts(account, fund="45")
+    scenario.enable_payouts("45")
     apply_status(payable, "approved")
 
     with pytest.raises(CommissionUnfunded):
@@ -494,19 +475,11 @@ def test_rejects_deleted_commissions_and_those_of_other_accounts(
 
 
 def test_stores_nothing_when_any_statement_fails(account, hierarchy):
-    before = snapshot_account(account)
+    changes = {"sub_amount": Decimal(300), "status": "approved"}
+    number = hierarchy[0].pk
 
-    for number in range(100):
-        with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
-            update_commission(
-                account,
-                commission_id=hierarchy[0].pk,
-                changes={"sub_amount": Decimal(300), "status": "approved"},
-                at=LATER,
-            )
-        if len(queries) == number:
-            break
-        assert snapshot_account(account) == before, f"{number}: {queries[number]}"
+    def update():
+        update_commission(account, commission_id=number, changes=changes, at=LATER)
 
-    assert number > 10
+    assert_atomic(account, update, least=11)
     assert [row.reload().amount for row in hierarchy] == [30, 9, 3]

@@ -1,6 +1,5 @@
 """Statuses of a commission (docs/api-contract.md, section 2.3.3)."""
 
-from contextlib import contextmanager, suppress
 from datetime import timedelta
 from decimal import Decimal
 
@@ -8,15 +7,14 @@ import pytest
 
 from payouts.errors import CommissionApproved, CommissionNotFound, CommissionUnfunded
 from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import (
-    InjectedDatabaseError,
+    assert_atomic,
     assert_ledger_consistent,
-    fail_at_statement,
     snapshot_account,
 )
 from tests.program_scenario import CONVERSION_CREATED_AT, mark_deleted
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -36,23 +34,6 @@ def commission(scenario):
     return scenario.get_commission(scenario.create_conversion("200"))
 
 
-def enable_payouts(account):
-    """Enable the payout feature."""
-    account.uses_payouts = True
-    account.save()
-
-
-@contextmanager
-def add_funds(account, amount, currency="EUR"):
-    """Top up the payout balance."""
-    row, _ = account.ledger_accounts.get_or_create(
-        currency=currency, kind="funding", defaults={"balance": Decimal(0)}
-    )
-    row.update_row(balance=-Decimal(amount))
-    yield
-    row.update_row(balance=Decimal(0))
-
-
 def apply_status(account, commission, status):
     """Change the status of a pending commission."""
     if status == "approved":
@@ -61,36 +42,28 @@ def apply_status(account, commission, status):
         disapprove_commission(account, commission_id=commission.pk, at=DECIDED)
 
 
+BOTH = pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
+
+
 @pytest.mark.parametrize("status", ["pending", "approved", "disapproved"])
-@pytest.mark.parametrize(
-    ("decide", "goal", "balances"),
-    [
-        pytest.param(
-            approve_commission,
-            "approved",
-            {"minakessler": {"EUR": Decimal(20)}},
-            id="approve",
-        ),
-        pytest.param(disapprove_commission, "disapproved", {}, id="disapprove"),
-    ],
-)
+@BOTH
 def test_sets_any_status_without_the_payout_feature(
-    account, commission, status, decide, goal, balances
+    account, commission, status, decide
 ):
     apply_status(account, commission, status)
 
     decided = decide(account, commission_id=commission.pk, at=LATER)
 
-    assert decided.pk == commission.pk
-    assert (decided.status, decided.finalized_at) == (goal, None)
-    assert (commission.reload().status, commission.reload().finalized_at) == (
-        goal,
-        None,
-    )
+    is_approved = decide is approve_commission
+    for row in (decided, commission.reload()):
+        assert row.pk == commission.pk
+        assert row.status == ("approved" if is_approved else "disapproved")
+        assert row.finalized_at is None
+    balances = {"minakessler": {"EUR": Decimal(20)}} if is_approved else {}
     assert get_payable_balances_by_slug(account) == balances
 
 
-@pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
+@BOTH
 def test_changes_nothing_when_it_is_repeated(account, commission, decide):
     decide(account, commission_id=commission.pk, at=DECIDED)
     before = snapshot_account(account)
@@ -120,32 +93,23 @@ def test_logs_each_change(account, commission):
     disapprove_commission(account, commission_id=commission.pk, at=LATER)
 
     entries = account.audit_log.order_by("id")[written:]
-    assert [
-        (row.kind, row.subject, row.details, row.created_at) for row in entries
-    ] == [
-        (
-            "commission.updated",
-            f"commission:{commission.pk}",
-            {"status": ["pending", "approved"]},
-            DECIDED,
-        ),
-        (
-            "commission.updated",
-            f"commission:{commission.pk}",
-            {"status": ["approved", "disapproved"]},
-            LATER,
-        ),
+    assert {(row.kind, row.subject) for row in entries} == {
+        ("commission.updated", f"commission:{commission.pk}")
+    }
+    assert [(row.details, row.created_at) for row in entries] == [
+        ({"status": ["pending", "approved"]}, DECIDED),
+        ({"status": ["approved", "disapproved"]}, LATER),
     ]
 
 
-@pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
+@BOTH
 @pytest.mark.parametrize("number", [0, 999_999_999, 2**63 - 1])
 def test_rejects_unknown_ids(account, commission, decide, number):
     with pytest.raises(CommissionNotFound):
         decide(account, commission_id=number, at=DECIDED)
 
 
-@pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
+@BOTH
 def test_rejects_commissions_of_other_accounts(
     account, other_account, commission, decide
 ):
@@ -158,7 +122,7 @@ def test_rejects_commissions_of_other_accounts(
 def test_sets_status_in_an_archived_program_or_of_a_deleted_affiliate(
     account, scenario, commission
 ):
-    archive_program(account, slug=scenario.program.slug, at=DECIDED)
+    scenario.archive(at=DECIDED)
     mark_deleted(scenario.mina.affiliate)
 
     assert (
@@ -184,12 +148,12 @@ def test_posts_in_the_currency_of_the_commission(account, scenario):
 # With the payout feature.
 
 
-@pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
+@BOTH
 def test_keeps_approved_commissions_final_with_the_payout_feature(
-    account, commission, decide
+    scenario, account, commission, decide
 ):
     approve_commission(account, commission_id=commission.pk, at=DECIDED)
-    enable_payouts(account)
+    scenario.enable_payouts()
     before = snapshot_account(account)
 
     with pytest.raises(CommissionApproved) as raised:
@@ -200,10 +164,27 @@ def test_keeps_approved_commissions_final_with_the_payout_feature(
     assert snapshot_account(account) == before
 
 
+def approve_if_funded(account, commission):
+    """Approve; check the error if the balance does not cover it."""
+    before, error = snapshot_account(account), None
+    try:
+        approve_commission(account, commission_id=commission.pk, at=LATER)
+    except CommissionUnfunded as raised:
+        error = raised
+    if error is None:
+        after = commission.reload()
+        assert (after.status, after.finalized_at) == ("approved", LATER)
+        return True
+    assert str(error) == "The payout balance does not cover this commission."
+    assert error.code == "commission_unfunded"
+    assert snapshot_account(account) == before
+    return False
+
+
 @pytest.mark.parametrize("status", ["pending", "disapproved"])
-def test_disapproves_with_the_payout_feature(account, commission, status):
+def test_disapproves_with_the_payout_feature(scenario, account, commission, status):
     apply_status(account, commission, status)
-    enable_payouts(account)
+    scenario.enable_payouts()
 
     decided = disapprove_commission(account, commission_id=commission.pk, at=LATER)
 
@@ -211,41 +192,20 @@ def test_disapproves_with_the_payout_feature(account, commission, status):
 
 
 @pytest.mark.parametrize("status", ["pending", "disapproved"])
-def test_needs_funds_with_the_payout_feature(account, commission, status):
+def test_makes_only_a_funded_commission_final(scenario, account, commission, status):
     apply_status(account, commission, status)
-    enable_payouts(account)
-    before = snapshot_account(account)
+    scenario.enable_payouts()
 
-    with pytest.raises(CommissionUnfunded) as raised:
-        approve_commission(account, commission_id=commission.pk, at=LATER)
-
-    assert str(raised.value) == "The payout balance does not cover this commission."
-    assert raised.value.code == "commission_unfunded"
-    assert snapshot_account(account) == before
-
-
-@pytest.mark.parametrize("status", ["pending", "disapproved"])
-def test_makes_a_funded_commission_final(account, commission, status):
-    apply_status(account, commission, status)
-    enable_payouts(account)
-
-    with add_funds(account, "20"):
-        decided = approve_commission(account, commission_id=commission.pk, at=LATER)
-
-    assert (decided.status, decided.finalized_at) == ("approved", LATER)
-    assert commission.reload().finalized_at == LATER
+    assert not approve_if_funded(account, commission)
+    scenario.enable_payouts(20)
+    assert approve_if_funded(account, commission)
     for decide in (approve_commission, disapprove_commission):
         with pytest.raises(CommissionApproved):
             decide(account, commission_id=commission.pk, at=LATER)
 
 
 @pytest.mark.parametrize(
-    ("funds", "is_funded"),
-    [
-        pytest.param("49.99", False, id="a-cent-short"),
-        pytest.param("50", True, id="exactly"),
-        pytest.param("50.01", True, id="a-cent-more"),
-    ],
+    ("funds", "is_funded"), [("49.99", False), ("50", True), ("50.01", True)]
 )
 def test_counts_payables_of_all_affiliates(
     account, scenario, commission, funds, is_funded
@@ -255,33 +215,23 @@ def test_counts_payables_of_all_affiliates(
         scenario.create_conversion("100"),
         scenario.create_conversion("200", affiliate=other_affiliate),
     ):
-        apply_status(account, scenario.get_commission(conversion), "approved")
-    enable_payouts(account)
+        scenario.approve(scenario.get_commission(conversion))
+    scenario.enable_payouts(funds)
 
-    with add_funds(account, funds):
-        if is_funded:
-            approve_commission(account, commission_id=commission.pk, at=LATER)
-        else:
-            with pytest.raises(CommissionUnfunded):
-                approve_commission(account, commission_id=commission.pk, at=LATER)
-
-    assert (commission.reload().status == "approved") is is_funded
+    assert approve_if_funded(account, commission) is is_funded
 
 
 def test_ignores_payables_in_other_currencies(account, scenario, commission):
-    apply_status(
-        account,
-        scenario.get_commission(scenario.create_conversion("9000", currency="JPY")),
-        "approved",
+    yen = scenario.get_commission(scenario.create_conversion("9000", currency="JPY"))
+    scenario.approve(yen)
+    scenario.enable_payouts()
+    top_up_payout_balance(
+        account, amount=Decimal(1000000), currency="JPY", at=CONVERSION_CREATED_AT
     )
-    enable_payouts(account)
 
-    with add_funds(account, "1000000", "JPY"), pytest.raises(CommissionUnfunded):
-        approve_commission(account, commission_id=commission.pk, at=LATER)
-    with add_funds(account, "20"):
-        decided = approve_commission(account, commission_id=commission.pk, at=LATER)
-
-    assert decided.status == "approved"
+    assert not approve_if_funded(account, commission)
+    scenario.enable_payouts(20)
+    assert approve_if_funded(account, commission)
 
 
 @pytest.mark.parametrize(
@@ -292,30 +242,18 @@ def test_ignores_payables_in_other_currencies(account, scenario, commission):
     ],
 )
 def test_approves_zero_if_payables_are_funded(account, scenario, payable, is_funded):
-    apply_status(
-        account,
-        scenario.get_commission(scenario.create_conversion(payable)),
-        "approved",
-    )
+    scenario.approve(scenario.get_commission(scenario.create_conversion(payable)))
     zero = scenario.get_commission(scenario.create_conversion("0"))
-    enable_payouts(account)
+    scenario.enable_payouts()
 
-    with suppress(CommissionUnfunded):
-        approve_commission(account, commission_id=zero.pk, at=LATER)
-
-    assert (zero.reload().status == "approved") is is_funded
+    assert approve_if_funded(account, zero) is is_funded
 
 
-def test_stores_nothing_when_any_statement_fails(account, scenario, commission):
-    for decide in (approve_commission, disapprove_commission):
-        before = snapshot_account(account)
-        for number in range(100):
-            with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
-                decide(account, commission_id=commission.pk, at=DECIDED)
-            if len(queries) == number:
-                break
-            assert snapshot_account(account) == before, f"{number}: {queries[number]}"
-        assert number > 6
-        assert_ledger_consistent(account)
+@BOTH
+def test_stores_nothing_when_any_statement_fails(account, commission, decide):
+    if decide is disapprove_commission:
+        apply_status(account, commission, "approved")
 
-    assert commission.reload().status == "disapproved"
+    assert_atomic(
+        account, lambda: decide(account, commission_id=commission.pk, at=LATER), least=7
+    )

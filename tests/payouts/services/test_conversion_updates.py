@@ -1,7 +1,6 @@
 """Updates of conversions (docs/api-contract.md, sections 2.2.6 to 2.2.8)."""
 
 import json
-from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 
@@ -21,11 +20,9 @@ from payouts.services.conversion_updates import (
 )
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
-from payouts.services.payments import PaymentOrder, create_payments
 from tests.ledger_checks import (
-    InjectedDatabaseError,
+    assert_atomic,
     assert_ledger_consistent,
-    fail_at_statement,
     snapshot_account,
 )
 from tests.program_scenario import (
@@ -43,7 +40,6 @@ from tracking.errors import (
     DuplicateConversion,
 )
 from tracking.services.conversions import get_conversion
-from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -63,12 +59,7 @@ def scenario(scenario):
 def odette(scenario):
     """Mina's parent, whose level earns 3 %."""
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
-    set_parent(
-        scenario.account,
-        affiliate_id=scenario.mina.slug,
-        parent_id=odette.slug,
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.add_child(scenario.mina, odette)
     scenario.create_level(2, "3")
     return odette
 
@@ -83,24 +74,26 @@ def apply_changes(conversion, amount, *, recalculate=True, **changes):
     )
 
 
-def list_sub_amounts(conversion):
-    """Sub-amount and amount of each regular commission in the order of ids."""
-    rows = conversion.account.commissions.filter(conversion=conversion, kind="regular")
-    return [(str(row.sub_amount), str(row.amount)) for row in normalize_amounts(rows)]
-
-
-def normalize_amounts(rows):
-    """Amounts in the order of ids, without trailing zeros."""
-    for row in rows.order_by("id"):
-        row.sub_amount = f"{row.sub_amount.normalize():f}"
-        row.amount = f"{row.amount.normalize():f}"
-        yield row
+def list_sub_amounts(conversion, kind="regular"):
+    """Sub-amount and amount of each commission of a kind in the order of ids."""
+    rows = conversion.account.commissions.filter(conversion=conversion, kind=kind)
+    return [
+        (f"{row.sub_amount.normalize():f}", f"{row.amount.normalize():f}")
+        for row in rows.order_by("id")
+    ]
 
 
 def list_level_commissions(conversion):
-    """Sub-amount and amount of each level commission."""
-    rows = conversion.account.commissions.filter(conversion=conversion, kind="level")
-    return [(str(row.sub_amount), str(row.amount)) for row in normalize_amounts(rows)]
+    return list_sub_amounts(conversion, "level")
+
+
+def add_line_items(conversion, *amounts, at=LATER):
+    return add_commissions(
+        conversion.account,
+        conversion_id=conversion.pk,
+        line_items=build_line_items(*amounts),
+        at=at,
+    )
 
 
 def list_stored_commissions(conversion):
@@ -220,42 +213,24 @@ def test_gives_the_whole_amount_to_the_only_commission(scenario):
     assert list_sub_amounts(conversion) == [("60", "6")]
 
 
-def test_allocates_no_remainder_if_sub_amounts_differ_from_the_total(scenario, account):
-    conversion = scenario.create_conversion("1", "1", "1")
-    add_commissions(
-        account,
-        conversion_id=conversion.pk,
-        line_items=build_line_items("3"),
-        at=CONVERSION_CREATED_AT,
-    )
+@pytest.mark.parametrize(
+    ("sold", "added", "total", "amount", "became"),
+    [
+        (["1", "1", "1"], "3", "3", "10", ["3.33", "3.33", "3.33", "10"]),
+        (["1", "1"], "1", "3", "20", ["6.67", "6.67", "6.66"]),
+    ],
+    ids=["sub-amounts-differ-from-the-total", "equal-the-total"],
+)
+def test_allocates_the_remainder_only_of_the_whole_amount(
+    scenario, sold, added, total, amount, became
+):
+    conversion = scenario.create_conversion(*sold)
+    add_line_items(conversion, added)
+    apply_changes(conversion, total, recalculate=False)
 
-    apply_changes(conversion, "10")
+    apply_changes(conversion, amount)
 
-    assert [sub_amount for sub_amount, _ in list_sub_amounts(conversion)] == [
-        "3.33",
-        "3.33",
-        "3.33",
-        "10",
-    ]
-
-
-def test_allocates_the_remainder_if_sub_amounts_equal_the_total(scenario, account):
-    conversion = scenario.create_conversion("1", "1")
-    add_commissions(
-        account,
-        conversion_id=conversion.pk,
-        line_items=build_line_items("1"),
-        at=CONVERSION_CREATED_AT,
-    )
-    apply_changes(conversion, "3", recalculate=False)
-
-    apply_changes(conversion, "20")
-
-    assert [sub_amount for sub_amount, _ in list_sub_amounts(conversion)] == [
-        "6.67",
-        "6.67",
-        "6.66",
-    ]
+    assert [sub_amount for sub_amount, _ in list_sub_amounts(conversion)] == became
 
 
 def test_recalculates_at_the_stored_rate(scenario, account):
@@ -318,11 +293,7 @@ def test_reduces_a_commission_that_is_already_paid(scenario, account):
     conversion = scenario.create_conversion("200")
     commission = scenario.get_commission(conversion)
     approve_commission(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
-    create_payments(
-        account,
-        orders=[PaymentOrder("minakessler", Decimal(20), "EUR")],
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.pay(20)
 
     apply_changes(conversion, "50")
 
@@ -354,30 +325,6 @@ def test_overwrites_an_overridden_level_amount(scenario, odette):
     )
 
 
-def test_keeps_final_commissions_and_scales_the_others(scenario):
-    conversion = scenario.create_conversion("1", "1", "1")
-    first, *_ = list_stored_commissions(conversion)
-    approve_with_payouts(first)
-
-    apply_changes(conversion, "20")
-
-    assert conversion.reload().amount == 20
-    assert [sub_amount for sub_amount, _ in list_sub_amounts(conversion)] == [
-        "1",
-        "6.67",
-        "6.67",
-    ]
-
-
-def test_scales_the_only_commission_that_is_not_final(scenario):
-    conversion = scenario.create_conversion("100", "100")
-    approve_with_payouts(list_stored_commissions(conversion)[0])
-
-    apply_changes(conversion, "100")
-
-    assert list_sub_amounts(conversion) == [("100", "10"), ("50", "5")]
-
-
 def test_updates_a_conversion_whose_commissions_are_all_final(scenario, account):
     conversion = scenario.create_conversion("200")
     approve_with_payouts(scenario.get_commission(conversion))
@@ -391,30 +338,31 @@ def test_updates_a_conversion_whose_commissions_are_all_final(scenario, account)
     }
 
 
-def test_keeps_a_final_level_when_its_base_commission_changes(scenario, odette):
-    conversion = scenario.create_conversion("200")
-    _, level = list_stored_commissions(conversion)
-    approve_with_payouts(level)
+@pytest.mark.parametrize(
+    ("sold", "final", "regular", "level"),
+    [
+        (
+            ["100", "100"],
+            0,
+            [("100", "10"), ("50", "5")],
+            [("100", "3"), ("50", "1.5")],
+        ),
+        (["200"], 1, [("100", "10")], [("200", "6")]),
+        (["200"], 0, [("200", "20")], [("200", "6")]),
+    ],
+    ids=["one-of-two", "a-level", "the-base-of-a-level"],
+)
+def test_keeps_final_commissions_and_scales_the_others(
+    scenario, odette, sold, final, regular, level
+):
+    conversion = scenario.create_conversion(*sold)
+    approve_with_payouts(list_stored_commissions(conversion)[final])
 
     apply_changes(conversion, "100")
 
-    assert (list_sub_amounts(conversion), list_level_commissions(conversion)) == (
-        [("100", "10")],
-        [("200", "6")],
-    )
-
-
-def test_keeps_the_level_of_a_final_commission(scenario, odette):
-    conversion = scenario.create_conversion("200")
-    regular, _ = list_stored_commissions(conversion)
-    approve_with_payouts(regular)
-
-    apply_changes(conversion, "100")
-
-    assert (list_sub_amounts(conversion), list_level_commissions(conversion)) == (
-        [("200", "20")],
-        [("200", "6")],
-    )
+    assert conversion.reload().amount == 100
+    assert list_sub_amounts(conversion) == regular
+    assert list_level_commissions(conversion) == level
 
 
 def test_logs_changes_only(scenario, account):
@@ -550,11 +498,7 @@ def test_deletes_a_paid_conversion(scenario, account):
     conversion = scenario.create_conversion("200")
     commission = scenario.get_commission(conversion)
     approve_commission(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
-    create_payments(
-        account,
-        orders=[PaymentOrder("minakessler", Decimal(20), "EUR")],
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.pay(20)
 
     delete_conversion(account, conversion_id=conversion.pk, at=LATER)
 
@@ -650,12 +594,7 @@ def test_adds_commissions_and_keeps_the_amount(scenario, account, odette):
     conversion = scenario.create_conversion("200", currency="JPY")
     written = account.audit_log.count()
 
-    made = add_commissions(
-        account,
-        conversion_id=conversion.pk,
-        line_items=build_line_items("15", ("100", "accessories")),
-        at=LATER,
-    )
+    made = add_line_items(conversion, "15", ("100", "accessories"))
 
     assert [
         (
@@ -713,12 +652,7 @@ def test_creates_added_commissions_with_the_usual_initial_status(
     scenario.program.update_row(auto_approve_commissions=approves)
     conversion = scenario.create_conversion("0", customer_id=customer_id)
 
-    (made,) = add_commissions(
-        account,
-        conversion_id=conversion.pk,
-        line_items=build_line_items("100"),
-        at=LATER,
-    )
+    (made,) = add_line_items(conversion, "100")
 
     assert made.status == status
     payables = {"minakessler": {"EUR": Decimal(10)}} if status == "approved" else {}
@@ -728,18 +662,9 @@ def test_creates_added_commissions_with_the_usual_initial_status(
 def test_keeps_an_unfunded_added_commission_pending(scenario, account):
     scenario.program.update_row(auto_approve_commissions=True)
     conversion = scenario.create_conversion("0")
-    account.uses_payouts = True
-    account.save()
-    top_up_payout_balance(
-        account, amount=Decimal(10), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    scenario.enable_payouts(10)
 
-    made = add_commissions(
-        account,
-        conversion_id=conversion.pk,
-        line_items=build_line_items("60", "60", "40"),
-        at=LATER,
-    )
+    made = add_line_items(conversion, "60", "60", "40")
 
     assert [commission.status for commission in made] == [
         "approved",
@@ -804,20 +729,9 @@ def test_stores_nothing_when_any_statement_fails(
             disapprove_commission(
                 account, commission_id=row.pk, at=CONVERSION_CREATED_AT
             )
-        account.uses_payouts = True
-        account.save()
-        top_up_payout_balance(
-            account, amount=Decimal(1000), currency="EUR", at=PROGRAM_CREATED_AT
-        )
+        scenario.enable_payouts(1000, at=PROGRAM_CREATED_AT)
     before = snapshot_account(account)
 
-    for number in range(200):
-        with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
-            operation(account, conversion.pk)
-        if len(queries) == number:
-            break
-        assert snapshot_account(account) == before, f"{number}: {queries[number]}"
-
-    assert number > 10
+    assert_atomic(account, lambda: operation(account, conversion.pk), least=11)
     assert snapshot_account(account) != before
     assert_ledger_consistent(account)

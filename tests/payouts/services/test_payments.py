@@ -1,6 +1,5 @@
 """Payments and their allocation (docs/api-contract.md, section 7.6)."""
 
-from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,13 +9,11 @@ from accounts.errors import ErrorList
 from payouts.errors import BalanceChanged, BalanceTooLarge, PaymentNotFound
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion, update_commission
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.ledger_checks import (
-    InjectedDatabaseError,
+    assert_atomic,
     assert_ledger_consistent,
-    fail_at_statement,
     snapshot_account,
 )
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
@@ -411,10 +408,7 @@ def test_logs_payments_and_paid_commissions(scenario, account):
 
 
 def test_pays_out_of_the_payout_balance_and_cancels_back_to_it(scenario, account):
-    use_payouts(account)
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    scenario.enable_payouts("100")
     (commission,) = make_approved_commissions(scenario, "60")
 
     (payment,) = make_payments(account, "60")
@@ -431,10 +425,7 @@ def test_pays_out_of_the_payout_balance_and_cancels_back_to_it(scenario, account
 
 
 def test_allows_payments_above_the_payout_balance(scenario, account):
-    use_payouts(account)
-    top_up_payout_balance(
-        account, amount=Decimal("10.5"), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    scenario.enable_payouts("10.5")
 
     make_payments(account, "30")
     make_payments(account, "7", currency="JPY")
@@ -449,9 +440,7 @@ def test_allows_payments_above_the_payout_balance(scenario, account):
 @pytest.mark.parametrize("on", [True, False], ids=["paid-with", "paid-without"])
 def test_cancels_back_to_the_original_payout_source(scenario, account, on):
     """The payout feature may be disabled before the cancellation."""
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    scenario.enable_payouts("100")
     use_payouts(account, on=on)
     (payment,) = make_payments(account, "30")
     assert get_payout_balance(account) == (70 if on else 100)
@@ -467,10 +456,7 @@ def test_cancels_back_to_the_original_payout_source(scenario, account, on):
 
 
 def test_stores_nothing_when_any_statement_fails(scenario, account):
-    use_payouts(account)
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    scenario.enable_payouts("100")
     make_approved_commissions(scenario, "10", "20")
 
     def make_payment():
@@ -480,14 +466,7 @@ def test_stores_nothing_when_any_statement_fails(scenario, account):
         cancel(account, account.payments.not_canceled().first())
 
     for operation in (make_payment, cancel_first_payment):
-        before = snapshot_account(account)
-        for number in range(100):
-            with fail_at_statement(number) as queries, suppress(InjectedDatabaseError):
-                operation()
-            if len(queries) == number:
-                break
-            assert snapshot_account(account) == before, f"{number}: {queries[number]}"
-        assert number > 6
+        assert_atomic(account, operation, least=7)
         assert_ledger_consistent(account)
     assert account.payments.not_canceled().count() == 1
 

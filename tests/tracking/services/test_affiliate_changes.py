@@ -4,11 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.ledger_checks import (
-    InjectedDatabaseError,
-    fail_at_statement,
-    snapshot_account,
-)
+from tests.ledger_checks import assert_atomic, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.errors import AffiliateNotFound, DuplicateEmail
 from tracking.services.affiliates import delete_affiliate, update_affiliate
@@ -24,20 +20,6 @@ def apply_changes(account, slug="minakessler", **changes):
 
 def delete_by_slug(account, slug="minakessler", at=CONVERSION_CREATED_AT):
     delete_affiliate(account, affiliate_id=slug, at=at)
-
-
-def fail_each_statement(account, operation):
-    """Fail at each statement in turn; assert that all changes are rolled back."""
-    before, number = snapshot_account(account), 0
-    while True:
-        with fail_at_statement(number) as queries:
-            try:
-                operation()
-            except InjectedDatabaseError:
-                assert snapshot_account(account) == before, queries[-1]
-            else:
-                return number
-        number += 1
 
 
 def test_finds_an_updated_address_case_insensitively(account, scenario):
@@ -79,7 +61,7 @@ def test_is_atomic(account, scenario, operation):
     if operation is delete_by_slug:
         options = {}
 
-    assert fail_each_statement(account, lambda: operation(account, **options)) > 2
+    assert_atomic(account, lambda: operation(account, **options), least=3)
 
     subject = f"affiliate:{scenario.mina.affiliate.pk}"
     assert account.audit_log.filter(subject=subject).count() == 3

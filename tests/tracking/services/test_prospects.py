@@ -9,9 +9,8 @@ from accounts.errors import ErrorList
 from payouts.services import conversion_creation
 from tests.conftest import NOW
 from tests.ledger_checks import (
-    InjectedDatabaseError,
+    assert_atomic,
     assert_ledger_consistent,
-    fail_at_statement,
     snapshot_account,
 )
 from tests.program_scenario import (
@@ -142,18 +141,7 @@ def test_promotion_is_atomic(account, scenario, pia, method):
             )
         return scenario.create_conversion("200", parameters=parameters)
 
-    before, number = snapshot_account(account), 0
-    while True:
-        with fail_at_statement(number) as queries:
-            try:
-                promote()
-            except InjectedDatabaseError:
-                assert snapshot_account(account) == before, queries[-1]
-            else:
-                break
-        number += 1
-
-    assert number > 10
+    assert_atomic(account, promote, least=11)
     assert pia.reload().promotion_method == method
 
 
@@ -268,18 +256,8 @@ def test_drops_empty_custom_fields(account, scenario):
 
 
 def test_creation_is_atomic(account, scenario):
-    before, number = snapshot_account(account), 0
-    while True:
-        with fail_at_statement(number) as queries:
-            try:
-                prospect = make_prospect(account)
-            except InjectedDatabaseError:
-                assert snapshot_account(account) == before, queries[-1]
-            else:
-                break
-        number += 1
-
-    assert number > 4
+    assert_atomic(account, lambda: make_prospect(account), least=5)
+    prospect = account.prospects.get()
     event = account.audit_log.get(kind="affiliate_prospect.created")
     assert (event.subject, event.details) == (f"prospect:{prospect.public_id}", {})
 
