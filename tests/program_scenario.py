@@ -7,8 +7,9 @@ from decimal import Decimal
 from accounts.ids import generate_public_id
 from payouts.models.commission_types import RateKind
 from payouts.services.calculation_input import LineItemData
-from payouts.services.commissions import approve_commission
+from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
+from payouts.services.conversion_updates import delete_conversion, update_conversion
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.programs import (
@@ -22,7 +23,11 @@ from tracking.models.enrollments import Enrollment
 from tracking.services.affiliates import AffiliatePassword, PersonData, create_affiliate
 from tracking.services.clicks import Visit, record_click
 from tracking.services.customers import CustomerData, create_customer
-from tracking.services.enrollments import EnrollmentData, create_enrollment
+from tracking.services.enrollments import (
+    EnrollmentData,
+    create_enrollment,
+    set_approval,
+)
 from tracking.services.hierarchy import set_parent
 from tracking.services.programs import archive_program
 
@@ -237,6 +242,36 @@ class ProgramScenario:
     def approve(self, commission, *, at=CONVERSION_CREATED_AT):
         """Approve a commission."""
         approve_commission(self.account, commission_id=commission.pk, at=at)
+
+    def disapprove(self, commission, *, at=CONVERSION_CREATED_AT):
+        """Disapprove a commission."""
+        disapprove_commission(self.account, commission_id=commission.pk, at=at)
+
+    def delete(self, conversion, *, at=CONVERSION_CREATED_AT):
+        """Delete a conversion."""
+        delete_conversion(self.account, conversion_id=conversion.pk, at=at)
+
+    def change_amount(
+        self, conversion, amount, *, recalculate=True, at=CONVERSION_CREATED_AT
+    ):
+        """Change the amount of a conversion."""
+        update_conversion(
+            self.account,
+            conversion_id=conversion.pk,
+            changes={"amount": Decimal(amount)},
+            should_recalculate=recalculate,
+            at=at,
+        )
+
+    def set_approval(self, affiliate, approved, *, at=CONVERSION_CREATED_AT):
+        """Approve or disapprove an enrolled affiliate."""
+        set_approval(
+            self.account,
+            program=self.program,
+            affiliate_id=affiliate.slug,
+            approved=approved,
+            at=at,
+        )
 
     def pay(self, amount, *, to="minakessler", at=CONVERSION_CREATED_AT):
         """Pay an affiliate in EUR; return the payment."""

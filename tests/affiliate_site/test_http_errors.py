@@ -161,24 +161,32 @@ def test_unknown_object_is_always_json(api, accept):
 
 
 WRONG_METHODS = [
-    "POST",
-    "PUT",
-    "PATCH",
-    "DELETE",
-    "TRACE",
-    "CONNECT",
-    "BREW",
-    "DISPATCH",
-    "INITIAL",
-    "LIST",
-    "__CLASS__",
-    "HTTP_METHOD_NAMES",
-    "GET-",
-    "PROPFIND",
+    *(
+        "POST",
+        "PUT",
+        "PATCH",
+        "DELETE",
+        "TRACE",
+        "TRACK",
+        "CONNECT",
+        "PROPFIND",
+        "BREW",
+    ),
+    *("DISPATCH", "INITIAL", "LIST", "RETRIEVE", "AS_VIEW", "SELF", "ALLOWED_METHODS"),
+    *(
+        "__CLASS__",
+        "__INIT__",
+        "HTTP_METHOD_NAMES",
+        "GET-",
+        "get ",
+        "-",
+        "*",
+        "A" * 5000,
+    ),
 ]
 
 
-@pytest.mark.parametrize("method", WRONG_METHODS)
+@pytest.mark.parametrize("method", WRONG_METHODS, ids=lambda text: text[:20])
 @pytest.mark.parametrize(
     "headers", [{}, {"X-Api-Key": "wrong", "Accept": "text/html"}], ids=str
 )

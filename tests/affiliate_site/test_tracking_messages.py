@@ -16,7 +16,6 @@ from accounts.services.accounts import lock_account
 from tests.affiliate_site.postbacks.queries import flatten_to_query
 from tests.affiliate_site.responses import snapshot_account_data
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
-from tracking.services.programs import archive_program
 
 pytestmark = [
     pytest.mark.usefixtures("shared_scenario"),
@@ -243,7 +242,7 @@ def break_rule(scenario, step):
     elif name == "deleted":
         mark_deleted(scenario.mina.affiliate)
     elif name == "archived":
-        archive_program(account, slug=scenario.program.slug, at=at)
+        scenario.archive(at=at)
     else:
         approved = {"pending": None, "disapproved": False}[name]
         scenario.mina.enrollment.update_row(approved=approved)

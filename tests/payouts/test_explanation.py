@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from payouts.explanation import render_explanation
-from payouts.services.conversion_updates import delete_conversion
 from payouts.services.explanation import explain_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.attribution import TrackingParameters
@@ -29,7 +28,7 @@ def render(conversion):
 
 def test_says_that_a_commission_was_removed_with_its_conversion(scenario, account):
     conversion = scenario.create_conversion("200")
-    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    scenario.delete(conversion, at=LATER)
 
     text = render(conversion)
 

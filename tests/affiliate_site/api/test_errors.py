@@ -10,6 +10,7 @@ from affiliate_site.api.errors import (
     join_path,
     serialize_error,
 )
+from tests.affiliate_site.responses import build_field_error
 from tests.dummy_endpoints import (
     FAILURES,
     DummyConflict,
@@ -24,10 +25,6 @@ pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 
 def list_flat_errors(detail):
     return list(flatten_errors(detail))
-
-
-def build_field_error(path, message, raw=None):
-    return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
 # Paths
@@ -104,9 +101,11 @@ def test_echoes_a_value_unchanged(value):
     error = FieldError(template, value=value, values="'new', 'lead'")
 
     assert list_flat_errors({"status": error.detail}) == [
-        build_field_error(
-            "status", f"Invalid value '{value}'. Valid are 'new', 'lead'", template
-        )
+        {
+            "message": f"Invalid value '{value}'. Valid are 'new', 'lead'",
+            "message_raw": template,
+            "property_path": "status",
+        }
     ]
 
 
@@ -171,35 +170,16 @@ def test_uses_a_plain_message_as_template():
         (DummyNotFound(), {"message": "Dummy not found"}),
         (
             DummyFieldError(limit=7),
-            {
-                "message": "At most 7",
-                "message_raw": "At most {{ limit }}",
-                "property_path": "amount",
-            },
+            build_field_error("amount", "At most {{ limit }}", 7),
         ),
-        (
-            UnknownCurrency(),
-            {
-                "message": "Unknown currency",
-                "message_raw": "Unknown currency",
-                "property_path": "currency",
-            },
-        ),
+        (UnknownCurrency(), build_field_error("currency", "Unknown currency")),
         (
             UnknownCurrency(path="[1].currency"),
-            {
-                "message": "Unknown currency",
-                "message_raw": "Unknown currency",
-                "property_path": "[1].currency",
-            },
+            build_field_error("[1].currency", "Unknown currency"),
         ),
         (
             InvalidNumber(path=""),
-            {
-                "message": "This value should be a number.",
-                "message_raw": "This value should be a number.",
-                "property_path": "",
-            },
+            build_field_error("", "This value should be a number."),
         ),
         (DummyConflict(), {"message": "The dummy is in use.", "code": "dummy_in_use"}),
         (
@@ -218,22 +198,8 @@ def test_serializes_a_domain_error(error, body):
 
 ERRORS_BY_NAME = {
     "refused": (400, {"message": "Refused for a reason"}),
-    "refused-field": (
-        400,
-        {
-            "message": "At most 7",
-            "message_raw": "At most {{ limit }}",
-            "property_path": "amount",
-        },
-    ),
-    "invalid-field": (
-        400,
-        {
-            "message": "At least 3",
-            "message_raw": "At least {{ limit }}",
-            "property_path": "",
-        },
-    ),
+    "refused-field": (400, build_field_error("amount", "At most {{ limit }}", 7)),
+    "invalid-field": (400, build_field_error("", "At least {{ limit }}", 3)),
     "missing": (404, {"message": "Dummy not found"}),
     "conflict": (409, {"message": "The dummy is in use.", "code": "dummy_in_use"}),
 }
@@ -261,27 +227,8 @@ def test_returns_the_errors_of_a_body(api):
         "errors": [
             build_field_error("name", "Missing mandatory parameter(s)"),
             build_field_error(
-                "note",
-                "This value should be of type string.",
-                "This value should be of type {{ type }}.",
+                "note", "This value should be of type {{ type }}.", "string"
             ),
-        ]
-    }
-
-
-def test_returns_the_errors_of_a_query(api):
-    response = api.get("/dummies/?page=0&currency=USD&date_from=x")
-
-    assert response.status_code == 400
-    assert response.json() == {
-        "errors": [
-            build_field_error("date_from", "Invalid date"),
-            build_field_error(
-                "currency",
-                "Invalid value 'USD'. Valid are 'EUR', 'JPY'",
-                "Invalid value '{{ value }}'. Valid are {{ values }}",
-            ),
-            build_field_error("page", "Invalid page"),
         ]
     }
 

@@ -5,13 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from affiliate_site.api.filters import BaseFilterSet
+from tests.affiliate_site.responses import build_field_error
 from tests.factories.tracking import ProgramFactory
 
 pytestmark = pytest.mark.urls("tests.dummy_endpoints")
-
-
-def build_field_error(path, message, raw=None):
-    return {"message": message, "message_raw": raw or message, "property_path": path}
 
 
 def parse_utc(text):
@@ -63,44 +60,15 @@ def test_filters_by_utc_dates_inclusively(api, programs, query, found):
 
 
 VALID_DATES = ["1970-01-01", "2000-02-29", "2024-02-29", "2026-12-31", "2999-12-31"]
-INVALID_DATES = {
-    "empty": "",
-    "white space": "%20",
-    "February 29 of a common year": "2026-02-29",
-    "April 31": "2026-04-31",
-    "month 0": "2026-00-10",
-    "month 13": "2026-13-01",
-    "day 0": "2026-03-00",
-    "day 32": "2026-03-32",
-    "February 29 of 2100": "2100-02-29",
-    "year 0": "0000-01-01",
-    "before 1970": "1969-12-31",
-    "after 2999": "3000-01-01",
-    "the largest date of Python": "9999-12-31",
-    "five digits": "10000-01-01",
-    "basic form": "20260304",
-    "a week": "2026-W10-3",
-    "a day of the year": "2026-063",
-    "short": "2026-3-4",
-    "two digits": "26-03-04",
-    "slashes": "2026/03/04",
-    "day first": "04-03-2026",
-    "with time": "2026-03-04T00:00:00",
-    "with zone": "2026-03-04Z",
-    "white space before": "%202026-03-04",
-    "white space after": "2026-03-04%20",
-    "a line break after": "2026-03-04%0A",
-    "NUL after": "2026-03-04%00",
-    "a sign": "-2026-03-04",
-    "a plus": "%2B2026-03-04",
-    "full-width": "%EF%BC%92026-03-04",
-    "Arabic-Indic": "%D9%A2026-03-04",
-    "other dashes": "2026%E2%80%9303%E2%80%9304",
-    "a broken byte": "2026-03-0%FF",
-    "a word": "yesterday",
-    "a number": "1772582400",
-    "very long": "2" * 50_000,
-}
+INVALID_DATES = [
+    *("", "%20", "2026-02-29", "2026-04-31", "2026-00-10", "2026-13-01", "2026-03-00"),
+    *("2026-03-32", "2100-02-29", "0000-01-01", "1969-12-31", "3000-01-01"),
+    *("9999-12-31", "10000-01-01", "20260304", "2026-W10-3", "2026-063", "2026-3-4"),
+    *("26-03-04", "2026/03/04", "04-03-2026", "2026-03-04T00:00:00", "2026-03-04Z"),
+    *("%202026-03-04", "2026-03-04%20", "2026-03-04%0A", "2026-03-04%00", "yesterday"),
+    *("-2026-03-04", "%2B2026-03-04", "%EF%BC%92026-03-04", "%D9%A2026-03-04"),
+    *("2026%E2%80%9303%E2%80%9304", "2026-03-0%FF", "1772582400", "2" * 50_000),
+]
 
 
 @pytest.mark.parametrize("date", VALID_DATES)
@@ -110,22 +78,13 @@ def test_accepts_a_valid_date(api, name, date):
 
 
 @pytest.mark.engine_independent
-@pytest.mark.parametrize("date", INVALID_DATES.values(), ids=INVALID_DATES)
+@pytest.mark.parametrize("date", INVALID_DATES, ids=lambda text: text[:30])
 @pytest.mark.parametrize("name", ["date_from", "date_to"])
 def test_rejects_an_invalid_date(api, name, date):
     response = api.get(f"/dummies/?{name}={date}")
 
     assert response.status_code == 400
     assert response.json() == {"errors": [build_field_error(name, "Invalid date")]}
-
-
-def test_rejects_a_date_without_a_value(api):
-    response = api.get("/dummies/?date_from")
-
-    assert response.status_code == 400
-    assert response.json() == {
-        "errors": [build_field_error("date_from", "Invalid date")]
-    }
 
 
 def test_lists_the_errors_of_both_dates_in_order(api):
@@ -259,14 +218,11 @@ def test_error_lists_the_choices(api, sent, echo):
     response = api.get(f"/dummies/?currency={sent}")
 
     assert response.status_code == 400
-    assert response.json() == {
-        "errors": [
-            build_field_error(
-                "currency",
-                f"Invalid value '{echo}'. Valid are 'EUR', 'JPY'",
-                "Invalid value '{{ value }}'. Valid are {{ values }}",
-            )
-        ]
+    [error] = response.json()["errors"]
+    assert error == {
+        "message": f"Invalid value '{echo}'. Valid are 'EUR', 'JPY'",
+        "message_raw": "Invalid value '{{ value }}'. Valid are {{ values }}",
+        "property_path": "currency",
     }
 
 

@@ -503,7 +503,7 @@ def test_replays_the_response_after_changes_of_the_account(
     click = {"referral_code": scenario.mina.code}
     first = idempotent_client.post("/clicks/", click)
     lock_account(account)
-    archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+    scenario.archive()
     ApiClient(idempotent_client.key).delete("/affiliates/minakessler/")
 
     second = idempotent_client.post("/clicks/", click)

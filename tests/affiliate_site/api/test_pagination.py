@@ -44,28 +44,20 @@ def slugs(response):
     return [row["id"] for row in response.json()]
 
 
-PAGES = [
-    pytest.param(1, build_link_header(next=2, last=4, first=1), 25, id="first"),
-    pytest.param(
-        2, build_link_header(next=3, last=4, first=1, prev=1), 25, id="second"
-    ),
-    pytest.param(3, build_link_header(next=4, last=4, first=1, prev=2), 25, id="third"),
-    pytest.param(4, build_link_header(last=4, first=1, prev=3), 5, id="last"),
-    pytest.param(5, build_link_header(last=4, first=1, prev=4), 0, id="past the end"),
-    pytest.param(
-        6, build_link_header(last=4, first=1, prev=4), 0, id="further past the end"
-    ),
-    pytest.param(
-        999_999_999,
-        build_link_header(last=4, first=1, prev=4),
-        0,
-        id="far past the end",
-    ),
-]
+PAGES = {
+    1: (build_link_header(next=2, last=4, first=1), 25),
+    2: (build_link_header(next=3, last=4, first=1, prev=1), 25),
+    3: (build_link_header(next=4, last=4, first=1, prev=2), 25),
+    4: (build_link_header(last=4, first=1, prev=3), 5),
+    5: (build_link_header(last=4, first=1, prev=4), 0),
+    999_999_999: (build_link_header(last=4, first=1, prev=4), 0),
+}
 
 
-@pytest.mark.parametrize(("page", "header", "length"), PAGES)
-def test_returns_a_page_and_links_to_others(api, programs, page, header, length):
+@pytest.mark.parametrize("page", PAGES)
+def test_returns_a_page_and_links_to_others(api, programs, page):
+    header, length = PAGES[page]
+
     response = api.get(f"/programs/?page={page}")
 
     offset = (page - 1) * 25
@@ -112,12 +104,6 @@ def test_links_back_from_a_page_of_an_empty_list(api, page):
     assert response.status_code == 200
     assert response.json() == []
     assert response["Link"] == build_link_header(last=1, first=1, prev=1)
-
-
-def test_links_to_next_only_if_there_is_one(api, programs):
-    headers = [api.get(f"/programs/?page={page}")["Link"] for page in (4, 5)]
-
-    assert not any("next" in header for header in headers)
 
 
 def test_returns_every_row_by_following_next(api, programs):
@@ -240,38 +226,14 @@ def test_sends_no_link_with_one_object_or_an_error(api, program):
 # Invalid pages
 
 
-INVALID_PAGES = {
-    "zero": "0",
-    "negative": "-1",
-    "a plus": "%2B1",
-    "a raw plus": "+1",
-    "a leading zero": "01",
-    "full-width": "%EF%BC%91",
-    "Arabic-Indic": "%D9%A1",
-    "superscript": "%C2%B2",
-    "10**30": str(10**30),
-    "ten digits": "1" + "0" * 9,
-    "last": "last",
-    "next": "next",
-    "a fraction": "1.0",
-    "an exponent": "1e3",
-    "an underscore": "1_0",
-    "hexadecimal": "0x1",
-    "white space": "%20",
-    "white space before": "%201",
-    "white space after": "1%20",
-    "a line break after": "1%0A",
-    "NUL after": "1%00",
-    "a broken byte": "1%FF",
-    "two numbers": "1,2",
-    "null": "null",
-    "true": "true",
-    "100,000 digits": "1" * 100_000,
-    "a statement": "1;DROP TABLE x",
-}
+INVALID_PAGES = [
+    *("0", "-1", "%2B1", "+1", "01", "%EF%BC%91", "%D9%A1", "%C2%B2", str(10**30)),
+    *("1" + "0" * 9, "last", "next", "1.0", "1e3", "1_0", "0x1", "%20", "%201", "1%20"),
+    *("1%0A", "1%00", "1%FF", "1,2", "null", "true", "1" * 100_000, "1;DROP TABLE x"),
+]
 
 
-@pytest.mark.parametrize("value", INVALID_PAGES.values(), ids=INVALID_PAGES)
+@pytest.mark.parametrize("value", INVALID_PAGES, ids=lambda text: text[:30])
 def test_rejects_an_invalid_page(api, program, value):
     response = api.get(f"/programs/?page={value}")
 

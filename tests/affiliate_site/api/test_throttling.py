@@ -201,44 +201,23 @@ def test_counts_head_as_get(api, clock):
     assert api.request("HEAD", "/dummies/").status_code == 429
 
 
-@pytest.mark.parametrize("path", ["/dummies/missing/", "/dummies/conflict/"])
-def test_counts_failed_requests(api, clock, path):
+@pytest.mark.parametrize(
+    ("path", "plan", "status"),
+    [
+        ("/dummies/missing/", "enterprise", 404),
+        ("/dummies/conflict/", "enterprise", 409),
+        ("/dummies/?page=0", "enterprise", 400),
+        ("/dummies/", "basic", 403),
+    ],
+)
+def test_counts_failed_requests(account, api, set_plan, clock, path, plan, status):
+    set_plan(account, plan)
+
     responses = [api.get(path) for _ in range(4)]
 
-    assert [response.status_code for response in responses][3] == 429
-    assert [get_rate_headers(response)[1] for response in responses] == [
-        "2",
-        "1",
-        "0",
-        "0",
-    ]
-
-
-def test_counts_requests_with_an_invalid_query(api, clock):
-    responses = [api.get("/dummies/?page=0") for _ in range(4)]
-
-    assert [response.status_code for response in responses] == [400, 400, 400, 429]
-    assert [get_rate_headers(response)[1] for response in responses] == [
-        "2",
-        "1",
-        "0",
-        "0",
-    ]
-
-
-def test_counts_forbidden_requests(account, make_key, set_plan, clock):
-    set_plan(account, "basic")
-    forbidden = ApiClient(make_key(account))
-
-    responses = [forbidden.get("/dummies/") for _ in range(4)]
-
-    assert [response.status_code for response in responses] == [403, 403, 403, 429]
-    assert [get_rate_headers(response)[1] for response in responses] == [
-        "2",
-        "1",
-        "0",
-        "0",
-    ]
+    assert [response.status_code for response in responses] == [status] * 3 + [429]
+    remaining = [get_rate_headers(response)[1] for response in responses]
+    assert remaining == ["2", "1", "0", "0"]
 
 
 def test_counts_server_errors_without_sending_headers(api, clock):

@@ -20,7 +20,7 @@ from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import update_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import cancel_payment
 from tests.conftest import NOW
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -64,9 +64,7 @@ def commissions(scenario):
         scenario.get_commission(scenario.create_conversion(amount))
         for amount in ("200", "50", "125")
     )
-    approve_commission(
-        scenario.account, commission_id=third.pk, at=CONVERSION_CREATED_AT
-    )
+    scenario.approve(third)
     yield first, second, third
     assert_ledger_consistent(scenario.account)
 
@@ -149,8 +147,7 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
 ):
     first, _, third = commissions
     account.commissions.filter(pk=first.pk).update(comment="a")
-    order = PaymentOrder(scenario.mina.slug, Decimal("12.50"), "EUR")
-    create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)
+    scenario.pay("12.50")
 
     response = post_action(
         staff_client(), COMMISSIONS, "disapprove_selected", commissions
@@ -234,8 +231,7 @@ def test_an_undo_leaves_out_what_was_paid_meanwhile(
 ):
     client, url = staff_client(), reverse(f"admin:{COMMISSIONS}_changelist")
     done = submit_confirmation(client, COMMISSIONS, "approve_selected", commissions)
-    order = PaymentOrder(scenario.mina.slug, Decimal("37.50"), "EUR")
-    create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)
+    scenario.pay("37.50")
 
     messages = client.post(url, list_hidden_fields(done), follow=True).context[
         "messages"
@@ -627,9 +623,8 @@ def test_skips_rows_on_a_database_timeout(
 def test_says_whose_balance_becomes_negative(staff_client, scenario, account):
     """Disapproving what was paid takes it back from later commissions."""
     commission = scenario.get_commission(scenario.create_conversion("100"))
-    approve_commission(account, commission_id=commission.pk, at=NOW)
-    order = PaymentOrder(scenario.mina.slug, Decimal(10), "EUR")
-    create_payments(account, orders=[order], at=NOW)
+    scenario.approve(commission, at=NOW)
+    scenario.pay(10, at=NOW)
     client, url = staff_client(), reverse("admin:payouts_commission_changelist")
     selection = {"_selected_action": [commission.pk]}
 

@@ -9,7 +9,6 @@ from django.utils import timezone
 from django.utils.html import escape, strip_tags
 
 from accounts.models.api_keys import Role
-from payouts.services.commissions import approve_commission
 from payouts.services.payout_methods import set_payout_method
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory
@@ -43,7 +42,7 @@ def test_shows_who_it_is_and_what_it_earns(account, staff_client, scenario, mina
     )
     scenario.create_click(at=now)
     commission = scenario.get_commission(scenario.create_conversion("200", at=now))
-    approve_commission(account, commission_id=commission.pk, at=now)
+    scenario.approve(commission, at=now)
 
     client = staff_client()
     response = client.get(page_url(mina))
@@ -238,7 +237,7 @@ def test_viewers_see_no_buttons_and_managers_cannot_pay(
     account, staff_client, scenario, mina
 ):
     commission = scenario.get_commission(scenario.create_conversion("200"))
-    approve_commission(account, commission_id=commission.pk, at=NOW)
+    scenario.approve(commission, at=NOW)
 
     viewer = staff_client("viewer").get(page_url(mina))
     manager = staff_client("manager").get(page_url(mina))

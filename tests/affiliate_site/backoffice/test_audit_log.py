@@ -17,9 +17,8 @@ from accounts.services.changes import log_event
 from accounts.services.staff import create_staff_user, reset_password
 from affiliate_site.backoffice.audit_sentences import describe_actor
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
-from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import update_commission
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import cancel_payment
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
@@ -256,15 +255,14 @@ def test_says_who_did_what_to_whom(staff_client, account):
         scenario.create_conversion("374.80", external_id="order-7")
     )
     with use_actor(account.staff.get().actor_name):
-        approve_commission(account, commission_id=commission.pk, at=NOW)
+        scenario.approve(commission, at=NOW)
         update_commission(
             account,
             commission_id=commission.pk,
             changes={"amount": Decimal(30)},
             at=NOW,
         )
-        order = PaymentOrder(scenario.mina.slug, Decimal(30), "EUR")
-        (payment,) = create_payments(account, orders=[order], at=NOW)
+        payment = scenario.pay(30, at=NOW)
         # At the same moment: the entry says which payment it was.
         cancel_payment(account, payment_id=payment.public_id, at=NOW)
 

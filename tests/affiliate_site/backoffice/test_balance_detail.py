@@ -26,7 +26,7 @@ def commissions(scenario):
             at=CONVERSION_CREATED_AT + timedelta(hours=number),
         )
         commission = scenario.get_commission(conversion)
-        approve_commission(scenario.account, commission_id=commission.pk, at=PAID_AT)
+        scenario.approve(commission, at=PAID_AT)
         found.append(commission)
     yield found
     assert_ledger_consistent(scenario.account)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.conversions import customer_details
 from payouts.services.commissions import approve_commission, disapprove_commission
-from payouts.services.conversion_updates import delete_conversion, update_commission
+from payouts.services.conversion_updates import update_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.program_scenario import (
     CLICK_CREATED_AT,
@@ -133,15 +133,11 @@ def test_shows_no_cancellation_of_a_released_commission(
 def test_shows_no_cancellation_after_a_deletion(
     staff_client, scenario, conversion, account
 ):
-    approve_commission(
-        account,
-        commission_id=scenario.get_commission(conversion).pk,
-        at=CONVERSION_CREATED_AT + HOUR,
+    scenario.approve(
+        scenario.get_commission(conversion), at=CONVERSION_CREATED_AT + HOUR
     )
     payment = make_payment(scenario, "20", CONVERSION_CREATED_AT + 2 * HOUR)
-    delete_conversion(
-        account, conversion_id=conversion.pk, at=CONVERSION_CREATED_AT + 3 * HOUR
-    )
+    scenario.delete(conversion, at=CONVERSION_CREATED_AT + 3 * HOUR)
     cancel_payment(
         account, payment_id=payment.public_id, at=CONVERSION_CREATED_AT + 4 * HOUR
     )
@@ -196,9 +192,7 @@ def test_shows_commissions_of_zero(staff_client, scenario, account):
 
 
 def test_shows_deletions(staff_client, scenario, conversion, account):
-    delete_conversion(
-        account, conversion_id=conversion.pk, at=CONVERSION_CREATED_AT + HOUR
-    )
+    scenario.delete(conversion, at=CONVERSION_CREATED_AT + HOUR)
 
     lines = list_timeline_texts(staff_client(), conversion.customer)
 
@@ -249,11 +243,7 @@ def test_query_count_does_not_depend_on_the_number_of_conversions(
         more = scenario.create_conversion(
             "50", customer_id="anna", at=CONVERSION_CREATED_AT + number * HOUR
         )
-        approve_commission(
-            account,
-            commission_id=scenario.get_commission(more).pk,
-            at=CONVERSION_CREATED_AT,
-        )
+        scenario.approve(scenario.get_commission(more))
     make_payment(scenario, "50", CONVERSION_CREATED_AT + 20 * HOUR)
 
     with capture_queries() as after:

@@ -19,12 +19,9 @@ from affiliate_site.backoffice.dashboard.context import (
     get_last_month,
     parse_period,
 )
-from payouts.services.commissions import approve_commission
-from payouts.services.conversion_updates import delete_conversion
 from payouts.statistics import Period
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario
-from tracking.services.enrollments import set_approval
 from tracking.services.failed_page_calls import record_failed_page_call
 
 
@@ -214,7 +211,7 @@ def test_counts_removed_conversions_and_calls_more_of_them_worse(
     for at in removed_at:
         # Created long before: a refund counts when it happens.
         conversion = scenario.create_conversion("9", at=now - timedelta(days=80))
-        delete_conversion(account, conversion_id=conversion.pk, at=at)
+        scenario.delete(conversion, at=at)
 
     client = staff_client()
     card = get_cards_by_title(client.get("/admin/"))["Removed conversions"]
@@ -438,15 +435,9 @@ def test_shows_only_what_needs_attention(staff_client, scenario, account):
     assert get_titles() == ["Pending commissions"]
     odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
     assert get_titles() == ["Affiliate applications", "Pending commissions"]
-    set_approval(
-        account,
-        program=scenario.program,
-        affiliate_id=odette.slug,
-        approved=True,
-        at=timezone.now(),
-    )
+    scenario.set_approval(odette, True, at=timezone.now())
     for commission in account.commissions.all():
-        approve_commission(account, commission_id=commission.pk, at=timezone.now())
+        scenario.approve(commission, at=timezone.now())
 
     assert get_titles() == []
     assert "Nothing waits for you." in client.get("/admin/").content.decode()

@@ -63,7 +63,7 @@ def test_shows_attribution_calculation_and_history(
     staff_client, account, scenario, conversion, commission
 ):
     client = staff_client()
-    approve_commission(account, commission_id=commission.pk, at=LATER)
+    scenario.approve(commission, at=LATER)
 
     details, sections, page = get_details(client, conversion)
 
@@ -173,13 +173,12 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
     staff_client, account, scenario, conversion, commission
 ):
     client = staff_client()
-    approve_commission(account, commission_id=commission.pk, at=LATER)
+    scenario.approve(commission, at=LATER)
     _, sections, _ = get_details(client, commission)
     balance = account.ledger_accounts.get(kind="payable")
     ((_, link),) = sections["Payment"].facts
     assert page_url(balance, "change") in link
-    order = PaymentOrder(scenario.mina.slug, Decimal("12.09"), "EUR")
-    (payment,) = create_payments(account, orders=[order], at=LATER)
+    payment = scenario.pay("12.09", at=LATER)
     account.payout_methods.create(
         affiliate=scenario.mina.affiliate,
         kind="paypal",
@@ -202,7 +201,7 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
     details, _, page = get_details(client, commission)
     assert ("paid", "info") in details.labels
     assert payment.public_id in page
-    disapprove_commission(account, commission_id=commission.pk, at=LATER)
+    scenario.disapprove(commission, at=LATER)
     _, sections, _ = get_details(client, payment)
     (row,) = list_texts(sections["What it pays"].rows)
     assert row[3] == "no longer paid by it"
@@ -211,7 +210,7 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
 def test_a_payment_names_the_payments_that_its_amount_comes_from_and_goes_to(
     staff_client, account, scenario, commission
 ):
-    approve_commission(account, commission_id=commission.pk, at=LATER)  # 10.09 EUR
+    scenario.approve(commission, at=LATER)  # 10.09 EUR
     first, second, third = (
         create_payments(
             account, orders=[PaymentOrder("minakessler", Decimal(it), "EUR")], at=LATER
@@ -258,16 +257,9 @@ def test_a_payment_names_the_payments_that_its_amount_comes_from_and_goes_to(
 def test_says_what_was_paid_for_a_commission_that_was_corrected_later(
     staff_client, account, scenario, conversion, commission
 ):
-    approve_commission(account, commission_id=commission.pk, at=LATER)
-    order = PaymentOrder(scenario.mina.slug, Decimal("10.09"), "EUR")
-    (payment,) = create_payments(account, orders=[order], at=LATER)
-    update_conversion(
-        account,
-        conversion_id=conversion.pk,
-        changes={"amount": Decimal(50)},
-        should_recalculate=True,
-        at=LATER + timedelta(days=1),
-    )
+    scenario.approve(commission, at=LATER)
+    payment = scenario.pay("10.09", at=LATER)
+    scenario.change_amount(conversion, 50, at=LATER + timedelta(days=1))
     client = staff_client()
 
     _, sections, _ = get_details(client, payment)
@@ -280,11 +272,10 @@ def test_says_what_was_paid_for_a_commission_that_was_corrected_later(
 def test_says_that_nothing_was_paid_for_a_commission_of_zero(
     staff_client, account, scenario, conversion, commission
 ):
-    approve_commission(account, commission_id=commission.pk, at=LATER)
+    scenario.approve(commission, at=LATER)
     changes = {"amount": Decimal(0)}
     update_commission(account, commission_id=commission.pk, changes=changes, at=LATER)
-    order = PaymentOrder(scenario.mina.slug, Decimal(1), "EUR")
-    (payment,) = create_payments(account, orders=[order], at=LATER)
+    payment = scenario.pay(1, at=LATER)
 
     _, sections, _ = get_details(staff_client(), payment)
     (row,) = list_texts(sections["What it pays"].rows)
@@ -434,8 +425,8 @@ def test_the_list_shows_the_statuses_of_the_commissions(
     staff_client, account, scenario, commission
 ):
     second = scenario.create_conversion("10", external_id="order-2")
-    approve_commission(account, commission_id=commission.pk, at=LATER)
-    delete_conversion(account, conversion_id=second.pk, at=LATER)
+    scenario.approve(commission, at=LATER)
+    scenario.delete(second, at=LATER)
 
     response = staff_client().get("/admin/tracking/conversion/")
 
@@ -558,7 +549,7 @@ def test_says_which_cap_was_reached_and_by_which_sales(staff_client, scenario):
     )
     assert page_url(orders[1], "change") in page
     for order in orders[:2]:
-        delete_conversion(scenario.account, conversion_id=order.pk, at=LATER)
+        scenario.delete(order, at=LATER)
     _, sections, _ = get_details(client, orders[3])
     cap = strip_tags(str(dict(sections["Calculation"].facts)["Commission cap"]))
     assert cap.endswith("earn today: none any more")

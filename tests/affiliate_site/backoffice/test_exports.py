@@ -15,8 +15,6 @@ from django.utils.html import format_html
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
 from affiliate_site.backoffice.lists.exports import format_cell, format_csv_line
-from payouts.services.commissions import approve_commission
-from payouts.services.conversion_updates import delete_conversion
 from payouts.services.payments import PaymentOrder, create_payments
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
@@ -277,7 +275,7 @@ def test_names_groups_and_customers_as_the_pages_do(staff_client, scenario):
 def test_says_the_currency_of_balances_once(staff_client, scenario):
     conversion = scenario.create_conversion("200")
     commission = scenario.get_commission(conversion)
-    approve_commission(scenario.account, commission_id=commission.pk, at=NOW)
+    scenario.approve(commission, at=NOW)
 
     lines = export_csv(staff_client(), "payouts_ledgeraccount")
 
@@ -325,9 +323,9 @@ def test_columns_are_those_of_the_rows(staff_client, scenario, monkeypatch, page
         scenario.create_click(referrer=text, user_agent=text)
     sold = account.conversions.order_by("pk")
     scenario.create_customer("=customer")
-    delete_conversion(account, conversion_id=sold[0].pk, at=NOW)
+    scenario.delete(sold[0], at=NOW)
     paid = sold[1].commissions.get()
-    approve_commission(account, commission_id=paid.pk, at=NOW)
+    scenario.approve(paid, at=NOW)
     order = PaymentOrder(scenario.mina.slug, paid.amount, paid.currency)
     create_payments(account, orders=[order], at=NOW)
     account.clicks.filter(user_agent=None).update(

@@ -10,8 +10,6 @@ from django.urls import reverse
 from accounts.services.accounts import update_settings
 from affiliate_site.backoffice.lists import filters
 from affiliate_site.backoffice.lists.filters import FormFilter
-from payouts.services.commissions import approve_commission
-from payouts.services.payments import PaymentOrder, create_payments
 from tests.conftest import NOW
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
@@ -130,9 +128,8 @@ def test_filters_conversions(client, sales, query, chips, found):
 def paid(scenario, sales):
     """The commissions of Mina: one is paid, one is pending."""
     commission = scenario.get_commission(sales[0])
-    approve_commission(scenario.account, commission_id=commission.pk, at=NOW)
-    order = PaymentOrder(scenario.mina.slug, commission.amount, "EUR")
-    create_payments(scenario.account, orders=[order], at=NOW)
+    scenario.approve(commission, at=NOW)
+    scenario.pay(commission.amount, at=NOW)
     return commission
 
 

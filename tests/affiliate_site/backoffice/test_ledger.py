@@ -10,7 +10,6 @@ from accounts.models.accounts import Account
 from accounts.services.accounts import record_reconciliation, update_settings
 from payouts.models.ledger import LedgerAccount
 from payouts.services import reconciliation
-from payouts.services.commissions import approve_commission
 from tests.conftest import NOW
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
@@ -27,10 +26,8 @@ def entries(scenario):
     )
     first = scenario.create_conversion("10")
     other.create_conversion("20", at=CONVERSION_CREATED_AT + timedelta(hours=1))
-    approve_commission(
-        scenario.account,
-        commission_id=scenario.get_commission(first).pk,
-        at=CONVERSION_CREATED_AT + timedelta(days=5),
+    scenario.approve(
+        scenario.get_commission(first), at=CONVERSION_CREATED_AT + timedelta(days=5)
     )
     return list(scenario.account.transfers.order_by("id"))
 

@@ -8,9 +8,7 @@ from django.contrib import admin
 from django.urls import reverse
 
 from accounts.tenant_admin import TenantAdmin
-from payouts.services.commissions import approve_commission
-from payouts.services.conversion_updates import delete_conversion
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import cancel_payment
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
 from tracking.claims import Trust
@@ -59,9 +57,8 @@ def test_sends_at_most_120_kb_for_50_rows(staff_client, scenario):
 
 def test_marks_removed_and_canceled_rows(staff_client, account, scenario):
     removed, kept = scenario.create_conversion("10"), scenario.create_conversion("20")
-    delete_conversion(account, conversion_id=removed.pk, at=NOW)
-    order = PaymentOrder(scenario.mina.slug, 5, "EUR")
-    (payment,) = create_payments(account, orders=[order], at=NOW)
+    scenario.delete(removed, at=NOW)
+    payment = scenario.pay(5, at=NOW)
     cancel_payment(account, payment_id=payment.public_id, at=NOW)
     client = staff_client()
 
@@ -108,9 +105,8 @@ def test_adds_up_balances_once(staff_client, account, scenario, capture_queries)
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     sale = scenario.create_conversion("300", affiliate=odette)
     commission = scenario.get_commission(sale)
-    approve_commission(account, commission_id=commission.pk, at=NOW)
-    order = PaymentOrder(scenario.mina.slug, 5, "EUR")
-    create_payments(account, orders=[order], at=NOW)
+    scenario.approve(commission, at=NOW)
+    scenario.pay(5, at=NOW)
     client = staff_client()
     client.get(reverse("admin:payouts_ledgeraccount_changelist"))
 

@@ -8,9 +8,7 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
-from payouts.services.commissions import approve_commission
-from payouts.services.conversion_updates import delete_conversion
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import cancel_payment
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.attribution import TrackingParameters
 from tracking.services import search
@@ -143,10 +141,8 @@ def test_finds_the_payments_of_an_order(owner_client, scenario, other_account):
                 at=CONVERSION_CREATED_AT + timedelta(minutes=number),
             )
         )
-        account = each.account
-        approve_commission(account, commission_id=commission.pk, at=PAID_AT)
-        order = PaymentOrder(each.mina.slug, commission.amount, "EUR")
-        (payments[number],) = create_payments(account, orders=[order], at=PAID_AT)
+        each.approve(commission, at=PAID_AT)
+        payments[number] = each.pay(commission.amount, to=each.mina.slug, at=PAID_AT)
     cancel_payment(scenario.account, payment_id=payments[0].public_id, at=PAID_AT)
 
     page = "payouts_payment"
@@ -208,9 +204,7 @@ def test_says_that_the_affiliate_of_a_coupon_has_no_rows(
 
 def test_finds_deleted_conversions_too(owner_client, scenario):
     deleted = scenario.create_conversion("10", external_id="42")
-    delete_conversion(
-        scenario.account, conversion_id=deleted.pk, at=CONVERSION_CREATED_AT
-    )
+    scenario.delete(deleted)
     created = scenario.create_conversion(
         "10", external_id="42", at=CONVERSION_CREATED_AT + timedelta(minutes=1)
     )

@@ -9,8 +9,6 @@ from django.utils import timezone
 
 from accounts.db_compat import get_database_time
 from accounts.services.accounts import lock_account
-from payouts.services.commissions import disapprove_commission
-from payouts.services.conversion_updates import delete_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.affiliate_site.api.resources.expected import (
     expected_conversion,
@@ -616,7 +614,7 @@ def test_sets_status_of_all_commissions(
 ):
     first, second, *_ = account.commissions.order_by("id")
     scenario.approve(first)
-    disapprove_commission(account, commission_id=second.pk, at=CONVERSION_CREATED_AT)
+    scenario.disapprove(second)
 
     for _ in range(2):
         get_json(send_postback("con/u/", {"external_id": "order-1", "status": status}))
@@ -740,9 +738,7 @@ def test_conversion_not_found(send_postback, scenario, account, other_account, n
         "200", external_id="theirs"
     )
     if name == "deleted":
-        delete_conversion(
-            account, conversion_id=conversion.pk, at=CONVERSION_CREATED_AT
-        )
+        scenario.delete(conversion)
     external_ids = {
         "deleted": "order-1",
         "other account": "theirs",

@@ -1,12 +1,10 @@
 """`export_person` and `erase_person`: docs/privacy.md."""
 
 import json
-from decimal import Decimal
 
 import pytest
 
-from payouts.services.commissions import approve_commission
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import cancel_payment
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
@@ -28,9 +26,8 @@ def scenario(account):
 def test_exports_an_affiliate(account, scenario, api):
     sale = scenario.create_conversion("10")
     commission = scenario.get_commission(sale)
-    approve_commission(account, commission_id=commission.pk, at=NOW)
-    order = PaymentOrder("minakessler", Decimal(1), "EUR")
-    (payment,) = create_payments(account, orders=[order], at=NOW)
+    scenario.approve(commission, at=NOW)
+    payment = scenario.pay(1, at=NOW)
     reason = f"Sent to {EMAIL} instead"
     cancel_payment(account, payment_id=payment.public_id, reason=reason, at=NOW)
 
@@ -116,7 +113,7 @@ def test_erases_by_command(account, scenario):
 
 def test_says_what_is_still_due(account, scenario):
     commission = scenario.get_commission(scenario.create_conversion("100"))
-    approve_commission(account, commission_id=commission.pk, at=NOW)
+    scenario.approve(commission, at=NOW)
 
     text = run_command("erase_person", "harbor", EMAIL)
 

@@ -1,6 +1,7 @@
 """Webhook payloads (docs/api-contract.md, section 6.1)."""
 
 import json
+import re
 from decimal import Decimal
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,15 +25,21 @@ def sample_account(account, api):
     return SampleAccount(api, account.slug, "harbor")
 
 
-def get_response_body(sample_account, path):
-    """Return the body of an API response."""
-    response = sample_account.api.get(path)
+def get_body(sample_account, path):
+    """Return the body of a GET; `{affiliate}` in the path is that of the account."""
+    response = sample_account.api.get(fill(sample_account, path))
     assert response.status_code == 200, (path, response.content)
     return response.content
 
 
-def assert_success(response):
-    """Check that a request succeeded."""
+def fill(sample_account, text):
+    return re.sub(r"\{(\w+)\}", lambda match: getattr(sample_account, match[1]), text)
+
+
+def send(sample_account, method, path, body=None):
+    """Send a request that succeeds."""
+    body = json.loads(fill(sample_account, json.dumps(body)))
+    response = sample_account.api.request(method, fill(sample_account, path), body)
     assert response.status_code in (200, 204), response.content
 
 
@@ -42,187 +49,87 @@ def list_events(account):
     return [(delivery.event.kind, bytes(delivery.body)) for delivery in rows]
 
 
-# One function per event: it causes the event and returns the API response.
+AFFILIATE = "/affiliates/{affiliate}/"
+PARENT = (
+    "PUT",
+    "/affiliates/{second_affiliate}/parent/",
+    {"affiliate_id": "{affiliate}"},
+)
+ENROLLMENT = "/programs/{program}/affiliates/{enrolled_affiliate}/"
+PROSPECT = "/affiliate-prospects/{prospect_id}/"
+CUSTOMER = "/customers/{customer_public_id}/"
+CONVERSION = "/conversions/{conversion_id}/"
+COMMISSION = "/commissions/{commission_id}/"
+PAYMENT = "/payments/{payment_id}/"
+APPROVED = f"{ENROLLMENT}approved/"
+PROMOTE = ("POST", "/customers/", {"customer_id": "c-1", "referral_code": "{code}"})
+RECALCULATE = f"{CONVERSION}?recalculate_commissions=true"
 
-
-def affiliate_created(sample_account):
-    return get_response_body(sample_account, f"/affiliates/{sample_account.affiliate}/")
-
-
-def affiliate_updated(sample_account):
-    path = f"/affiliates/{sample_account.affiliate}/"
-    assert_success(sample_account.api.patch(path, {"firstname": "Ludmila"}))
-    return get_response_body(sample_account, path)
-
-
-def affiliate_deleted(sample_account):
-    path = f"/affiliates/{sample_account.affiliate}/"
-    parent_path = f"/affiliates/{sample_account.second_affiliate}/parent/"
-    assert_success(
-        sample_account.api.put(parent_path, {"affiliate_id": sample_account.affiliate})
-    )
-    before = get_response_body(sample_account, path)
-    assert_success(sample_account.api.delete(path))
-    return before
-
-
-def affiliate_added_to_group(sample_account):
-    path = f"/affiliates/{sample_account.affiliate}/"
-    assert_success(
-        sample_account.api.put(f"{path}group/", {"group_id": sample_account.group_id})
-    )
-    return get_response_body(sample_account, path)
-
-
-def get_enrollment_path(sample_account):
-    program, affiliate = sample_account.program, sample_account.enrolled_affiliate
-    return f"/programs/{program}/affiliates/{affiliate}/"
-
-
-def get_enrollment_body(sample_account):
-    path = get_enrollment_path(sample_account)
-    program = json.loads(
-        get_response_body(sample_account, f"/programs/{sample_account.program}/")
-    )
-    summary = {name: program[name] for name in ("id", "title", "currency")}
-    return (
-        get_response_body(sample_account, path)[:-1]
-        + b',"program":'
-        + encode(summary)
-        + b"}"
-    )
+# The object of each event, and the requests that cause it beside its creation.
+EVENTS = {
+    "affiliate.created": (AFFILIATE,),
+    "affiliate.updated": (AFFILIATE, ("PATCH", AFFILIATE, {"firstname": "Ludmila"})),
+    "affiliate.deleted": (AFFILIATE, PARENT, ("DELETE", AFFILIATE)),
+    "affiliate.added_to_group": (
+        AFFILIATE,
+        ("PUT", f"{AFFILIATE}group/", {"group_id": "{group_id}"}),
+    ),
+    "affiliate.added_to_program": (ENROLLMENT,),
+    "affiliate.disapproved": (ENROLLMENT, ("DELETE", APPROVED)),
+    "affiliate.approved": (ENROLLMENT, ("DELETE", APPROVED), ("PUT", APPROVED)),
+    "affiliate_prospect.created": (PROSPECT,),
+    "affiliate_prospect.promoted": (PROSPECT, PROMOTE),
+    "affiliate_prospect.deleted": (PROSPECT, ("DELETE", PROSPECT)),
+    "customer.created": (CUSTOMER,),
+    "customer.updated": (CUSTOMER, ("DELETE", f"{CUSTOMER}status/")),
+    "customer.deleted": (CUSTOMER, ("DELETE", CUSTOMER)),
+    "conversion.created": (CONVERSION,),
+    "conversion.updated": (CONVERSION, ("PATCH", RECALCULATE, {"amount": 50})),
+    "conversion.deleted": (CONVERSION, ("DELETE", CONVERSION)),
+    "commission.created": (COMMISSION,),
+    "commission.updated": (COMMISSION, ("PUT", f"{COMMISSION}approved/")),
+    "payment.created": (PAYMENT,),
+    "payment.canceled": (PAYMENT, ("DELETE", PAYMENT)),
+}
 
 
 def encode(data):
     return json.dumps(data, separators=(",", ":")).encode()
 
 
-def affiliate_added_to_program(sample_account):
-    return get_enrollment_body(sample_account)
-
-
-def affiliate_disapproved(sample_account):
-    path = get_enrollment_path(sample_account)
-    assert_success(sample_account.api.delete(f"{path}approved/"))
-    return get_enrollment_body(sample_account)
-
-
-def affiliate_approved(sample_account):
-    affiliate_disapproved(sample_account)
-    path = get_enrollment_path(sample_account)
-    assert_success(sample_account.api.put(f"{path}approved/"))
-    return get_enrollment_body(sample_account)
-
-
-def affiliate_prospect_created(sample_account):
-    return get_response_body(
-        sample_account, f"/affiliate-prospects/{sample_account.prospect_id}/"
-    )
-
-
-def affiliate_prospect_promoted(sample_account):
-    prospect = json.loads(
-        get_response_body(
-            sample_account, f"/affiliate-prospects/{sample_account.prospect_id}/"
-        )
-    )
-    code = prospect["referral_link"]["link"].partition("ref=")[2]
-    sample_account.post("/customers/", {"customer_id": "c-1", "referral_code": code})
-    return get_response_body(
-        sample_account, f"/affiliate-prospects/{sample_account.prospect_id}/"
-    )
-
-
-def affiliate_prospect_deleted(sample_account):
-    before = affiliate_prospect_created(sample_account)
-    assert_success(
-        sample_account.api.delete(f"/affiliate-prospects/{sample_account.prospect_id}/")
-    )
-    return before
-
-
-def customer_created(sample_account):
-    return get_response_body(
-        sample_account, f"/customers/{sample_account.customer_public_id}/"
-    )
-
-
-def customer_updated(sample_account):
-    assert_success(
-        sample_account.api.delete(
-            f"/customers/{sample_account.customer_public_id}/status/"
-        )
-    )
-    return get_response_body(
-        sample_account, f"/customers/{sample_account.customer_public_id}/"
-    )
-
-
-def customer_deleted(sample_account):
-    before = customer_created(sample_account)
-    assert_success(
-        sample_account.api.delete(f"/customers/{sample_account.customer_public_id}/")
-    )
-    return before
-
-
-def conversion_created(sample_account):
-    return get_response_body(
-        sample_account, f"/conversions/{sample_account.conversion_id}/"
-    )
-
-
-def conversion_updated(sample_account):
-    """The payload shows the recalculated commissions."""
-    path = f"/conversions/{sample_account.conversion_id}/"
-    assert_success(
-        sample_account.api.patch(f"{path}?recalculate_commissions=true", {"amount": 50})
-    )
-    body = get_response_body(sample_account, path)
-    assert json.loads(body)["commissions"][0]["amount"] == 5
-    return body
-
-
-def conversion_deleted(sample_account):
-    """The payload shows the deleted conversion with its commissions."""
-    before = conversion_created(sample_account)
-    assert json.loads(before)["commissions"]
-    assert json.loads(before)["meta_data"]
-    assert_success(
-        sample_account.api.delete(f"/conversions/{sample_account.conversion_id}/")
-    )
-    return before
-
-
-def commission_created(sample_account):
-    return get_response_body(
-        sample_account, f"/commissions/{sample_account.commission_id}/"
-    )
-
-
-def commission_updated(sample_account):
-    assert sample_account.approved_amount
-    return get_response_body(
-        sample_account, f"/commissions/{sample_account.commission_id}/"
-    )
-
-
-def payment_created(sample_account):
-    return get_response_body(sample_account, f"/payments/{sample_account.payment_id}/")
-
-
-def payment_canceled(sample_account):
-    before = payment_created(sample_account)
-    assert_success(sample_account.api.delete(f"/payments/{sample_account.payment_id}/"))
-    return before
-
-
 @pytest.mark.parametrize("event", WEBHOOK_EVENTS)
 def test_payload_is_the_api_response(account, sample_account, event):
-    expected = globals()[event.replace(".", "_")](sample_account)
+    path, *requests = EVENTS[event]
+    is_last = event.endswith(("deleted", "canceled"))
+    expected = get_body(sample_account, path)
+    if PROMOTE in requests:
+        link = json.loads(expected)["referral_link"]["link"]
+        sample_account.code = link.partition("ref=")[2]
+    for number, request in enumerate(requests, 1):
+        if is_last and number == len(requests):
+            expected = get_body(sample_account, path)
+        send(sample_account, *request)
+    if not is_last:
+        expected = get_body(sample_account, path)
+    if path == ENROLLMENT:
+        program = json.loads(get_body(sample_account, "/programs/{program}/"))
+        summary = {name: program[name] for name in ("id", "title", "currency")}
+        expected = expected[:-1] + b',"program":' + encode(summary) + b"}"
 
     bodies = [body for kind, body in list_events(account) if kind == event]
     assert bodies[-1] == expected
+
+
+@pytest.mark.parametrize("event", ["conversion.updated", "conversion.deleted"])
+def test_payload_shows_commissions_and_meta_data(account, sample_account, event):
+    """Recalculated ones, and those of a deleted conversion."""
+    path, request = EVENTS[event]
+    get_body(sample_account, path)
+    send(sample_account, *request)
+
+    body = json.loads(dict(list_events(account))[event])
+    assert body["meta_data"]
+    assert body["commissions"][0]["amount"] == (5 if "updated" in event else 20)
 
 
 def test_sends_events_of_a_conversion_in_order(account, sample_account):
@@ -263,7 +170,7 @@ def test_payload_shows_the_final_state(account, sample_account, path):
         f"/pb/{path}/", data | {"click_id": sample_account.click_id}
     )
 
-    assert_success(response)
+    assert response.status_code == 200, response.content
     events = dict(list_events(account)[before:])
     event = "conversion.created" if path == "con/c" else "conversion.updated"
     assert json.loads(events[event]) == response.json()
@@ -276,7 +183,7 @@ def test_sends_the_creation_before_the_update(account, sample_account):
     click = {"click_id": sample_account.click_id}
     before = len(list_events(account))
 
-    assert_success(sample_account.api.post("/pb/con/c/", data | click))
+    send(sample_account, "POST", "/pb/con/c/", data | click)
 
     assert [kind for kind, _ in list_events(account)[before:]] == [
         "conversion.created",
@@ -319,14 +226,13 @@ def test_payment_sends_events_of_paid_commissions(account, sample_account):
 
 
 def test_deleting_a_parent_sends_events_of_children(account, sample_account):
-    affiliate_deleted(sample_account)
+    for request in EVENTS["affiliate.deleted"][1:]:
+        send(sample_account, *request)
 
     bodies = [
         body for kind, body in list_events(account) if kind == "affiliate.updated"
     ]
-    assert bodies[-1] == get_response_body(
-        sample_account, f"/affiliates/{sample_account.second_affiliate}/"
-    )
+    assert bodies[-1] == get_body(sample_account, "/affiliates/{second_affiliate}/")
     assert json.loads(bodies[-1])["parent_id"] is None
 
 
@@ -432,11 +338,7 @@ def test_postback_contains_only_own_commissions(account, sample_account):
     entry = {"affiliate": {"id": sample_account.affiliate}, "approved": True}
     sample_account.post(f"/programs/{sample_account.program}/affiliates/", entry)
     parent = {"affiliate_id": sample_account.affiliate}
-    assert_success(
-        sample_account.api.put(
-            f"/affiliates/{sample_account.enrolled_affiliate}/parent/", parent
-        )
-    )
+    send(sample_account, "PUT", "/affiliates/{enrolled_affiliate}/parent/", parent)
     account.levels.create(
         program=account.programs.get(), level=2, kind="percentage", value=5
     )
@@ -468,11 +370,7 @@ def test_sends_postback_for_a_customer(account, sample_account):
     )
 
     assert sample_account.customer_public_id
-    assert_success(
-        sample_account.api.delete(
-            f"/customers/{sample_account.customer_public_id}/status/"
-        )
-    )
+    send(sample_account, "DELETE", f"{CUSTOMER}status/")
 
     address = f"https://t.example/?u={sample_account.customer_public_id}&s=harbor&e="
     assert list_postback_urls(account) == [address, address]

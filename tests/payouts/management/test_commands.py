@@ -10,7 +10,6 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from payouts.models.commission_types import CommissionType, RateKind
-from payouts.services.payments import PaymentOrder, create_payments
 from tests.command_line import (
     is_usage_error,
     run_command,
@@ -442,11 +441,9 @@ def test_prints_the_payout_balance_as_json(paying_account):
 
 def test_prints_a_negative_payout_balance(account):
     """Payments exceed the top-ups."""
-    account.uses_payouts = True
-    account.save()
     scenario = ProgramScenario(account)
-    order = PaymentOrder(scenario.mina.slug, Decimal(20), "EUR")
-    create_payments(account, orders=[order], at=timezone.now())
+    scenario.enable_payouts()
+    scenario.pay(20, at=timezone.now())
 
     assert run_command("fund_payouts", "harbor", "0.5", "EUR") == "-19.50 EUR\n"
 

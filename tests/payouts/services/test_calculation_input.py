@@ -13,7 +13,6 @@ from payouts.services.calculation_input import (
     is_past_cap,
     resolve_line_items,
 )
-from payouts.services.conversion_updates import delete_conversion
 from tests.conftest import NOW
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import (
@@ -206,7 +205,7 @@ def test_applies_no_cap_without_a_customer(scenario):
 def test_does_not_count_deleted_conversions(scenario):
     first = scenario.create_conversion("0", customer_id="acct-1")
     scenario.program.update_row(recurring=False)
-    delete_conversion(scenario.account, conversion_id=first.pk, at=NOW)
+    scenario.delete(first, at=NOW)
 
     conversion = scenario.create_conversion("200", customer_id="acct-1")
 
@@ -220,7 +219,7 @@ def test_counts_only_conversions_with_commissions(scenario, cap):
     first, *_ = [
         scenario.create_conversion("200", customer_id="acct-1") for _ in range(cap + 1)
     ]
-    delete_conversion(scenario.account, conversion_id=first.pk, at=NOW)
+    scenario.delete(first, at=NOW)
 
     statuses = [
         scenario.get_commission(

@@ -78,9 +78,9 @@ def test_changes_status_any_number_of_times(account, scenario, commission):
     other = scenario.get_commission(scenario.create_conversion("50"))
 
     for _ in range(3):
-        approve_commission(account, commission_id=commission.pk, at=DECIDED)
-        approve_commission(account, commission_id=other.pk, at=DECIDED)
-        disapprove_commission(account, commission_id=commission.pk, at=LATER)
+        scenario.approve(commission, at=DECIDED)
+        scenario.approve(other, at=DECIDED)
+        scenario.disapprove(commission, at=LATER)
         assert_ledger_consistent(account)
 
     assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(5)}}
@@ -138,7 +138,7 @@ def test_posts_in_the_currency_of_the_commission(account, scenario):
     dinar = scenario.get_commission(scenario.create_conversion("1.234", currency="KWD"))
 
     for row in (yen, dinar):
-        approve_commission(account, commission_id=row.pk, at=DECIDED)
+        scenario.approve(row, at=DECIDED)
 
     assert get_payable_balances_by_slug(account) == {
         "minakessler": {"JPY": Decimal(100), "KWD": Decimal("0.123")}
@@ -152,7 +152,7 @@ def test_posts_in_the_currency_of_the_commission(account, scenario):
 def test_keeps_approved_commissions_final_with_the_payout_feature(
     scenario, account, commission, decide
 ):
-    approve_commission(account, commission_id=commission.pk, at=DECIDED)
+    scenario.approve(commission, at=DECIDED)
     scenario.enable_payouts()
     before = snapshot_account(account)
 

@@ -32,7 +32,6 @@ from tracking.errors import (
     ProgramArchived,
 )
 from tracking.services.attribution import verify_attribution_record
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -67,9 +66,7 @@ def break_rule(name, scenario):
     elif name == "not-approved":
         scenario.mina.enrollment.update_row(approved=None)
     elif name == "archived":
-        archive_program(
-            scenario.account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT
-        )
+        scenario.archive()
     elif name == "unknown-type":
         return {"amounts": [("200", "gold")]}
     elif name == "expired":
@@ -411,8 +408,7 @@ def test_keeps_commissions_with_warnings_pending(
 
 
 def test_keeps_unfunded_commissions_pending(scenario, account):
-    account.uses_payouts = True
-    account.save()
+    scenario.enable_payouts()
     scenario.program.update_row(auto_approve_commissions=True)
 
     conversion = scenario.create_conversion("200", "0")

@@ -11,7 +11,7 @@ from accounts.errors import ErrorList
 from payouts.errors import CommissionApproved
 from payouts.models.commission_types import RateKind
 from payouts.services import conversion_updates
-from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
@@ -40,7 +40,6 @@ from tracking.errors import (
     DuplicateConversion,
 )
 from tracking.services.conversions import get_conversion
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -267,12 +266,10 @@ def test_overwrites_an_overridden_fixed_amount(scenario):
 def test_keeps_statuses_and_posts_the_difference(scenario, account):
     conversion = scenario.create_conversion("100", "100", "100")
     approved, disapproved, _ = list_stored_commissions(conversion)
-    approve_commission(account, commission_id=approved.pk, at=CONVERSION_CREATED_AT)
-    disapprove_commission(
-        account, commission_id=disapproved.pk, at=CONVERSION_CREATED_AT
-    )
+    scenario.approve(approved)
+    scenario.disapprove(disapproved)
     other = scenario.get_commission(scenario.create_conversion("50"))
-    approve_commission(account, commission_id=other.pk, at=CONVERSION_CREATED_AT)
+    scenario.approve(other)
 
     apply_changes(conversion, "600")
 
@@ -292,7 +289,7 @@ def test_keeps_statuses_and_posts_the_difference(scenario, account):
 def test_reduces_a_commission_that_is_already_paid(scenario, account):
     conversion = scenario.create_conversion("200")
     commission = scenario.get_commission(conversion)
-    approve_commission(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
+    scenario.approve(commission)
     scenario.pay(20)
 
     apply_changes(conversion, "50")
@@ -468,7 +465,7 @@ def test_a_deleted_conversion_takes_no_external_id(scenario, account):
 def test_accepts_the_external_id_of_a_deleted_conversion(scenario, account):
     gone = scenario.create_conversion("1", external_id="order-1")
     conversion = scenario.create_conversion("200")
-    delete_conversion(account, conversion_id=gone.pk, at=LATER)
+    scenario.delete(gone, at=LATER)
 
     apply_changes(conversion, "200", external_id="order-1")
 
@@ -482,9 +479,9 @@ def test_deletes_a_conversion_and_takes_back_its_amounts(scenario, account, odet
     stored = scenario.create_conversion("50")
     conversion = scenario.create_conversion("200", customer_id="acct-1")
     for row in (*list_stored_commissions(stored), *list_stored_commissions(conversion)):
-        approve_commission(account, commission_id=row.pk, at=CONVERSION_CREATED_AT)
+        scenario.approve(row)
 
-    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    scenario.delete(conversion, at=LATER)
 
     assert get_payable_balances_by_slug(account) == {
         "minakessler": {"EUR": Decimal(5)},
@@ -497,10 +494,10 @@ def test_deletes_a_conversion_and_takes_back_its_amounts(scenario, account, odet
 def test_deletes_a_paid_conversion(scenario, account):
     conversion = scenario.create_conversion("200")
     commission = scenario.get_commission(conversion)
-    approve_commission(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
+    scenario.approve(commission)
     scenario.pay(20)
 
-    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    scenario.delete(conversion, at=LATER)
 
     assert get_payable_balances_by_slug(account) == {
         "minakessler": {"EUR": Decimal(-20)}
@@ -517,22 +514,17 @@ def test_does_not_delete_a_conversion_with_a_final_commission(
     before = snapshot_account(account)
 
     with pytest.raises(CommissionApproved):
-        delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+        scenario.delete(conversion, at=LATER)
 
     assert snapshot_account(account) == before
 
 
 def test_deletes_a_conversion_without_final_commissions_with_payouts(scenario, account):
     conversion = scenario.create_conversion("200", "100")
-    disapprove_commission(
-        account,
-        commission_id=list_stored_commissions(conversion)[0].pk,
-        at=CONVERSION_CREATED_AT,
-    )
-    account.uses_payouts = True
-    account.save()
+    scenario.disapprove(list_stored_commissions(conversion)[0])
+    scenario.enable_payouts()
 
-    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    scenario.delete(conversion, at=LATER)
 
     assert not account.conversions.not_deleted().exists()
 
@@ -565,7 +557,7 @@ OPERATIONS = pytest.mark.parametrize(
 @OPERATIONS
 def test_rejects_deleted_conversions(scenario, account, operation):
     conversion = scenario.create_conversion("200")
-    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    scenario.delete(conversion, at=LATER)
     before = snapshot_account(account)
 
     with pytest.raises(ConversionNotFound):
@@ -686,7 +678,7 @@ def test_adds_no_commissions_against_the_rules(
 ):
     conversion = scenario.create_conversion("200")
     if "archived" in breaking:
-        archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+        scenario.archive()
     if "removed" in breaking:
         mark_deleted(scenario.mina.affiliate)
     before = snapshot_account(account)
@@ -699,7 +691,7 @@ def test_adds_no_commissions_against_the_rules(
 
 def test_reports_unknown_types_before_other_rules(scenario, account):
     conversion = scenario.create_conversion("200")
-    archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+    scenario.archive()
     mark_deleted(scenario.mina.affiliate)
     items = build_line_items(("1", "nothing"), "1", ("1", "level-2"))
 
@@ -726,9 +718,7 @@ def test_stores_nothing_when_any_statement_fails(
     conversion = scenario.create_conversion("200", "100")
     if payouts:
         for row in list_stored_commissions(conversion):
-            disapprove_commission(
-                account, commission_id=row.pk, at=CONVERSION_CREATED_AT
-            )
+            scenario.disapprove(row)
         scenario.enable_payouts(1000, at=PROGRAM_CREATED_AT)
     before = snapshot_account(account)
 

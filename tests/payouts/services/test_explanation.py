@@ -11,20 +11,18 @@ from payouts.services.calculation_input import LineItemData
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
     add_commissions,
-    delete_conversion,
     update_commission,
     update_conversion,
 )
 from payouts.services.explanation import explain_conversion
 from payouts.services.funding import top_up_payout_balance
-from payouts.services.payments import PaymentOrder, create_payments
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.attribution import POSTBACK_CONVERSION_ORDER, TrackingParameters
 from tracking.errors import ConversionNotFound
 from tracking.services import customers
 from tracking.services.affiliates import PersonData
-from tracking.services.hierarchy import create_group, set_group, set_parent
+from tracking.services.hierarchy import create_group, set_group
 from tracking.services.prospects import ProspectData, create_prospect
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -83,9 +81,7 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
     )
     number = scenario.get_commission(conversion).pk
     approve_commission(account, commission_id=number, at=LATER)
-    [payment] = create_payments(
-        account, orders=[PaymentOrder("minakessler", Decimal(5), "EUR")], at=LATER
-    )
+    payment = scenario.pay(5, at=LATER)
 
     explanation = get_conversion_explanation(conversion)
 
@@ -185,12 +181,7 @@ def list_transfers(account, commission, place):
 
 
 def test_explains_skipped_levels(scenario, account):
-    set_parent(
-        account,
-        affiliate_id="minakessler",
-        parent_id="odettevarga",
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.add_child(scenario.mina, scenario.odette)
     scenario.create_level(2, "3")
     mark_deleted(scenario.odette.affiliate)
     conversion = scenario.create_conversion("200")
@@ -205,7 +196,7 @@ def test_explains_skipped_levels(scenario, account):
 
 def test_explains_a_deleted_conversion(scenario, account):
     conversion = scenario.create_conversion("200")
-    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    scenario.delete(conversion, at=LATER)
 
     explanation = get_conversion_explanation(conversion)
 
@@ -292,12 +283,7 @@ def by_prospect(scenario):
 
 
 def by_levels(scenario):
-    set_parent(
-        scenario.account,
-        affiliate_id="minakessler",
-        parent_id="odettevarga",
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.add_child(scenario.mina, scenario.odette)
     scenario.create_level(2, "0.0333")
     return scenario.create_conversion("33.33", "0.15", customer_id="acct-1")
 
@@ -367,12 +353,7 @@ def without_funds(scenario):
         scenario.account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
     )
     scenario.program.update_row(auto_approve_commissions=True)
-    set_parent(
-        scenario.account,
-        affiliate_id="minakessler",
-        parent_id="odettevarga",
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.add_child(scenario.mina, scenario.odette)
     scenario.create_level(2, "3")
     return scenario.create_conversion("200", "100")
 
@@ -432,7 +413,7 @@ def test_verifies_without_differences(scenario, sell):
 def test_verifies_a_deleted_conversion_without_differences(scenario, account, sell):
     conversion = sell(scenario)
 
-    delete_conversion(account, conversion_id=conversion.pk, at=LATER)
+    scenario.delete(conversion, at=LATER)
 
     assert list_discrepancies(conversion) == []
 

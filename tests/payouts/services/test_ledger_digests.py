@@ -17,12 +17,10 @@ from accounts.models.audit_log import AuditLogEntry
 from accounts.services.changes import log_event
 from payouts.models.ledger import LedgerDigest, Transfer
 from payouts.services import ledger_digests
-from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import (
     add_commissions,
-    delete_conversion,
     update_commission,
-    update_conversion,
 )
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.reconciliation import reconcile_all, record_result
@@ -445,23 +443,15 @@ def test_accepts_every_legal_change_of_sealed_rows(account, scenario):
         for number in range(3)
     ]
     for commission in account.commissions.all():
-        approve_commission(
-            account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
-        )
+        scenario.approve(commission)
     payment = pay(account, scenario.mina, "40")
     seal()
 
     cancel_payment(account, payment_id=payment.public_id, at=LATER)
     pay(account, scenario.mina, "12", at=LATER)
-    delete_conversion(account, conversion_id=conversions[0].pk, at=LATER)
+    scenario.delete(conversions[0], at=LATER)
     for amount in ("80", "90.5"):
-        update_conversion(
-            account,
-            conversion_id=conversions[1].pk,
-            changes={"amount": Decimal(amount)},
-            should_recalculate=True,
-            at=LATER,
-        )
+        scenario.change_amount(conversions[1], amount, at=LATER)
     first, second = account.commissions.filter(conversion=conversions[2])
     for changes in ({"sub_amount": Decimal(70)}, {"amount": Decimal("0.07")}):
         update_commission(
@@ -470,7 +460,7 @@ def test_accepts_every_legal_change_of_sealed_rows(account, scenario):
             changes=changes | {"comment": "x"},
             at=LATER,
         )
-    disapprove_commission(account, commission_id=second.pk, at=LATER)
+    scenario.disapprove(second, at=LATER)
     add_commissions(
         account,
         conversion_id=conversions[2].pk,

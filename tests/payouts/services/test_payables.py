@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 
 from payouts.errors import AmountDueChanged
-from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import update_commission
 from payouts.services.payables import list_payable_currencies, list_payables
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -30,7 +29,7 @@ def make_approved_commission(scenario, amount, at=CONVERSION_CREATED_AT, **conve
     commission = scenario.get_commission(
         scenario.create_conversion((amount, "all"), **conversion)
     )
-    approve_commission(scenario.account, commission_id=commission.pk, at=at)
+    scenario.approve(commission, at=at)
     return commission
 
 
@@ -75,7 +74,7 @@ def test_subtracts_later_disapprovals(scenario, account):
     old = make_approved_commission(scenario, "20")
     make_approved_commission(scenario, "30")
     make_approved_commission(scenario, "50", at=CLOSE)
-    disapprove_commission(account, commission_id=old.pk, at=CLOSE + DAY)
+    scenario.disapprove(old, at=CLOSE + DAY)
 
     assert list_due_amounts(account) == build_payable("80", "30")
 
@@ -83,8 +82,8 @@ def test_subtracts_later_disapprovals(scenario, account):
 def test_counts_a_commission_approved_again_as_before(scenario, account):
     old = make_approved_commission(scenario, "20")
     for _ in range(2):
-        disapprove_commission(account, commission_id=old.pk, at=CLOSE + DAY)
-        approve_commission(account, commission_id=old.pk, at=CLOSE + DAY)
+        scenario.disapprove(old, at=CLOSE + DAY)
+        scenario.approve(old, at=CLOSE + DAY)
 
     assert list_due_amounts(account) == build_payable("20", "20")
 
@@ -137,14 +136,14 @@ def test_pays_only_if_the_amount_due_is_unchanged(scenario, account):
         expected_balance=balance,
         approved_before=CLOSE,
     )
-    disapprove_commission(account, commission_id=old.pk, at=CLOSE)
+    scenario.disapprove(old, at=CLOSE)
     make_approved_commission(scenario, "10", at=CLOSE)
 
     with pytest.raises(AmountDueChanged, match="The amount due is now 0 EUR"):
         create_payments(account, orders=[order], at=CLOSE)
 
     assert not account.payments.exists()
-    approve_commission(account, commission_id=old.pk, at=CLOSE)
+    scenario.approve(old, at=CLOSE)
     create_payments(
         account, orders=[replace(order, expected_balance=Decimal(20))], at=CLOSE
     )

@@ -18,7 +18,6 @@ from tests.ledger_checks import (
 )
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services.affiliates import delete_affiliate
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -132,7 +131,7 @@ def test_pays_approved_commissions_only(scenario, account):
     waits = scenario.get_commission(scenario.create_conversion(("5", "all")))
     (counts,) = make_approved_commissions(scenario, "5")
     (raised,) = make_approved_commissions(scenario, "5")
-    disapprove_commission(account, commission_id=raised.pk, at=CONVERSION_CREATED_AT)
+    scenario.disapprove(raised)
 
     (payment,) = make_payments(account, "100")
 
@@ -251,8 +250,8 @@ def test_allocates_freed_amounts_with_the_next_payment(scenario, account, uncove
 def test_pays_a_commission_that_was_approved_again(scenario, account):
     (commission,) = make_approved_commissions(scenario, "20")
     before = make_payments(account, "20")
-    disapprove_commission(account, commission_id=commission.pk, at=LATER)
-    approve_commission(account, commission_id=commission.pk, at=LATER)
+    scenario.disapprove(commission, at=LATER)
+    scenario.approve(commission, at=LATER)
 
     assert list_covering_payments([commission], *before) == [None]
     after = make_payments(account, "0.01")
@@ -335,7 +334,7 @@ def test_does_not_cancel_the_payments_of_another_account(
 def test_pays_deleted_affiliates_of_archived_programs(scenario, account):
     (commission,) = make_approved_commissions(scenario, "20")
     delete_affiliate(account, affiliate_id="minakessler", at=LATER)
-    archive_program(account, slug=scenario.program.slug, at=LATER)
+    scenario.archive(at=LATER)
 
     (payment,) = make_payments(account, "20", at=LATER)
 

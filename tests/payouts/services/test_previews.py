@@ -225,7 +225,7 @@ def test_another_change_invalidates_a_confirmation_even_if_it_moves_no_money(
     """Commissions of zero have no transfers."""
     commission = scenario.get_commission(scenario.create_conversion("0"))
     digest = preview(account, lambda: approve(commission)).digest
-    disapprove_commission(account, commission_id=commission.pk, at=LATER)
+    scenario.disapprove(commission, at=LATER)
 
     outcome = perform_if_confirmed(
         account, lambda: approve(commission), confirmed=digest
@@ -242,7 +242,7 @@ def test_status_of_many_commissions_as_if_it_were_set(account, scenario, status)
         for amount in ("200", "50", "125")
     ]
     approve(commissions[0])
-    disapprove_commission(account, commission_id=commissions[1].pk, at=LATER)
+    scenario.disapprove(commissions[1], at=LATER)
     pay(scenario, "15")
     commissions = list(account.commissions.order_by("id"))
     set_status = {

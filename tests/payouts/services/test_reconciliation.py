@@ -12,7 +12,7 @@ from django.db import IntegrityError, connection, transaction
 
 from payouts.models.commissions import Commission
 from payouts.services import reconciliation
-from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.commissions import approve_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.reconciliation import Discrepancy, reconcile
@@ -82,11 +82,7 @@ def test_finds_no_discrepancy_after_operations(scenario, account, other_account)
     scenario.program.update_row(auto_approve_commissions=True, recurring=False)
     scenario.create_conversion("10", "20", customer_id="acct-1")
     scenario.create_conversion("10", "20", customer_id="acct-1")
-    disapprove_commission(
-        account,
-        commission_id=make_approved_commission(scenario).pk,
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.disapprove(make_approved_commission(scenario))
 
     report = assert_ledger_consistent(account, other_account)
 

@@ -20,10 +20,9 @@ from payouts.services.calculation_input import LineItemData
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
     add_commissions,
-    delete_conversion,
     set_commission_statuses,
 )
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import cancel_payment
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
 from tests.program_scenario import CLICK_CREATED_AT
@@ -94,7 +93,7 @@ def test_counts_what_happened_before_the_days_were_stored(
 ):
     first = scenario.create_conversion(at=NOW - 5 * A_DAY)
     scenario.create_conversion(at=NOW - 3 * A_DAY)
-    delete_conversion(account, conversion_id=first.pk, at=NOW)
+    scenario.delete(first, at=NOW)
 
     counted_list.count(NOW)
 
@@ -106,7 +105,7 @@ def test_two_counters_store_the_same(scenario, account, counted_list):
     for days in (1, 2, 3):
         conversion = scenario.create_conversion(at=NOW - days * A_DAY)
     counted_list.store_days(None, at=NOW)
-    delete_conversion(account, conversion_id=conversion.pk, at=NOW)
+    scenario.delete(conversion, at=NOW)
     stored = list(account.daily_row_counts.filter(is_change=False).values())
 
     account.daily_row_counts.filter(is_change=False).delete()
@@ -142,7 +141,7 @@ def apply_random_change(scenario, rng, affiliate, number, at):
     account = scenario.account
     kind = rng.randrange(10)
     if kind == 0 and (row := pick(rng, account.conversions.not_deleted())):
-        delete_conversion(account, conversion_id=row.pk, at=at)
+        scenario.delete(row, at=at)
     elif kind == 1 and (row := pick(rng, account.customers.not_deleted())):
         delete_customer(account, public_id=row.public_id, at=at)
     elif kind == 2 and (row := pick(rng, account.payments.not_canceled())):
@@ -151,8 +150,7 @@ def apply_random_change(scenario, rng, affiliate, number, at):
         status = rng.choice(CommissionStatus.values)
         set_commission_statuses(account, conversion_id=row.pk, status=status, at=at)
     elif kind == 5:
-        order = PaymentOrder(affiliate.slug, Decimal(1), "EUR")
-        create_payments(account, orders=[order], at=at)
+        scenario.pay(1, to=affiliate.slug, at=at)
     elif kind == 6:
         scenario.create_click(affiliate, at=at)
     else:
@@ -232,7 +230,7 @@ def test_merges_the_changes_of_a_day(scenario, account):
     conversions = [scenario.create_conversion(at=NOW - A_DAY) for _ in range(3)]
     assert_row_counts_exact(account, at=NOW)
     for conversion in conversions[1:]:
-        delete_conversion(account, conversion_id=conversion.pk, at=NOW)
+        scenario.delete(conversion, at=NOW)
     changes = account.daily_row_counts.filter(is_change=True, list="conversion")
     assert [change.n for change in changes] == [-1, -1]
 

@@ -18,7 +18,7 @@ from payouts.services.conversion_updates import (
     update_conversion,
 )
 from payouts.services.day_counts import count_day
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import cancel_payment
 from payouts.services.statistics import (
     AffiliatePerformance,
     calculate_performance,
@@ -61,20 +61,13 @@ def busy(scenario):
         scenario.create_conversion("10", affiliate=odette),
         scenario.create_conversion("999"),
     ]
-    delete_conversion(
-        scenario.account, conversion_id=conversions[-1].pk, at=CONVERSION_CREATED_AT
-    )
+    scenario.delete(conversions[-1])
     first, second = (
         scenario.get_commission(conversion) for conversion in conversions[:2]
     )
-    approve_commission(
-        scenario.account, commission_id=first.pk, at=CONVERSION_CREATED_AT
-    )
-    disapprove_commission(
-        scenario.account, commission_id=second.pk, at=CONVERSION_CREATED_AT
-    )
-    order = PaymentOrder(scenario.mina.slug, Decimal("12.5"), "EUR")
-    create_payments(scenario.account, orders=[order], at=CONVERSION_CREATED_AT)
+    scenario.approve(first)
+    scenario.disapprove(second)
+    scenario.pay("12.5")
     return scenario
 
 
@@ -286,18 +279,14 @@ def test_marks_days_of_commissions_stale_when_their_conversion_is_deleted(
     later = LATER + 2 * DAY
     assert earned(account, span, later) == amounts(EUR="20")
 
-    delete_conversion(account, conversion_id=conversion.pk, at=later)
+    scenario.delete(conversion, at=later)
 
     assert earned(account, span, later) == {}
 
 
 def test_marks_no_day_that_is_not_over(scenario, account):
     conversion = scenario.create_conversion("100")
-    approve_commission(
-        account,
-        commission_id=scenario.get_commission(conversion).pk,
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.approve(scenario.get_commission(conversion))
 
     assert not StaleDay.objects.exists()
     assert stored_days(account) == []

@@ -341,7 +341,7 @@ def test_staff_promote_a_prospect_once(account, pia):
 def test_staff_promote_no_deleted_prospect_and_none_of_an_archived_program(
     account, scenario, pia
 ):
-    archive_program(account, slug=scenario.program.slug, at=NOW)
+    scenario.archive(at=NOW)
     with pytest.raises(ArchivedProgramReadOnly):
         promote_prospect_manually(account, public_id=pia.public_id, at=NOW)
     delete_prospect(account, public_id=pia.public_id, at=NOW)

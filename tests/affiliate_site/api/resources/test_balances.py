@@ -2,9 +2,8 @@
 
 import pytest
 
-from payouts.services.commissions import approve_commission, disapprove_commission
 from tests.ledger_checks import assert_amounts_consistent
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
+from tests.program_scenario import ProgramScenario, mark_deleted
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -20,9 +19,7 @@ def make_approved_commission(scenario, amount, *, affiliate=None, **sale):
     commission = scenario.get_commission(
         scenario.create_conversion(amount, affiliate=affiliate, **sale)
     )
-    approve_commission(
-        scenario.account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
-    )
+    scenario.approve(commission)
     return commission
 
 
@@ -63,9 +60,7 @@ def test_omits_zero_balances(api, scenario, account):
     second = make_approved_commission(scenario, "100", currency="CHF")
     make_approved_commission(scenario, "0", currency="JPY")
     for commission in (first, second):
-        disapprove_commission(
-            account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
-        )
+        scenario.disapprove(commission)
 
     assert get_json(api.get("/balances/")) == (
         b'[{"affiliate_id":"minakessler","balances":{"EUR":20}}]'

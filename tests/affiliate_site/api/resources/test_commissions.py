@@ -57,8 +57,8 @@ def test_shows_pending_as_null_with_the_option(api, scenario, account, commissio
     others = [
         scenario.get_commission(scenario.create_conversion("200")) for _ in range(2)
     ]
-    approve_commission(account, commission_id=others[0].pk, at=CONVERSION_CREATED_AT)
-    disapprove_commission(account, commission_id=others[1].pk, at=CONVERSION_CREATED_AT)
+    scenario.approve(others[0])
+    scenario.disapprove(others[1])
 
     rows = get_json(api.get("/commissions/"))
 

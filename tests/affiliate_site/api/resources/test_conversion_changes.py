@@ -24,8 +24,6 @@ from tests.affiliate_site.responses import (
 from tests.conftest import NOW, ApiClient
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
-from tracking.services.hierarchy import set_parent
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -69,12 +67,7 @@ def sale(scenario):
 def odette(scenario):
     """Mina's parent, who earns 3 % on level 2."""
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
-    set_parent(
-        scenario.account,
-        affiliate_id=scenario.mina.slug,
-        parent_id=odette.slug,
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.add_child(scenario.mina, odette)
     scenario.create_level(2, "3")
     return odette
 
@@ -473,7 +466,7 @@ def test_accepts_a_hundred_commissions(api, sale):
 def test_adds_nothing_when_the_program_or_affiliate_forbids_it(
     api, account, scenario, sale, status, errors
 ):
-    archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+    scenario.archive()
     if status == 400:
         mark_deleted(scenario.mina.affiliate)
     before = snapshot_account_data(account)
@@ -491,7 +484,7 @@ def test_adds_nothing_when_the_program_or_affiliate_forbids_it(
 @pytest.mark.parametrize("state", ["archived", "locked", "deleted"])
 def test_updates_and_deletes_in_any_program_state(api, account, scenario, sale, state):
     if state == "archived":
-        archive_program(account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT)
+        scenario.archive()
     elif state == "locked":
         account.locked_at = CONVERSION_CREATED_AT
         account.save()

@@ -14,7 +14,6 @@ from accounts.services.accounts import lock_account
 from affiliate_site.api.resources import conversions as endpoint
 from payouts.models.commission_types import RateKind
 from payouts.services.commissions import approve_commission, disapprove_commission
-from payouts.services.conversion_updates import delete_conversion
 from tests.affiliate_site.api.resources.expected import (
     expected_conversion,
     expected_nested_commission,
@@ -30,7 +29,6 @@ from tests.affiliate_site.responses import (
 from tests.conftest import ApiClient
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -246,9 +244,7 @@ def disapproved(scenario):
 
 
 def archived(scenario):
-    archive_program(
-        scenario.account, slug=scenario.program.slug, at=CONVERSION_CREATED_AT
-    )
+    scenario.archive()
     return {"coupon": scenario.mina.coupon}
 
 
@@ -888,7 +884,7 @@ def test_invalid_ids_return_404(api, scenario, number):
 
 def test_does_not_show_deleted_conversions(api, scenario):
     sale = scenario.create_conversion("0", external_id="order-1")
-    delete_conversion(scenario.account, conversion_id=sale.pk, at=CONVERSION_CREATED_AT)
+    scenario.delete(sale)
 
     assert list_error_messages(api.get(f"/conversions/{sale.pk}/"), 404) == [
         "Conversion not found"
@@ -920,18 +916,10 @@ def conversions(scenario, account, other_account):
         ),
         "next": elsewhere.create_conversion("5", at=midnight + timedelta(days=1)),
     }
-    approve_commission(
-        account,
-        commission_id=scenario.get_commission(created["early"]).pk,
-        at=CONVERSION_CREATED_AT,
-    )
-    disapprove_commission(
-        account,
-        commission_id=scenario.get_commission(created["midnight"]).pk,
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.approve(scenario.get_commission(created["early"]))
+    scenario.disapprove(scenario.get_commission(created["midnight"]))
     first = account.commissions.filter(conversion=created["late"]).first()
-    approve_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
+    scenario.approve(first)
     other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
     other_scenario.create_conversion("6", external_id="order-1", customer_id="acct-1")
     return {sale.pk: name for name, sale in created.items()}
