@@ -3,12 +3,7 @@
 from contextlib import contextmanager
 
 import pytest
-from django.db import (
-    IntegrityError,
-    OperationalError,
-    connection,
-    transaction,
-)
+from django.db import IntegrityError, OperationalError, connection, transaction
 
 from accounts.db_compat import (
     get_database_time,

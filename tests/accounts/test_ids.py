@@ -91,9 +91,7 @@ def test_accepts_a_valid_slug(slug):
 
 
 @pytest.mark.parametrize(
-    "slug",
-    ["", "-a", "A", "a b", "a_b", "a/b", "a" * 65, "ä", "٣", "a\n"],
-    ids=ascii,
+    "slug", ["", "-a", "A", "a b", "a_b", "a/b", "a" * 65, "ä", "٣", "a\n"], ids=ascii
 )
 def test_rejects_an_invalid_slug(slug):
     assert not ids.SLUG_PATTERN.fullmatch(slug)

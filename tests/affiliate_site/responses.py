@@ -44,7 +44,6 @@ def has_only_errors(response, *entries):
     return True
 
 
-def snapshot_account_data(account):
-    """Return all rows, except usage of keys and failed attempts."""
-    rows = snapshot_account(account)
-    return rows | {"ApiKey": None, "ConversionAttempt": None}
+def snapshot_account_data(account, *ignored):
+    """Return all rows, except usage of keys and these models."""
+    return snapshot_account(account) | dict.fromkeys(("ApiKey", *ignored))

@@ -162,25 +162,12 @@ def test_unknown_object_is_always_json(api, accept):
 
 WRONG_METHODS = [
     *(
-        "POST",
-        "PUT",
-        "PATCH",
-        "DELETE",
-        "TRACE",
-        "TRACK",
-        "CONNECT",
-        "PROPFIND",
-        "BREW",
+        *("POST", "PUT", "PATCH", "DELETE", "TRACE", "TRACK", "CONNECT"),
+        *("PROPFIND", "BREW"),
     ),
     *("DISPATCH", "INITIAL", "LIST", "RETRIEVE", "AS_VIEW", "SELF", "ALLOWED_METHODS"),
     *(
-        "__CLASS__",
-        "__INIT__",
-        "HTTP_METHOD_NAMES",
-        "GET-",
-        "get ",
-        "-",
-        "*",
+        *("__CLASS__", "__INIT__", "HTTP_METHOD_NAMES", "GET-", "get ", "-", "*"),
         "A" * 5000,
     ),
 ]

@@ -302,7 +302,7 @@ def test_rejects_with_the_specified_message(
     endpoints, sent, message, *steps = case
     for step in steps:
         break_rule(scenario, step)
-    before = snapshot_account_data(account)
+    before = snapshot_account_data(account, "ConversionAttempt")
 
     for number, (endpoint, others) in enumerate(endpoints.items()):
         body = sent
@@ -316,7 +316,7 @@ def test_rejects_with_the_specified_message(
             assert response.status_code == 400
             assert response["Content-Type"] == "application/json"
             assert response.content == encode_json(error)
-    assert snapshot_account_data(account) == before
+    assert snapshot_account_data(account, "ConversionAttempt") == before
 
 
 def encode_json(body):

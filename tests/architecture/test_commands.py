@@ -68,9 +68,7 @@ DOCUMENTED = {
 }
 
 # Documented commands that are not implemented yet.
-NOT_IMPLEMENTED = {
-    "import_account",
-}
+NOT_IMPLEMENTED = {"import_account"}
 
 IMPLEMENTED = {
     path.stem: package

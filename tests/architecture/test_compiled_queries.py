@@ -37,7 +37,7 @@ QUERIES |= {
 }
 # Without an account: the reason.
 WITHOUT_AN_ACCOUNT: dict[str, str] = {
-    "accounts.services.api_keys.active_key_by_digest": "the key names the account",
+    "accounts.services.api_keys.active_key_by_digest": "the key names the account"
 }
 
 SAMPLES = {

@@ -292,7 +292,7 @@ DELETIONS = {
 
 # Statements that cannot filter by account, each with its reason.
 UNSCOPED = {
-    r'FROM "accounts_apikey".* WHERE .*"digest" = ': "finds the API key by its digest",
+    r'FROM "accounts_apikey".* WHERE .*"digest" = ': "finds the API key by its digest"
 }
 
 IMPLEMENTED = list_operations()

@@ -43,8 +43,7 @@ def main(api):
         for _ in range(2)
     ]
     updated = conversions.conversion_partial_update(
-        str(conversion.id),
-        models.ConversionUpdate(meta_data={"shop": "de"}),
+        str(conversion.id), models.ConversionUpdate(meta_data={"shop": "de"})
     )
     commission = affiliate_client.CommissionsApi(api).commission_approve(
         str(conversion.commissions[0].id)

@@ -68,11 +68,7 @@ def test_serves_a_client_that_reads_the_second_link_as_the_last_page(call, progr
     page = re.search(r"[?&]page=([0-9]+)>", second)[1]
     assert [
         slugs(call("GET", f"programs?page={n}")) for n in range(1, int(page) + 1)
-    ] == [
-        programs[:25],
-        programs[25:50],
-        programs[50:],
-    ]
+    ] == [programs[:25], programs[25:50], programs[50:]]
 
 
 def test_serves_a_client_that_parses_links_by_a_pattern(call, programs):

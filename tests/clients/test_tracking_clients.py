@@ -5,11 +5,7 @@ import json
 import pytest
 
 from tests.affiliate_site.responses import get_json
-from tests.factories.tracking import (
-    AffiliateFactory,
-    CouponFactory,
-    EnrollmentFactory,
-)
+from tests.factories.tracking import AffiliateFactory, CouponFactory, EnrollmentFactory
 
 
 @pytest.fixture

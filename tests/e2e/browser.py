@@ -3,10 +3,7 @@
 from pathlib import Path
 
 # The shell has no windows and needs half of the CPU time.
-CHROMIUM_PATHS = [
-    Path("/usr/bin/chromium-headless-shell"),
-    Path("/usr/bin/chromium"),
-]
+CHROMIUM_PATHS = [Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium")]
 CHROMIUM_PATH = next(filter(Path.exists, CHROMIUM_PATHS), CHROMIUM_PATHS[-1])
 CHROMIUM_FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),

@@ -9,10 +9,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts.services.api_keys import (
-    calculate_signature,
-    create_signing_secret,
-)
+from accounts.services.api_keys import calculate_signature, create_signing_secret
 from tests.factories.accounts import AccountFactory
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
@@ -331,10 +328,7 @@ SHOP_PLUGINS = {
     ),
     "prestashop: empty meta data": ("{meta_data: []}", None),
     "prestashop: a blank currency": ('{currency: ""}, ""', None),
-    "magento: a nested value": (
-        "{meta_data: {items: [{sku: 1}]}}",
-        ["odd_meta_data"],
-    ),
+    "magento: a nested value": ("{meta_data: {items: [{sku: 1}]}}", ["odd_meta_data"]),
     "magento: an unknown commission type": (
         '{}, "category-7"',
         ["odd_commission_type"],

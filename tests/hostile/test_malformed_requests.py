@@ -16,11 +16,7 @@ from tests.wsgi_client import send_request
 pytestmark = [pytest.mark.integration, pytest.mark.urls("tests.dummy_endpoints")]
 
 TRACE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
-ERROR_FORMATS = (
-    {"errors"},
-    {"message", "code"},
-    {"message", "code", "traceId"},
-)
+ERROR_FORMATS = ({"errors"}, {"message", "code"}, {"message", "code", "traceId"})
 ENTRY_KEYS = (
     {"message"},
     {"message", "code"},
@@ -188,22 +184,9 @@ VALUES = {
     "very long": "a" * 50_000,
 }
 NAMES = [
-    "page",
-    "slug",
-    "date_from",
-    "date_to",
-    "recurring",
-    "currency",
-    "unknown",
-    "page[]",
-    "slug__startswith",
-    "account",
-    "account_id",
-    "pk",
-    "o",
-    "%00",
-    "%FF",
-    "",
+    *("page", "slug", "date_from", "date_to", "recurring", "currency", "unknown"),
+    *("page[]", "slug__startswith", "account", "account_id", "pk", "o", "%00"),
+    *("%FF", ""),
 ]
 
 
@@ -220,16 +203,8 @@ def test_handles_any_query(checking_client, account, make_key, value):
 @pytest.mark.parametrize(
     "query",
     [
-        "?",
-        "&",
-        "=",
-        "&&&&",
-        "=&=&=",
-        "page",
-        "page=",
-        "?page=1",
-        "page=1#page=2",
-        "a=1;page=x",
+        *("?", "&", "=", "&&&&", "=&=&=", "page", "page=", "?page=1"),
+        *("page=1#page=2", "a=1;page=x"),
         "&".join(["page=1"] * 1000),
         "page=1&page[]=x&page[a]=y",
     ],
@@ -320,17 +295,9 @@ def test_rejects_malformed_api_keys(checking_client, name, key):
 @pytest.mark.parametrize(
     "host",
     [
-        "",
-        " ",
-        "\xff",
-        "evil.example",
-        "testserver@evil.example",
-        "evil.example:80@testserver",
-        "testserver:abc",
-        "testserver/",
-        "testserver, evil.example",
-        "[::1",
-        "[::1]]",
+        *("", " ", "\xff", "evil.example", "testserver@evil.example"),
+        *("evil.example:80@testserver", "testserver:abc", "testserver/"),
+        *("testserver, evil.example", "[::1", "[::1]]"),
         "a" * 10_000,
         "%00",
         "тест",

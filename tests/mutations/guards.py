@@ -178,10 +178,7 @@ CODE_GUARDS = [
     guard(
         "role and plan",
         f"{API}/test_permissions.py::test_forbids_viewers_to_write_without_reading_the_body",
-        (
-            "affiliate_site.api.access.PlanAndRolePermission.has_permission",
-            accept,
-        ),
+        ("affiliate_site.api.access.PlanAndRolePermission.has_permission", accept),
     ),
     guard(
         "account of the back office",

@@ -90,14 +90,10 @@ def test_selects_the_parameter_with_higher_precedence(higher, lower):
 
 
 def test_orders_parameters_as_specified():
-    assert REST_CONVERSION_ORDER == (
-        "customer",
-        "coupon",
-        "referral_code",
-        "click_id",
-        "asset_id",
-        "tracking_id",
-    )
+    assert (
+        *("customer", "coupon", "referral_code", "click_id"),
+        *("asset_id", "tracking_id"),
+    ) == REST_CONVERSION_ORDER
     assert list(REST_CUSTOMER_ORDER) == list(REST_CONVERSION_ORDER)[1:]
 
 

@@ -223,13 +223,7 @@ def test_lists_keys_in_a_table_without_color(keys):
     titles, *rows = run_command("list_api_keys", "harbor").splitlines()
 
     assert titles.split() == [
-        "Prefix",
-        "Label",
-        "Role",
-        "Created",
-        "Last",
-        "used",
-        "Revoked",
+        *("Prefix", "Label", "Role", "Created", "Last", "used", "Revoked")
     ]
     assert [row.split()[0] for row in rows] == [key.prefix for key in keys]
     assert "\x1b" not in "".join(rows)

@@ -171,10 +171,7 @@ def test_sets_the_time_zone_and_logs_the_change_once(account, other_account):
         update_settings(account, changes={"time_zone": "Europe/Berlin"}, at=NOW)
 
     zones = Account.objects.values_list("slug", "time_zone")
-    assert dict(zones) == {
-        account.slug: "Europe/Berlin",
-        other_account.slug: "UTC",
-    }
+    assert dict(zones) == {account.slug: "Europe/Berlin", other_account.slug: "UTC"}
     entry = account.audit_log.get(kind="account.settings_changed")
     assert entry.details == {"time_zone": ["UTC", "Europe/Berlin"]}
 

@@ -214,11 +214,7 @@ def test_rejects_a_former_owner(account, owner, remove_owner):
 
 @pytest.mark.parametrize(
     "action",
-    [
-        partial(update_role, role=Role.OWNER),
-        deactivate_staff_user,
-        activate_staff_user,
-    ],
+    [partial(update_role, role=Role.OWNER), deactivate_staff_user, activate_staff_user],
     ids=["role", "deactivate", "activate"],
 )
 def test_rejects_users_of_other_accounts_and_operators(

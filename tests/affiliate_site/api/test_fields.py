@@ -168,7 +168,7 @@ def build_body(value):
 def format_value(value):
     if isinstance(value, serializers.Field):
         return type(value).__name__
-    return ascii(value)[:24]
+    return "not sent" if value is NOT_SENT else ascii(value)[:24]
 
 
 @pytest.mark.parametrize(

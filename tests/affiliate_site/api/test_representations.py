@@ -83,15 +83,8 @@ class DeliveryRepresentation(Representation):
 
 
 COLUMNS = (
-    "id",
-    "year",
-    "serial",
-    "name",
-    "shop__slug",
-    "shop__city",
-    "buyer__slug",
-    "buyer__city",
-    "buyer__deleted_at",
+    *("id", "year", "serial", "name", "shop__slug", "shop__city", "buyer__slug"),
+    *("buyer__city", "buyer__deleted_at"),
 )
 ROW = (2, 2026, 7, "x", "tea", "Oslo", "ann", None, None)
 

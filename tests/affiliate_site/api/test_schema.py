@@ -186,16 +186,9 @@ def test_describes_every_property_of_a_program(document):
 
     assert set(schema["properties"]) == set(schema["required"])
     assert list(schema["properties"]) == [
-        "id",
-        "title",
-        "currency",
-        "currency_symbol",
-        "cookie_time",
-        "default_landing_page_url",
-        "recurring",
-        "recurring_cap",
-        "recurring_period_days",
-        "program_category",
+        *("id", "title", "currency", "currency_symbol", "cookie_time"),
+        *("default_landing_page_url", "recurring", "recurring_cap"),
+        *("recurring_period_days", "program_category"),
     ]
 
 

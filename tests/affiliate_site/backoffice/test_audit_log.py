@@ -64,11 +64,7 @@ def test_shows_the_addresses_of_staff(staff_client, account, zoe):
 
     client.post(
         reverse("admin:accounts_user_changelist"),
-        {
-            "action": "reset_password",
-            "_selected_action": [zoe.pk],
-            "confirmed": "yes",
-        },
+        {"action": "reset_password", "_selected_action": [zoe.pk], "confirmed": "yes"},
     )
 
     entry = account.audit_log.get(kind="staff.password_reset")
@@ -120,10 +116,7 @@ def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
     assert [(subject, details) for subject, _, details in rows] == [
         ("affiliate:minakessler", EMPTY_VALUE),
         ("affiliate:minakessler", "parent: ingaberg"),
-        (
-            "affiliate:minakessler",
-            "program: harbor-lamp-partners\napproved: True",
-        ),
+        ("affiliate:minakessler", "program: harbor-lamp-partners\napproved: True"),
         ("affiliate:minakessler", EMPTY_VALUE),
     ]
     entries = account.audit_log.filter(subject=f"affiliate:{mina.affiliate.pk}")

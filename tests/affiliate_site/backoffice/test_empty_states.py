@@ -87,13 +87,8 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     create_webhook(account, url="https://harbor.example/", at=timezone.now())
     create_signing_secret(account, at=timezone.now())
     for name in (
-        "approved_amount",
-        "payment_id",
-        "note_id",
-        "prospect_id",
-        "payout_method",
-        "group_id",
-        "contested_claim",
+        *("approved_amount", "payment_id", "note_id", "prospect_id"),
+        *("payout_method", "group_id", "contested_claim"),
     ):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")

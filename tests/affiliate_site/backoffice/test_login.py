@@ -97,11 +97,7 @@ def namesakes(owner, other_account):
 
 def test_the_account_decides_who_signs_in(owner, namesakes):
     """An owner who adds the address of somebody else gains nothing elsewhere."""
-    passwords = {
-        "harbor": PASSWORD,
-        "zz-marker": "other-lamps",
-        "": "operator-lamps",
-    }
+    passwords = {"harbor": PASSWORD, "zz-marker": "other-lamps", "": "operator-lamps"}
     users = dict(zip(passwords, (owner, *namesakes), strict=True))
 
     for number, (account, user) in enumerate(users.items()):
@@ -121,9 +117,7 @@ def test_hashes_one_password_at_each_attempt(namesakes, client, monkeypatch, for
     encoded = []
     encode = MD5PasswordHasher.encode
     monkeypatch.setattr(
-        MD5PasswordHasher,
-        "encode",
-        lambda *args: encoded.append(args) or encode(*args),
+        MD5PasswordHasher, "encode", lambda *args: encoded.append(args) or encode(*args)
     )
 
     sign_in(client, **form)

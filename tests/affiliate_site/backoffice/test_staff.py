@@ -16,12 +16,8 @@ LIST = "admin:accounts_user_changelist"
 ADD = "admin:accounts_user_add"
 EMAIL = "zoe@harbor.example.org"
 ACTIONS = {
-    "make_owner",
-    "make_manager",
-    "make_viewer",
-    "reset_password",
-    "deactivate_selected",
-    "activate_selected",
+    *("make_owner", "make_manager", "make_viewer", "reset_password"),
+    *("deactivate_selected", "activate_selected"),
 }
 
 

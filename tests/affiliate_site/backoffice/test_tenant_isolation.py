@@ -230,19 +230,10 @@ def test_tests_cover_all_urls():
         "dismiss_onboarding",  # Tested in test_onboarding.py
         "account_settings",  # Tested in test_account_settings.py
         # Tested in test_second_factor.py
-        "second_factor",
-        "second_factor_begin",
-        "second_factor_codes",
-        "second_factor_confirm",
-        "second_factor_remove",
-        "login",
-        "logout",
-        "password_change",
-        "password_change_done",
-        "autocomplete",
-        "jsi18n",
-        "view_on_site",
-        "app_list",
+        *("second_factor", "second_factor_begin", "second_factor_codes"),
+        *("second_factor_confirm", "second_factor_remove", "login", "logout"),
+        *("password_change", "password_change_done", "autocomplete", "jsi18n"),
+        *("view_on_site", "app_list"),
     }
 
 
@@ -303,13 +294,8 @@ def test_shows_dates_in_utc(staff_client, scenario):
 
 
 HIDDEN_COLUMNS = (
-    "secret",
-    "old_secret",
-    "digest",
-    "password",
-    "recovery_codes",
-    "email_folded",
-    "calculation",
+    *("secret", "old_secret", "digest", "password", "recovery_codes"),
+    *("email_folded", "calculation"),
 )
 LOOKUPS = ("startswith", "regex", "contains", "gt", "lt", "in", "exact", "range")
 

@@ -209,10 +209,7 @@ def read_all_pages(client, webhook, delivery):
 
 @pytest.mark.parametrize(
     ("alive_minutes_ago", "text"),
-    [
-        (None, "the sender has not run yet"),
-        (6, "the sender has not run since 20"),
-    ],
+    [(None, "the sender has not run yet"), (6, "the sender has not run since 20")],
 )
 def test_says_that_nothing_is_sent_while_no_worker_runs(
     staff_client, account, plain_webhook, alive_minutes_ago, text

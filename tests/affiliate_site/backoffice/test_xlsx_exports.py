@@ -151,10 +151,7 @@ def test_writes_numbers_as_text_that_would_lose_digits(value):
 
 @pytest.mark.parametrize(
     ("value", "serial"),
-    [
-        (datetime(2026, 3, 4, 12, 0, tzinfo=UTC), "46085.5"),
-        (date(2026, 3, 4), "46085"),
-    ],
+    [(datetime(2026, 3, 4, 12, 0, tzinfo=UTC), "46085.5"), (date(2026, 3, 4), "46085")],
 )
 def test_writes_real_dates(value, serial):
     assert write_sheet(value) == [("n", serial)]

@@ -115,10 +115,7 @@ def test_tells_stories(demo_account):
     contested = find_sale(account, "contested")
     assert contested.is_contested
     claims = account.conversion_claims.filter(conversion=contested)
-    assert {claim.affiliate.slug for claim in claims} == {
-        "gretaimanov",
-        "hanawhitlock",
-    }
+    assert {claim.affiliate.slug for claim in claims} == {"gretaimanov", "hanawhitlock"}
     for name in ("cap-1", "cap-2", "cap-3"):
         conversion = find_sale(account, name)
         statuses = set(conversion.commissions.values_list("status", flat=True))

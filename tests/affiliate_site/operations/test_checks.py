@@ -123,10 +123,7 @@ def test_warns_about_sqlite_behind_tls(monkeypatch, engine, public_url, ids):
 
 @pytest.mark.parametrize(
     ("error", "expected"),
-    [
-        (None, []),
-        (UnusableReplica("it is a primary"), ["affiliate_site.E002"]),
-    ],
+    [(None, []), (UnusableReplica("it is a primary"), ["affiliate_site.E002"])],
 )
 def test_rejects_a_replica_that_is_none(monkeypatch, error, expected):
     def get_lag_bytes():

@@ -294,10 +294,7 @@ def build_status_error(value):
 
 FIELDS = {
     "amount": ({"amount": "1e2"}, build_field_error("amount", NOT_A_NUMBER)),
-    "map": (
-        {"meta_data": "pro"},
-        build_field_error("meta_data", WRONG_TYPE, "object"),
-    ),
+    "map": ({"meta_data": "pro"}, build_field_error("meta_data", WRONG_TYPE, "object")),
     "deep map": (
         {"meta_data": {"plan": {"a": "b"}}},
         build_field_error("meta_data[plan]", WRONG_TYPE, "string"),
@@ -506,7 +503,7 @@ def test_stores_nothing_if_the_status_is_rejected(
 ):
     scenario.enable_payouts(20 if auto else 0)
     scenario.program.update_row(auto_approve_commissions=auto)
-    before = snapshot_account_data(account)
+    before = snapshot_account_data(account, "ConversionAttempt")
     payload = {"external_id": "order-1", "amount": 200, "status": status}
 
     response = send_postback(
@@ -514,7 +511,7 @@ def test_stores_nothing_if_the_status_is_rejected(
     )
 
     assert get_conflict_code(response) == code
-    assert snapshot_account_data(account) == before
+    assert snapshot_account_data(account, "ConversionAttempt") == before
     [(source, external_id, _)] = list_failed_attempts(account)
     assert (source, external_id) == ("postback", "order-1")
 
@@ -662,12 +659,12 @@ REJECTED = {
 def test_changes_nothing_if_one_field_is_invalid(send_postback, order, account, name):
     fields, expected = REJECTED[name]
     valid = {"amount": 100, "meta_data": {"a": "b"}, "status": "approved"}
-    before = snapshot_account_data(account)
+    before = snapshot_account_data(account, "ConversionAttempt")
 
     response = send_postback("con/u/", {"external_id": "order-1"} | valid | fields)
 
     assert response.json() == {"errors": [expected]}
-    assert snapshot_account_data(account) == before
+    assert snapshot_account_data(account, "ConversionAttempt") == before
 
 
 @pytest.mark.parametrize(
@@ -698,13 +695,13 @@ def test_rejects_all_changes_if_one_commission_conflicts(
     scenario.create_conversion("200", "100", external_id="order-1")
     first, _ = account.commissions.order_by("id")
     scenario.approve(first)
-    before = snapshot_account_data(account)
+    before = snapshot_account_data(account, "ConversionAttempt")
     others = {"amount": 150, "recalculate_commissions": False, "meta_data": {"a": "b"}}
 
     response = send_postback("con/u/", {"external_id": "order-1"} | others | fields)
 
     assert get_conflict_code(response) == code
-    assert snapshot_account_data(account) == before
+    assert snapshot_account_data(account, "ConversionAttempt") == before
 
 
 def test_skips_final_commissions(send_postback, scenario, account):
@@ -744,10 +741,7 @@ def test_conversion_not_found(send_postback, scenario, account, other_account, n
         "other account": "theirs",
         "other case": "ORDER-1",
     }
-    payload = {
-        "external_id": external_ids.get(name, "order-2"),
-        "status": "invalid",
-    }
+    payload = {"external_id": external_ids.get(name, "order-2"), "status": "invalid"}
 
     response = send_postback("con/u/", payload)
 
@@ -776,7 +770,7 @@ def test_updates_in_archived_program_of_deleted_affiliate(send_postback, scenari
 def test_rejects_updates_of_locked_account(send_postback, scenario):
     scenario.create_conversion("200", external_id="order-1")
     lock_account(scenario.account, at=CONVERSION_CREATED_AT)
-    before = snapshot_account_data(scenario.account)
+    before = snapshot_account_data(scenario.account, "ConversionAttempt")
 
     assert (
         get_error_message(
@@ -784,4 +778,4 @@ def test_rejects_updates_of_locked_account(send_postback, scenario):
         )
         == LOCKED
     )
-    assert snapshot_account_data(scenario.account) == before
+    assert snapshot_account_data(scenario.account, "ConversionAttempt") == before

@@ -17,10 +17,7 @@ pytestmark = [
 
 PATHS = ["con/c/", "con/u/", "cus/c/", "cus/u/"]
 JSON = {"Accept": "application/json"}
-CORS = {
-    "Access-Control-Allow-Origin": "*",
-    "Cache-Control": "no-store",
-}
+CORS = {"Access-Control-Allow-Origin": "*", "Cache-Control": "no-store"}
 
 every_path = pytest.mark.parametrize("path", PATHS)
 

@@ -158,9 +158,7 @@ def test_stops_reading_long_response(webhook_receiver):
 
 
 @pytest.mark.parametrize(
-    "respond",
-    [hang, drip_headers, drip_body],
-    ids=lambda respond: respond.__name__,
+    "respond", [hang, drip_headers, drip_body], ids=lambda respond: respond.__name__
 )
 def test_times_out(webhook_receiver, respond):
     webhook_receiver.respond = respond

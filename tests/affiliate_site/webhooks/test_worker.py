@@ -228,10 +228,7 @@ def test_continues_after_temporary_database_error(
     assert (
         fake_network.count_for(endpoint),
         rows.exclude(delivered_at=None).count(),
-    ) == (
-        10,
-        9,
-    )
+    ) == (10, 9)
     assert "Due deliveries could not be read or written" in caplog.text
 
 

@@ -130,12 +130,7 @@ CANNOT_BE_DONE = {
     "a negative amount": [*NEEDED, "--commission-fixed=-0.01"],
     "half a cent": [*NEEDED, "--commission-fixed", "0.005"],
     "a third of a yen": [
-        "--title",
-        "T",
-        "--currency",
-        "JPY",
-        "--commission-fixed",
-        "0.3",
+        *("--title", "T", "--currency", "JPY", "--commission-fixed", "0.3")
     ],
     "an immense amount": [*NEEDED, "--commission-fixed", "1" + "0" * 30],
     "an immense share": [*NEEDED, "--commission-percent", "1" + "0" * 30],
@@ -210,15 +205,7 @@ WRONG = {
             *["harbor", "harbor-lamps", *NEEDED, "--commission-percent", number]
         ]
         for number in (
-            "",
-            "ten",
-            "1e1",
-            "1_0",
-            "NaN",
-            "Infinity",
-            "\uff15",
-            "5%",
-            "0x5",
+            *("", "ten", "1e1", "1_0", "NaN", "Infinity", "\uff15", "5%", "0x5"),
         )
     },
     **{

@@ -273,10 +273,7 @@ def test_applies_cap_and_days_together(scenario):
 
     assert [
         scenario.get_commission(conversion).status for conversion in conversions
-    ] == [
-        "pending",
-        "disapproved",
-    ]
+    ] == ["pending", "disapproved"]
 
 
 def test_disapproves_all_commissions_past_the_cap(scenario):

@@ -18,10 +18,7 @@ from accounts.services.changes import log_event
 from payouts.models.ledger import LedgerDigest, Transfer
 from payouts.services import ledger_digests
 from payouts.services.commissions import approve_commission
-from payouts.services.conversion_updates import (
-    add_commissions,
-    update_commission,
-)
+from payouts.services.conversion_updates import add_commissions, update_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.reconciliation import reconcile_all, record_result
 from tests.program_scenario import (
@@ -274,11 +271,7 @@ def test_finds_a_rate_changed_with_its_calculation(account, commission):
 
 REWRITTEN_SUB_AMOUNT = {
     "sub_amount": Decimal(500),
-    "calculation": {
-        "sub_amount": "500",
-        "exact_amount": "50",
-        "is_overridden": True,
-    },
+    "calculation": {"sub_amount": "500", "exact_amount": "50", "is_overridden": True},
 }
 
 

@@ -184,10 +184,7 @@ def test_pays_each_level_by_the_same_sub_amount(hierarchy, account):
     regular, *levels = account.commissions.filter(conversion=conversion).order_by("id")
     assert [
         (level.kind, level.sub_amount, level.base_commission_id) for level in levels
-    ] == [
-        ("level", 200, regular.pk),
-        ("level", 200, regular.pk),
-    ]
+    ] == [("level", 200, regular.pk), ("level", 200, regular.pk)]
     assert (regular.kind, regular.base_commission_id) == ("regular", None)
 
 
@@ -247,11 +244,7 @@ def test_pays_a_fixed_level_in_any_currency(hierarchy):
 def test_creates_level_commissions_of_zero(hierarchy):
     assert [
         amount for _, _, amount in list_amounts(hierarchy.create_conversion("0"))
-    ] == [
-        0,
-        0,
-        0,
-    ]
+    ] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

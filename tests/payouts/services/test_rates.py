@@ -82,10 +82,7 @@ def test_exactly_one_type_is_the_default(scenario):
 
     with pytest.raises(DefaultCommissionType):
         update_commission_type(
-            scenario.account,
-            pk=accessories.pk,
-            changes={"is_default": False},
-            at=NOW,
+            scenario.account, pk=accessories.pk, changes={"is_default": False}, at=NOW
         )
     with pytest.raises(DefaultCommissionType):
         delete_commission_type(scenario.account, pk=accessories.pk, at=NOW)

@@ -107,11 +107,7 @@ def test_counts_the_transfers_of_closed_days(scenario, account):
         report.closed_transfer_count,
         report.last_closed_transfer_id,
         report.closed_transfer_total,
-    ) == (
-        1,
-        last.pk,
-        20,
-    )
+    ) == (1, last.pk, 20)
     assert report.transfer_count == 2
 
 
@@ -615,9 +611,7 @@ def test_finds_an_invalid_reversal(account, payment, invalid):
     }
 
     account.transfers.create(
-        currency="EUR",
-        payment=payment,
-        **{"amount": Decimal(10)} | reversal | invalid,
+        currency="EUR", payment=payment, **{"amount": Decimal(10)} | reversal | invalid
     )
 
     assert "E7" in list_violated_invariants(account)

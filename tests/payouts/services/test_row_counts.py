@@ -18,10 +18,7 @@ from accounts.services.row_counts import (
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.calculation_input import LineItemData
 from payouts.services.commissions import approve_commission, disapprove_commission
-from payouts.services.conversion_updates import (
-    add_commissions,
-    set_commission_statuses,
-)
+from payouts.services.conversion_updates import add_commissions, set_commission_statuses
 from payouts.services.payments import cancel_payment
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory

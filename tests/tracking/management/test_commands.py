@@ -177,10 +177,7 @@ def test_sets_the_keys_of_customer_emails(account):
         "email",
     )
 
-    assert result == {
-        "account": account.slug,
-        "customer_email_keys": ["mail", "email"],
-    }
+    assert result == {"account": account.slug, "customer_email_keys": ["mail", "email"]}
     account.refresh_from_db()
     assert account.customer_email_keys == ["mail", "email"]
     assert "keys of meta data" in run_failing_command(

@@ -220,11 +220,7 @@ def test_marks_a_blank_parameter(account, field, value):
 
 @pytest.mark.parametrize(
     ("asset_id", "source_id", "blank"),
-    [
-        ("", "1-000000", "asset_id"),
-        ("1-000000", "", "source_id"),
-        ("", "", "asset_id"),
-    ],
+    [("", "1-000000", "asset_id"), ("1-000000", "", "source_id"), ("", "", "asset_id")],
     ids=["asset", "source", "both"],
 )
 def test_marks_a_blank_asset_or_source(account, asset_id, source_id, blank):

@@ -3,10 +3,7 @@
 import pytest
 
 from tests.conftest import NOW
-from tests.factories.tracking import (
-    AffiliateFactory,
-    EnrollmentFactory,
-)
+from tests.factories.tracking import AffiliateFactory, EnrollmentFactory
 from tracking.attribution import TrackingParameters
 from tracking.services.clicks import Visit, normalize_url, parse_client_ip, record_click
 

@@ -230,15 +230,8 @@ class FailureScenario:
 
 
 CHECKS = [
-    "no_parameter",
-    "blank",
-    "status",
-    "duplicate",
-    "unknown",
-    "deleted",
-    "not_approved",
-    "archived",
-    "expired",
+    *("no_parameter", "blank", "status", "duplicate", "unknown", "deleted"),
+    *("not_approved", "archived", "expired"),
 ]
 
 
@@ -307,11 +300,7 @@ def test_creates_one_of_two_concurrent_duplicates(committed_db):
 
 def apply_changes(account, customer, customer_id=None, meta_data=None):
     return update_customer(
-        account,
-        customer=customer,
-        customer_id=customer_id,
-        meta_data=meta_data,
-        at=NOW,
+        account, customer=customer, customer_id=customer_id, meta_data=meta_data, at=NOW
     )
 
 

@@ -6,10 +6,7 @@ import pytest
 
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory, ProgramFactory
-from tracking.errors import (
-    AffiliateNotFound,
-    AlreadyEnrolled,
-)
+from tracking.errors import AffiliateNotFound, AlreadyEnrolled
 from tracking.services import enrollments
 from tracking.services.enrollments import (
     EnrollmentData,

@@ -119,10 +119,7 @@ FILLED = {
         ({"address": HOME}, {"address": HOME}),
         ({"meta_data": {"b": "2"}}, {"meta_data": {"b": "2"}}),
         ({"meta_data": {}}, {"meta_data": {}}),
-        (
-            {"custom_fields": {"website": None}},
-            {"custom_fields": {"shoes": ["38"]}},
-        ),
+        ({"custom_fields": {"website": None}}, {"custom_fields": {"shoes": ["38"]}}),
         (
             {"custom_fields": {"Your site": None, "Sizes": [], "nobody": "x"}},
             {"custom_fields": {"shoes": []}},
@@ -188,14 +185,8 @@ INVALID_CHANGES = [
         {"custom_fields": {"website": ["a"], "shoes": "x"}},
         [("custom_fields[website]", TYPE, "string")],
     ),
-    (
-        {"custom_fields": {"unknown": {}}},
-        [("custom_fields[unknown]", TYPE, "string")],
-    ),
-    (
-        {"meta_data": {"tier": None}},
-        [("meta_data[tier]", TYPE, "string")],
-    ),
+    ({"custom_fields": {"unknown": {}}}, [("custom_fields[unknown]", TYPE, "string")]),
+    ({"meta_data": {"tier": None}}, [("meta_data[tier]", TYPE, "string")]),
 ]
 
 

@@ -128,12 +128,7 @@ def test_shows_the_details_of_the_user_agent(api, odette):
     details = make_click(api, {"user_agent": FIREFOX})["details"]
 
     assert list(details) == [
-        "referrer",
-        "landing_page",
-        "browser",
-        "os",
-        "platform",
-        "device",
+        *("referrer", "landing_page", "browser", "os", "platform", "device")
     ]
     assert details["browser"] == "Firefox 131"
     assert details["os"] == "Linux"
@@ -294,7 +289,7 @@ def test_rejects_an_invalid_query(api, clicks):
     assert response.status_code == 400
     found = [(error["property_path"]) for error in response.json()["errors"]]
     assert sorted(found) == [
-        *("date_from", "date_to", "meta_data[key]", "meta_data[value]", "page"),
+        *("date_from", "date_to", "meta_data[key]", "meta_data[value]", "page")
     ]
 
 

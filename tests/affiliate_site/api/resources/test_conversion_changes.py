@@ -413,11 +413,7 @@ INVALID = [
     ({SOLD: -0.01}, [(SOLD, NEGATIVE)]),
     (
         [{SOLD: "5 "}, ONE, {SOLD: 10**13, "comment": "x" * 1001}],
-        [
-            (f"[0].{SOLD}", NUMBER),
-            (f"[2].{SOLD}", DIGITS),
-            ("[2].comment", LONG, 1000),
-        ],
+        [(f"[0].{SOLD}", NUMBER), (f"[2].{SOLD}", DIGITS), ("[2].comment", LONG, 1000)],
     ),
     ([ONE, 5], [("[1]", TYPE, "object")]),
     ([None], [("[0]", TYPE, "object")]),
@@ -427,10 +423,7 @@ INVALID = [
         [ONE | {"commission_type": name} for name in ("Standard", "standard", "bonus")],
         [(f"[{number}].commission_type", NO_TYPE) for number in (0, 2)],
     ),
-    (
-        ONE | {"commission_type": ["standard"]},
-        [("commission_type", TYPE, "string")],
-    ),
+    (ONE | {"commission_type": ["standard"]}, [("commission_type", TYPE, "string")]),
 ]
 
 

@@ -99,10 +99,7 @@ def test_shows_a_conversion_with_all_fields(api, scenario):
     assert first < second < third
     assert MOMENT.fullmatch(sale["created_at"])
     same = {"created_at": sale["created_at"]}
-    accessories = {
-        "commission_type": "accessories",
-        "commission_name": "Accessories",
-    }
+    accessories = {"commission_type": "accessories", "commission_name": "Accessories"}
     flat = {"commission_type": "flat", "commission_name": "Flat fee"}
     stored = scenario.account.conversions.get()
     expected = expected_conversion(
@@ -364,12 +361,12 @@ FIELDS = {
 def test_reports_every_invalid_field(scenario, account, create_sale, name):
     scenario.create_commission_type("huge", 9_999_999_999_999, kind=RateKind.FIXED)
     body, expected = FIELDS[name]
-    before = snapshot_account_data(account)
+    before = snapshot_account_data(account, "ConversionAttempt")
 
     response = create_sale(**body)
 
     assert list_field_errors(response) == expected
-    assert snapshot_account_data(account) == before
+    assert snapshot_account_data(account, "ConversionAttempt") == before
 
 
 @pytest.mark.parametrize(

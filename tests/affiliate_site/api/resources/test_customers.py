@@ -11,11 +11,7 @@ import pytest
 from payouts.services.programs import ProgramSettings, create_program
 from tests.affiliate_site.responses import build_field_error, get_error_message
 from tests.conftest import NOW
-from tests.factories.tracking import (
-    ClickFactory,
-    CustomerFactory,
-    EnrollmentFactory,
-)
+from tests.factories.tracking import ClickFactory, CustomerFactory, EnrollmentFactory
 from tests.ledger_checks import assert_amounts_consistent
 from tracking.services.programs import archive_program
 

@@ -7,11 +7,7 @@ import pytest
 
 from tests.affiliate_site.responses import build_field_error
 from tests.conftest import NOW
-from tests.factories.tracking import (
-    AffiliateFactory,
-    EnrollmentFactory,
-    ProgramFactory,
-)
+from tests.factories.tracking import AffiliateFactory, EnrollmentFactory, ProgramFactory
 from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("frozen_time")
@@ -189,9 +185,7 @@ INVALID_BODIES = [
 @pytest.mark.engine_independent
 @pytest.mark.parametrize("is_archived", [False, True], ids=["open", "archived"])
 @pytest.mark.parametrize(
-    ("body", "entries"),
-    INVALID_BODIES,
-    ids=range(len(INVALID_BODIES)),
+    ("body", "entries"), INVALID_BODIES, ids=range(len(INVALID_BODIES))
 )
 def test_rejects_invalid_fields_before_the_program_state(
     api,

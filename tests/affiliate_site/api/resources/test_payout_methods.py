@@ -33,13 +33,8 @@ BY_PAYPAL = {
         {"details": ADDRESS | {"iban": None}},
     ],
     ids=[
-        "flat",
-        "details",
-        "whole",
-        "another type",
-        "flat and primary",
-        "nulls",
-        "nulls inside",
+        *("flat", "details", "whole", "another type", "flat and primary"),
+        *("nulls", "nulls inside"),
     ],
 )
 def test_first_payout_method_is_primary(api, scenario, body):
