@@ -174,11 +174,30 @@ def test_delays_attempts_after_a_wrong_code(device, client, clock):
     assert sign_in(client, code=generate_code(device)).status_code == 302
 
 
-def test_limits_wrong_codes_as_wrong_passwords(device, client):
+@pytest.mark.parametrize("guess", ["a wrong code", "abcd-efgh-jkmn-pqrs"])
+def test_limits_wrong_codes_as_wrong_passwords(device, client, guess):
+    code = generate_wrong_code(device) if guess == "a wrong code" else guess
     for _ in range(5):
-        assert sign_in(client, code=generate_wrong_code(device)).status_code == 200
+        assert sign_in(client, code=code).status_code == 200
 
     assert sign_in(client, code=generate_code(device)).status_code == 429
+
+
+@pytest.mark.parametrize(
+    ("step", "field"), [("confirm", "password"), ("remove", "proof")]
+)
+def test_limits_attempts_to_confirm_and_to_remove(owner, step, field):
+    client = create_signed_in_client(owner)
+    get_messages(client, "begin")
+    if step == "remove":
+        form = {"password": PASSWORD, "code": generate_code(TOTPDevice.objects.get())}
+        get_messages(client, "confirm", **form)
+    guess = {"path": f"{PAGE}{step}/", "data": {field: "guess"}}
+    for _ in range(5):
+        client.post(**guess)
+
+    assert client.post(**guess).status_code == 429
+    assert TOTPDevice.objects.exists()
 
 
 def test_rejects_the_code_of_another_device(device, foreign_owner, client):
@@ -292,16 +311,6 @@ def test_confirmation_requires_the_password(owner, account):
     assert "is enabled" in get_messages(client, "confirm", **form)
 
 
-def test_limits_attempts_to_confirm(owner):
-    client = create_signed_in_client(owner)
-    get_messages(client, "begin")
-    guess = {"path": f"{PAGE}confirm/", "data": {"password": "guess"}}
-    for _ in range(5):
-        client.post(**guess)
-
-    assert client.post(**guess).status_code == 429
-
-
 def test_does_not_confirm_without_setup(owner):
     client = create_signed_in_client(owner)
 
@@ -351,16 +360,6 @@ def test_removal_requires_a_password_or_an_unused_code(device, account, client):
 
     assert TOTPDevice.objects.get() == device
     assert list_logged_kinds(account) == []
-
-
-def test_limits_attempts_to_remove(device, client):
-    sign_in(client, code=generate_code(device))
-    guess = {"path": f"{PAGE}remove/", "data": {"proof": "guess"}}
-    for _ in range(5):
-        client.post(**guess)
-
-    assert client.post(**guess).status_code == 429
-    assert TOTPDevice.objects.exists()
 
 
 def test_cannot_access_devices_of_other_users(device, owner, account, foreign_owner):
@@ -496,13 +495,6 @@ def test_a_recovery_code_needs_the_password_of_its_user(codes, account, foreign_
         assert sign_in(Client(), code=codes[0], **wrong).status_code == 200
 
     assert sign_in(Client(), code=codes[0]).status_code == 302
-
-
-def test_limits_guesses_of_recovery_codes(codes, client):
-    for _ in range(5):
-        assert sign_in(client, code="abcd-efgh-jkmn-pqrs").status_code == 200
-
-    assert sign_in(client, code=codes[0]).status_code == 429
 
 
 @pytest.mark.parametrize("by", ["password", "code", "recovery code"])

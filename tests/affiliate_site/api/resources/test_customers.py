@@ -432,16 +432,6 @@ def test_deletes_a_customer(api, customer, body):
     assert api.get("/customers/?customer_id=acct-55120").json() == []
 
 
-def test_accepts_the_customer_id_of_a_deleted_customer_again(api, customer):
-    api.delete(ONE)
-
-    later = make_customer(api, {})
-
-    assert later["customer_id"] == "acct-55120"
-    assert later["id"] != customer.public_id
-    assert [row["id"] for row in api.get("/customers/").json()] == [later["id"]]
-
-
 @pytest.fixture
 def selling_program(account):
     """A program with commission types; Odette has the code `sell777` in it."""
