@@ -16,9 +16,7 @@ from accounts.services.webhooks import create_postback_endpoint, create_webhook
 from affiliate_site.backoffice import actions
 from affiliate_site.backoffice.actions import MAX_ROWS
 from affiliate_site.backoffice.conversions import admin as conversions
-from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import update_commission
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
 from tests.conftest import NOW
@@ -26,35 +24,33 @@ from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT
 
 
-def post_action(client, page, action, rows, **extra_fields):
+def get_list_url(rows):
+    meta = rows[0]._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
+
+
+def post_action(client, action, rows, **extra_fields):
     """The response to an action on these rows."""
-    form = {
-        "action": action,
-        "_selected_action": [row.pk for row in rows],
-    } | extra_fields
-    return client.post(reverse(f"admin:{page}_changelist"), form, follow=True)
+    form = {"action": action, "_selected_action": [row.pk for row in rows]}
+    return client.post(get_list_url(rows), form | extra_fields, follow=True)
 
 
-def confirm_action(client, page, action, rows, **extra_fields):
-    """Request an action and confirm it; the messages of the response."""
-    response = submit_confirmation(client, page, action, rows, **extra_fields)
+def submit_confirmation(client, action, rows, **extra_fields):
+    """Request an action and confirm it; the response."""
+    shown = post_action(client, action, rows).context.get("rows", ())
+    amounts = " ".join(f"{row.pk}:{amount}" for row, amount in shown)
+    fields = {"confirmed": "yes", "confirmed_amounts": amounts} | extra_fields
+    return post_action(client, action, rows, **fields)
+
+
+def list_messages(response):
     assert response.status_code == 200
     return [str(message) for message in response.context["messages"]]
 
 
-def submit_confirmation(client, page, action, rows, **extra_fields):
-    """Request an action and confirm it; the response."""
-    shown = post_action(client, page, action, rows).context.get("rows", ())
-    amounts = " ".join(f"{row.pk}:{amount}" for row, amount in shown)
-    return post_action(
-        client,
-        page,
-        action,
-        rows,
-        confirmed="yes",
-        confirmed_amounts=amounts,
-        **extra_fields,
-    )
+def confirm_action(client, action, rows, **extra_fields):
+    """Request an action and confirm it; the messages of the response."""
+    return list_messages(submit_confirmation(client, action, rows, **extra_fields))
 
 
 @pytest.fixture
@@ -73,9 +69,7 @@ def test_confirmation_shows_totals_and_skipped_rows(staff_client, commissions, a
     client = staff_client()
     before = snapshot_account(account)
 
-    response = post_action(
-        client, "payouts_commission", "approve_selected", commissions
-    )
+    response = post_action(client, "approve_selected", commissions)
 
     page = response.content.decode()
     assert "<strong>2 commissions</strong>, total" in " ".join(page.split())
@@ -85,9 +79,7 @@ def test_confirmation_shows_totals_and_skipped_rows(staff_client, commissions, a
 
 
 def test_approves_commissions(staff_client, commissions, account):
-    messages = confirm_action(
-        staff_client(), "payouts_commission", "approve_selected", commissions
-    )
+    messages = confirm_action(staff_client(), "approve_selected", commissions)
 
     third = commissions[2]
     assert messages == [
@@ -100,9 +92,6 @@ def test_approves_commissions(staff_client, commissions, account):
     }
     actors = account.audit_log.filter(kind="commission.updated").values_list("actor")
     assert (account.staff.get().actor_name,) in set(actors)
-
-
-COMMISSIONS = "payouts_commission"
 
 
 def list_hidden_fields(response):
@@ -121,7 +110,6 @@ def list_hidden_fields(response):
 def test_disapproves_commissions_with_a_reason(staff_client, commissions, account):
     confirm_action(
         staff_client(),
-        COMMISSIONS,
         "disapprove_selected",
         commissions,
         reason=" Own orders ",
@@ -134,7 +122,7 @@ def test_disapproves_commissions_with_a_reason(staff_client, commissions, accoun
 @pytest.mark.parametrize("reason", ["", "   ", "x" * 501])
 def test_a_disapproval_needs_a_reason(staff_client, commissions, account, reason):
     response = submit_confirmation(
-        staff_client(), COMMISSIONS, "disapprove_selected", commissions, reason=reason
+        staff_client(), "disapprove_selected", commissions, reason=reason
     )
 
     assert response.context["form"].errors["reason"]
@@ -149,9 +137,7 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
     account.commissions.filter(pk=first.pk).update(comment="a")
     scenario.pay("12.50")
 
-    response = post_action(
-        staff_client(), COMMISSIONS, "disapprove_selected", commissions
-    )
+    response = post_action(staff_client(), "disapprove_selected", commissions)
 
     listing = {
         int(title): [value for _, value in values]
@@ -168,35 +154,31 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
     assert account.commissions.get(pk=third.pk).payment is not None
 
 
-def test_a_row_whose_status_changed_is_skipped(staff_client, commissions, account):
+def test_a_row_whose_status_changed_is_skipped(
+    staff_client, scenario, commissions, account
+):
     first, *_ = commissions
     client = staff_client()
-    shown = post_action(client, COMMISSIONS, "disapprove_selected", [first])
-    approve_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
+    shown = post_action(client, "disapprove_selected", [first])
+    scenario.approve(first)
 
-    response = client.post(
-        reverse(f"admin:{COMMISSIONS}_changelist"),
-        list_hidden_fields(shown) | {"reason": "a"},
-        follow=True,
-    )
+    form = list_hidden_fields(shown) | {"reason": "a"}
+    response = client.post(get_list_url([first]), form, follow=True)
 
-    assert [str(message) for message in response.context["messages"]] == [
-        f"Skipped: {first}: it is approved now"
-    ]
+    assert list_messages(response) == [f"Skipped: {first}: it is approved now"]
     assert account.commissions.get(pk=first.pk).status == "approved"
 
 
 def test_an_approval_can_be_undone(staff_client, scenario, commissions, account):
-    client, url = staff_client(), reverse(f"admin:{COMMISSIONS}_changelist")
-    done = submit_confirmation(client, COMMISSIONS, "approve_selected", commissions)
+    client, url = staff_client(), get_list_url(commissions)
+    done = submit_confirmation(client, "approve_selected", commissions)
     page = done.content.decode()
     assert "Undo: put back to pending" in page
     assert f'<form method="post" action="{url}">' in page  # without filters
     undo = list_hidden_fields(done)
 
-    messages = client.post(url, undo, follow=True).context["messages"]
+    (text,) = list_messages(client.post(url, undo, follow=True))
 
-    (text,) = map(str, messages)
     assert text.startswith("Put back to pending: 2 done. Total: ")
     statuses = account.commissions.order_by("id").values_list("status", flat=True)
     assert list(statuses) == ["pending", "pending", "approved"]
@@ -208,7 +190,7 @@ def test_an_approval_can_be_undone(staff_client, scenario, commissions, account)
 def test_the_page_after_an_action_leads_back_to_the_filtered_list(
     staff_client, commissions
 ):
-    client, url = staff_client(), reverse(f"admin:{COMMISSIONS}_changelist")
+    client, url = staff_client(), get_list_url(commissions)
     filtered = f"{url}?status__exact=pending&currency=EUR"
     form = {"action": "approve_selected", "_selected_action": [commissions[0].pk]}
     shown = client.post(filtered, form).context["rows"]
@@ -229,31 +211,27 @@ def test_the_page_after_an_action_leads_back_to_the_filtered_list(
 def test_an_undo_leaves_out_what_was_paid_meanwhile(
     staff_client, scenario, commissions, account
 ):
-    client, url = staff_client(), reverse(f"admin:{COMMISSIONS}_changelist")
-    done = submit_confirmation(client, COMMISSIONS, "approve_selected", commissions)
+    client, url = staff_client(), get_list_url(commissions)
+    done = submit_confirmation(client, "approve_selected", commissions)
     scenario.pay("37.50")
 
-    messages = client.post(url, list_hidden_fields(done), follow=True).context[
-        "messages"
-    ]
+    response = client.post(url, list_hidden_fields(done), follow=True)
 
-    assert str(next(iter(messages))).endswith("it is paid now")
+    assert list_messages(response)[0].endswith("it is paid now")
     assert set(account.commissions.values_list("status", flat=True)) == {"approved"}
 
 
 def test_a_final_approval_cannot_be_undone(staff_client, scenario, account):
-    type(account).objects.filter(pk=account.pk).update(uses_payouts=True)
-    account.refresh_from_db()
-    top_up_payout_balance(account, amount=Decimal(100), currency="EUR", at=NOW)
+    scenario.enable_payouts(100)
     commission = scenario.get_commission(scenario.create_conversion("200"))
     client = staff_client()
 
-    done = submit_confirmation(client, COMMISSIONS, "approve_selected", [commission])
+    done = submit_confirmation(client, "approve_selected", [commission])
 
     assert "Undo: put back to pending" not in done.content.decode()
     assert account.commissions.get().status == "approved"
     assert done.redirect_chain
-    messages = confirm_action(client, COMMISSIONS, "reopen_selected", [commission])
+    messages = confirm_action(client, "reopen_selected", [commission])
     assert messages == [f"Skipped: {commission}: an approved commission is final"]
 
 
@@ -280,9 +258,7 @@ def test_leaves_out_what_changes_while_the_action_runs(
     monkeypatch.setattr(actions, "partition_rows", change_after_comparing)
     status = account.commissions.get(pk=rows[0].pk).status
 
-    messages = confirm_action(
-        staff_client(), "payouts_commission", action, rows, reason="wrong"
-    )
+    messages = confirm_action(staff_client(), action, rows, reason="wrong")
 
     changed = account.commissions.get(pk=rows[0].pk)
     assert (changed.amount, changed.status) == (7, status)
@@ -291,30 +267,26 @@ def test_leaves_out_what_changes_while_the_action_runs(
     assert len(messages) == len(rows)
 
 
-def test_reports_errors_of_the_service(staff_client, commissions, account):
+def test_reports_errors_of_the_service(staff_client, scenario, commissions, account):
     """The account pays out of its payout balance, which is empty."""
-    type(account).objects.filter(pk=account.pk).update(uses_payouts=True)
-    account.uses_payouts = True
+    scenario.enable_payouts()
     first, *_ = commissions
 
-    messages = confirm_action(
-        staff_client(), "payouts_commission", "approve_selected", [first]
-    )
+    messages = confirm_action(staff_client(), "approve_selected", [first])
 
     assert len(messages) == 1
     assert messages[0].startswith(f"Failed: {first}: ")
     assert account.commissions.get(pk=first.pk).status == "pending"
-    type(account).objects.filter(pk=account.pk).update(uses_payouts=False)
 
 
 def test_pays_a_balance_once(staff_client, commissions, account):
     client = staff_client()
     balances = list(account.ledger_accounts.filter(kind="payable"))
 
-    page = post_action(client, "payouts_ledgeraccount", "pay_selected", balances)
+    page = post_action(client, "pay_selected", balances)
     assert "<strong>12.50 EUR</strong>" in page.content.decode()
-    messages = confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
-    again = confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
+    messages = confirm_action(client, "pay_selected", balances)
+    again = confirm_action(client, "pay_selected", balances)
 
     assert messages == ["Pay affiliates: 1 done. Total: 12.50 EUR."]
     assert again == ["Skipped: minakessler, EUR: no balance due"]
@@ -324,52 +296,46 @@ def test_pays_a_balance_once(staff_client, commissions, account):
 
 
 def test_a_confirmation_page_pays_once(staff_client, commissions, account):
-    client, page = staff_client(), "payouts_ledgeraccount"
+    client = staff_client()
     balances = list(account.ledger_accounts.filter(kind="payable"))
-    shown = post_action(client, page, "pay_selected", balances)
+    shown = post_action(client, "pay_selected", balances)
     form = {
         "confirmed": "yes",
         "confirmed_amounts": f"{balances[0].pk}:12.5",
         "token": shown.context["token"],
     }
-    post_action(client, page, "pay_selected", balances, **form)
+    post_action(client, "pay_selected", balances, **form)
     for payment in account.payments.all():  # the same amount is due again
         cancel_payment(account, payment_id=payment.public_id, at=CONVERSION_CREATED_AT)
 
-    response = post_action(client, page, "pay_selected", balances, **form)
+    response = post_action(client, "pay_selected", balances, **form)
 
-    assert "second time" in str([*response.context["messages"]][-1])
+    assert "second time" in list_messages(response)[-1]
     assert account.payments.count() == 1
 
 
-def test_pays_only_the_confirmed_amount(staff_client, commissions, account):
+def test_pays_only_the_confirmed_amount(staff_client, scenario, commissions, account):
     """Another user approves a commission while the confirmation page is open."""
     client = staff_client()
     (balance,) = account.ledger_accounts.filter(kind="payable")
     form = {"confirmed_amounts": f"{balance.pk}:12.5 ", "confirmed": "yes"}
-    approve_commission(
-        account, commission_id=commissions[0].pk, at=CONVERSION_CREATED_AT
-    )
+    scenario.approve(commissions[0])
 
-    response = post_action(
-        client, "payouts_ledgeraccount", "pay_selected", [balance], **form
-    )
+    response = post_action(client, "pay_selected", [balance], **form)
 
-    messages = [str(message) for message in response.context["messages"]]
-    assert messages == ["Skipped: minakessler, EUR: the amount is now 32.50 EUR"]
+    skipped = "Skipped: minakessler, EUR: the amount is now 32.50 EUR"
+    assert list_messages(response) == [skipped]
     assert not account.payments.exists()
 
 
 def test_cancels_a_payment_once(staff_client, commissions, account):
     client = staff_client()
     balances = list(account.ledger_accounts.filter(kind="payable"))
-    confirm_action(client, "payouts_ledgeraccount", "pay_selected", balances)
+    confirm_action(client, "pay_selected", balances)
     payments = list(account.payments.all())
 
     def cancel(reason):
-        return confirm_action(
-            client, "payouts_payment", "cancel_selected", payments, reason=reason
-        )
+        return confirm_action(client, "cancel_selected", payments, reason=reason)
 
     assert cancel("") == []
     assert not account.payments.get().canceled_at
@@ -383,16 +349,14 @@ def test_cancels_a_payment_once(staff_client, commissions, account):
 
 def test_approves_and_disapproves_an_application(staff_client, scenario, account):
     client = staff_client()
-    odette = scenario.create_enrolled_affiliate(
-        "Odette", "Varga", approved=None
-    ).enrollment
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
 
     for action, approved in (
         ("approve_selected", True),
         ("disapprove_selected", False),
     ):
-        confirm_action(client, "tracking_enrollment", action, [odette])
-        assert account.enrollments.get(pk=odette.pk).approved is approved
+        confirm_action(client, action, [odette.enrollment])
+        assert account.enrollments.get(pk=odette.enrollment.pk).approved is approved
 
 
 def test_resends_a_delivery_and_disables_a_webhook(staff_client, scenario, account):
@@ -403,10 +367,10 @@ def test_resends_a_delivery_and_disables_a_webhook(staff_client, scenario, accou
     account.deliveries.update(due_at=None)
     client = staff_client()
 
-    confirm_action(client, "accounts_delivery", "resend_selected", deliveries)
+    confirm_action(client, "resend_selected", deliveries)
     assert not account.deliveries.filter(due_at=None).exists()
     for action, disabled in (("disable_selected", True), ("enable_selected", False)):
-        confirm_action(client, "accounts_webhookendpoint", action, [webhook])
+        confirm_action(client, action, [webhook])
         assert bool(account.webhook_endpoints.get().disabled_at) is disabled
 
 
@@ -450,12 +414,19 @@ def test_offers_an_action_only_to_permitted_roles(
 # Secrets that are shown once
 
 
+def post_key(client, form):
+    return client.post(reverse("admin:accounts_apikey_add"), form)
+
+
+def post_webhook(client, **form):
+    form = {"url": "https://hooks.example.net/"} | form
+    return client.post(reverse("admin:accounts_webhookendpoint_add"), form)
+
+
 def test_creates_an_api_key_and_shows_it_once(staff_client, account):
     client = staff_client()
 
-    response = client.post(
-        reverse("admin:accounts_apikey_add"), {"name": "shop", "role": "manager"}
-    )
+    response = post_key(client, {"name": "shop", "role": "manager"})
 
     key = account.api_keys.get()
     text = response.context["secret"]
@@ -499,7 +470,7 @@ def test_forms_that_show_a_secret_have_one_button(staff_client, model):
     ids=str,
 )
 def test_refuses_an_api_key_beside_the_field(staff_client, account, form, field):
-    response = staff_client().post(reverse("admin:accounts_apikey_add"), form)
+    response = post_key(staff_client(), form)
 
     assert list(response.context["form"].errors) == [field]
     assert not account.api_keys.exists()
@@ -507,9 +478,7 @@ def test_refuses_an_api_key_beside_the_field(staff_client, account, form, field)
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
 def test_only_owners_create_api_keys(staff_client, account, role):
-    response = staff_client(role=role).post(
-        reverse("admin:accounts_apikey_add"), {"name": "shop", "role": "owner"}
-    )
+    response = post_key(staff_client(role=role), {"name": "shop", "role": "owner"})
 
     assert response.status_code == 403
     assert not account.api_keys.exists()
@@ -518,16 +487,15 @@ def test_only_owners_create_api_keys(staff_client, account, role):
 def test_revokes_an_api_key(staff_client, account):
     key, text = create_api_key(account, name="shop", role=Role.OWNER, at=NOW)
 
-    confirm_action(staff_client(), "accounts_apikey", "revoke_selected", [key])
+    confirm_action(staff_client(), "revoke_selected", [key])
 
     assert find_api_key(text) is None
 
 
 def test_creates_a_webhook_and_shows_its_secret_once(staff_client, account):
     client = staff_client()
-    form = {"url": "https://hooks.example.net/", "events": ["conversion.created"]}
 
-    response = client.post(reverse("admin:accounts_webhookendpoint_add"), form)
+    response = post_webhook(client, events=["conversion.created"])
 
     webhook = account.webhook_endpoints.get()
     assert response.context["secret"] == webhook.secret
@@ -541,9 +509,7 @@ def test_creates_a_webhook_and_shows_its_secret_once(staff_client, account):
 
 
 def test_shows_the_error_of_an_invalid_url(staff_client, account):
-    response = staff_client().post(
-        reverse("admin:accounts_webhookendpoint_add"), {"url": "http://127.0.0.1/"}
-    )
+    response = post_webhook(staff_client(), url="http://127.0.0.1/")
 
     assert "only https on port 443" in response.content.decode()
     assert not account.webhook_endpoints.exists()
@@ -556,8 +522,8 @@ def test_rotates_a_secret_and_shows_it_once(staff_client, account):
     )
     client = staff_client()
 
-    page, action = "accounts_webhookendpoint", "rotate_selected"
-    response = post_action(client, page, action, [webhook], confirmed="yes")
+    action = "rotate_selected"
+    response = post_action(client, action, [webhook], confirmed="yes")
 
     rotated = webhook.reload()
     assert response.context["secret"] == rotated.secret != webhook.secret
@@ -566,18 +532,16 @@ def test_rotates_a_secret_and_shows_it_once(staff_client, account):
     assert "the webhook to https://hooks.example.net/" in explanation
     assert "header webhook-signature" in explanation
     assert "no-store" in response["Cache-Control"]
-    (message,) = confirm_action(client, page, action, [postback])
+    (message,) = confirm_action(client, action, [postback])
     assert message == f"Skipped: {postback}: postbacks are not signed"
     assert not postback.reload().secret
 
 
 def test_shows_the_error_of_a_duplicate_webhook(staff_client, account):
     client = staff_client()
-    form = {"url": "https://hooks.example.net/"}
-    path = reverse("admin:accounts_webhookendpoint_add")
-    client.post(path, form)
+    post_webhook(client)
 
-    response = client.post(path, form, follow=True)
+    response = post_webhook(client)
 
     webhook = account.webhook_endpoints.get()
     assert response.context["form"].errors["url"] == [
@@ -595,9 +559,7 @@ def test_limits_the_number_of_selected_rows(
         scenario.get_commission(scenario.create_conversion("10")) for _ in range(3)
     ]
 
-    messages = confirm_action(
-        staff_client(), "payouts_commission", "approve_selected", commissions
-    )
+    messages = confirm_action(staff_client(), "approve_selected", commissions)
 
     assert messages == ["Select at most 2 rows."]
     assert not account.commissions.filter(status="approved").exists()
@@ -611,9 +573,7 @@ def test_skips_rows_on_a_database_timeout(
 
     monkeypatch.setattr(conversions, "approve_commission", fail)
 
-    messages = confirm_action(
-        staff_client(), "payouts_commission", "approve_selected", commissions[:1]
-    )
+    messages = confirm_action(staff_client(), "approve_selected", commissions[:1])
 
     assert messages == [
         f"Failed: {commissions[0]}: the database did not respond in time; try again"
@@ -625,15 +585,11 @@ def test_says_whose_balance_becomes_negative(staff_client, scenario, account):
     commission = scenario.get_commission(scenario.create_conversion("100"))
     scenario.approve(commission, at=NOW)
     scenario.pay(10, at=NOW)
-    client, url = staff_client(), reverse("admin:payouts_commission_changelist")
-    selection = {"_selected_action": [commission.pk]}
+    client = staff_client()
 
-    page = client.post(url, {"action": "disapprove_selected", **selection})
+    page = post_action(client, "disapprove_selected", [commission])
 
     warning = "Balance due of minakessler becomes negative: -10.00 EUR"
     assert warning in page.content.decode()
-    submit_confirmation(
-        *(client, "payouts_commission", "disapprove_selected", [commission]),
-        reason="returned",
-    )
+    submit_confirmation(client, "disapprove_selected", [commission], reason="returned")
     assert "Overpaid: 10.00\u00a0EUR" in client.get("/admin/").content.decode()

@@ -8,14 +8,12 @@ import pytest
 
 from payouts.models.commission_types import RateKind
 from payouts.services.calculation_input import LineItemData
-from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import (
     add_commissions,
     update_commission,
-    update_conversion,
 )
 from payouts.services.explanation import explain_conversion
-from payouts.services.funding import top_up_payout_balance
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.attribution import POSTBACK_CONVERSION_ORDER, TrackingParameters
@@ -43,16 +41,6 @@ def get_conversion_explanation(conversion):
 
 def list_discrepancies(conversion):
     return get_conversion_explanation(conversion).differences
-
-
-def apply_changes(conversion, amount):
-    update_conversion(
-        conversion.account,
-        conversion_id=conversion.pk,
-        changes={"amount": Decimal(amount)},
-        should_recalculate=True,
-        at=LATER,
-    )
 
 
 def set_commission(scenario, conversion, **changes):
@@ -226,60 +214,48 @@ def test_reads_only(scenario, account, capture_queries):
 # Verification without differences.
 
 
+def sell(scenario, parameters, **conversion):
+    return scenario.create_conversion(
+        "200", parameters=TrackingParameters(**parameters), **conversion
+    )
+
+
 def by_customer(scenario):
     scenario.create_customer("acct-1")
-    return scenario.create_conversion(
-        "200", parameters=TrackingParameters(customer_id="acct-1", coupon=" ")
-    )
+    return sell(scenario, {"customer_id": "acct-1", "coupon": " "})
 
 
 def by_code(scenario):
-    return scenario.create_conversion(
-        "200", parameters=TrackingParameters(referral_code=scenario.mina.code)
-    )
+    return sell(scenario, {"referral_code": scenario.mina.code})
 
 
 def by_click(scenario):
     click = scenario.create_click(meta_data={"subid1": "a\u0301b"})
-    return scenario.create_conversion(
-        "200", parameters=TrackingParameters(click_id=str(click.public_id))
-    )
+    return sell(scenario, {"click_id": str(click)})
 
 
 def by_old_click(scenario):
-    click = scenario.create_click(
-        at=CONVERSION_CREATED_AT - timedelta(days=60, microseconds=1)
-    )
-    parameters = TrackingParameters(click_id=str(click.public_id))
-    return scenario.create_conversion(
-        "200", parameters=parameters, ignore_cookie_age=True
-    )
+    age = timedelta(days=60, microseconds=1)
+    click = scenario.create_click(at=CONVERSION_CREATED_AT - age)
+    return sell(scenario, {"click_id": str(click)}, ignore_cookie_age=True)
 
 
 def by_pair(scenario):
-    pair = {"asset_id": scenario.mina.asset_id, "source_id": scenario.mina.source_id}
-    return scenario.create_conversion("200", parameters=TrackingParameters(**pair))
+    mina = scenario.mina
+    return sell(scenario, {"asset_id": mina.asset_id, "source_id": mina.source_id})
 
 
 def by_postback(scenario):
-    click = scenario.create_click()
-    parameters = TrackingParameters(
-        referral_code=scenario.odette.code, click_id=str(click.public_id)
-    )
-    return scenario.create_conversion(
-        "200", parameters=parameters, candidate_order=POSTBACK_CONVERSION_ORDER
-    )
+    clues = {"referral_code": scenario.odette.code}
+    clues["click_id"] = str(scenario.create_click())
+    return sell(scenario, clues, candidate_order=POSTBACK_CONVERSION_ORDER)
 
 
 def by_prospect(scenario):
-    person = PersonData("Nora", "Falk", email="n@example.org")
-    prospect = create_prospect(
-        scenario.account, data=ProspectData(person), at=CONVERSION_CREATED_AT
-    )
+    person = ProspectData(PersonData("Nora", "Falk", email="n@example.org"))
+    prospect = create_prospect(scenario.account, data=person, at=CONVERSION_CREATED_AT)
     code = scenario.account.referral_codes.get(prospect=prospect).code
-    return scenario.create_conversion(
-        "200", parameters=TrackingParameters(referral_code=code)
-    )
+    return sell(scenario, {"referral_code": code})
 
 
 def by_levels(scenario):
@@ -307,7 +283,7 @@ def by_fixed_rate(scenario):
     conversion = scenario.create_conversion(
         ("0", "flat"), ("19.99", "flat"), currency="JPY"
     )
-    apply_changes(conversion, "77")
+    scenario.change_amount(conversion, "77", at=LATER)
     return conversion
 
 
@@ -325,15 +301,14 @@ def with_override_and_sub_amount(scenario):
 
 def with_override_twice(scenario):
     conversion = with_override(scenario)
-    apply_changes(conversion, "66.66")
+    scenario.change_amount(conversion, "66.66", at=LATER)
     return conversion
 
 
 def with_update(scenario):
     conversion = by_levels(scenario)
-    apply_changes(conversion, "100.01")
-    apply_changes(conversion, "0")
-    apply_changes(conversion, "9.99")
+    for amount in ("100.01", "0", "9.99"):
+        scenario.change_amount(conversion, amount, at=LATER)
     return conversion
 
 
@@ -347,11 +322,7 @@ def added_to(scenario):
 
 
 def without_funds(scenario):
-    scenario.account.uses_payouts = True
-    scenario.account.save()
-    top_up_payout_balance(
-        scenario.account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    scenario.enable_payouts(20)
     scenario.program.update_row(auto_approve_commissions=True)
     scenario.add_child(scenario.mina, scenario.odette)
     scenario.create_level(2, "3")
@@ -371,9 +342,9 @@ def past_the_cap(scenario):
 
 def with_status_changes(scenario):
     conversion = scenario.create_conversion("200")
-    number = scenario.get_commission(conversion).pk
-    approve_commission(scenario.account, commission_id=number, at=LATER)
-    disapprove_commission(scenario.account, commission_id=number, at=LATER)
+    commission = scenario.get_commission(conversion)
+    scenario.approve(commission, at=LATER)
+    scenario.disapprove(commission, at=LATER)
     return conversion
 
 
@@ -390,28 +361,21 @@ def immense(scenario):
 
 
 AGREEING = [
-    *(by_customer, by_code, by_click, by_old_click, by_pair, by_postback),
-    *(
-        by_prospect,
-        by_levels,
-        by_group,
-        by_fixed_rate,
-        with_override,
-        with_override_and_sub_amount,
-    ),
-    *(with_override_twice, with_update, added_to, without_funds, warned, past_the_cap),
-    *(with_status_changes, with_anonymized_customer, immense),
+    *(by_customer, by_code, by_click, by_old_click, by_pair, by_postback, by_prospect),
+    *(by_levels, by_group, by_fixed_rate, with_override, with_override_twice),
+    *(with_override_and_sub_amount, with_update, added_to, without_funds, warned),
+    *(past_the_cap, with_status_changes, with_anonymized_customer, immense),
 ]
 
 
-@pytest.mark.parametrize("sell", AGREEING, ids=[row.__name__ for row in AGREEING])
-def test_verifies_without_differences(scenario, sell):
-    assert list_discrepancies(sell(scenario)) == []
+@pytest.mark.parametrize("create", AGREEING, ids=[row.__name__ for row in AGREEING])
+def test_verifies_without_differences(scenario, create):
+    assert list_discrepancies(create(scenario)) == []
 
 
-@pytest.mark.parametrize("sell", [by_prospect, with_override, with_update])
-def test_verifies_a_deleted_conversion_without_differences(scenario, account, sell):
-    conversion = sell(scenario)
+@pytest.mark.parametrize("create", [by_prospect, with_override, with_update])
+def test_verifies_a_deleted_conversion_without_differences(scenario, create):
+    conversion = create(scenario)
 
     scenario.delete(conversion, at=LATER)
 

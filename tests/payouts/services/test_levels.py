@@ -7,16 +7,12 @@ from decimal import Decimal
 import pytest
 
 from payouts.models.commission_types import RateKind
-from payouts.services.commissions import approve_commission
-from payouts.services.conversion_updates import update_conversion
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.factories.accounts import PlanFactory
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.hierarchy import create_group, set_group, set_parent
-from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -34,34 +30,29 @@ def hierarchy(scenario):
     """Mina's parent is Odette, hers is Pavel; level 2 earns 3 %, level 3 earns 1 %."""
     scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     scenario.pavel = scenario.create_enrolled_affiliate("Pavel", "Horn")
-    attach_child(scenario.mina, scenario.odette)
-    attach_child(scenario.odette, scenario.pavel)
+    scenario.add_child(scenario.mina, scenario.odette)
+    scenario.add_child(scenario.odette, scenario.pavel)
     scenario.create_level(2, "3")
     scenario.create_level(3, "1")
     return scenario
 
 
-def attach_child(child, parent):
-    set_parent(
-        child.affiliate.account,
-        affiliate_id=child.slug,
-        parent_id=parent and parent.slug,
-        at=CONVERSION_CREATED_AT,
-    )
-
-
-def list_commission_values(conversion):
-    """Affiliate, kind, amount and status of a conversion's commissions."""
-    rows = conversion.account.commissions.filter(conversion=conversion).order_by("id")
-    return [
-        (row.affiliate.slug, row.commission_type, row.amount, row.status)
-        for row in rows.select_related("affiliate")
-    ]
+def list_commissions(conversion):
+    return conversion.account.commissions.filter(conversion=conversion).order_by("id")
 
 
 def list_amounts(conversion):
     """Affiliate, kind and amount of a conversion's commissions."""
-    return [values[:3] for values in list_commission_values(conversion)]
+    rows = list_commissions(conversion).select_related("affiliate")
+    return [(row.affiliate.slug, row.commission_type, row.amount) for row in rows]
+
+
+def list_plain_amounts(conversion):
+    return [row.amount for row in list_commissions(conversion)]
+
+
+def list_statuses(conversion):
+    return [row.status for row in list_commissions(conversion)]
 
 
 MINA = ("minakessler", "standard", Decimal(20))
@@ -72,16 +63,20 @@ PAVEL = ("pavelhorn", "level-3", Decimal(2))
 # Group rates.
 
 
+def join_group(affiliate, group, at=CONVERSION_CREATED_AT):
+    set_group(
+        affiliate.affiliate.account,
+        affiliate_id=affiliate.slug,
+        group_id=group and group.public_id,
+        at=at,
+    )
+
+
 @pytest.fixture
 def affiliate_group(scenario, account):
     """The group that Mina is in."""
     group = create_group(account, title="Inner circle", at=CONVERSION_CREATED_AT)
-    set_group(
-        account,
-        affiliate_id=scenario.mina.slug,
-        group_id=group.public_id,
-        at=CONVERSION_CREATED_AT,
-    )
+    join_group(scenario.mina, group)
     return group
 
 
@@ -140,7 +135,7 @@ def test_pays_the_group_rate_at_the_time_of_the_conversion(
     scenario.create_group_rate(affiliate_group, "50")
     early = scenario.create_conversion("200")
 
-    set_group(account, affiliate_id=scenario.mina.slug, group_id=None, at=LATER)
+    join_group(scenario.mina, None, at=LATER)
 
     late = scenario.create_conversion("200", at=LATER)
     assert [scenario.get_commission(row).amount for row in (early, late)] == [100, 20]
@@ -157,12 +152,7 @@ def test_ignores_group_rates_of_other_programs(scenario, account, affiliate_grou
 
 def test_pays_level_rates_whatever_the_group_rates(hierarchy, account, affiliate_group):
     for affiliate in (hierarchy.odette, hierarchy.pavel):
-        set_group(
-            account,
-            affiliate_id=affiliate.slug,
-            group_id=affiliate_group.public_id,
-            at=CONVERSION_CREATED_AT,
-        )
+        join_group(affiliate, affiliate_group)
     hierarchy.create_group_rate(affiliate_group, "50")
 
     conversion = hierarchy.create_conversion("200")
@@ -181,7 +171,7 @@ def test_pays_each_level_by_the_same_sub_amount(hierarchy, account):
     conversion = hierarchy.create_conversion("200")
 
     assert list_amounts(conversion) == [MINA, ODETTE, PAVEL]
-    regular, *levels = account.commissions.filter(conversion=conversion).order_by("id")
+    regular, *levels = list_commissions(conversion)
     assert [
         (level.kind, level.sub_amount, level.base_commission_id) for level in levels
     ] == [("level", 200, regular.pk), ("level", 200, regular.pk)]
@@ -242,9 +232,7 @@ def test_pays_a_fixed_level_in_any_currency(hierarchy):
 
 
 def test_creates_level_commissions_of_zero(hierarchy):
-    assert [
-        amount for _, _, amount in list_amounts(hierarchy.create_conversion("0"))
-    ] == [0, 0, 0]
+    assert list_plain_amounts(hierarchy.create_conversion("0")) == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -256,21 +244,25 @@ def test_creates_level_commissions_of_zero(hierarchy):
     ],
 )
 def test_counts_levels_from_the_affiliate_of_the_conversion(hierarchy, seller, paid):
-    conversion = hierarchy.create_conversion(
-        "200", affiliate=getattr(hierarchy, seller)
-    )
+    affiliate = getattr(hierarchy, seller)
 
-    assert [kind for _, kind, _ in list_amounts(conversion)] == paid
+    conversion = hierarchy.create_conversion("200", affiliate=affiliate)
+
+    assert [row.commission_type for row in list_commissions(conversion)] == paid
 
 
 def test_stops_where_the_levels_end(hierarchy):
-    attach_child(hierarchy.pavel, hierarchy.create_enrolled_affiliate("Rosa", "Lind"))
+    hierarchy.add_child(
+        hierarchy.pavel, hierarchy.create_enrolled_affiliate("Rosa", "Lind")
+    )
 
     assert list_amounts(hierarchy.create_conversion("200")) == [MINA, ODETTE, PAVEL]
 
 
 def test_ignores_levels_of_other_programs(scenario, account):
-    attach_child(scenario.mina, scenario.create_enrolled_affiliate("Odette", "Varga"))
+    scenario.add_child(
+        scenario.mina, scenario.create_enrolled_affiliate("Odette", "Varga")
+    )
     ProgramScenario(
         account, "other", prefix="o-", email="o@notes.example.org"
     ).create_level(2, "50")
@@ -322,8 +314,8 @@ def test_skips_a_parent_approved_in_another_program_only(hierarchy, account):
         account, "other-lamps", prefix="o-", email="o@notes.example.org"
     )
     parent = other.create_enrolled_affiliate("Rosa", "Lind")
-    attach_child(parent, hierarchy.pavel)
-    attach_child(hierarchy.mina, parent)
+    hierarchy.add_child(parent, hierarchy.pavel)
+    hierarchy.add_child(hierarchy.mina, parent)
 
     assert list_amounts(hierarchy.create_conversion("200")) == [MINA, PAVEL]
 
@@ -339,16 +331,15 @@ def test_pays_no_levels_after_the_parent_was_removed(hierarchy, account):
 def test_pays_the_hierarchy_at_the_time_of_the_conversion(hierarchy, account):
     conversion = hierarchy.create_conversion("200")
 
-    attach_child(hierarchy.mina, None)
-    update_conversion(
+    set_parent(
         account,
-        conversion_id=conversion.pk,
-        changes={"amount": Decimal(400)},
-        should_recalculate=True,
-        at=LATER,
+        affiliate_id=hierarchy.mina.slug,
+        parent_id=None,
+        at=CONVERSION_CREATED_AT,
     )
+    hierarchy.change_amount(conversion, 400, at=LATER)
 
-    assert [amount for _, _, amount in list_amounts(conversion)] == [40, 12, 4]
+    assert list_plain_amounts(conversion) == [40, 12, 4]
     assert list_amounts(hierarchy.create_conversion("200", at=LATER)) == [MINA]
 
 
@@ -364,58 +355,36 @@ def test_creates_levels_with_the_status_of_their_base_commission(
     conversion = hierarchy.create_conversion("200")
 
     status = "approved" if approves else "pending"
-    assert list_commission_values(conversion) == [
-        (*row, status) for row in (MINA, ODETTE, PAVEL)
-    ]
-    payables = {
-        "minakessler": {"EUR": Decimal(20)},
-        "odettevarga": {"EUR": Decimal(6)},
-        "pavelhorn": {"EUR": Decimal(2)},
-    }
+    assert list_statuses(conversion) == [status] * 3
+    payables = {slug: {"EUR": amount} for slug, _, amount in (MINA, ODETTE, PAVEL)}
     assert get_payable_balances_by_slug(account) == (payables if approves else {})
-
-
-def test_disapproves_levels_past_the_cap(hierarchy):
-    hierarchy.program.update_row(auto_approve_commissions=True, recurring=False)
-
-    first, second = (
-        hierarchy.create_conversion("200", customer_id="acct-1") for _ in range(2)
-    )
-
-    assert list_commission_values(first) == [
-        (*row, "approved") for row in (MINA, ODETTE, PAVEL)
-    ]
-    assert list_commission_values(second) == [
-        (*row, "disapproved") for row in (MINA, ODETTE, PAVEL)
-    ]
-
-
-def test_keeps_levels_of_a_conversion_with_warnings_pending(hierarchy):
-    hierarchy.program.update_row(auto_approve_commissions=True)
-
-    conversion = hierarchy.create_conversion(
-        "200", customer_id="MINA@notes.example.org"
-    )
-
-    assert list_commission_values(conversion) == [
-        (*row, "pending") for row in (MINA, ODETTE, PAVEL)
-    ]
 
 
 def test_changes_the_status_of_a_level_independently(hierarchy, account):
     conversion = hierarchy.create_conversion("200")
-    regular = account.commissions.get(conversion=conversion, kind="regular")
 
-    approve_commission(account, commission_id=regular.pk, at=LATER)
+    hierarchy.approve(list_commissions(conversion)[0], at=LATER)
 
-    assert [status for *_, status in list_commission_values(conversion)] == [
-        "approved",
-        "pending",
-        "pending",
-    ]
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(20)}
-    }
+    assert list_statuses(conversion) == ["approved", "pending", "pending"]
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": 20}}
+
+
+@pytest.mark.parametrize(
+    ("customer_id", "statuses"),
+    [
+        pytest.param("acct-1", ["approved", "disapproved"], id="past-the-cap"),
+        pytest.param("MINA@notes.example.org", ["pending"], id="with-a-warning"),
+    ],
+)
+def test_approves_no_level_if_it_approves_no_commission(
+    hierarchy, customer_id, statuses
+):
+    hierarchy.program.update_row(auto_approve_commissions=True, recurring=False)
+
+    for status in statuses:
+        conversion = hierarchy.create_conversion("200", customer_id=customer_id)
+
+        assert list_statuses(conversion) == [status] * 3
 
 
 @pytest.mark.parametrize(
@@ -430,33 +399,20 @@ def test_changes_the_status_of_a_level_independently(hierarchy, account):
 )
 def test_keeps_an_unfunded_level_pending(hierarchy, account, funds, states):
     hierarchy.program.update_row(auto_approve_commissions=True)
-    account.uses_payouts = True
-    account.save()
-    top_up_payout_balance(
-        account, amount=Decimal(funds), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    hierarchy.enable_payouts(funds)
 
     conversion = hierarchy.create_conversion("200")
 
-    assert [
-        status for *_, status in list_commission_values(conversion)
-    ] == states.split()
-    made = account.commissions.filter(conversion=conversion).order_by("id")
-    assert [
-        commission.finalized_at == CONVERSION_CREATED_AT for commission in made
-    ] == [state == "approved" for state in states.split()]
+    assert [(row.status, row.finalized_at) for row in list_commissions(conversion)] == [
+        (state, CONVERSION_CREATED_AT if state == "approved" else None)
+        for state in states.split()
+    ]
 
 
 def test_pays_levels_of_a_conversion_before_archiving(hierarchy, account):
     conversion = hierarchy.create_conversion("200")
-    archive_program(account, slug=hierarchy.program.slug, at=LATER)
+    hierarchy.archive(at=LATER)
 
-    update_conversion(
-        account,
-        conversion_id=conversion.pk,
-        changes={"amount": Decimal(100)},
-        should_recalculate=True,
-        at=LATER,
-    )
+    hierarchy.change_amount(conversion, 100, at=LATER)
 
-    assert [amount for _, _, amount in list_amounts(conversion)] == [10, 3, 1]
+    assert list_plain_amounts(conversion) == [10, 3, 1]
