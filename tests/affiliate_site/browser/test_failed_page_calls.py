@@ -95,7 +95,7 @@ def test_counts_a_failed_call(call, scenario, vid, reason):
         del before["vid"]  # else the click keeps what this visitor clicked
 
     if data.get("program_group"):
-        ProgramScenario(scenario.account, "books", email=None, group_label="books")
+        ProgramScenario(scenario.account, "books", email=None, program_group="books")
         data = data | {"referral_code": scenario.mina.code}
     stored = snapshot_page_data(scenario.account)
 
