@@ -23,7 +23,7 @@ from benchmarks.databases import BINARIES, run_binary
 from tests.command_line import ROOT
 from tests.deploy.clusters import Cluster, directory  # noqa: F401
 from tests.deploy.hosts import Host, SalesLoad, enroll_affiliate, send
-from tests.deploy.test_proxies import Proxy, build_nginx, find_free_port
+from tests.deploy.proxies import Proxy, build_nginx, find_free_port
 
 pytestmark = [
     pytest.mark.slow,
