@@ -27,6 +27,7 @@ MESSAGES = {
     403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
+    411: "Length Required",
     413: "Request Entity Too Large",
     429: "Too Many Requests",
     500: "Internal Server Error",
@@ -40,6 +41,7 @@ EXPLANATIONS = {
     " role.",
     404: "There is nothing at this address. It may have been removed or mistyped.",
     405: "This address does not accept this kind of request.",
+    411: "The request does not say how long it is. Send it with its length.",
     413: "The form is too large. Send less at once.",
     500: "Something went wrong on our side. Try again; if it happens again, give"
     " support the trace ID.",

@@ -124,8 +124,8 @@ def set_headers(response, headers) -> None:
 
 
 class PathNormalizationMiddleware:
-    """Validates `Host` and the number of query parameters, rejects NUL in a path, and
-    appends the missing slash of an API path without a redirect."""
+    """Validates `Host` and the number of query parameters, rejects chunked bodies and
+    NUL in a path, and appends the missing slash of an API path without a redirect."""
 
     def __init__(self, get_response):
         self.get_response = get_response
@@ -133,6 +133,9 @@ class PathNormalizationMiddleware:
     def __call__(self, request):
         if not has_valid_host_and_query(request):
             return http_errors.error_response(request, 400)
+        if "HTTP_TRANSFER_ENCODING" in request.META:
+            # Its body was not received: wsgi.py.
+            return http_errors.error_response(request, 411)
         if "\x00" in request.path_info:
             return http_errors.not_found(request)
         if has_nul_in_admin_query(request):

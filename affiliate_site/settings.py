@@ -198,6 +198,9 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 # Requests and responses of the API.
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+# A longer body is received and dropped, so that the client reads the answer and keeps
+# its connection; after the answer to one above this size the connection is closed.
+RECEIVED_BODY_MAX_SIZE = 10 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 
 REST_FRAMEWORK = {

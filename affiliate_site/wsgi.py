@@ -1,11 +1,8 @@
-"""WSGI application; it reads chunked bodies, up to the size limit.
+"""WSGI application; it receives the body of a request before Django handles it."""
 
-Behind gunicorn, Django sees an empty body for `Transfer-Encoding: chunked`.
-"""
-
+import errno
 import io
 import os
-from contextlib import suppress
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
@@ -37,17 +34,38 @@ limit_statements()
 
 
 def application(environ, start_response):
-    """Set `CONTENT_LENGTH` of a chunked body, then call Django."""
-    if "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower():
-        body = read_chunked_body(environ["wsgi.input"])
-        environ["wsgi.input"] = io.BytesIO(body)
-        environ["CONTENT_LENGTH"] = str(len(body))
+    """Receive the body, then call Django.
+
+    So no answer leaves a part of the body on the connection, and nothing is done for a
+    body that ends early: a form would be valid without its end.
+    """
+    stream = environ["wsgi.input"]
+    length = environ.get("CONTENT_LENGTH", "")
+    size = int(length) if length.isdecimal() else 0
+    if "HTTP_TRANSFER_ENCODING" in environ:
+        # A proxy buffers requests. Without one, chunks can be so small that reading
+        # them holds a worker: Django answers 411.
+        if settings.TRUSTED_PROXY_COUNT:
+            del environ["HTTP_TRANSFER_ENCODING"]
+            # One byte above the limit is enough for Django to reject the body.
+            body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+            environ["wsgi.input"] = io.BytesIO(body)
+            environ["CONTENT_LENGTH"] = str(len(body))
+    elif size <= settings.RECEIVED_BODY_MAX_SIZE:
+        environ["wsgi.input"] = io.BytesIO(receive_body(stream, size))
     return django_application(environ, start_response)
 
 
-def read_chunked_body(stream) -> bytes:
-    """Read a chunked body; a broken one counts as empty, which is invalid JSON."""
-    with suppress(Exception):
-        # One byte above the limit is enough for Django to reject the body.
-        return stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
-    return b""
+def receive_body(stream, size: int) -> bytes:
+    """Read the body; keep nothing of one that Django refuses by its length."""
+    parts = []
+    missing = size
+    while missing:
+        part = stream.read(min(missing, settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
+        if not part:
+            # gunicorn closes the connection without an answer.
+            raise ConnectionResetError(errno.ECONNRESET, "the body ended early")
+        missing -= len(part)
+        if size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            parts.append(part)
+    return b"".join(parts)

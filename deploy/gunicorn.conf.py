@@ -11,8 +11,10 @@ import tempfile
 from itertools import count
 from pathlib import Path
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from gunicorn.glogging import Logger
+from gunicorn.http.errors import InvalidHeader
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -48,11 +50,11 @@ class RedactingLogger(Logger):
 wsgi_app = "affiliate_site.wsgi"
 chdir = str(ROOT)
 bind = os.environ.get("BIND", "127.0.0.1:8000")
-# gthread, but threads do not wait for clients; see there. TLS ends at the proxy.
-worker_class = "deploy.receiving_worker.ReceivingWorker"
+# Threads wait for slow clients: that is for the proxy, where TLS ends, too.
+worker_class = "gthread"
 workers = env.WEB_CONCURRENCY
 threads = env.WEB_THREADS
-timeout = 30  # seconds; also for the arrival of a whole request
+timeout = 30  # seconds
 graceful_timeout = 30
 keepalive = 75  # seconds; longer than the proxy's, or reused connections break
 max_requests = 5000
@@ -119,6 +121,17 @@ def pre_fork(server, worker):
 def post_fork(server, worker):
     """Name the files of the worker's counts (affiliate_site/operations/metrics.py)."""
     os.environ["METRICS_PROCESS"] = str(worker.number)
+
+
+def pre_request(worker, req):
+    """Refuse a request without `Host` as HTTP/1.1 demands it, and close the connection
+    after the answer to a body that the site does not receive."""
+    fields = dict(req.headers)
+    if "HOST" not in fields and req.version >= (1, 1):
+        raise InvalidHeader("HOST", req=req)
+    length = int(fields.get("CONTENT-LENGTH", 0))
+    if "TRANSFER-ENCODING" in fields or length > settings.RECEIVED_BODY_MAX_SIZE:
+        req.force_close()
 
 
 def on_exit(server):

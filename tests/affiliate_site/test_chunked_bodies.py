@@ -1,4 +1,4 @@
-"""Chunked request bodies, and the limit of body sizes."""
+"""How bodies are received: chunked ones from a proxy, and the limits of sizes."""
 
 import io
 from types import SimpleNamespace
@@ -26,6 +26,11 @@ class ChunkedStream(io.BytesIO):
         return super().read(size)
 
 
+@pytest.fixture
+def behind_proxy(settings):
+    settings.TRUSTED_PROXY_COUNT = 1
+
+
 def post_chunked(api, body, **environ):
     """POST a body without `Content-Length`; return the response and the stream."""
     stream = ChunkedStream(body)
@@ -45,6 +50,7 @@ def build_padded_body(size):
     return body + b" " * (size - len(body))
 
 
+@pytest.mark.usefixtures("behind_proxy")
 def test_reads_chunked_body(api):
     response, _ = post_chunked(api, b'{"name": "lamp"}')
 
@@ -52,6 +58,7 @@ def test_reads_chunked_body(api):
     assert response.content == b'{"name":"lamp"}'
 
 
+@pytest.mark.usefixtures("behind_proxy")
 @pytest.mark.parametrize("encoding", ["Chunked", "CHUNKED", "gzip, chunked"])
 def test_accepts_every_spelling_of_chunked(api, encoding):
     response, _ = post_chunked(
@@ -61,12 +68,14 @@ def test_accepts_every_spelling_of_chunked(api, encoding):
     assert response.status == 200
 
 
+@pytest.mark.usefixtures("behind_proxy")
 def test_accepts_chunked_body_of_one_mebibyte(api):
     response, _ = post_chunked(api, build_padded_body(MIB))
 
     assert response.status == 200
 
 
+@pytest.mark.usefixtures("behind_proxy")
 def test_rejects_chunked_body_over_one_mebibyte(api):
     response, _ = post_chunked(api, build_padded_body(MIB + 1))
 
@@ -78,6 +87,7 @@ def test_rejects_chunked_body_over_one_mebibyte(api):
     )
 
 
+@pytest.mark.usefixtures("behind_proxy")
 def test_stops_reading_after_the_limit(api):
     response, stream = post_chunked(api, build_padded_body(3 * MIB))
 
@@ -85,6 +95,7 @@ def test_stops_reading_after_the_limit(api):
     assert stream.largest_read <= MIB + 1
 
 
+@pytest.mark.usefixtures("behind_proxy")
 def test_rejects_empty_chunked_body_as_invalid_json(api):
     response, _ = post_chunked(api, b"")
 
@@ -94,41 +105,19 @@ def test_rejects_empty_chunked_body_as_invalid_json(api):
     )
 
 
-def test_sets_content_length_of_chunked_body(monkeypatch):
-    received = {}
-
-    def django_application(environ, start_response):
-        received.update(environ)
-        start_response("200 OK", [])
-        return [b""]
-
-    monkeypatch.setattr(wsgi, "django_application", django_application)
-    send_request(
-        "POST",
-        "/",
-        HTTP_TRANSFER_ENCODING="chunked",
-        CONTENT_LENGTH="",
-        **{"wsgi.input": io.BytesIO(b"lamp")},
+@pytest.mark.parametrize("path", ["/1.6/dummies/", "/1.6/nothing/", "/admin/"])
+def test_refuses_chunked_body_without_a_proxy(api, path):
+    stream = ChunkedStream(b"lamp")
+    response = send_request(
+        "POST", path, HTTP_TRANSFER_ENCODING="chunked", **{"wsgi.input": stream}
     )
 
-    assert received["CONTENT_LENGTH"] == "4"
-    assert received["wsgi.input"].read() == b"lamp"
-
-
-def test_does_not_read_body_with_content_length(monkeypatch):
-    received = {}
-
-    def django_application(environ, start_response):
-        received.update(environ)
-        start_response("200 OK", [])
-        return [b""]
-
-    body = io.BytesIO(b"lamp")
-    monkeypatch.setattr(wsgi, "django_application", django_application)
-    send_request("POST", "/", CONTENT_LENGTH="4", **{"wsgi.input": body})
-
-    assert received["wsgi.input"] is body
-    assert body.tell() == 0
+    assert response.status == 411
+    assert response.content == (
+        b'{"message":"Length Required","code":411,"traceId":"%s"}'
+        % response.headers["X-Trace-Id"].encode()
+    )
+    assert stream.tell() == 0
 
 
 @pytest.mark.parametrize(
@@ -142,23 +131,27 @@ def test_limits_body_with_content_length(api, size, status):
     assert response.status == status
 
 
-def test_rejects_large_content_length_without_reading(api):
-    stream = ChunkedStream(b"")
+@pytest.mark.parametrize(
+    ("size", "read"), [(10 * MIB, 10 * MIB), (10 * MIB + 1, 0)], ids=["10 MiB", "more"]
+)
+def test_drops_body_over_the_limit(api, size, read):
+    stream = ChunkedStream(bytes(size))
 
     response = send_request(
         "POST",
         "/1.6/dummies/",
         HTTP_X_API_KEY=api.key,
-        CONTENT_LENGTH=str(MIB + 1),
+        CONTENT_LENGTH=str(size),
         **{"wsgi.input": stream},
     )
 
     assert response.status == 413
-    assert stream.largest_read == 0
+    assert stream.tell() == read
+    assert stream.largest_read <= MIB
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_does_not_read_body_of_get_and_delete(api, method):
+def test_receives_body_that_nobody_reads(api, method):
     stream = ChunkedStream(b"[")
 
     response = send_request(
@@ -170,7 +163,19 @@ def test_does_not_read_body_of_get_and_delete(api, method):
     )
 
     assert response.status in (200, 204)
-    assert stream.tell() == 0
+    assert stream.tell() == 1
+
+
+@pytest.mark.parametrize("size", [2000, 2 * MIB], ids=["small", "over the limit"])
+def test_does_not_handle_body_that_ends_early(api, size):
+    with pytest.raises(ConnectionResetError):
+        send_request(
+            "POST",
+            "/1.6/dummies/",
+            body=build_padded_body(1000),
+            HTTP_X_API_KEY=api.key,
+            CONTENT_LENGTH=str(size),
+        )
 
 
 class BrokenStream(io.BytesIO):
@@ -180,20 +185,10 @@ class BrokenStream(io.BytesIO):
         raise OSError("invalid chunk size")
 
 
-@pytest.mark.parametrize(
-    ("method", "status"), [("POST", 400), ("GET", 200)], ids=["read", "not read"]
-)
-def test_treats_broken_chunked_body_as_empty(api, method, status):
-    response = send_request(
-        method,
-        "/1.6/dummies/" if method == "POST" else "/1.6/programs/",
-        HTTP_X_API_KEY=api.key,
-        HTTP_TRANSFER_ENCODING="chunked",
-        CONTENT_LENGTH="",
-        **{"wsgi.input": BrokenStream()},
-    )
-
-    assert response.status == status
+@pytest.mark.usefixtures("behind_proxy")
+def test_does_not_handle_broken_chunked_body(api):
+    with pytest.raises(OSError, match="invalid chunk size"):
+        post_chunked(api, b"", **{"wsgi.input": BrokenStream()})
 
 
 PSQL = "affiliate_site.postgresql"
