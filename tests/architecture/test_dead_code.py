@@ -18,8 +18,6 @@ CALLED_BY_NAME = {
     "InputSerializerExtension": "the same",
     "reload": "the tests call it",
     "run_command_line": "manage.py calls it",
-    "list_declared_columns": "the same",
-    "render_record_of_processing": "the same",
     "is_staff": "Django's admin reads it",
     "has_module_perms": "the same",
     "create_superuser": "the command createsuperuser",

@@ -57,11 +57,11 @@ def test_confirms_one_of_the_claims(staff_client, account, scenario, contested):
     claim = account.conversion_claims.get(affiliate=scenario.odette.affiliate)
     client = staff_client(role=Role.MANAGER)
 
-    page = post_action(client, CLAIMS, "confirm_selected", [claim]).content.decode()
+    page = post_action(client, "confirm_selected", [claim]).content.decode()
     assert f"order-1, claim {claim.pk}" in page
     assert 'Odette Varga <span class="subtext">odettevarga</span>' in page
     assert "The other claims of the order are rejected" in page
-    messages = confirm_action(client, CLAIMS, "confirm_selected", [claim])
+    messages = confirm_action(client, "confirm_selected", [claim])
 
     assert messages == ["Confirm claims: 1 done. Total: 200.00 EUR."]
     assert contested.reload().affiliate == scenario.odette.affiliate
@@ -71,7 +71,7 @@ def test_confirms_one_of_the_claims(staff_client, account, scenario, contested):
     assert "confirmed" in page
     assert "rejected" in page
     both = list(account.conversion_claims.all())
-    messages = confirm_action(client, CLAIMS, "confirm_selected", both)
+    messages = confirm_action(client, "confirm_selected", both)
     assert any("already decided" in message for message in messages)
 
 
@@ -138,9 +138,7 @@ def test_says_what_signing_secrets_are_for(staff_client):
 def test_confirms_none_of_two_claims_of_an_order(staff_client, account, contested):
     both = list(account.conversion_claims.all())
 
-    messages = confirm_action(
-        staff_client(role=Role.MANAGER), CLAIMS, "confirm_selected", both
-    )
+    messages = confirm_action(staff_client(role=Role.MANAGER), "confirm_selected", both)
 
     assert all("another claim of the same order" in message for message in messages)
     assert messages
@@ -177,9 +175,7 @@ def test_approval_in_bulk_leaves_out_contested_conversions(
     scenario.create_conversion("50")
     rows = list(account.commissions.order_by("id"))
 
-    messages = confirm_action(
-        staff_client(), "payouts_commission", "approve_selected", rows
-    )
+    messages = confirm_action(staff_client(), "approve_selected", rows)
 
     assert messages[0].startswith("Approve commissions: 1 done. Total: ")
     assert "two visitors claim its conversion" in messages[1]
@@ -208,7 +204,7 @@ def test_a_third_secret_is_refused_until_one_is_revoked(staff_client, account):
     response = client.post(reverse("admin:accounts_signingsecret_add"), {}, follow=True)
 
     assert f"revoke the old one, {old.prefix}" in response.content.decode()
-    confirm_action(client, "accounts_signingsecret", "revoke_selected", [old])
+    confirm_action(client, "revoke_selected", [old])
     client.post(reverse("admin:accounts_signingsecret_add"), {})
     assert account.signing_secrets.filter(revoked_at=None).count() == 2
 
