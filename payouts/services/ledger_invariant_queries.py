@@ -1,13 +1,15 @@
-"""The queries of the ledger invariants.
+"""The queries of the ledger invariants, compiled once for all accounts.
 
 See `payouts/services/ledger_invariants.py`. Sums are rows of the grouping columns and
 the sum; the other queries find the rows that violate an invariant.
 """
 
+from functools import cache
 from typing import Any
 
 from django.db.models import Count, Exists, F, Max, Min, Model, OuterRef, Q, QuerySet
 
+from accounts.compiled_queries import CompiledQuery, compiled
 from accounts.models.accounts import Account, TenantModel
 from payouts.models.commissions import (
     Commission,
@@ -26,29 +28,34 @@ from tracking.amounts import ExactSum
 from tracking.money import ZERO
 
 
+@compiled
 def all_ledger_accounts(account: Account) -> QuerySet[LedgerAccount]:
     """All ledger accounts, with their affiliates."""
     return LedgerAccount.objects.of(account).select_related("affiliate")
 
 
+@compiled
 def sums_by_debit(account: Account) -> QuerySet[Any, Any]:
     """Transfers by debited ledger account."""
     rows = Transfer.objects.of(account).values_list("debit")
     return rows.annotate(ExactSum("amount"))
 
 
+@compiled
 def sums_by_credit(account: Account) -> QuerySet[Any, Any]:
     """Transfers by credited ledger account."""
     rows = Transfer.objects.of(account).values_list("credit")
     return rows.annotate(ExactSum("amount"))
 
 
+@compiled
 def top_ups_by_currency(account: Account) -> QuerySet[Any, Any]:
     """Additions to the payout balance, by currency."""
     rows = Transfer.objects.of(account).filter(kind=TransferType.FUNDED)
     return rows.values_list("currency").annotate(ExactSum("amount"))
 
 
+@compiled
 def payments_by_source(account: Account) -> QuerySet[Any, Any]:
     """Payments that are not canceled, by payout source and currency."""
     rows = Transfer.objects.of(account).filter(
@@ -57,12 +64,14 @@ def payments_by_source(account: Account) -> QuerySet[Any, Any]:
     return rows.values_list("credit__kind", "currency").annotate(ExactSum("amount"))
 
 
+@compiled
 def payments_by_affiliate(account: Account) -> QuerySet[Any, Any]:
     """Payments that are not canceled, by affiliate and currency."""
     rows = Payment.objects.of(account).not_canceled()
     return rows.values_list("affiliate", "currency").annotate(ExactSum("amount"))
 
 
+@compiled
 def commissions_by_status(account: Account) -> QuerySet[Any, Any]:
     """Commissions by status, affiliate and currency."""
     rows = Commission.objects.of(account).not_deleted()
@@ -70,6 +79,7 @@ def commissions_by_status(account: Account) -> QuerySet[Any, Any]:
     return groups.annotate(ExactSum("amount"))
 
 
+@compiled
 def transfers_by_commission(
     account: Account, commissions: list[int]
 ) -> QuerySet[Any, Any]:
@@ -89,6 +99,7 @@ def transfers_by_commission(
     )
 
 
+@compiled
 def commissions_of_invalid_sales(account: Account) -> QuerySet[Commission]:
     """E6: commissions whose conversion is deleted or has another currency."""
     rows = Commission.objects.of(account).not_deleted()
@@ -97,6 +108,7 @@ def commissions_of_invalid_sales(account: Account) -> QuerySet[Commission]:
     return rows.select_related("conversion")
 
 
+@compiled
 def invalid_transfers(account: Account) -> QuerySet[Transfer]:
     """E9: transfers that are not positive, or with sides that are not valid."""
     has_valid_sides = Q(pk=None)
@@ -113,6 +125,7 @@ def invalid_transfers(account: Account) -> QuerySet[Transfer]:
     return rows.exclude(pk__in=rows.filter(valid).values("pk"))
 
 
+@compiled
 def invalid_paid_commissions(account: Account) -> QuerySet[Commission]:
     """E12: paid commissions that do not fit their payment or its allocations."""
     paid = Commission.objects.of(account).filter(payment__isnull=False)
@@ -130,6 +143,7 @@ def invalid_paid_commissions(account: Account) -> QuerySet[Commission]:
     return paid.exclude(pk__in=valid_ids).select_related("payment")
 
 
+@compiled
 def commissions_of_other_affiliates(account: Account) -> QuerySet[Any, Any]:
     """E14: id, affiliate, and affiliate and id of the conversion, where they differ."""
     rows = Commission.objects.of(account).not_deleted()
@@ -138,20 +152,26 @@ def commissions_of_other_affiliates(account: Account) -> QuerySet[Any, Any]:
     return rows.values_list("pk", "affiliate", "conversion__affiliate", "conversion")
 
 
-def rows_of_other_accounts(model: type[Model], account: Account) -> QuerySet[Any, Any]:
+@cache
+def rows_of_other_accounts(model: type[Model]) -> CompiledQuery[Any]:
     """E11: rows of a model that reference rows of another account.
 
-    They have their ids, and the account of each of `list_tenant_foreign_keys`.
+    The query has their ids, and the account of each of `list_tenant_foreign_keys`.
     """
     keys = list_tenant_foreign_keys(model)
-    is_foreign = Q(pk=None)
-    for key in keys:
-        is_own = Q(**{f"{key}__account": account})
-        is_foreign |= Q(**{f"{key}__isnull": False}) & ~is_own
-    rows = model._base_manager.filter(is_foreign, account=account)
-    return rows.values_list("pk", *(f"{key}__account" for key in keys))
+
+    def select_rows(account: Account) -> QuerySet[Any, Any]:
+        is_foreign = Q(pk=None)
+        for key in keys:
+            is_own = Q(**{f"{key}__account": account})
+            is_foreign |= Q(**{f"{key}__isnull": False}) & ~is_own
+        rows = model._base_manager.filter(is_foreign, account=account)
+        return rows.values_list("pk", *(f"{key}__account" for key in keys))
+
+    return CompiledQuery(select_rows)
 
 
+@cache
 def list_tenant_foreign_keys(model: type[Model]) -> tuple[str, ...]:
     """List the foreign keys of a model to rows that belong to an account."""
     return tuple(

@@ -74,9 +74,9 @@ class LedgerInvariants:
 
     def __init__(self, account: Account) -> None:
         self.account = account
-        self.ledger_accounts = list(all_ledger_accounts(account))
-        credits = dict(sums_by_credit(account))
-        debits = dict(sums_by_debit(account))
+        self.ledger_accounts = all_ledger_accounts.all(account=account)
+        credits = dict(sums_by_credit.all(account=account))
+        debits = dict(sums_by_debit.all(account=account))
         self.computed_balances = {
             row.pk: credits.get(row.pk, ZERO) - debits.get(row.pk, ZERO)
             for row in self.ledger_accounts
@@ -219,7 +219,7 @@ class LedgerInvariants:
 
     def check_e6_commission_conversions(self) -> Iterator[Discrepancy]:
         """The conversion of a commission is not deleted and has its currency."""
-        for commission in commissions_of_invalid_sales(self.account):
+        for commission in commissions_of_invalid_sales.all(account=self.account):
             conversion = commission.conversion
             yield self.build_discrepancy(
                 "E6",
@@ -278,7 +278,7 @@ class LedgerInvariants:
     def check_e8_funding_and_paid(self) -> Iterator[Discrepancy]:
         """Payout sources agree with payments and top-ups."""
         paid = self.get_payments_by_source()
-        top_ups = dict(top_ups_by_currency(self.account))
+        top_ups = dict(top_ups_by_currency.all(account=self.account))
         for row in self.ledger_accounts:
             currency = row.currency
             topped_up = top_ups.get(currency, ZERO)
@@ -298,7 +298,7 @@ class LedgerInvariants:
 
     def check_e9_transfers(self) -> Iterator[Discrepancy]:
         """Each transfer is positive, with valid sides of its account and currency."""
-        for row in invalid_transfers(self.account):
+        for row in invalid_transfers.all(account=self.account):
             valid_sides = [
                 " → ".join(sides)
                 for kind, *sides in sorted(VALID_TRANSFERS)
@@ -314,7 +314,7 @@ class LedgerInvariants:
             keys = list_tenant_foreign_keys(model)
             if not keys:
                 continue
-            for pk, *owners in rows_of_other_accounts(model, self.account):
+            for pk, *owners in rows_of_other_accounts(model).all(account=self.account):
                 for key, owner in zip(keys, owners, strict=True):
                     if owner not in (None, self.account.pk):
                         label = f"{model._meta.db_table} {pk}"
@@ -325,14 +325,14 @@ class LedgerInvariants:
     def check_e12_paid_commissions(self) -> Iterator[Discrepancy]:
         """A paid commission is approved and fits its payment, which is not canceled and
         was allocated to it."""
-        for commission in invalid_paid_commissions(self.account):
+        for commission in invalid_paid_commissions.all(account=self.account):
             payment = commission.payment.public_id if commission.payment else "-"
             label = f"commission {commission.pk} ({commission.status})"
             yield self.build_discrepancy("E12", label, payment, "no payment")
 
     def check_e14_affiliates(self) -> Iterator[Discrepancy]:
         """A commission that is not of a level belongs to its conversion's affiliate."""
-        rows = commissions_of_other_affiliates(self.account)
+        rows = commissions_of_other_affiliates.all(account=self.account)
         for pk, stored, affiliate_id, conversion_id in rows:
             yield self.build_discrepancy(
                 "E14",
@@ -344,13 +344,13 @@ class LedgerInvariants:
     def get_payments_by_source(self) -> dict[tuple[str, str], Decimal]:
         """Sum the payments that are not canceled, by payout source and currency."""
         sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
-        for kind, currency, amount in payments_by_source(self.account):
+        for kind, currency, amount in payments_by_source.all(account=self.account):
             sums[kind, currency] = amount
         return sums
 
     def get_payments_by_balance_key(self) -> AmountByBalanceKey:
         """Sum the payments that are not canceled, by affiliate and currency."""
-        rows = payments_by_affiliate(self.account)
+        rows = payments_by_affiliate.all(account=self.account)
         return {
             (affiliate_id, currency): amount for affiliate_id, currency, amount in rows
         }
@@ -364,7 +364,7 @@ class LedgerInvariants:
     @cached_property
     def commissions_by_status(self) -> dict[str, AmountByBalanceKey]:
         """Sum the commissions by status, and then by affiliate and currency."""
-        rows = commissions_by_status(self.account)
+        rows = commissions_by_status.all(account=self.account)
         sums: dict[str, AmountByBalanceKey] = defaultdict(dict)
         for status, affiliate_id, currency, amount in rows:
             sums[status][affiliate_id, currency] = amount
@@ -376,7 +376,7 @@ class LedgerInvariants:
         """Sum the transfers of each of some commissions."""
         totals: dict[int, _CommissionTotals] = defaultdict(_CommissionTotals)
         ids = [row.pk for row in commissions]
-        rows = transfers_by_commission(self.account, ids)
+        rows = transfers_by_commission.all(account=self.account, commissions=ids)
         for commission_id, kind, debited_id, credited_id, *sums in rows:
             total = totals[commission_id]
             total.affiliate_ids |= {debited_id, credited_id} - {None}

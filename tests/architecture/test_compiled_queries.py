@@ -10,6 +10,11 @@ from django.db import connection, models
 from accounts.compiled_queries import CompiledQuery, Parameter
 from accounts.models.accounts import TenantModel
 from payouts.services.day_counts import COUNTED_KINDS, get_day_query
+from payouts.services.ledger_invariant_queries import (
+    list_tenant_foreign_keys,
+    rows_of_other_accounts,
+)
+from payouts.services.ledger_invariants import list_tenant_models
 from tests.architecture.representations import list_representations
 from tests.architecture.syntax_trees import ROOT, parse_modules_outside
 from tests.conftest import NOW
@@ -29,6 +34,11 @@ QUERIES |= {
     f"{representation.__name__}.rows_by_pk": representation.rows_by_pk
     for representation in list_representations()
     if representation.model
+}
+QUERIES |= {
+    f"rows_of_other_accounts.{model.__name__}": rows_of_other_accounts(model)
+    for model in list_tenant_models()
+    if list_tenant_foreign_keys(model)
 }
 QUERIES |= {
     f"get_day_query.{kind}.{by_program}": get_day_query(kind, by_program=by_program)
