@@ -65,6 +65,14 @@ def snapshot_account(account):
     }
 
 
+@contextmanager
+def assert_unchanged(account, snapshot=snapshot_account):
+    """Check that the block stores nothing in an account."""
+    before = snapshot(account)
+    yield
+    assert snapshot(account) == before
+
+
 def rows_of(sql, *parameters):
     """Return the rows of a statement, as the database stores them."""
     with connection.cursor() as cursor:

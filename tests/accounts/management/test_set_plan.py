@@ -9,7 +9,7 @@ from tests.command_line import (
     run_json_command,
 )
 from tests.conftest import ApiClient
-from tests.ledger_checks import snapshot_account
+from tests.ledger_checks import assert_unchanged, snapshot_account
 
 
 def test_moves_an_account_and_prints_nothing(account, other_account):
@@ -29,10 +29,10 @@ def test_prints_the_new_plan_as_json(account):
 
 
 def test_changes_nothing_on_the_current_plan(account):
-    before = snapshot_account(account)
+    with assert_unchanged(account):
+        output = run_json_command("set_plan", "harbor", "enterprise")
 
-    assert run_json_command("set_plan", "harbor", "enterprise")["plan"] == "enterprise"
-    assert snapshot_account(account) == before
+    assert output["plan"] == "enterprise"
 
 
 def test_applies_from_the_next_request(account, make_key):

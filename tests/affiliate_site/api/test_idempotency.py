@@ -25,7 +25,11 @@ from tests.architecture.test_tenant_isolation import CASES
 from tests.conftest import ApiClient
 from tests.database_locks import lock_elsewhere, set_lock_timeout
 from tests.factories.accounts import AccountFactory
-from tests.ledger_checks import assert_ledger_consistent, fail_at_statement
+from tests.ledger_checks import (
+    assert_ledger_consistent,
+    assert_unchanged,
+    fail_at_statement,
+)
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tests.sample_account import SampleAccount
 from tracking.services import affiliates
@@ -177,13 +181,11 @@ def test_replays_count_in_the_rate_limit(idempotent_client):
     "key", ["", "k" * 256, "é", "a\tb", "a\x7f", "a\x00", "a\nb", "a\n"], ids=ascii
 )
 def test_rejects_an_invalid_key(account, api, scenario, key):
-    before = snapshot_account_data(account)
-
-    response = api.post("/payments/", PAYMENT, **{"Idempotency-Key": key})
+    with assert_unchanged(account, snapshot_account_data):
+        response = api.post("/payments/", PAYMENT, **{"Idempotency-Key": key})
 
     assert response.status_code == 400
     assert response.json() == INVALID_KEY
-    assert snapshot_account_data(account) == before
 
 
 NOTES = "/affiliates/minakessler/notes/"
@@ -207,14 +209,13 @@ def test_rejects_the_key_of_another_request(
 ):
     scenario.create_enrolled_affiliate("Odette", "Varga")
     first = idempotent_client.post(NOTES, '{"note": "Hello"}')
-    before = snapshot_account_data(account)
 
-    response = idempotent_client.post(path, body)
+    with assert_unchanged(account, snapshot_account_data):
+        response = idempotent_client.post(path, body)
 
     assert is_processed(first)
     assert response.status_code == 409
     assert response.json() == REUSED
-    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.command_line import (
     run_failing_command,
     run_json_command,
 )
-from tests.ledger_checks import snapshot_account
+from tests.ledger_checks import assert_unchanged
 from tests.program_scenario import ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -59,16 +59,14 @@ def test_prints_that_the_verification_succeeded(conversion):
     ids=["explained", "verified"],
 )
 def test_prints_the_explanation_as_json(conversion, options, verified):
-    before = snapshot_account(conversion.account)
-
-    output = run_json_command("explain", "harbor", str(conversion.pk), *options)
+    with assert_unchanged(conversion.account):
+        output = run_json_command("explain", "harbor", str(conversion.pk), *options)
 
     assert list(output) == ["conversion", "attribution", "commissions", "verified"]
     assert output["verified"] is verified
     assert output["conversion"]["amount"] == 33.33
     assert output["attribution"]["winner"]["affiliate"] == "minakessler"
     assert [row["amount"] for row in output["commissions"]] == [3.33]
-    assert snapshot_account(conversion.account) == before
 
 
 CORRUPTED = [{"amount": Decimal(4)}, {"rate": Decimal(11)}, {"sub_amount": Decimal(34)}]

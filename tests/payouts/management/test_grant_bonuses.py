@@ -12,7 +12,7 @@ from tests.command_line import (
     run_failing_command,
     run_json_command,
 )
-from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 from tests.program_scenario import ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -61,11 +61,10 @@ def test_prints_bonuses_as_json(scenario, yen_program):
 
 def test_grants_none_in_a_second_run(scenario, account):
     run_command("grant_bonuses")
-    before = snapshot_account(account)
 
-    assert run_command("grant_bonuses") == "0 bonuses\n"
-    assert run_json_command("grant_bonuses") == {"granted": 0, "totals": {}}
-    assert snapshot_account(account) == before
+    with assert_unchanged(account):
+        assert run_command("grant_bonuses") == "0 bonuses\n"
+        assert run_json_command("grant_bonuses") == {"granted": 0, "totals": {}}
 
 
 def test_adds_up_bonuses_of_all_accounts(scenario, other_account):
@@ -78,12 +77,11 @@ def test_adds_up_bonuses_of_all_accounts(scenario, other_account):
 
 def test_grants_bonuses_of_one_account_only(scenario, other_account):
     earning(ProgramScenario(other_account, prefix="zz-marker-"), "2.50")
-    before = snapshot_account(other_account)
 
-    output = run_json_command("grant_bonuses", "--account", "harbor")
+    with assert_unchanged(other_account):
+        output = run_json_command("grant_bonuses", "--account", "harbor")
 
     assert output == {"granted": 1, "totals": {"EUR": 50}}
-    assert snapshot_account(other_account) == before
 
 
 def test_grants_bonuses_of_others_if_one_account_fails(
@@ -107,12 +105,10 @@ def test_grants_bonuses_of_others_if_one_account_fails(
 
 
 def test_rejects_an_unknown_account(scenario, account):
-    before = snapshot_account(account)
-
-    reason = run_failing_command("grant_bonuses", "--account", "nobody")
+    with assert_unchanged(account):
+        reason = run_failing_command("grant_bonuses", "--account", "nobody")
 
     assert reason == "Account 'nobody' not found"
-    assert snapshot_account(account) == before
 
 
 @pytest.mark.parametrize("arguments", [["harbor"], ["--account"], ["--goal", "1"]])

@@ -12,6 +12,7 @@ from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import (
     assert_atomic,
     assert_ledger_consistent,
+    assert_unchanged,
     snapshot_account,
 )
 from tests.program_scenario import CONVERSION_CREATED_AT, mark_deleted
@@ -66,12 +67,11 @@ def test_sets_any_status_without_the_payout_feature(
 @BOTH
 def test_changes_nothing_when_it_is_repeated(account, commission, decide):
     decide(account, commission_id=commission.pk, at=DECIDED)
-    before = snapshot_account(account)
 
-    again = decide(account, commission_id=commission.pk, at=LATER)
+    with assert_unchanged(account):
+        again = decide(account, commission_id=commission.pk, at=LATER)
 
     assert again.status == commission.reload().status
-    assert snapshot_account(account) == before
 
 
 def test_changes_status_any_number_of_times(account, scenario, commission):
@@ -154,14 +154,12 @@ def test_keeps_approved_commissions_final_with_the_payout_feature(
 ):
     scenario.approve(commission, at=DECIDED)
     scenario.enable_payouts()
-    before = snapshot_account(account)
 
-    with pytest.raises(CommissionApproved) as raised:
+    with assert_unchanged(account), pytest.raises(CommissionApproved) as raised:
         decide(account, commission_id=commission.pk, at=LATER)
 
     assert str(raised.value) == "The commission is approved and cannot be changed."
     assert raised.value.code == "commission_approved"
-    assert snapshot_account(account) == before
 
 
 def approve_if_funded(account, commission):

@@ -13,6 +13,7 @@ from payouts.services.ledger import LedgerSession
 from tests.ledger_checks import (
     assert_atomic,
     assert_ledger_consistent,
+    assert_unchanged,
     snapshot_account,
 )
 from tests.program_scenario import (
@@ -49,10 +50,8 @@ def second_affiliate(scenario):
 
 def assert_rejected(scenario, kind, **conversion):
     """Check that a conversion is rejected and stores nothing; return the error."""
-    before = snapshot_account(scenario.account)
-    with pytest.raises(kind) as rejection:
+    with assert_unchanged(scenario.account), pytest.raises(kind) as rejection:
         scenario.create_conversion(*conversion.pop("amounts", ["200"]), **conversion)
-    assert snapshot_account(scenario.account) == before
     return rejection.value
 
 

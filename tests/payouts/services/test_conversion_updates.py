@@ -23,6 +23,7 @@ from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import (
     assert_atomic,
     assert_ledger_consistent,
+    assert_unchanged,
     snapshot_account,
 )
 from tests.program_scenario import (
@@ -395,15 +396,13 @@ def test_rejects_a_duplicate_external_id_and_keeps_the_amount(
 ):
     scenario.create_conversion("1", external_id="order-1")
     conversion = scenario.create_conversion("200", external_id="order-2")
-    before = snapshot_account(account)
 
-    with pytest.raises(DuplicateConversion) as raised:
+    with assert_unchanged(account), pytest.raises(DuplicateConversion) as raised:
         apply_changes(conversion, "100", recalculate=recalculate, external_id="order-1")
 
     assert str(raised.value) == (
         "Duplicate conversion. There is already a conversion for External id 'order-1'"
     )
-    assert snapshot_account(account) == before
 
 
 @pytest.fixture
@@ -511,12 +510,9 @@ def test_does_not_delete_a_conversion_with_a_final_commission(
 ):
     conversion = scenario.create_conversion("200")
     approve_with_payouts(list_stored_commissions(conversion)[number])
-    before = snapshot_account(account)
 
-    with pytest.raises(CommissionApproved):
+    with assert_unchanged(account), pytest.raises(CommissionApproved):
         scenario.delete(conversion, at=LATER)
-
-    assert snapshot_account(account) == before
 
 
 def test_deletes_a_conversion_without_final_commissions_with_payouts(scenario, account):
@@ -558,12 +554,9 @@ OPERATIONS = pytest.mark.parametrize(
 def test_rejects_deleted_conversions(scenario, account, operation):
     conversion = scenario.create_conversion("200")
     scenario.delete(conversion, at=LATER)
-    before = snapshot_account(account)
 
-    with pytest.raises(ConversionNotFound):
+    with assert_unchanged(account), pytest.raises(ConversionNotFound):
         operation(account, conversion.pk)
-
-    assert snapshot_account(account) == before
 
 
 @OPERATIONS
@@ -571,12 +564,9 @@ def test_rejects_conversions_of_other_accounts(account, other_account, operation
     theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
         "200"
     )
-    before = snapshot_account(other_account)
 
-    with pytest.raises(ConversionNotFound):
+    with assert_unchanged(other_account), pytest.raises(ConversionNotFound):
         operation(account, theirs.pk)
-
-    assert snapshot_account(other_account) == before
 
 
 # Added commissions.
@@ -681,12 +671,9 @@ def test_adds_no_commissions_against_the_rules(
         scenario.archive()
     if "removed" in breaking:
         mark_deleted(scenario.mina.affiliate)
-    before = snapshot_account(account)
 
-    with pytest.raises(error_class):
+    with assert_unchanged(account), pytest.raises(error_class):
         make_commission(account, conversion.pk)
-
-    assert snapshot_account(account) == before
 
 
 def test_reports_unknown_types_before_other_rules(scenario, account):

@@ -24,7 +24,11 @@ from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.statistics import load_statistics
 from tests.conftest import NOW
-from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.ledger_checks import (
+    assert_ledger_consistent,
+    assert_unchanged,
+    snapshot_account,
+)
 from tests.program_scenario import ProgramScenario
 from tests.record_of_processing import list_recorded_columns
 from tracking.services.affiliates import get_affiliate
@@ -308,13 +312,11 @@ def test_erases_every_personal_column(account, other_account, api, person):
 def test_a_second_time_changes_nothing(account, person, kind):
     erasure = erase_person(account, identifier=getattr(person, kind), at=NOW)
     account.deliveries.filter(due_at=None).delete()
-    before = snapshot_account(account)
 
-    for identifier in erasure.ids:
-        again = erase_person(account, identifier=identifier, at=NOW)
-        assert (again.row_count, set(again.ids)) == (0, set(erasure.ids))
-
-    assert snapshot_account(account) == before
+    with assert_unchanged(account):
+        for identifier in erasure.ids:
+            again = erase_person(account, identifier=identifier, at=NOW)
+            assert (again.row_count, set(again.ids)) == (0, set(erasure.ids))
 
 
 def test_erases_the_affiliate_that_a_prospect_became(account, person):

@@ -19,7 +19,7 @@ from payouts.services.conversion_updates import (
 )
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.previews import perform_if_confirmed, preview_status
-from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -85,9 +85,8 @@ def list_balances(effects):
 
 
 def test_says_what_an_approval_moves_and_stores_nothing(account, commission):
-    before = snapshot_account(account)
-
-    effects = preview(account, lambda: approve(commission))
+    with assert_unchanged(account):
+        effects = preview(account, lambda: approve(commission))
 
     assert list_commissions(effects) == ["pending 20 → approved 20"]
     assert list_transfers(effects) == ["approved: pending → payable 20"]
@@ -96,7 +95,6 @@ def test_says_what_an_approval_moves_and_stores_nothing(account, commission):
         "pending minakessler: 20 → 0 EUR",
     ]
     assert not any(each.is_negative for each in effects.balances)
-    assert snapshot_account(account) == before
 
 
 def test_says_that_removing_a_paid_sale_makes_the_balance_negative(

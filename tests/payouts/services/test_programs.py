@@ -8,7 +8,7 @@ from accounts.errors import InvalidSetting, InvalidSlug
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
 from tests.conftest import NOW
-from tests.ledger_checks import fail_at_statement, snapshot_account
+from tests.ledger_checks import assert_unchanged, fail_at_statement, snapshot_account
 from tracking.errors import DuplicateProgram, UnknownCurrency
 
 
@@ -143,12 +143,8 @@ def test_accepts_settings_up_to_their_limits(account, settings):
     ],
 )
 def test_rejects_invalid_settings_and_stores_nothing(account, settings, error_class):
-    before = snapshot_account(account)
-
-    with pytest.raises(error_class):
+    with assert_unchanged(account), pytest.raises(error_class):
         make_program(account, **settings)
-
-    assert snapshot_account(account) == before
 
 
 def test_keeps_the_currency_in_upper_case(account):
@@ -157,13 +153,11 @@ def test_keeps_the_currency_in_upper_case(account):
 
 def test_rejects_a_duplicate_slug_and_stores_nothing(account):
     make_program(account, title="The first")
-    before = snapshot_account(account)
 
-    with pytest.raises(DuplicateProgram) as raised:
+    with assert_unchanged(account), pytest.raises(DuplicateProgram) as raised:
         make_program(account, title="The second")
 
     assert str(raised.value) == "Program 'harbor-lamps' already exists"
-    assert snapshot_account(account) == before
 
 
 def test_allows_the_slug_in_another_account(account, other_account):

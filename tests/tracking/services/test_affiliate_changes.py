@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.ledger_checks import assert_atomic, snapshot_account
+from tests.ledger_checks import assert_atomic, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.errors import AffiliateNotFound, DuplicateEmail
 from tracking.services.affiliates import delete_affiliate, update_affiliate
@@ -31,24 +31,19 @@ def test_finds_an_updated_address_case_insensitively(account, scenario):
 
 
 def test_writes_nothing_if_nothing_changes(account, scenario):
-    before = snapshot_account(account)
-
-    apply_changes(
-        account, firstname="Mina", email="mina@notes.example.org", custom_fields={}
-    )
-
-    assert snapshot_account(account) == before
+    with assert_unchanged(account):
+        apply_changes(
+            account, firstname="Mina", email="mina@notes.example.org", custom_fields={}
+        )
 
 
 def test_rejects_a_duplicate_address_without_any_change(account, scenario):
     scenario.create_enrolled_affiliate("Odette", "Varga", email="odette@x.example")
-    before = snapshot_account(account)
 
-    with pytest.raises(DuplicateEmail) as error:
+    with assert_unchanged(account), pytest.raises(DuplicateEmail) as error:
         apply_changes(account, firstname="New", email="ODETTE@X.example")
 
     assert error.value.path == "email"
-    assert snapshot_account(account) == before
 
 
 @pytest.mark.parametrize(
@@ -101,10 +96,8 @@ def test_deletion_removes_the_parent_only_from_direct_children(
 @pytest.mark.parametrize("slug", ["nobody", "zzmarkerminakessler", "MinaKessler"])
 def test_finds_only_affiliates_of_the_account(account, other_account, scenario, slug):
     ProgramScenario(other_account, prefix="zz-marker-")
-    before = snapshot_account(other_account)
 
-    for operation in (apply_changes, delete_by_slug):
-        with pytest.raises(AffiliateNotFound):
-            operation(account, slug)
-
-    assert snapshot_account(other_account) == before
+    with assert_unchanged(other_account):
+        for operation in (apply_changes, delete_by_slug):
+            with pytest.raises(AffiliateNotFound):
+                operation(account, slug)

@@ -7,7 +7,7 @@ import pytest
 from django.db import OperationalError, transaction
 
 from tests.conftest import NOW
-from tests.ledger_checks import snapshot_account
+from tests.ledger_checks import assert_unchanged
 from tests.program_scenario import mark_deleted
 from tracking.attribution import REST_CONVERSION_ORDER, TrackingParameters
 from tracking.errors import TooManyConversionAttempts
@@ -223,9 +223,6 @@ def test_warns_if_the_customer_is_the_affiliate(
 
 def test_inserts_nothing_without_a_winner(account, scenario, insert):
     mark_deleted(scenario.mina.affiliate)
-    before = snapshot_account(account)
 
-    with pytest.raises(LookupError):
+    with assert_unchanged(account), pytest.raises(LookupError):
         insert(TrackingParameters(customer_id="acct-9"))
-
-    assert snapshot_account(account) == before

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ledger_checks import snapshot_account
+from tests.ledger_checks import assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import NoteNotFound
 from tracking.services import notes
@@ -46,14 +46,11 @@ def test_does_not_find_a_note_deleted_concurrently(
 
 @pytest.mark.parametrize("text", ["x", None], ids=["unchanged", "none"])
 def test_writes_nothing_if_nothing_changes(account, scenario, note, text):
-    before = snapshot_account(account)
-
-    update_note(
-        account,
-        affiliate=scenario.mina.affiliate,
-        note_id=note.public_id,
-        text=text,
-        at=CONVERSION_CREATED_AT,
-    )
-
-    assert snapshot_account(account) == before
+    with assert_unchanged(account):
+        update_note(
+            account,
+            affiliate=scenario.mina.affiliate,
+            note_id=note.public_id,
+            text=text,
+            at=CONVERSION_CREATED_AT,
+        )

@@ -12,7 +12,7 @@ from tests.affiliate_site.responses import (
     list_field_errors,
     snapshot_account_data,
 )
-from tests.ledger_checks import assert_amounts_consistent
+from tests.ledger_checks import assert_amounts_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, mark_deleted
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -203,12 +203,10 @@ INVALID = [
 
 @pytest.mark.parametrize(("sent", "found"), INVALID, ids=range(len(INVALID)))
 def test_rejects_invalid_values(api, account, commission, sent, found):
-    before = snapshot_account_data(account)
-
-    response = api.patch(build_path(commission), {"comment": "kept out"} | sent)
+    with assert_unchanged(account, snapshot_account_data):
+        response = api.patch(build_path(commission), {"comment": "kept out"} | sent)
 
     assert has_only_errors(response, *(build_field_error(*error) for error in found))
-    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"[{}]", b"null", b'{"amount": NaN}'])

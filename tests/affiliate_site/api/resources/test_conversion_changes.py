@@ -22,7 +22,7 @@ from tests.affiliate_site.responses import (
     snapshot_account_data,
 )
 from tests.conftest import NOW, ApiClient
-from tests.ledger_checks import assert_amounts_consistent
+from tests.ledger_checks import assert_amounts_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -271,13 +271,12 @@ def test_deletes_a_conversion(api, scenario, sale):
 def test_rejects_deletion_when_a_commission_is_final(api, account, scenario, odette):
     sale = scenario.create_conversion("200", "100")
     approve_with_payouts(account, list_commission_ids(sale)[1])
-    before = snapshot_account_data(account)
 
-    response = api.delete(build_path(sale))
+    with assert_unchanged(account, snapshot_account_data):
+        response = api.delete(build_path(sale))
 
     assert response.status_code == 409
     assert response.json() == FINAL
-    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize(
@@ -297,13 +296,12 @@ def test_rejects_deletion_when_a_commission_is_final(api, account, scenario, ode
 )
 def test_deleted_conversion_returns_404(api, account, sale, method, path, body):
     api.delete(build_path(sale))
-    before = snapshot_account_data(account)
 
-    response = api.request(method, build_path(sale, path), body)
+    with assert_unchanged(account, snapshot_account_data):
+        response = api.request(method, build_path(sale, path), body)
 
     assert response.status_code == 404
     assert response.json() == UNKNOWN
-    assert snapshot_account_data(account) == before
 
 
 @pytest.mark.parametrize(
@@ -462,13 +460,14 @@ def test_adds_nothing_when_the_program_or_affiliate_forbids_it(
     scenario.archive()
     if status == 400:
         mark_deleted(scenario.mina.affiliate)
-    before = snapshot_account_data(account)
 
-    response = api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 5})
+    with assert_unchanged(account, snapshot_account_data):
+        response = api.post(
+            build_path(sale, "commissions/"), {"conversion_sub_amount": 5}
+        )
 
     assert response.status_code == status
     assert response.json() == {"errors": errors}
-    assert snapshot_account_data(account) == before
 
 
 # All three operations

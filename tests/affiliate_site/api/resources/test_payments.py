@@ -13,7 +13,7 @@ from tests.affiliate_site.responses import (
     list_field_errors,
     snapshot_account_data,
 )
-from tests.ledger_checks import assert_amounts_consistent
+from tests.ledger_checks import assert_amounts_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -223,22 +223,19 @@ def test_rejects_invalid_payments(
     ids=["empty", "no-objects", "empty-and-unknown", "an-empty-object"],
 )
 def test_rejects_invalid_arrays(api, account, scenario, sent, found):
-    before = snapshot_account_data(account)
-
-    response = api.post("/payments/", sent)
+    with assert_unchanged(account, snapshot_account_data):
+        response = api.post("/payments/", sent)
 
     assert has_only_errors(response, *(build_field_error(*error) for error in found))
-    assert snapshot_account_data(account) == before
 
 
 def test_reports_the_payment_that_exceeds_the_ledgers_range(api, account, scenario):
     most = ORDER | {"amount": 9999999999999}
-    before = snapshot_account_data(account)
 
-    response = api.post("/payments/", [most] * 91)
+    with assert_unchanged(account, snapshot_account_data):
+        response = api.post("/payments/", [most] * 91)
 
     assert list_field_errors(response) == [("[90].amount", DIGITS)]
-    assert snapshot_account_data(account) == before
 
 
 # DELETE /payments/{id}/
@@ -252,11 +249,10 @@ def test_cancels_once_and_ignores_the_body(api, account, scenario):
 
     assert (response.status_code, response.content) == (204, b"")
     assert response["X-RateLimit-Limit"] == "300"
-    before = snapshot_account_data(account)
-    for method in ("DELETE", "GET"):
-        again = api.request(method, path)
-        assert (again.status_code, again.json()) == (404, UNKNOWN)
-    assert snapshot_account_data(account) == before
+    with assert_unchanged(account, snapshot_account_data):
+        for method in ("DELETE", "GET"):
+            again = api.request(method, path)
+            assert (again.status_code, again.json()) == (404, UNKNOWN)
     assert get_json(api.get("/payments/")) == []
     assert get_json(api.get("/affiliates/minakessler/payments/")) == []
     assert balances(api) == {}
