@@ -14,6 +14,7 @@ from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
+from tests.ledger_checks import assert_amounts_consistent, assert_ledger_consistent
 from tests.migrated_database import create_test_databases
 from tests.program_scenario import ProgramScenario
 from tests.webhook_receiver import run_receiver
@@ -264,3 +265,23 @@ def shared_scenario(shared_rows):
 def scenario_copy(shared_scenario, db):
     """Objects that a test may change, of the rows that the module shares."""
     return deepcopy(shared_scenario)
+
+
+@pytest.fixture
+def consistent_ledger(scenario):
+    """Check the ledger of the scenario after a test."""
+    yield
+    assert_ledger_consistent(scenario.account)
+
+
+@pytest.fixture
+def consistent_amounts(scenario):
+    """Check the amounts of the scenario's ledger after a test, which is faster."""
+    yield
+    assert_amounts_consistent(scenario.account)
+
+
+@pytest.fixture
+def commission(scenario):
+    """A pending commission of 20 EUR of a conversion of 200."""
+    return scenario.get_commission(scenario.create_conversion("200"))

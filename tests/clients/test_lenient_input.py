@@ -9,10 +9,9 @@ import pytest
 
 from tests.affiliate_site.responses import get_json
 from tests.conftest import NOW
-from tests.ledger_checks import assert_amounts_consistent
 
 pytestmark = [
-    pytest.mark.usefixtures("shared_scenario"),
+    pytest.mark.usefixtures("shared_scenario", "consistent_amounts"),
     pytest.mark.engine_independent,  # bodies
 ]
 
@@ -24,12 +23,6 @@ ENROLLED = "/programs/harbor-lamp-partners/affiliates/minakessler/"
 @pytest.fixture(autouse=True)
 def now(time_machine):
     time_machine.move_to(NOW, tick=False)
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_amounts_consistent(scenario.account)
 
 
 @pytest.fixture

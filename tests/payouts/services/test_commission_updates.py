@@ -20,28 +20,15 @@ from payouts.services.conversion_updates import delete_conversion, update_commis
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import (
     assert_atomic,
-    assert_ledger_consistent,
     assert_unchanged,
     snapshot_account,
 )
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import AmountTooLarge
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_ledger_consistent(scenario.account)
-
-
-@pytest.fixture
-def commission(scenario):
-    """A pending commission of 20 EUR of a conversion of 200."""
-    return scenario.get_commission(scenario.create_conversion("200"))
 
 
 @pytest.fixture

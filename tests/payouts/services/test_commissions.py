@@ -17,22 +17,10 @@ from tests.ledger_checks import (
 )
 from tests.program_scenario import CONVERSION_CREATED_AT, mark_deleted
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 DECIDED = CONVERSION_CREATED_AT + timedelta(days=1)
 LATER = CONVERSION_CREATED_AT + timedelta(days=2)
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_ledger_consistent(scenario.account)
-
-
-@pytest.fixture
-def commission(scenario):
-    """A pending commission of 20 EUR of a conversion of 200."""
-    return scenario.get_commission(scenario.create_conversion("200"))
 
 
 def apply_status(account, commission, status):

@@ -34,13 +34,7 @@ from tracking.errors import (
 )
 from tracking.services.attribution import verify_attribution_record
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_ledger_consistent(scenario.account)
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from payouts.services.ledger import get_payable_balances_by_slug, open_ledger_se
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 EARNED = ("earned", "expense", "pending")
 APPROVED = ("approved", "pending", "payable")
@@ -37,12 +37,6 @@ STATUS_SEQUENCES = {
         [EARNED, WITHDRAWN, EARNED, APPROVED],
     ),
 }
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_ledger_consistent(scenario.account)
 
 
 def apply_status_changes(scenario, commission, *decisions):

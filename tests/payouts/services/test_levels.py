@@ -9,20 +9,13 @@ import pytest
 from payouts.models.commission_types import RateKind
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.factories.accounts import PlanFactory
-from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.hierarchy import create_group, set_group, set_parent
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture

@@ -19,18 +19,12 @@ from payouts.services.conversion_updates import (
 )
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.previews import perform_if_confirmed, preview_status
-from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
+from tests.ledger_checks import assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_ledger_consistent(scenario.account)
 
 
 @pytest.fixture

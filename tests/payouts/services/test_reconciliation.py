@@ -22,12 +22,6 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
 
-@pytest.fixture
-def commission(scenario):
-    """A pending commission of 20 EUR of a conversion of 200."""
-    return scenario.get_commission(scenario.create_conversion("200"))
-
-
 def make_approved_commission(scenario, amount="100", **conversion):
     """Create an approved commission."""
     commission = scenario.get_commission(

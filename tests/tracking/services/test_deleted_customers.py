@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import REST_CONVERSION_ORDER, TrackingParameters
 from tracking.errors import CustomerNotFound
@@ -16,15 +15,9 @@ from tracking.services.customers import (
     update_customer,
 )
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 SECRET = "alice@example.org"
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_ledger_consistent(scenario.account)
 
 
 def get_anonymized_customer(account):

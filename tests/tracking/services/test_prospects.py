@@ -10,7 +10,6 @@ from payouts.services import conversion_creation
 from tests.conftest import NOW
 from tests.ledger_checks import (
     assert_atomic,
-    assert_ledger_consistent,
     assert_unchanged,
 )
 from tests.program_scenario import (
@@ -40,13 +39,7 @@ from tracking.services.prospects import (
     promote_prospect_manually,
 )
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_ledger_consistent(scenario.account)
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 
 def make_prospect(account, *, firstname="Pia", lastname="Lang", **fields):

@@ -3,16 +3,9 @@
 import pytest
 
 from tests.affiliate_site.responses import get_error_message
-from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import mark_deleted
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_amounts_consistent(scenario.account)
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_amounts")
 
 
 def make_approved_commission(scenario, *amounts, **sale):

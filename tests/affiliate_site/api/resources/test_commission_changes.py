@@ -12,10 +12,10 @@ from tests.affiliate_site.responses import (
     list_field_errors,
     snapshot_account_data,
 )
-from tests.ledger_checks import assert_amounts_consistent, assert_unchanged
+from tests.ledger_checks import assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, mark_deleted
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_amounts")
 
 UNKNOWN = {"errors": [{"message": "Commission not found"}]}
 APPROVED = {"approved": True, "status": "approved"}
@@ -36,18 +36,6 @@ UNFUNDED = {
         }
     ]
 }
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_amounts_consistent(scenario.account)
-
-
-@pytest.fixture
-def commission(scenario):
-    """A pending commission of 20 EUR for a conversion of 200 EUR."""
-    return scenario.get_commission(scenario.create_conversion("200"))
 
 
 def build_path(commission):

@@ -7,24 +7,11 @@ import pytest
 from payouts.services.commissions import approve_commission, disapprove_commission
 from tests.affiliate_site.api.resources.expected import expected_commission
 from tests.affiliate_site.responses import get_json, list_field_errors
-from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
-pytestmark = pytest.mark.usefixtures("shared_scenario")
+pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_amounts")
 
 UNKNOWN = {"errors": [{"message": "Commission not found"}]}
-
-
-@pytest.fixture
-def scenario(scenario):
-    yield scenario
-    assert_amounts_consistent(scenario.account)
-
-
-@pytest.fixture
-def commission(scenario):
-    """A pending commission of 20 EUR for a conversion of 200 EUR."""
-    return scenario.get_commission(scenario.create_conversion("200"))
 
 
 APPROVED = {"approved": True, "status": "approved"}
