@@ -9,75 +9,49 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from payouts.models.commission_types import CommissionType, RateKind
+from payouts.models.commission_types import RateKind
 from tests.command_line import (
     is_usage_error,
     run_command,
     run_failing_command,
     run_json_command,
 )
-from tests.ledger_checks import assert_ledger_consistent
+from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 from tests.program_scenario import ProgramScenario
 from tests.sample_account import SampleAccount
-from tracking.models.programs import Program
 
 NEEDED = ["--title", "Harbor Lamps", "--currency", "EUR"]
 
 
-def create(*options):
-    return run_command("create_program", "harbor", "harbor-lamps", *(options or NEEDED))
+def create(*options, account="harbor", slug="harbor-lamps"):
+    return run_command("create_program", account, slug, *(options or NEEDED))
 
 
-def snapshot_programs():
-    """Rows that a rejected command must not change."""
-    return [
-        list(Program.objects.order_by("id").values()),
-        list(CommissionType.objects.order_by("id").values()),
-        [
-            list(program.account.audit_log.order_by("id").values())
-            for program in Program.objects.select_related("account")
-        ],
-    ]
-
-
-def test_prints_the_slug_of_a_new_program(account):
-    assert create() == "harbor-lamps\n"
+def fail_to_create(*options, account="harbor", slug="harbor-lamps"):
+    """Return the reason."""
+    arguments = (account, slug, *(options or NEEDED))
+    return run_failing_command("create_program", *arguments)
 
 
 def test_creates_a_program_with_defaults(account):
-    create()
+    assert create() == "harbor-lamps\n"
 
-    program = account.programs.get()
+    program, rate = account.programs.get(), account.commission_types.get()
     assert (program.slug, program.title) == ("harbor-lamps", "Harbor Lamps")
     assert (program.currency, program.cookie_time) == ("EUR", 45)
     assert (program.landing_page, program.archived_at) == ("", None)
     assert not program.auto_approve_affiliates
     assert not program.auto_approve_commissions
-
-
-def test_creates_the_commission_type_standard(account):
-    create()
-
-    rate = account.commission_types.get()
-    assert rate.program == account.programs.get()
+    assert (rate.program, rate.is_default) == (program, True)
     assert (rate.identifier, rate.title) == ("standard", "Standard")
     assert (rate.kind, rate.value) == (RateKind.PERCENTAGE, Decimal(10))
-    assert rate.is_default
 
 
 def test_creates_a_program_with_all_options(account):
     create(
-        "--title",
-        "Harbor & Søn",
-        "--currency",
-        "jpy",
-        "--cookie-time",
-        "365",
-        "--commission-fixed",
-        "500",
-        "--landing-page",
-        "https://shop.example.net/?a=b",
-        "--auto-approve-affiliates",
+        *("--title", "Harbor & Søn", "--currency", "jpy", "--cookie-time", "365"),
+        *("--commission-fixed", "500", "--landing-page"),
+        *("https://shop.example.net/?a=b", "--auto-approve-affiliates"),
         "--auto-approve-commissions",
     )
 
@@ -129,18 +103,10 @@ CANNOT_BE_DONE = {
     "five decimals": [*NEEDED, "--commission-percent", "7.12345"],
     "a negative amount": [*NEEDED, "--commission-fixed=-0.01"],
     "half a cent": [*NEEDED, "--commission-fixed", "0.005"],
-    "a third of a yen": [
-        *("--title", "T", "--currency", "JPY", "--commission-fixed", "0.3")
-    ],
     "an immense amount": [*NEEDED, "--commission-fixed", "1" + "0" * 30],
     "an immense share": [*NEEDED, "--commission-percent", "1" + "0" * 30],
-    "an address that is none": [*NEEDED, "--landing-page", "shop.example.net"],
     "an address that runs": [*NEEDED, "--landing-page", "javascript:alert(1)"],
-    "an address without end": [
-        *NEEDED,
-        "--landing-page",
-        "https://e.net/" + "a" * 2048,
-    ],
+    "an address without end": [*NEEDED, "--landing-page", f"https://e/{'a' * 2048}"],
     "a title without end": ["--title", "t" * 256, "--currency", "EUR"],
     "an immense cookie time": [*NEEDED, "--cookie-time", "9" * 30],
 }
@@ -148,16 +114,14 @@ CANNOT_BE_DONE = {
 
 @pytest.mark.parametrize("options", CANNOT_BE_DONE.values(), ids=CANNOT_BE_DONE)
 def test_rejects_invalid_options(account, options):
-    before = snapshot_programs()
-
-    run_failing_command("create_program", "harbor", "harbor-lamps", *options)
-    assert snapshot_programs() == before
+    with assert_unchanged(account):
+        fail_to_create(*options)
 
 
 def test_says_all_that_is_wrong(account):
     options = ("--title", "t" * 256, "--currency", "EUR", "--cookie-time", "0")
 
-    error = run_failing_command("create_program", "harbor", "a_b", *options)
+    error = fail_to_create(*options, slug="a_b")
 
     for text in ("is not a slug", "255 characters at most", "1 to 365"):
         assert text in error
@@ -165,51 +129,34 @@ def test_says_all_that_is_wrong(account):
 
 @pytest.mark.parametrize("slug", ["Harbor", "a b", "a" * 65, "ä", "a_b", "a/b"])
 def test_rejects_an_invalid_slug(account, slug):
-    run_failing_command("create_program", "harbor", slug, *NEEDED)
+    fail_to_create(slug=slug)
 
     assert not account.programs.exists()
 
 
-def test_rejects_a_duplicate_program(account):
-    create()
-    before = snapshot_programs()
-
-    assert "harbor-lamps" in run_failing_command(
-        "create_program", "harbor", "harbor-lamps", *NEEDED
-    )
-    assert snapshot_programs() == before
-
-
-def test_allows_the_same_slug_in_another_account(account, other_account):
+def test_rejects_a_duplicate_program_and_an_unknown_account(account, other_account):
     create()
 
-    assert run_command("create_program", other_account.slug, "harbor-lamps", *NEEDED)
+    with assert_unchanged(account):
+        assert "harbor-lamps" in fail_to_create()
+        assert "unknown" in fail_to_create(account="unknown")
+    assert create(account=other_account.slug)
 
 
-def test_rejects_an_unknown_account(account):
-    assert "unknown" in run_failing_command(
-        "create_program", "unknown", "harbor-lamps", *NEEDED
-    )
-
-
+HARBOR = ["harbor", "harbor-lamps"]
+NUMBERS = ("", "ten", "1e1", "1_0", "NaN", "Infinity", "\uff15", "5%", "0x5")
+TWO_RATES = ["--commission-percent", "5", "--commission-fixed", "5"]
 WRONG = {
-    "no title": ["harbor", "harbor-lamps", "--currency", "EUR"],
-    "no currency": ["harbor", "harbor-lamps", "--title", "T"],
+    "no title": [*HARBOR, "--currency", "EUR"],
+    "no currency": [*HARBOR, "--title", "T"],
     "no program": ["harbor", *NEEDED],
-    "two rates": [
-        *["harbor", "harbor-lamps", *NEEDED],
-        *["--commission-percent", "5", "--commission-fixed", "5"],
-    ],
+    "two rates": [*HARBOR, *NEEDED, *TWO_RATES],
     **{
-        f"the number {number!a}": [
-            *["harbor", "harbor-lamps", *NEEDED, "--commission-percent", number]
-        ]
-        for number in (
-            *("", "ten", "1e1", "1_0", "NaN", "Infinity", "\uff15", "5%", "0x5"),
-        )
+        f"the number {number!a}": [*HARBOR, *NEEDED, "--commission-percent", number]
+        for number in NUMBERS
     },
     **{
-        f"the days {days!a}": ["harbor", "harbor-lamps", *NEEDED, "--cookie-time", days]
+        f"the days {days!a}": [*HARBOR, *NEEDED, "--cookie-time", days]
         for days in ("", "month", "4.5", "1e1")
     },
 }
@@ -217,10 +164,8 @@ WRONG = {
 
 @pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
 def test_rejects_wrong_arguments(account, arguments):
-    before = snapshot_programs()
-
-    assert is_usage_error("create_program", *arguments)
-    assert snapshot_programs() == before
+    with assert_unchanged(account):
+        assert is_usage_error("create_program", *arguments)
 
 
 @pytest.fixture
@@ -261,10 +206,6 @@ def test_prints_the_check_as_json(account_with_conversion):
     assert output["closed_days"] == {"count": 0, "last_id": None, "sum": 0}
 
 
-def test_finds_nothing_to_check_without_conversions(account):
-    assert run_json_command("check_ledger", "--account", "harbor")["ok"] is True
-
-
 def test_sums_the_days_that_are_closed(account_with_conversion, account, monkeypatch):
     tomorrow = timezone.now() + timedelta(days=1)
     monkeypatch.setattr(timezone, "now", lambda: tomorrow)
@@ -300,33 +241,20 @@ def test_prints_discrepancies_as_json(account_with_conversion, account):
         assert set(failure) >= {"equation", "account", "row", "stored", "computed"}
 
 
-def test_finds_a_commission_changed_without_the_ledger(
-    account_with_conversion, account
-):
-    account.commissions.update(amount=Decimal(21))
-
-    out, _, code = run_check_ledger("--account", "harbor")
-
-    assert code == 1
-    assert {line.split()[0] for line in out.splitlines()} >= {"E4", "E5", "E6"}
-
-
 def test_checks_one_account_only_with_account_option(
     account_with_conversion, account, other_account
 ):
     corrupt_balance(account, balance=Decimal(1))
 
     assert run_check_ledger("--account", other_account.slug)[2] == 0
+    assert "unknown" in run_failing_command("check_ledger", "--account", "unknown")
     assert run_check_ledger()[2] == 1
 
 
 def test_changes_nothing_by_checking(account_with_conversion, account):
     corrupt_balance(account, balance=Decimal(1))
-    before = list(account.ledger_accounts.order_by("id").values())
-
-    run_check_ledger("--account", "harbor")
-
-    assert list(account.ledger_accounts.order_by("id").values()) == before
+    with assert_unchanged(account):
+        run_check_ledger("--account", "harbor")
 
 
 def test_stores_the_result_with_note_option(
@@ -386,10 +314,6 @@ def test_compares_the_expected_digest(stored_digest):
     )
 
 
-def test_does_not_check_an_unknown_account(account):
-    assert "unknown" in run_failing_command("check_ledger", "--account", "unknown")
-
-
 # The payout balance.
 
 
@@ -399,14 +323,6 @@ def paying_account(account):
     account.uses_payouts = True
     account.save()
     return account
-
-
-def snapshot_ledger(account):
-    """Rows that a rejected top-up must not change."""
-    return [
-        list(getattr(account, name).order_by("id").values())
-        for name in ("transfers", "ledger_accounts", "audit_log")
-    ]
 
 
 def test_adds_to_the_payout_balance_each_time(paying_account):
@@ -439,7 +355,6 @@ def test_prints_a_negative_payout_balance(account):
     ("words", "message"),
     [
         (["harbor", "0", "EUR"], "above 0"),
-        (["harbor", "0.00", "EUR"], "above 0"),
         (["harbor", "-5", "EUR"], "above 0"),
         (["harbor", "0.001", "EUR"], "EUR"),
         (["harbor", "1.5", "JPY"], "JPY"),
@@ -450,29 +365,18 @@ def test_prints_a_negative_payout_balance(account):
     ],
 )
 def test_rejects_invalid_top_ups(paying_account, words, message):
-    before = snapshot_ledger(paying_account)
-
-    assert message in run_failing_command("fund_payouts", *words)
-    assert snapshot_ledger(paying_account) == before
+    with assert_unchanged(paying_account):
+        assert message in run_failing_command("fund_payouts", *words)
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ["harbor"],
-        ["harbor", "5"],
-        ["harbor", "five", "EUR"],
-        ["harbor", "1e3", "EUR"],
-        ["harbor", "1,5", "EUR"],
-        ["harbor", "", "EUR"],
-        ["harbor", "NaN", "EUR"],
-        ["harbor", "\uff15", "EUR"],
-        ["harbor", "5", "EUR", "6"],
+        *([], ["5"], ["five", "EUR"], ["1e3", "EUR"], ["1,5", "EUR"], ["", "EUR"]),
+        *(["NaN", "EUR"], ["\uff15", "EUR"], ["5", "EUR", "6"]),
     ],
     ids=ascii,
 )
 def test_rejects_wrong_arguments_of_top_ups(account, words):
-    before = snapshot_ledger(account)
-
-    assert is_usage_error("fund_payouts", *words)
-    assert snapshot_ledger(account) == before
+    with assert_unchanged(account):
+        assert is_usage_error("fund_payouts", "harbor", *words)

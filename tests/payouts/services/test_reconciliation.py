@@ -12,7 +12,6 @@ from django.db import IntegrityError, connection, transaction
 
 from payouts.models.commissions import Commission
 from payouts.services import reconciliation
-from payouts.services.commissions import approve_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.reconciliation import Discrepancy, reconcile
@@ -22,19 +21,65 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 LATER = CONVERSION_CREATED_AT + timedelta(days=1)
 
 
-def make_approved_commission(scenario, amount="100", **conversion):
-    """Create an approved commission."""
-    commission = scenario.get_commission(
-        scenario.create_conversion(amount, **conversion)
-    )
-    return approve_commission(
-        scenario.account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
-    )
+def make_approved_commission(scenario, amount="100", **sale):
+    commission = scenario.get_commission(scenario.create_conversion(amount, **sale))
+    scenario.approve(commission)
+    return commission
+
+
+def list_discrepancies(*accounts):
+    return reconcile(accounts, at=LATER).discrepancies
 
 
 def list_violated_invariants(*accounts):
-    """The violated invariants."""
-    return {row.invariant for row in reconcile(accounts, at=LATER).discrepancies}
+    return {row.invariant for row in list_discrepancies(*accounts)}
+
+
+def list_rows(account, invariant):
+    return [
+        row.row for row in list_discrepancies(account) if row.invariant == invariant
+    ]
+
+
+def execute(sentence, *values):
+    """Run SQL directly."""
+    with connection.cursor() as cursor:
+        cursor.execute(sentence, values)
+
+
+def write(row, **values):
+    """Change columns of a row without the services."""
+    columns = ", ".join(f"{name} = %s" for name in values)
+    sql = f"UPDATE {row._meta.db_table} SET {columns} WHERE id = %s"  # noqa: S608 - ours
+    execute(sql, *values.values(), row.pk)
+
+
+def exchange_affiliates(mine, hers):
+    for one, other in ((mine.affiliate_id, hers), (hers.affiliate_id, mine)):
+        write(other, affiliate_id=one)
+
+
+def get_columns(row, **changed):
+    """The columns of a row without its id, to copy it."""
+    return {
+        field.attname: getattr(row, field.attname)
+        for field in row._meta.concrete_fields
+        if not field.primary_key
+    } | changed
+
+
+def top_up(account, amount=100):
+    top_up_payout_balance(
+        account, amount=Decimal(amount), currency="EUR", at=CONVERSION_CREATED_AT
+    )
+
+
+def pay(account, *orders):
+    orders = [
+        PaymentOrder(row.slug, Decimal(amount), *(rest or ["EUR"]))
+        for row, amount, *rest in orders
+    ]
+    return create_payments(account, orders=orders, at=CONVERSION_CREATED_AT)
 
 
 def get_ledger_account(account, kind, currency="EUR"):
@@ -128,7 +173,7 @@ def test_finds_a_balance_that_is_not_the_sum_of_its_transfers(
 def test_reports_the_row_and_both_amounts(scenario, account, commission):
     account.ledger_accounts.filter(kind="pending").update(balance=Decimal("19.5"))
 
-    failures = reconcile([account], at=LATER).discrepancies
+    failures = list_discrepancies(account)
 
     row = "pending of minakessler in EUR"
     assert [
@@ -179,28 +224,9 @@ def test_finds_a_commission_with_another_affiliate(scenario, account, commission
     assert "E4" in list_violated_invariants(account)
 
 
-def test_finds_a_commission_without_transfers(scenario, account, commission):
-    values = {
-        field.attname: getattr(commission, field.attname)
-        for field in Commission._meta.concrete_fields
-        if not field.primary_key
-    }
-
-    account.commissions.create(**values)
-
-    assert list_violated_invariants(account) == {"E4", "E5", "E6", "E15"}
-
-
-def test_finds_a_commission_of_an_affiliate_without_ledger_accounts(
-    scenario, account, commission
-):
-    values = {
-        field.attname: getattr(commission, field.attname)
-        for field in Commission._meta.concrete_fields
-        if not field.primary_key
-    }
-
-    account.commissions.create(**values | {"currency": "CHF"})
+@pytest.mark.parametrize("currency", ["EUR", "CHF"], ids=["", "in-a-new-ledger"])
+def test_finds_a_commission_without_transfers(account, commission, currency):
+    account.commissions.create(**get_columns(commission, currency=currency))
 
     assert list_violated_invariants(account) == {"E4", "E5", "E6", "E15"}
 
@@ -236,21 +262,16 @@ def test_finds_an_extra_transfer(account, commission):
 
 
 @pytest.mark.parametrize(
-    "kind",
+    "invalid",
     [
-        pytest.param("earned", id="kind-of-another-pair"),
-        pytest.param("reopened", id="the-wrong-way"),
-        pytest.param("gift", id="no-kind-at-all"),
+        pytest.param({"kind": "earned"}, id="kind-of-another-pair"),
+        pytest.param({"kind": "reopened"}, id="the-wrong-way"),
+        pytest.param({"kind": "gift"}, id="no-kind-at-all"),
+        pytest.param({"currency": "JPY"}, id="another-currency"),
     ],
 )
-def test_finds_a_transfer_with_invalid_sides(account, commission, kind):
-    insert_transfer(account, commission, 2, kind=kind)
-
-    assert "E9" in list_violated_invariants(account)
-
-
-def test_finds_a_transfer_of_another_currency(account, commission):
-    insert_transfer(account, commission, 2, currency="JPY")
+def test_finds_a_transfer_with_invalid_sides(account, commission, invalid):
+    insert_transfer(account, commission, 2, **invalid)
 
     assert "E9" in list_violated_invariants(account)
 
@@ -279,7 +300,7 @@ def test_finds_a_table_without_triggers(account, monkeypatch):
     """Instead of dropping a trigger, check a table that has none."""
     monkeypatch.setattr(reconciliation, "APPEND_ONLY_MODELS", (Commission,))
 
-    failures = reconcile([account], at=LATER).discrepancies
+    failures = list_discrepancies(account)
 
     assert [
         (failure.invariant, failure.account, failure.row, failure.stored)
@@ -314,9 +335,7 @@ def test_finds_a_trigger_of_the_right_name_that_protects_nothing(
     execute(f"DROP TRIGGER {NO_UPDATE}" + ("" if is_sqlite else " ON payouts_transfer"))
     execute(f"CREATE TRIGGER {NO_UPDATE} {event}{action}")
 
-    assert [row.invariant for row in reconcile([account], at=LATER).discrepancies] == [
-        "E10"
-    ]
+    assert [row.invariant for row in list_discrepancies(account)] == ["E10"]
 
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has no such modes")
@@ -347,50 +366,30 @@ def test_finds_two_equal_commissions_with_exchanged_affiliates(scenario, account
         scenario.create_conversion("200", affiliate=other_affiliate)
     )
 
-    for one, other in ((mine, hers), (hers, mine)):
-        execute(
-            "UPDATE payouts_commission SET affiliate_id = %s WHERE id = %s",
-            *(one.affiliate_id, other.pk),
-        )
+    exchange_affiliates(mine, hers)
 
-    failures = reconcile([account], at=LATER).discrepancies
-    assert [failure.row for failure in failures if failure.invariant == "E6"] == [
+    assert list_rows(account, "E6") == [
         f"commission {row.pk} (pending)" for row in (mine, hers)
     ]
-    assert {failure.invariant for failure in failures} == {"E6", "E14"}
+    assert list_violated_invariants(account) == {"E6", "E14"}
 
 
 def test_finds_two_equal_payments_with_exchanged_affiliates(scenario, account):
     other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
-    orders = [
-        PaymentOrder(row.slug, Decimal(5), "EUR")
-        for row in (scenario.mina, other_affiliate)
-    ]
-    mine, hers = create_payments(account, orders=orders, at=CONVERSION_CREATED_AT)
+    exchange_affiliates(*pay(account, (scenario.mina, 5), (other_affiliate, 5)))
 
-    for one, other in ((mine, hers), (hers, mine)):
-        execute(
-            "UPDATE payouts_payment SET affiliate_id = %s WHERE id = %s",
-            *(one.affiliate_id, other.pk),
-        )
-
-    assert [row.invariant for row in reconcile([account], at=LATER).discrepancies] == [
-        "E7"
-    ] * 2
+    assert [row.invariant for row in list_discrepancies(account)] == ["E7"] * 2
 
 
 @pytest.mark.parametrize(
     "corruption",
-    ["deleted_at = created_at", "currency = 'USD'"],
+    [{"deleted_at": LATER}, {"currency": "USD"}],
     ids=["deleted", "dollars"],
 )
 def test_finds_a_commission_that_contradicts_its_conversion(
     account, commission, corruption
 ):
-    execute(
-        f"UPDATE tracking_conversion SET {corruption} WHERE id = %s",  # noqa: S608
-        commission.conversion_id,
-    )
+    write(commission.conversion, **corruption)
 
     assert list_violated_invariants(account) == {"E6"}
 
@@ -417,11 +416,9 @@ def test_finds_a_row_that_belongs_to_two_accounts(
 
     type(mine)._base_manager.filter(pk=mine.pk).update(**{column: foreign_row})
 
-    failures = reconcile([account, other_account], at=LATER).discrepancies
-    table = mine._meta.db_table
-    assert Discrepancy(
-        "E11", "harbor", f"{table} {mine.pk}", "another account's", column
-    ) in list(failures)
+    row = f"{mine._meta.db_table} {mine.pk}"
+    found = Discrepancy("E11", "harbor", row, "another account's", column)
+    assert found in list_discrepancies(account, other_account)
 
 
 @pytest.mark.skipif(
@@ -441,8 +438,7 @@ def test_finds_a_row_that_belongs_to_two_accounts(
 def test_finds_a_stored_amount_that_is_not_an_integer(
     account, commission, table, column, value
 ):
-    with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - ours
+    execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - ours
 
     failures = list(reconciliation.check_e10_triggers_and_e13_precision())
 
@@ -474,26 +470,7 @@ def payment(scenario, account):
     other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
     make_approved_commission(scenario)
     make_approved_commission(scenario, affiliate=other_affiliate)
-    ten = Decimal(10)
-    orders = [
-        PaymentOrder(row.slug, ten, "EUR") for row in (scenario.mina, other_affiliate)
-    ]
-    return create_payments(account, orders=orders, at=CONVERSION_CREATED_AT)[0]
-
-
-def execute(sentence, *values):
-    """Run SQL directly."""
-    with connection.cursor() as cursor:
-        cursor.execute(sentence, values)
-
-
-def get_columns(row, **changed):
-    """The columns of a row without its id, to copy it."""
-    return {
-        field.attname: getattr(row, field.attname)
-        for field in row._meta.concrete_fields
-        if not field.primary_key
-    } | changed
+    return pay(account, (scenario.mina, 10), (other_affiliate, 10))[0]
 
 
 def test_finds_no_discrepancy_after_all_kinds_of_payments(scenario, account):
@@ -501,14 +478,8 @@ def test_finds_no_discrepancy_after_all_kinds_of_payments(scenario, account):
     for uses_payouts in (False, True):
         account.uses_payouts = uses_payouts
         account.save()
-        top_up_payout_balance(
-            account, amount=Decimal(25), currency="EUR", at=CONVERSION_CREATED_AT
-        )
-        orders = [
-            PaymentOrder(scenario.mina.slug, Decimal(row), "EUR")
-            for row in ("10", "40")
-        ]
-        first, _ = create_payments(account, orders=orders, at=CONVERSION_CREATED_AT)
+        top_up(account, 25)
+        first, _ = pay(account, (scenario.mina, 10), (scenario.mina, 40))
         account.uses_payouts = not uses_payouts
         account.save()
         cancel_payment(account, payment_id=first.public_id, at=LATER)
@@ -530,10 +501,7 @@ def test_finds_no_discrepancy_after_all_kinds_of_payments(scenario, account):
 def test_finds_a_payment_changed_without_the_ledger(
     account, payment, column, value, equations
 ):
-    execute(
-        f"UPDATE payouts_payment SET {column} = %s WHERE id = %s",  # noqa: S608 - ours
-        *(value, payment.pk),
-    )
+    write(payment, **{column: value})
 
     assert list_violated_invariants(account) == equations
 
@@ -541,10 +509,7 @@ def test_finds_a_payment_changed_without_the_ledger(
 def test_finds_a_payment_with_another_affiliate(account, payment):
     other_affiliate = account.affiliates.get(slug="odettevarga")
 
-    execute(
-        "UPDATE payouts_payment SET affiliate_id = %s WHERE id = %s",
-        *(other_affiliate.pk, payment.pk),
-    )
+    write(payment, affiliate_id=other_affiliate.pk)
 
     assert list_violated_invariants(account) == {"E3", "E7", "E12"}
 
@@ -552,27 +517,17 @@ def test_finds_a_payment_with_another_affiliate(account, payment):
 def test_reports_a_payment_that_is_no_longer_canceled(account, payment):
     cancel_payment(account, payment_id=payment.public_id, at=LATER)
 
-    execute("UPDATE payouts_payment SET canceled_at = NULL")
+    write(payment, canceled_at=None)
 
-    failures = [
-        row
-        for row in reconcile([account], at=LATER).discrepancies
-        if row.invariant == "E7"
-    ]
-    assert [failure.row for failure in failures] == [
-        f"payment {payment.public_id} (standing)"
-    ]
+    assert list_rows(account, "E7") == [f"payment {payment.public_id} (standing)"]
     assert list_violated_invariants(account) == {"E3", "E7", "E8"}
 
 
 def test_finds_a_payment_without_a_transfer(account, payment):
     lost = account.payments.create(**get_columns(payment, public_id="pa_lost"))
 
-    failures = reconcile([account], at=LATER).discrepancies
-    assert {failure.invariant for failure in failures} == {"E3", "E7", "E15"}
-    assert [failure.row for failure in failures if failure.invariant == "E7"] == [
-        f"payment {lost.public_id} (standing)"
-    ]
+    assert list_violated_invariants(account) == {"E3", "E7", "E15"}
+    assert list_rows(account, "E7") == [f"payment {lost.public_id} (standing)"]
 
 
 @pytest.mark.parametrize(
@@ -594,9 +549,7 @@ def test_finds_an_invalid_reversal(account, payment, invalid):
     if invalid.get("credit") == "pending":
         mine = account.ledger_accounts.filter(affiliate=payment.affiliate)
         invalid = {"credit": mine.get(kind="pending")}
-    execute(
-        "UPDATE payouts_payment SET canceled_at = %s WHERE id = %s", LATER, payment.pk
-    )
+    write(payment, canceled_at=LATER)
     reversal = {
         "kind": "payment_canceled",
         "debit": paid.credit,
@@ -613,9 +566,7 @@ def test_finds_an_invalid_reversal(account, payment, invalid):
 
 def test_finds_a_payment_that_the_payout_balance_does_not_include(scenario, account):
     """Only the stored payout balance is wrong: E2, and E1 with it."""
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    top_up(account)
 
     execute("UPDATE payouts_ledgeraccount SET balance = 0 WHERE kind = 'funding'")
 
@@ -632,9 +583,7 @@ def test_finds_a_payment_that_the_payout_balance_does_not_include(scenario, acco
 def test_finds_a_top_up_without_external_side(
     scenario, account, commission, debit, credit
 ):
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    top_up(account)
 
     account.transfers.create(
         currency="EUR",
@@ -649,9 +598,7 @@ def test_finds_a_top_up_without_external_side(
 
 def test_finds_a_payment_from_another_payout_source(scenario, account, payment):
     """An extra transfer into the payout balance, of no payment and no top-up."""
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    top_up(account)
     payable = account.transfers.filter(kind="paid").first().debit
 
     account.transfers.create(
@@ -677,22 +624,13 @@ def test_finds_a_commission_with_an_invalid_payment(
     elif corruption == "another-affiliate":
         payment = account.payments.exclude(pk=payment.pk).get()
     else:
-        order = PaymentOrder(scenario.mina.slug, Decimal(1), "JPY")
-        (payment,) = create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)
+        (payment,) = pay(account, (scenario.mina, 1, "JPY"))
 
-    execute(
-        "UPDATE payouts_commission SET payment_id = %s WHERE id = %s",
-        *(payment.pk, mine.pk),
-    )
+    write(mine, payment_id=payment.pk)
 
-    assert reconcile([account], at=LATER).discrepancies == [
-        Discrepancy(
-            "E12",
-            "harbor",
-            f"commission {mine.pk} (approved)",
-            payment.public_id,
-            "no payment",
-        )
+    row = f"commission {mine.pk} (approved)"
+    assert list_discrepancies(account) == [
+        Discrepancy("E12", "harbor", row, payment.public_id, "no payment")
     ]
 
 
