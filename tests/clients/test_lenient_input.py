@@ -110,29 +110,6 @@ def test_ignores_read_only_fields(api, scenario, conversion, customer, path, cha
     assert get_json(api.get(path)) == record | change
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    [
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
-        "text/plain;charset=UTF-8",
-        "text/html",
-        "application/xml",
-        "nonsense",
-        "",
-    ],
-)
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
-def test_reads_json_under_any_content_type(api, customer, method, content_type):
-    path = customer if method == "PATCH" else f"{customer}meta-data/"
-    body = {"meta_data": {"a": "b=c&d"}} if method == "PATCH" else {"a": "b=c&d"}
-
-    response = api.request(method, path, body, content_type=content_type)
-
-    assert get_json(response) == get_json(api.get(path))
-    assert get_json(api.get(f"{customer}meta-data/")) == {"a": "b=c&d"}
-
-
 BODIES = {
     "array": "[]",
     "object": "{}",
@@ -215,7 +192,6 @@ def test_treats_null_as_not_sent(api, scenario, customer, path):
 
 
 NAMES = {"firstname": "Odette", "lastname": "Varga"}
-# Meta data: section 1.10
 
 # Aliases: section 1.11
 

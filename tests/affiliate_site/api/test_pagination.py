@@ -7,19 +7,11 @@ import pytest
 
 from accounts.services import row_counts
 from affiliate_site.api import pagination
+from tests.affiliate_site.responses import build_field_error, has_only_errors
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
 
 BASE = "http://testserver/1.6/programs/"
-INVALID_PAGE = {
-    "errors": [
-        {
-            "message": "Invalid page",
-            "message_raw": "Invalid page",
-            "property_path": "page",
-        }
-    ]
-}
 
 
 def build_link_header(base=BASE, kept="", **pages):
@@ -78,10 +70,7 @@ def test_defaults_to_the_first_page(api, programs, query):
 @pytest.mark.parametrize(
     ("rows", "header"),
     [
-        (0, build_link_header(last=1, first=1)),
-        (1, build_link_header(last=1, first=1)),
-        (24, build_link_header(last=1, first=1)),
-        (25, build_link_header(last=1, first=1)),
+        *((rows, build_link_header(last=1, first=1)) for rows in (0, 1, 24, 25)),
         (26, build_link_header(next=2, last=2, first=1)),
         (50, build_link_header(next=2, last=2, first=1)),
         (51, build_link_header(next=2, last=3, first=1)),
@@ -237,8 +226,7 @@ INVALID_PAGES = [
 def test_rejects_an_invalid_page(api, program, value):
     response = api.get(f"/programs/?page={value}")
 
-    assert response.status_code == 400
-    assert response.json() == INVALID_PAGE
+    assert has_only_errors(response, build_field_error("page", "Invalid page"))
 
 
 def test_ignores_a_page_in_brackets(api, programs):
