@@ -88,18 +88,13 @@ def test_known_customer_keeps_its_affiliate(account, odette, rival_click):
     assert attribution.affiliate == odette.affiliate
 
 
-def test_does_not_raise_for_an_ineligible_winner(account):
+def test_has_no_program_or_affiliate_without_an_eligible_winner(account):
     attribution = run_attribution(account, coupon="unknown")
 
     assert attribution.result.rejection_reason is RejectionReason.UNKNOWN
-
-
-@pytest.mark.parametrize("name", ["program", "affiliate"])
-def test_has_no_program_or_affiliate_without_an_eligible_winner(account, name):
-    attribution = run_attribution(account, coupon="unknown")
-
-    with pytest.raises(LookupError):
-        getattr(attribution, name)
+    for name in ("program", "affiliate"):
+        with pytest.raises(LookupError):
+            getattr(attribution, name)
 
 
 def test_uses_the_current_cookie_time_for_old_clicks(account, program, click):
@@ -116,48 +111,42 @@ def test_uses_the_current_cookie_time_for_old_clicks(account, program, click):
 # The click of a conversion: the winner's, else the click id's, else the customer's
 
 
-def test_uses_the_click_of_the_winner(account, click):
-    attribution = run_attribution(account, click_id=str(click))
+CLICKS = {  # parameters, and the click; that of the customer `acct-1` is `click`
+    "of-the-winner": ({"click_id": "{click}"}, "click"),
+    "of-the-click-id": ({"coupon": "ODETTE10", "click_id": "{rival}"}, "rival"),
+    "of-the-customer": ({"customer_id": "acct-1"}, "click"),
+    "click-id-first": ({"customer_id": "acct-1", "click_id": "{rival}"}, "rival"),
+    "unknown-click-id": ({"customer_id": "acct-1", "click_id": "unknown"}, "click"),
+    "customer-without": ({"customer_id": "acct-2"}, None),
+    "no-click": ({"referral_code": "qv7kd2p"}, None),
+    **{
+        f"coupon-and-{value!r}": ({"coupon": "ODETTE10", "click_id": value}, None)
+        for value in ("unknown", "", " ")
+    },
+}
 
-    assert attribution.click == attribution.winning_click == click
 
+@pytest.mark.parametrize(("parameters", "expected"), CLICKS.values(), ids=CLICKS)
+def test_finds_the_click(account, odette, click, rival_click, parameters, expected):
+    clicks = {"click": click, "rival": rival_click, None: None}
+    for customer_id, of_customer in (("acct-1", click), ("acct-2", None)):
+        CustomerFactory(
+            account=account,
+            enrollment=odette,
+            customer_id=customer_id,
+            click=of_customer,
+        )
+    sent = {
+        name: value.format(click=click, rival=rival_click)
+        for name, value in parameters.items()
+    }
 
-def test_uses_the_click_id_if_another_parameter_wins(account, odette, rival_click):
-    attribution = run_attribution(account, coupon="ODETTE10", click_id=str(rival_click))
-
-    assert attribution.click == rival_click
-    assert attribution.winning_click is None
-
-
-@pytest.mark.parametrize("click_id", ["unknown", "", " "], ids=repr)
-def test_has_no_click_if_the_click_id_is_unknown(account, odette, click_id):
-    attribution = run_attribution(account, coupon="ODETTE10", click_id=click_id)
+    attribution = run_attribution(account, **sent)
 
     assert attribution.result.rejection_reason is None
-    assert attribution.click is None
-
-
-def test_uses_the_customers_click_last(account, odette, click, rival_click):
-    CustomerFactory(
-        account=account, enrollment=odette, customer_id="acct-1", click=click
-    )
-
-    without = run_attribution(account, customer_id="acct-1")
-    with_click = run_attribution(
-        account, customer_id="acct-1", click_id=str(rival_click)
-    )
-    unknown = run_attribution(account, customer_id="acct-1", click_id="unknown")
-
-    assert without.click == click
-    assert with_click.click == rival_click
-    assert unknown.click == click
-
-
-def test_has_no_click_without_any(account, odette):
-    CustomerFactory(account=account, enrollment=odette, customer_id="acct-1")
-
-    assert run_attribution(account, customer_id="acct-1").click is None
-    assert run_attribution(account, referral_code="qv7kd2p").click is None
+    assert attribution.click == clicks[expected]
+    is_winner = attribution.winning_parameter == "click_id"
+    assert attribution.winning_click == (click if is_winner else None)
 
 
 # Attribution records
@@ -207,13 +196,10 @@ def test_stores_the_attribution_of_a_customer(account, attribution_record, rival
     }
 
 
-def test_verifies_a_stored_record(account, attribution_record):
-    assert verify_attribution_record(account.attribution_records.get()) is True
-
-
-def test_verifies_a_record_after_its_objects_changed(
+def test_verifies_a_record_even_after_its_objects_changed(
     account, attribution_record, odette
 ):
+    assert verify_attribution_record(account.attribution_records.get()) is True
     odette.update_row(approved=False)
     odette.affiliate.update_row(deleted_at=NOW)
     odette.program.update_row(archived_at=NOW, cookie_time=1)

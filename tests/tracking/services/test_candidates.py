@@ -57,6 +57,10 @@ def get_candidate(account, parameters):
     return resolved.candidate
 
 
+def is_known(account, **parameters):
+    return get_candidate(account, TrackingParameters(**parameters)).is_known
+
+
 def find_candidate(enrollment, name):
     """The candidate of one tracking parameter of the enrollment."""
     parameters = build_tracking_parameters(enrollment, name)
@@ -79,34 +83,19 @@ def test_finds_the_affiliate_and_the_program(account, odette, name):
 
 
 @pytest.mark.parametrize("name", TRACKING_PARAMETERS)
-@pytest.mark.parametrize(
-    ("approved", "status"),
-    [
+def test_returns_the_state_of_enrollment_and_program(account, odette, name):
+    """That an affiliate is deleted comes before its enrollment."""
+    for approved, status in (
         (True, EnrollmentStatus.APPROVED),
         (False, EnrollmentStatus.DISAPPROVED),
         (None, EnrollmentStatus.PENDING),
-    ],
-    ids=["approved", "disapproved", "pending"],
-)
-def test_returns_the_enrollment_status(account, odette, name, approved, status):
-    odette.update_row(approved=approved)
-
-    assert find_candidate(odette, name).enrollment_status is status
-
-
-@pytest.mark.parametrize("name", TRACKING_PARAMETERS)
-def test_deleted_affiliate_overrides_the_enrollment_status(account, odette, name):
-    odette.update_row(approved=None)
-    odette.affiliate.update_row(deleted_at=NOW)
-
-    assert find_candidate(odette, name).enrollment_status is EnrollmentStatus.DELETED
-
-
-@pytest.mark.parametrize("name", TRACKING_PARAMETERS)
-def test_marks_an_archived_program(account, odette, name):
+    ):
+        odette.update_row(approved=approved)
+        assert find_candidate(odette, name).enrollment_status is status
     archive_program(account, slug=odette.program.slug, at=NOW)
-
     assert find_candidate(odette, name).is_program_archived is True
+    odette.affiliate.update_row(deleted_at=NOW)
+    assert find_candidate(odette, name).enrollment_status is EnrollmentStatus.DELETED
 
 
 @pytest.mark.parametrize("name", TRACKING_PARAMETERS)
@@ -145,31 +134,30 @@ def test_finds_nothing_in_another_account(other_account, odette, name):
     ids=str,
 )
 def test_does_not_know_an_unknown_value(account, odette, sent):
-    assert get_candidate(account, TrackingParameters(**sent)).is_known is False
+    assert not is_known(account, **sent)
 
 
 def test_accepts_click_ids_only_in_lower_case(account, odette):
     click = str(account.clicks.get())
 
-    assert get_candidate(account, TrackingParameters(click_id=click)).is_known is True
-    assert (
-        get_candidate(account, TrackingParameters(click_id=f"{click[:-1]}F")).is_known
-        is False
-    )
+    assert is_known(account, click_id=click)
+    assert not is_known(account, click_id=f"{click[:-1]}F")
+
+
+def test_does_not_find_a_deleted_customer(account, odette):
+    account.customers.get().update_row(deleted_at=NOW)
+
+    assert not is_known(account, customer_id="acct-1")
 
 
 @pytest.mark.parametrize("field", ["asset_id", "source_id"])
 def test_rejects_wrong_hex_digits(account, odette, field):
     parameters = build_tracking_parameters(odette, "asset_id")
-    number = getattr(parameters, field).partition("-")[0]
-    hex_digits = getattr(parameters, field).partition("-")[2]
+    number, _, hex_digits = getattr(parameters, field).partition("-")
     other = "000000" if hex_digits != "000000" else "ffffff"
+    changed = replace(parameters, **{field: f"{number}-{other}"})
 
-    candidate = get_candidate(
-        account, replace(parameters, **{field: f"{number}-{other}"})
-    )
-
-    assert candidate.is_known is False
+    assert get_candidate(account, changed).is_known is False
 
 
 def test_finds_asset_and_source_without_enrollment(account, odette):
@@ -198,13 +186,14 @@ def test_marks_a_customers_affiliate_outside_the_program_as_not_enrolled(
     assert candidate.enrollment_status is EnrollmentStatus.NOT_ENROLLED
 
 
-def test_does_not_find_a_deleted_customer(account, odette):
-    account.customers.get().update_row(deleted_at=NOW)
+@pytest.mark.parametrize(
+    ("asset_id", "source_id", "blank"),
+    [("", "1-000000", "asset_id"), ("1-000000", "", "source_id"), ("", "", "asset_id")],
+)
+def test_marks_a_blank_asset_or_source(account, asset_id, source_id, blank):
+    parameters = TrackingParameters(asset_id=asset_id, source_id=source_id)
 
-    assert (
-        get_candidate(account, TrackingParameters(customer_id="acct-1")).is_known
-        is False
-    )
+    assert get_candidate(account, parameters).blank_parameter == blank
 
 
 @pytest.mark.parametrize(
@@ -219,31 +208,15 @@ def test_marks_a_blank_parameter(account, field, value):
 
 
 @pytest.mark.parametrize(
-    ("asset_id", "source_id", "blank"),
-    [("", "1-000000", "asset_id"), ("1-000000", "", "source_id"), ("", "", "asset_id")],
-    ids=["asset", "source", "both"],
-)
-def test_marks_a_blank_asset_or_source(account, asset_id, source_id, blank):
-    candidate = get_candidate(
-        account, TrackingParameters(asset_id=asset_id, source_id=source_id)
-    )
-
-    assert candidate.blank_parameter == blank
-
-
-@pytest.mark.parametrize(
-    "parameters",
+    "sent",
     [
-        TrackingParameters(),
-        TrackingParameters(asset_id="1-000000"),
-        TrackingParameters(source_id="1-000000"),
-        TrackingParameters(asset_id=""),
-        TrackingParameters(program_group="shops"),
+        *({}, {"asset_id": "1-000000"}, {"source_id": "1-000000"}, {"asset_id": ""}),
+        {"program_group": "shops"},
     ],
-    ids=["nothing", "asset-alone", "source-alone", "blank-asset-alone", "group-alone"],
+    ids=str,
 )
-def test_ignores_incomplete_parameters(account, parameters):
-    assert resolve_candidates(account, parameters) == []
+def test_ignores_incomplete_parameters(account, sent):
+    assert resolve_candidates(account, TrackingParameters(**sent)) == []
 
 
 @pytest.mark.parametrize("name", ["coupon", "referral_code", "click_id", "asset_id"])
@@ -260,9 +233,7 @@ def test_finds_only_programs_of_the_group(account, odette, name, group, is_known
 
 
 def test_does_not_restrict_a_known_customer_to_a_group(account, odette):
-    parameters = TrackingParameters(customer_id="acct-1", program_group="books")
-
-    assert get_candidate(account, parameters).is_known is True
+    assert is_known(account, customer_id="acct-1", program_group="books")
 
 
 def test_resolves_all_parameters(account, odette):
