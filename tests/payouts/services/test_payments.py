@@ -7,8 +7,7 @@ import pytest
 
 from accounts.errors import ErrorList
 from payouts.errors import BalanceChanged, BalanceTooLarge, PaymentNotFound
-from payouts.services.commissions import approve_commission, disapprove_commission
-from payouts.services.conversion_updates import delete_conversion, update_commission
+from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.ledger_checks import (
@@ -35,16 +34,12 @@ def scenario(scenario):
 
 def make_approved_commissions(scenario, *amounts, **conversion):
     """Create approved commissions, each of its own conversion, oldest first."""
-    made = []
-    for amount in amounts:
-        commission = scenario.get_commission(
-            scenario.create_conversion((amount, "all"), **conversion)
-        )
-        made.append(
-            approve_commission(
-                scenario.account, commission_id=commission.pk, at=CONVERSION_CREATED_AT
-            )
-        )
+    sales = [
+        scenario.create_conversion((amount, "all"), **conversion) for amount in amounts
+    ]
+    made = [scenario.get_commission(sale) for sale in sales]
+    for commission in made:
+        scenario.approve(commission)
     return made
 
 
@@ -70,6 +65,12 @@ def list_covering_payments(commissions, *payments):
 def use_payouts(account, *, on=True):
     account.uses_payouts = on
     account.save()
+
+
+def change(commission, **changes):
+    update_commission(
+        commission.account, commission_id=commission.pk, changes=changes, at=LATER
+    )
 
 
 def get_balances(account):
@@ -115,11 +116,9 @@ def test_pays_the_oldest_commissions_in_full(
 
 
 def test_allocates_by_date_not_by_id(scenario, account):
-    (late,) = make_approved_commissions(
-        scenario, "10", at=CONVERSION_CREATED_AT + timedelta(days=2)
-    )
-    (early,) = make_approved_commissions(
-        scenario, "10", at=CONVERSION_CREATED_AT + timedelta(days=1)
+    (late,), (early,) = (
+        make_approved_commissions(scenario, "10", at=PAID - timedelta(days=days))
+        for days in (4, 5)
     )
 
     (payment,) = make_payments(account, "10")
@@ -178,17 +177,12 @@ def test_subtracts_changed_amounts_from_what_is_to_allocate(scenario, account):
     """An increase of a paid commission is subtracted first: 60 paid, 50 allocated."""
     first, second, third = make_approved_commissions(scenario, "20", "10", "10")
     before = make_payments(account, "20")
-    update_commission(
-        account, commission_id=first.pk, changes={"amount": Decimal(50)}, at=LATER
-    )
+    change(first, amount=Decimal(50))
 
     after = make_payments(account, "40")
 
-    assert list_covering_payments([first, second, third], *before, *after) == [
-        0,
-        1,
-        None,
-    ]
+    covering = list_covering_payments([first, second, third], *before, *after)
+    assert covering == [0, 1, None]
     assert get_balances(account) == {"minakessler": {"EUR": Decimal(10)}}
 
 
@@ -196,9 +190,7 @@ def test_allocates_nothing_while_paid_commissions_exceed_payments(scenario, acco
     """Not even a commission of zero is paid."""
     (first,) = make_approved_commissions(scenario, "20")
     before = make_payments(account, "20")
-    update_commission(
-        account, commission_id=first.pk, changes={"amount": Decimal(30)}, at=LATER
-    )
+    change(first, amount=Decimal(30))
     (zero,) = make_approved_commissions(scenario, "0")
 
     short = make_payments(account, "9.99")
@@ -211,23 +203,10 @@ def test_allocates_nothing_while_paid_commissions_exceed_payments(scenario, acco
 @pytest.mark.parametrize(
     "uncover",
     [
+        pytest.param(lambda scenario, it: scenario.disapprove(it), id="disapproved"),
+        pytest.param(lambda _, it: change(it, status="pending"), id="back-to-pending"),
         pytest.param(
-            lambda account, it: disapprove_commission(
-                account, commission_id=it.pk, at=LATER
-            ),
-            id="disapproved",
-        ),
-        pytest.param(
-            lambda account, it: update_commission(
-                account, commission_id=it.pk, changes={"status": "pending"}, at=LATER
-            ),
-            id="back-to-pending",
-        ),
-        pytest.param(
-            lambda account, it: delete_conversion(
-                account, conversion_id=it.conversion_id, at=LATER
-            ),
-            id="deleted",
+            lambda scenario, it: scenario.delete(it.conversion, at=LATER), id="deleted"
         ),
     ],
 )
@@ -235,16 +214,13 @@ def test_allocates_freed_amounts_with_the_next_payment(scenario, account, uncove
     first, second, third = make_approved_commissions(scenario, "20", "15", "10")
     before = make_payments(account, "20")
 
-    uncover(account, first)
+    uncover(scenario, first)
 
-    assert list_covering_payments([first, second, third], *before) == [None, None, None]
+    commissions = [first, second, third]
+    assert list_covering_payments(commissions, *before) == [None, None, None]
     assert get_balances(account) == {"minakessler": {"EUR": Decimal(5)}}
     after = make_payments(account, "5")
-    assert list_covering_payments([first, second, third], *before, *after) == [
-        None,
-        1,
-        1,
-    ]
+    assert list_covering_payments(commissions, *before, *after) == [None, 1, 1]
 
 
 def test_pays_a_commission_that_was_approved_again(scenario, account):
@@ -304,12 +280,10 @@ def test_reverses_the_transfer(scenario, account):
 
     there, back = account.transfers.filter(payment=payment).order_by("id")
 
-    assert (there.kind, there.debit.kind, there.credit.kind) == (
-        *("paid", "payable", "paid"),
-    )
-    assert (back.kind, back.debit_id, back.credit_id) == (
-        *("payment_canceled", there.credit_id, there.debit_id),
-    )
+    sides = (there.kind, there.debit.kind, there.credit.kind)
+    assert sides == ("paid", "payable", "paid")
+    reversed_sides = ("payment_canceled", there.credit_id, there.debit_id)
+    assert (back.kind, back.debit_id, back.credit_id) == reversed_sides
     assert (back.reversal_of_id, back.amount, back.created_at) == (there.pk, 20, LATER)
     assert (there.reversal_of_id, there.amount, there.created_at) == (None, 20, PAID)
 
@@ -342,21 +316,14 @@ def test_rejects_the_whole_batch_and_reports_every_unknown_affiliate(
     scenario, account, other_account
 ):
     ProgramScenario(other_account, prefix="zz-marker-")
-    known = ("minakessler", "[0].")
-    unknown_ids = ["zz-marker-minakessler", "Minakessler"]
+    slugs = ["minakessler", "zz-marker-minakessler", "Minakessler"]
+    orders = [
+        PaymentOrder(slug, Decimal(5), "EUR", f"[{index}].")
+        for index, slug in enumerate(slugs)
+    ]
 
     with assert_unchanged(account), pytest.raises(ErrorList) as raised:
-        create_payments(
-            account,
-            orders=[
-                PaymentOrder(slug, Decimal(5), "EUR", place)
-                for slug, place in [
-                    known,
-                    *((it, f"[{n}].") for n, it in enumerate(unknown_ids, 1)),
-                ]
-            ],
-            at=PAID,
-        )
+        create_payments(account, orders=orders, at=PAID)
 
     assert [(error.text, error.path) for error in raised.value.errors] == [
         ("Unknown affiliate", "[1].affiliate_id"),
@@ -405,10 +372,8 @@ def test_pays_out_of_the_payout_balance_and_cancels_back_to_it(scenario, account
     assert (get_payout_balance(account), get_balances(account)) == (40, {})
     assert list_covering_payments([commission], payment) == [0]
     cancel(account, payment)
-    assert (get_payout_balance(account), get_balances(account)) == (
-        100,
-        {"minakessler": {"EUR": 60}},
-    )
+    assert get_payout_balance(account) == 100
+    assert get_balances(account) == {"minakessler": {"EUR": 60}}
     assert list_covering_payments([commission], payment) == [None]
     assert commission.reload().status == "approved"
 
@@ -419,10 +384,8 @@ def test_allows_payments_above_the_payout_balance(scenario, account):
     make_payments(account, "30")
     make_payments(account, "7", currency="JPY")
 
-    assert (get_payout_balance(account), get_payout_balance(account, "JPY")) == (
-        Decimal("-19.5"),
-        -7,
-    )
+    assert get_payout_balance(account) == Decimal("-19.5")
+    assert get_payout_balance(account, "JPY") == -7
     assert get_balances(account) == {"minakessler": {"EUR": -30, "JPY": -7}}
 
 
@@ -466,9 +429,7 @@ def test_pays_only_if_the_balance_is_as_expected(scenario, account, amount):
 
     def pay_owed(amount):
         balance = Decimal(amount)
-        order = PaymentOrder(
-            scenario.mina.slug, balance, "EUR", expected_balance=balance
-        )
+        order = PaymentOrder("minakessler", balance, "EUR", expected_balance=balance)
         return create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)
 
     with pytest.raises(BalanceChanged) as raised:
