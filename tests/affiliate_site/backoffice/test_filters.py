@@ -16,6 +16,13 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 CONVERSIONS = "tracking_conversion"
 DAY = f"{CONVERSION_CREATED_AT:%Y-%m-%d}"
 NEXT_DAY = f"{CONVERSION_CREATED_AT + timedelta(days=1):%Y-%m-%d}"
+WHOLE_DAY = {
+    "created_at__gte": f"{DAY}T00:00:00Z",
+    "created_at__lt": f"{NEXT_DAY}T00:00:00Z",
+}
+LATER = {"created_at__gte": f"{NEXT_DAY}T09:16:00Z"}
+MINA = "Mina Kessler (minakessler)"
+BEACON = "b-Harbor Lamp Partners (b-beacon)"
 FILTERED_LISTS = [
     model for model, page in admin.site._registry.items() if page.list_filter
 ]
@@ -54,15 +61,14 @@ def test_filters_by_a_program_that_is_not_offered(client, sales, monkeypatch):
     """An account may have more programs than a filter lists."""
     monkeypatch.setattr(filters, "MAX_CHOICES", 1)
 
-    for index, (slug, title) in enumerate(
-        [
-            ("harbor-lamp-partners", "Harbor Lamp Partners"),
-            ("b-beacon", "b-Harbor Lamp Partners"),
-        ]
-    ):
+    titles = {
+        "harbor-lamp-partners": "Harbor Lamp Partners (harbor-lamp-partners)",
+        "b-beacon": BEACON,
+    }
+    for sale, (slug, title) in zip(sales, titles.items(), strict=True):
         response = open_list(client, CONVERSIONS, program=slug)
-        assert list_ids(response) == [sales[index].pk]
-        assert list_chips(response) == [("Program", f"{title} ({slug})")]
+        assert list_ids(response) == [sale.pk]
+        assert list_chips(response) == [("Program", title)]
 
 
 def list_chips(response):
@@ -73,16 +79,8 @@ def list_chips(response):
     ("query", "chips", "found"),
     [
         ({}, [], [0, 1]),
-        (
-            {"program": "b-beacon"},
-            [("Program", "b-Harbor Lamp Partners (b-beacon)")],
-            [1],
-        ),
-        (
-            {"affiliate": "minakessler"},
-            [("Affiliate", "Mina Kessler (minakessler)")],
-            [0],
-        ),
+        ({"program": "b-beacon"}, [("Program", BEACON)], [1]),
+        ({"affiliate": "minakessler"}, [("Affiliate", MINA)], [0]),
         ({"currency": "USD"}, [("Currency", "USD")], [1]),
         ({"currency": "JPY"}, [("Currency", "JPY")], []),
         ({"deleted_at__isnull": "True"}, [("State", "Not removed")], [0, 1]),
@@ -94,19 +92,8 @@ def list_chips(response):
         ({"from": NEXT_DAY, "to": DAY}, [("Date", f"{DAY} to {NEXT_DAY}")], [0, 1]),
         ({"commission_status": "pending"}, [("Commission status", "Pending")], [0, 1]),
         ({"commission_status": "approved"}, [("Commission status", "Approved")], []),
-        (
-            {
-                "created_at__gte": f"{DAY}T00:00:00Z",
-                "created_at__lt": f"{NEXT_DAY}T00:00:00Z",
-            },
-            [("Date", DAY)],
-            [0],
-        ),
-        (
-            {"created_at__gte": f"{NEXT_DAY}T09:16:00Z"},
-            [("Date", f"from {NEXT_DAY} 09:16 UTC")],
-            [],
-        ),
+        (WHOLE_DAY, [("Date", DAY)], [0]),
+        (LATER, [("Date", f"from {NEXT_DAY} 09:16 UTC")], []),
         ({"program": "none"}, [("Program", "none (unknown)")], []),
         ({"affiliate": "none"}, [("Affiliate", "none (unknown)")], []),
         ({"q": "first"}, [("Search", "first")], [0]),
@@ -144,9 +131,8 @@ def test_filters_commissions_by_their_payment(client, account, paid, value, text
 
 
 def test_hides_balances_of_zero(client, account, paid):
-    balances = account.ledger_accounts.filter(
-        kind="payable", affiliate__slug="minakessler"
-    )
+    payables = account.ledger_accounts.filter(kind="payable")
+    balances = payables.filter(affiliate__slug="minakessler")
 
     hidden = open_list(client, "payouts_ledgeraccount")
     shown = open_list(client, "payouts_ledgeraccount", zero="shown")
@@ -177,19 +163,8 @@ def test_filters_the_ledger_by_an_affiliate(client, scenario, paid):
         ({"from": NEXT_DAY}, f"from {NEXT_DAY}", [0, 1]),
         ({"to": DAY}, f"to {DAY}", []),
         ({"from": DAY, "to": NEXT_DAY}, f"{DAY} to {NEXT_DAY}", [0, 1]),
-        (
-            {
-                "created_at__gte": f"{DAY}T00:00:00Z",
-                "created_at__lt": f"{NEXT_DAY}T00:00:00Z",
-            },
-            f"{DAY} (UTC)",
-            [0],
-        ),
-        (
-            {"created_at__gte": f"{NEXT_DAY}T09:16:00Z"},
-            f"from {NEXT_DAY} 23:16 +14",
-            [],
-        ),
+        (WHOLE_DAY, f"{DAY} (UTC)", [0]),
+        (LATER, f"from {NEXT_DAY} 23:16 +14", []),
     ],
 )
 def test_days_are_those_of_the_account(client, account, sales, query, chip, found):
@@ -276,29 +251,22 @@ def test_refuses_nonsense(client, page, query, text):
 def test_filters_affiliates_by_program_and_group(client, scenario):
     account = scenario.account
     group = account.affiliate_groups.create(public_id="g-1", title="Gold")
-    mina, odette = (
-        scenario.mina.affiliate,
-        account.affiliates.create(
-            slug="odette", firstname="O", lastname="V", group=group, password="!"
-        ),
+    odette = account.affiliates.create(
+        slug="odette", firstname="O", lastname="V", group=group, password="!"
     )
 
-    for query, pk in (
-        ({"program": scenario.program.slug}, mina.pk),
-        ({"group": "g-1"}, odette.pk),
+    for query, found in (
+        ({"program": scenario.program.slug}, scenario.mina.affiliate),
+        ({"group": "g-1"}, odette),
     ):
-        assert list_ids(open_list(client, "tracking_affiliate", **query)) == [pk]
+        assert list_ids(open_list(client, "tracking_affiliate", **query)) == [found.pk]
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        CONVERSIONS,
-        "payouts_commission",
-        "payouts_ledgeraccount",
-        "payouts_payment",
-        "tracking_click",
-        "tracking_customer",
+        *(CONVERSIONS, "payouts_commission", "payouts_ledgeraccount"),
+        *("payouts_payment", "tracking_click", "tracking_customer"),
         "tracking_enrollment",
     ],
 )
@@ -321,18 +289,11 @@ def test_filters_by_the_group_of_the_affiliate(client, scenario, paid, page):
     assert {row.affiliate for row in rows} == {scenario.mina.affiliate}
 
 
-@pytest.mark.parametrize(
-    ("query", "text"),
-    [
-        ({"approved": "pending"}, "Pending"),
-        ({"approved": "approved"}, "Approved"),
-        ({"approved": "disapproved"}, "Disapproved"),
-    ],
-)
-def test_names_an_approval_as_its_column_does(client, sales, query, text):
-    response = open_list(client, "tracking_enrollment", **query)
+@pytest.mark.parametrize("status", ["pending", "approved", "disapproved"])
+def test_names_an_approval_as_its_column_does(client, sales, status):
+    response = open_list(client, "tracking_enrollment", approved=status)
 
-    assert list_chips(response) == [("Status", text)]
+    assert list_chips(response) == [("Status", status.title())]
     assert "Unknown" not in response.content.decode()
 
 
@@ -360,13 +321,9 @@ def test_offers_the_affiliates_that_a_text_of_a_filter_finds(client, scenario):
     chip = response.context["cl"].chips[0]
     assert (chip.title, chip.value) == ("Affiliate", "kessler (several: choose one)")
     links = dict(chip.choices)
-    assert sorted(links) == [
-        "Mina Kessler (minakessler)",
-        "Odette Kessler (odettekessler)",
-    ]
-    assert escape(links["Mina Kessler (minakessler)"]) in response.content.decode()
-    url = reverse(f"admin:{CONVERSIONS}_changelist")
-    chosen = client.get(url + links["Mina Kessler (minakessler)"])
+    assert sorted(links) == [MINA, "Odette Kessler (odettekessler)"]
+    assert escape(links[MINA]) in response.content.decode()
+    chosen = client.get(reverse(f"admin:{CONVERSIONS}_changelist") + links[MINA])
     assert list_ids(chosen) == [conversion.pk]
     assert [name for name, _ in list_chips(chosen)] == ["Affiliate", "Currency"]
 
@@ -375,9 +332,7 @@ def test_suggests_affiliates_of_the_account(client, scenario, other_account):
     ProgramScenario(other_account, prefix="zz-marker-", email=None)
     url = reverse("admin:affiliate_suggestions")
 
-    assert client.get(url, {"q": "kess"}).json() == {
-        "results": [["minakessler", "Mina Kessler (minakessler)"]]
-    }
+    assert client.get(url, {"q": "kess"}).json() == {"results": [["minakessler", MINA]]}
     assert client.get(url, {"q": "zz-marker"}).json() == {"results": []}
     assert client.get(url).json() == {"results": []}
     assert url in open_list(client, CONVERSIONS).content.decode()

@@ -10,12 +10,9 @@ from accounts.models.row_counts import StaleDay
 from accounts.services.webhooks import create_webhook, disable_webhook
 from payouts.services import day_counts, statistics
 from payouts.services.calculation_input import LineItemData
-from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
     add_commissions,
-    delete_conversion,
     update_commission,
-    update_conversion,
 )
 from payouts.services.day_counts import count_day
 from payouts.services.payments import cancel_payment
@@ -43,9 +40,9 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 DAY = timedelta(days=1)
 LATER = CONVERSION_CREATED_AT + 30 * DAY
-WEEK = Period(
-    (CONVERSION_CREATED_AT - 3 * DAY).date(), (CONVERSION_CREATED_AT + 4 * DAY).date()
-)
+TODAY = CONVERSION_CREATED_AT.date()
+MIDNIGHT = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0)
+WEEK = Period(TODAY - 3 * DAY, TODAY + 4 * DAY)
 
 
 @pytest.fixture
@@ -102,8 +99,13 @@ def stored_days(account):
     return sorted(set(account.daily_stats.values_list("day", flat=True)))
 
 
-def load_approved(account, day):
-    return totals_by_day(account, [day])[day].approved
+def load_approved(account):
+    """The amounts of today that are approved."""
+    return totals_by_day(account, [TODAY])[TODAY].approved
+
+
+def approve_odettes(busy):
+    busy.approve(busy.get_commission(busy.account.conversions.get(amount=10)), at=LATER)
 
 
 def earned(account, span, at):
@@ -158,28 +160,18 @@ def test_whole_months_are_compared_with_whole_months(period, previous):
 def test_counts_nothing_outside_the_period(busy, account):
     before = count(account, WEEK.previous)
 
-    assert WEEK.previous == Period(
-        (CONVERSION_CREATED_AT - 11 * DAY).date(),
-        (CONVERSION_CREATED_AT - 4 * DAY).date(),
-    )
+    assert WEEK.previous == Period(TODAY - 11 * DAY, TODAY - 4 * DAY)
     assert (before.clicks, before.conversions, before.revenue) == (0, 0, {})
     assert before.conversion_rate is None
-    day = CONVERSION_CREATED_AT.date()
-    assert count(account, Period(day - DAY, day - DAY)).conversions == 0
-    assert count(account, Period(day, day)).conversions == 3
+    assert count(account, Period(TODAY - DAY, TODAY - DAY)).conversions == 0
+    assert count(account, Period(TODAY, TODAY)).conversions == 3
 
 
 def test_counts_a_day_from_its_first_moment_to_its_last(scenario, account):
-    midnight = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0)
-    for moment in (midnight - timedelta(microseconds=1), midnight, midnight + DAY):
+    for moment in (MIDNIGHT - timedelta(microseconds=1), MIDNIGHT, MIDNIGHT + DAY):
         scenario.create_conversion("1", at=moment)
 
-    assert (
-        count(
-            account, Period(CONVERSION_CREATED_AT.date(), CONVERSION_CREATED_AT.date())
-        ).conversions
-        == 1
-    )
+    assert count(account, Period(TODAY, TODAY)).conversions == 1
 
 
 def test_counts_nothing_of_another_account(busy, other_account):
@@ -192,15 +184,13 @@ def test_counts_nothing_of_another_account(busy, other_account):
 
 
 def test_keeps_a_day_that_is_over_and_counts_the_running_one(busy, account):
-    day = CONVERSION_CREATED_AT.date()
     week = totals_by_day(account, WEEK.days)
 
-    stored = [day for day in WEEK.days if day >= (CONVERSION_CREATED_AT - DAY).date()]
-    assert stored_days(account) == stored
-    account.daily_stats.filter(day=day, currency="USD").update(conversions=77)
-    assert totals_by_day(account, [day])[day].conversions == 79
-    just_over = (CONVERSION_CREATED_AT + DAY).replace(hour=0, minute=59)
-    assert totals_by_day(account, [day], at=just_over) == {day: week[day]}
+    assert stored_days(account) == [day for day in WEEK.days if day >= TODAY - DAY]
+    account.daily_stats.filter(day=TODAY, currency="USD").update(conversions=77)
+    assert totals_by_day(account, [TODAY])[TODAY].conversions == 79
+    just_over = MIDNIGHT + DAY + timedelta(minutes=59)
+    assert totals_by_day(account, [TODAY], at=just_over) == {TODAY: week[TODAY]}
 
 
 @pytest.mark.parametrize(
@@ -210,28 +200,19 @@ def test_keeps_a_day_that_is_over_and_counts_the_running_one(busy, account):
 )
 def test_stores_a_day_an_hour_after_its_end(busy, account, after, is_stored):
     """Until then, a request that began on the day may still create rows of it."""
-    day = CONVERSION_CREATED_AT.date()
-    end = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+    load(account, Period(TODAY, TODAY), at=MIDNIGHT + DAY + timedelta(hours=1) + after)
 
-    load(account, Period(day, day), at=end + timedelta(hours=1) + after)
-
-    assert stored_days(account) == [day] * is_stored
+    assert stored_days(account) == [TODAY] * is_stored
 
 
-def test_counts_today_from_its_first_moment(scenario, account):
-    midnight = CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0, microsecond=0)
-    scenario.create_conversion("1", at=midnight)
-    today = midnight.date()
+def test_counts_today_from_its_first_moment_and_no_later_day(scenario, account):
+    scenario.create_conversion("1", at=MIDNIGHT)
+    days = [TODAY, TODAY + DAY]
 
-    totals = totals_by_day(account, [today, today + DAY], at=midnight)
+    totals = totals_by_day(account, days, at=MIDNIGHT)
 
-    assert [totals[day].conversions for day in (today, today + DAY)] == [1, 0]
-
-
-def test_does_not_count_future_days(account):
-    day = CONVERSION_CREATED_AT.date() + DAY
-
-    assert load_statistics(account, [day], at=CONVERSION_CREATED_AT).counted == []
+    assert [totals[day].conversions for day in days] == [1, 0]
+    assert load_statistics(account, days[1:], at=MIDNIGHT).counted == []
 
 
 def test_counts_a_day_again_when_one_of_its_rows_changed(busy, account):
@@ -239,24 +220,18 @@ def test_counts_a_day_again_when_one_of_its_rows_changed(busy, account):
     odettes = account.conversions.filter(amount=10).get()
     customer, payment = account.customers.get(), account.payments.get()
     commission = busy.get_commission(conversion)
-    how: dict = {"at": LATER}
     changes = [
-        lambda: approve_commission(
-            account, commission_id=busy.get_commission(odettes).pk, at=LATER
-        ),
-        lambda: disapprove_commission(account, commission_id=commission.pk, at=LATER),
+        lambda: busy.approve(busy.get_commission(odettes), at=LATER),
+        lambda: busy.disapprove(commission, at=LATER),
         lambda: update_commission(
-            account, commission_id=commission.pk, changes={"status": "pending"}, **how
-        ),
-        lambda: update_conversion(
             account,
-            conversion_id=conversion.pk,
-            changes={"amount": Decimal(70)},
-            should_recalculate=True,
-            **how,
+            commission_id=commission.pk,
+            changes={"status": "pending"},
+            at=LATER,
         ),
+        lambda: busy.change_amount(conversion, 70, at=LATER),
         lambda: cancel_payment(account, payment_id=payment.public_id, at=LATER),
-        lambda: delete_conversion(account, conversion_id=odettes.pk, at=LATER),
+        lambda: busy.delete(odettes, at=LATER),
         lambda: remove_customer(account, public_id=customer.public_id, at=LATER),
     ]
 
@@ -275,7 +250,7 @@ def test_marks_days_of_commissions_stale_when_their_conversion_is_deleted(
     conversion = scenario.create_conversion("100")
     extra = LineItemData(Decimal(100))
     add_commissions(account, conversion_id=conversion.pk, line_items=[extra], at=LATER)
-    span = Period(CONVERSION_CREATED_AT.date(), LATER.date())
+    span = Period(TODAY, LATER.date())
     later = LATER + 2 * DAY
     assert earned(account, span, later) == amounts(EUR="20")
 
@@ -325,7 +300,7 @@ def test_ranks_landing_pages_by_clicks(scenario, account, monkeypatch):
         ("https://shop.example.net/", 1),
     ]
 
-    day = (CONVERSION_CREATED_AT - DAY).date()
+    day = TODAY - DAY
     monkeypatch.setattr(
         day_counts, "get_day_query", day_counts.get_day_query.__wrapped__
     )
@@ -363,7 +338,7 @@ def test_calculates_the_performance_of_affiliates(busy, account):
 
 def test_counts_the_running_days_of_affiliates_too(busy, account):
     mina = number_of(account, "Mina")
-    period = Period(WEEK.first, CONVERSION_CREATED_AT.date())
+    period = Period(WEEK.first, TODAY)
 
     performance = calculate_performance(
         account, [mina], period, at=CONVERSION_CREATED_AT
@@ -391,60 +366,52 @@ def test_counts_the_clicks_of_a_prospect_who_became_an_affiliate(scenario, accou
 
 def test_counts_no_day_before_the_first_row(scenario, account, capture_queries):
     scenario.create_conversion("10")
-    years = [CONVERSION_CREATED_AT.date() - DAY * number for number in range(700)]
+    years = [TODAY - DAY * number for number in range(700)]
 
     with capture_queries() as queries:
         totals = totals_by_day(account, years)
 
     assert len(queries) < 20
-    assert stored_days(account) == [CONVERSION_CREATED_AT.date()]
+    assert stored_days(account) == [TODAY]
     assert add_totals(totals.values()).conversions == 1
 
 
 def test_keeps_the_mark_of_a_change_during_the_count(busy, account, during_count):
-    commission = busy.get_commission(account.conversions.get(amount=10))
-    during_count(
-        lambda: approve_commission(account, commission_id=commission.pk, at=LATER)
-    )
-    day = CONVERSION_CREATED_AT.date()
+    during_count(lambda: approve_odettes(busy))
 
-    assert load_approved(account, day) == amounts(EUR="20")
-    assert load_approved(account, day) == amounts(EUR="21")
-    assert not account.stale_days.filter(day=day).exists()
+    assert load_approved(account) == amounts(EUR="20")
+    assert load_approved(account) == amounts(EUR="21")
+    assert not account.stale_days.filter(day=TODAY).exists()
 
 
 def test_does_not_replace_what_another_counter_has_stored_meanwhile(
     busy, account, during_count
 ):
     """The other one knows a change that this one does not, and has deleted its mark."""
-    commission = busy.get_commission(account.conversions.get(amount=10))
-    day = CONVERSION_CREATED_AT.date()
 
     def approve_and_load():
-        approve_commission(account, commission_id=commission.pk, at=LATER)
-        load(account, Period(day, day))
+        approve_odettes(busy)
+        load(account, Period(TODAY, TODAY))
 
     during_count(approve_and_load)
 
-    assert load_approved(account, day) == amounts(EUR="20")
-    assert load_approved(account, day) == amounts(EUR="21")
-    assert not account.stale_days.filter(day=day).exists()
+    assert load_approved(account) == amounts(EUR="20")
+    assert load_approved(account) == amounts(EUR="21")
+    assert not account.stale_days.filter(day=TODAY).exists()
 
 
 def test_stores_nothing_if_its_mark_was_deleted(busy, account, during_count):
     """As when prune deletes the mark of a change after the count has begun."""
-    commission = busy.get_commission(account.conversions.get(amount=10))
-    day = CONVERSION_CREATED_AT.date()
 
     def approve_and_prune():
-        approve_commission(account, commission_id=commission.pk, at=LATER)
+        approve_odettes(busy)
         refresh_stale_days([account], dry_run=False)
 
     during_count(approve_and_prune)
-    load(account, Period(day, day))
+    load(account, Period(TODAY, TODAY))
 
     assert stored_days(account) == []
-    assert load_approved(account, day) == amounts(EUR="21")
+    assert load_approved(account) == amounts(EUR="21")
 
 
 def test_recounts_a_day_whose_counter_was_killed(busy, account, during_count):
@@ -455,8 +422,7 @@ def test_recounts_a_day_whose_counter_was_killed(busy, account, during_count):
         raise Killed
 
     before = count(account)
-    commission = busy.get_commission(account.conversions.get(amount=10))
-    approve_commission(account, commission_id=commission.pk, at=LATER)
+    approve_odettes(busy)
     during_count(kill)
     with pytest.raises(Killed):
         load(account)
@@ -489,7 +455,7 @@ def test_counts_no_day_that_is_stored_meanwhile(busy, account, monkeypatch):
 def test_stores_a_bounded_number_of_landing_pages(scenario, account, capture_queries):
     for number in range(12):
         scenario.create_click(landing_page=f"https://shop.example.net/{number}?a=b")
-    day = (CONVERSION_CREATED_AT - DAY).date()
+    day = TODAY - DAY
 
     with pytest.MonkeyPatch.context() as patch, capture_queries() as queries:
         patch.setattr(day_counts, "get_day_query", day_counts.get_day_query.__wrapped__)
@@ -523,7 +489,7 @@ def test_counts_a_day_whose_sums_do_not_fit_their_columns(scenario, account):
 
     for _ in range(2):
         assert count(account).revenue == {"EUR": 103 * largest}
-    assert CONVERSION_CREATED_AT.date() not in stored_days(account)
+    assert TODAY not in stored_days(account)
 
 
 def test_stores_a_row_for_each_program_affiliate_and_currency(scenario, account):
