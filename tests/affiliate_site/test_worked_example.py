@@ -10,6 +10,7 @@ import time_machine
 
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
+from tests.affiliate_site.responses import get_json
 from tests.ledger_checks import assert_ledger_consistent
 
 TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
@@ -34,12 +35,6 @@ def harbor(account):
         value=Decimal("7.5"),
     )
     return program
-
-
-def get_json(response):
-    """Return the JSON body of a 200 response."""
-    assert response.status_code == 200, response.content
-    return response.json()
 
 
 def test_reproduces_the_example_of_the_contract(api, account, harbor):

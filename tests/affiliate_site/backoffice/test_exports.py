@@ -15,10 +15,9 @@ from django.utils.html import format_html
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
 from affiliate_site.backoffice.lists.exports import format_cell, format_csv_line
-from payouts.services.payments import PaymentOrder, create_payments
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.program_scenario import ProgramScenario
 from tracking.services.hierarchy import create_group
 
 MOMENT_PATTERN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -28,7 +27,7 @@ def export_csv(client, page, **filters):
     response = client.get(reverse(f"admin:{page}_export"), filters)
     assert response.status_code == 200
     assert response["Content-Type"] == "text/csv; charset=utf-8"
-    text = b"".join(response.streaming_content).decode()
+    text = response.getvalue().decode()
     return list(csv.reader(io.StringIO(text)))
 
 
@@ -53,32 +52,22 @@ def test_chunks_of_long_lists_may_come_from_a_replica(
     assert aliases == ["default", "default"]
 
 
+FORMULAS = [
+    *("=1+1", "+1+1", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r\n@x", "\tx", "\uff1d1"),
+    *("\uff0b1", "\u200b=1", "\ufeff=1", "\x01=1", "+49 30 123"),
+    *("|calc", " |calc", "\uff5ccalc"),
+]
+HARMLESS = [
+    *("Tom <tom@example.org>", "https://x.example/" + "<a" * 900, "-12.50", "lamp"),
+    *("a=b", ""),
+]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("=1+1", "'=1+1"),
-        ("+1+1", "'+1+1"),
-        ("-2+3", "'-2+3"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        (" =1", "' =1"),
-        ("\t=1", "'\t=1"),
-        ("\r\n@x", "'\r\n@x"),
-        ("\tx", "'\tx"),
-        ("|calc", "'|calc"),
-        (" |calc", "' |calc"),
-        ("\uff5ccalc", "'\uff5ccalc"),
-        ("\uff1d1", "'\uff1d1"),
-        ("\uff0b1", "'\uff0b1"),
-        ("\u200b=1", "'\u200b=1"),
-        ("\ufeff=1", "'\ufeff=1"),
-        ("\x01=1", "'\x01=1"),
-        ("Tom <tom@example.org>", "Tom <tom@example.org>"),
-        ("https://x.example/" + "<a" * 900, "https://x.example/" + "<a" * 900),
-        ("-12.50", "-12.50"),
-        ("+49 30 123", "'+49 30 123"),
-        ("lamp", "lamp"),
-        ("a=b", "a=b"),
-        ("", ""),
+        *((text, f"'{text}") for text in FORMULAS),
+        *((text, text) for text in HARMLESS),
         (None, ""),
         (Decimal("20.5000"), "20.5"),
         (Decimal(-3), "-3"),
@@ -163,9 +152,9 @@ def test_no_separator_makes_a_formula_of_a_part_of_a_text(text, separator):
 def test_exports_a_referrer_with_separators_as_one_cell(staff_client, scenario):
     scenario.create_click(referrer="https://x.example/;=1+1;y")
 
-    text = b"".join(
-        staff_client().get(reverse("admin:tracking_click_export")).streaming_content
-    ).decode()
+    response = staff_client().get(reverse("admin:tracking_click_export"))
+
+    text = response.getvalue().decode()
 
     assert '"https://x.example/;\'=1+1;y"' in text
     cells = [cell for line in text.splitlines() for cell in line.split(";")]
@@ -177,10 +166,8 @@ def test_escapes_long_texts_of_separators_in_linear_time():
 
 
 def test_exports_the_rows_of_the_list(staff_client, scenario):
-    conversion = scenario.create_conversion(
-        "200", external_id="=1+1", at=CONVERSION_CREATED_AT
-    )
-    scenario.create_conversion("50", external_id="order-2", at=CONVERSION_CREATED_AT)
+    conversion = scenario.create_conversion("200", external_id="=1+1")
+    scenario.create_conversion("50", external_id="order-2")
 
     lines = export_csv(staff_client(), "payouts_commission", q="=1+1")
 
@@ -202,9 +189,7 @@ def test_exports_all_pages_in_the_order_of_the_list(
 ):
     monkeypatch.setattr(exports, "CHUNK_SIZE", 20)
     for number in range(55):
-        scenario.create_conversion(
-            "10", external_id=f"order-{number}", at=CONVERSION_CREATED_AT
-        )
+        scenario.create_conversion("10", external_id=f"order-{number}")
 
     lines = export_csv(staff_client(), "tracking_conversion")
 
@@ -213,7 +198,7 @@ def test_exports_all_pages_in_the_order_of_the_list(
 
 
 def test_applies_filters(staff_client, scenario, account):
-    scenario.create_conversion("10", at=CONVERSION_CREATED_AT)
+    scenario.create_conversion("10")
 
     client = staff_client()
     assert len(export_csv(client, "payouts_commission", status__exact="pending")) == 2
@@ -272,9 +257,7 @@ def test_names_groups_and_customers_as_the_pages_do(staff_client, scenario):
     assert conversion["Customer"] == customer.public_id
 
 
-def test_says_the_currency_of_balances_once(staff_client, scenario):
-    conversion = scenario.create_conversion("200")
-    commission = scenario.get_commission(conversion)
+def test_says_the_currency_of_balances_once(staff_client, scenario, commission):
     scenario.approve(commission, at=NOW)
 
     lines = export_csv(staff_client(), "payouts_ledgeraccount")
@@ -303,15 +286,10 @@ def test_requires_a_sign_in(client, db):
     assert response.status_code == 302
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "tracking_click",
-        "tracking_customer",
-        "tracking_conversion",
-        "payouts_commission",
-    ],
-)
+PAGES = [f"tracking_{name}" for name in ("click", "customer", "conversion")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, "payouts_commission"])
 def test_columns_are_those_of_the_rows(staff_client, scenario, monkeypatch, page):
     """The fast way and the one by display methods write the same bytes."""
     account = scenario.account
@@ -326,18 +304,17 @@ def test_columns_are_those_of_the_rows(staff_client, scenario, monkeypatch, page
     scenario.delete(sold[0], at=NOW)
     paid = sold[1].commissions.get()
     scenario.approve(paid, at=NOW)
-    order = PaymentOrder(scenario.mina.slug, paid.amount, paid.currency)
-    create_payments(account, orders=[order], at=NOW)
+    scenario.pay(paid.amount, at=NOW)
     account.clicks.filter(user_agent=None).update(
         user_agent="Mozilla/5.0 (X11; Linux x86_64; rv:131.0) Firefox/131.0"
     )
     monkeypatch.setattr(exports, "CHUNK_SIZE", 3)
     client, url = staff_client(), reverse(f"admin:{page}_export")
 
-    fast = b"".join(client.get(url).streaming_content)
+    fast = client.get(url).getvalue()
     model_admin = admin.site.get_model_admin(apps.get_model(*page.split("_")))
     monkeypatch.setattr(model_admin, "export_sources", None)
-    slow = b"".join(client.get(url).streaming_content)
+    slow = client.get(url).getvalue()
 
     assert fast == slow
     assert fast.count(b"\r\n") > len(texts)

@@ -25,6 +25,17 @@ def search_ids(client, page, term):
     return sorted(row.pk for row in response.context["cl"].result_list)
 
 
+def create_conversions(scenario, *external_ids):
+    """Create conversions, one minute apart."""
+    return [
+        scenario.create_conversion(
+            external_id=external_id,
+            at=CONVERSION_CREATED_AT + timedelta(minutes=minute),
+        )
+        for minute, external_id in enumerate(external_ids)
+    ]
+
+
 @pytest.fixture
 def owner_client(staff_client):
     return staff_client(role="viewer")
@@ -32,13 +43,7 @@ def owner_client(staff_client):
 
 @pytest.mark.parametrize("term", ["order 7", " order 7 "])
 def test_finds_an_id_with_a_space(owner_client, scenario, term):
-    conversion = scenario.create_conversion("10", external_id="order 7")
-    scenario.create_conversion(
-        "10", external_id="order", at=CONVERSION_CREATED_AT + timedelta(seconds=1)
-    )
-    scenario.create_conversion(
-        "10", external_id="7", at=CONVERSION_CREATED_AT + timedelta(seconds=2)
-    )
+    conversion, *_ = create_conversions(scenario, "order 7", "order", "7")
 
     assert search_ids(owner_client, LIST, term) == [conversion.pk]
 
@@ -73,26 +78,17 @@ def test_finds_an_email_in_any_case(owner_client, scenario):
 def test_finds_the_rows_of_an_affiliate(owner_client, scenario):
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     scenario.create_conversion("10")
-    commission = scenario.get_commission(
-        scenario.create_conversion("10", affiliate=odette)
-    )
+    conversion = scenario.create_conversion("10", affiliate=odette)
 
-    assert search_ids(owner_client, "payouts_commission", odette.slug) == [
-        commission.pk
-    ]
+    found = search_ids(owner_client, "payouts_commission", odette.slug)
+
+    assert found == [scenario.get_commission(conversion).pk]
 
 
 def test_finds_conversions_by_the_beginning_of_their_order_id(owner_client, scenario):
-    conversions = [
-        scenario.create_conversion(
-            "10",
-            external_id=external_id,
-            at=CONVERSION_CREATED_AT + timedelta(minutes=minute),
-        )
-        for minute, external_id in enumerate(
-            ["QZX-990042", "QZX-990043", "qzx-990042", "XQZX-990042"]
-        )
-    ]
+    conversions = create_conversions(
+        scenario, "QZX-990042", "QZX-990043", "qzx-990042", "XQZX-990042"
+    )
     pks = [conversion.pk for conversion in conversions]
     commission = scenario.get_commission(conversions[1])
 
@@ -107,9 +103,8 @@ def test_finds_a_row_by_its_own_id(owner_client, scenario):
     commission = scenario.get_commission(conversion)
 
     assert search_ids(owner_client, LIST, conversion.pk) == [conversion.pk]
-    assert search_ids(owner_client, "payouts_commission", commission.pk) == [
-        commission.pk
-    ]
+    found = search_ids(owner_client, "payouts_commission", commission.pk)
+    assert found == [commission.pk]
 
 
 def test_an_empty_search_says_what_part_of_an_order_id_is_needed(
@@ -218,13 +213,12 @@ def test_finds_affiliates_and_their_rows_by_a_part_of_a_name(owner_client, scena
     conversion = scenario.create_conversion("10", affiliate=odette)
 
     for term in ("dett", "DETTE", "varga odé", odette.coupon[3:]):
-        assert search_ids(owner_client, "tracking_affiliate", term) == [
-            odette.affiliate.pk
-        ]
-        assert search_ids(owner_client, "tracking_enrollment", term) == [
-            odette.enrollment.pk
-        ]
-        assert search_ids(owner_client, LIST, term) == [conversion.pk]
+        for page, row in (
+            ("tracking_affiliate", odette.affiliate),
+            ("tracking_enrollment", odette.enrollment),
+            (LIST, conversion),
+        ):
+            assert search_ids(owner_client, page, term) == [row.pk]
 
 
 def test_says_what_found_an_affiliate(owner_client, scenario):

@@ -39,11 +39,8 @@ def operator(db):
 
 def post_action(client, action, *users, **extra_fields):
     """The response to an action on these users."""
-    form = {
-        "action": action,
-        "_selected_action": [user.pk for user in users],
-    } | extra_fields
-    return client.post(reverse(LIST), form, follow=True)
+    form = {"action": action, "_selected_action": [user.pk for user in users]}
+    return client.post(reverse(LIST), form | extra_fields, follow=True)
 
 
 def confirm_action(client, action, *users):
@@ -110,9 +107,8 @@ def test_creation_does_not_tell_who_has_a_user_elsewhere(
 ):
     """The answer is the same for an address of another account and of an operator."""
     foreign = make_staff_user(other_account, email="may@example.net")
-    before = [
-        list(User.objects.filter(pk=user.pk).values()) for user in (foreign, operator)
-    ]
+    users = User.objects.filter(pk__in=[foreign.pk, operator.pk]).order_by("pk")
+    before = list(users.values())
 
     response = staff_client().post(reverse(ADD), {"email": email, "role": "viewer"})
 
@@ -122,10 +118,7 @@ def test_creation_does_not_tell_who_has_a_user_elsewhere(
     assert can_sign_in(email, password)
     assert not can_sign_in(email, password, account="zz-marker")
     assert not can_sign_in(email, password, account="")
-    after = [
-        list(User.objects.filter(pk=user.pk).values()) for user in (foreign, operator)
-    ]
-    assert after == before
+    assert list(users.values()) == before
 
 
 def test_nobody_can_take_an_address_from_another_account(
@@ -147,13 +140,8 @@ def test_preselects_the_role_with_the_fewest_permissions(staff_client):
 
 
 def test_ignores_account_and_rights_in_the_form(staff_client, account, other_account):
-    form = {
-        "email": EMAIL,
-        "role": "viewer",
-        "account": other_account.pk,
-        "is_superuser": "on",
-        "password": "chosen-by-somebody",
-    }
+    form = {"email": EMAIL, "role": "viewer", "account": other_account.pk}
+    form |= {"is_superuser": "on", "password": "chosen-by-somebody"}
 
     staff_client().post(reverse(ADD), form)
 

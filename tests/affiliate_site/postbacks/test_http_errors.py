@@ -51,8 +51,7 @@ def bodies_by_path(scenario):
     }
 
 
-def assert_unchanged(account):
-    """Check that no request had an effect."""
+def assert_no_effect(account):
     assert account.conversions.get().amount == 200
     assert account.customers.get().status == "paying"
     assert not account.conversion_attempts.exists()
@@ -118,7 +117,7 @@ def test_rejects_prefetch_without_effect(account, bodies_by_path, path, header):
         response = Client().get(url, headers={header: "Prefetch"} | key)
 
         assert_error_response(response, 400, "Bad Request")
-    assert_unchanged(account)
+    assert_no_effect(account)
 
 
 @every_path
@@ -130,7 +129,7 @@ def test_rejects_prefetch_with_key(api, account, bodies_by_path, path):
     )
 
     assert_error_response(response, 400, "Bad Request")
-    assert_unchanged(account)
+    assert_no_effect(account)
 
 
 def test_accepts_post_with_prefetch_header(api, bodies_by_path):
@@ -150,7 +149,7 @@ def test_accepts_key_in_header_only(api, account, bodies_by_path, path, name):
     response = Client().get(f"/1.7/pb/{path}?{query}", headers=JSON)
 
     assert_error_response(response, 401, "Authentication Failed.")
-    assert_unchanged(account)
+    assert_no_effect(account)
 
 
 def test_accepts_other_header_name(api, bodies_by_path):
@@ -169,7 +168,7 @@ def test_rejects_revoked_key(api, account, bodies_by_path, send_postback):
     assert_error_response(
         send_postback("con/c/", bodies_by_path["con/c/"]), 401, "Authentication Failed."
     )
-    assert_unchanged(account)
+    assert_no_effect(account)
 
 
 # Role and plan.
@@ -197,7 +196,7 @@ def test_requires_manager_role_and_plan_with_api(
     assert response.status_code == status
     if status == 403:
         assert_error_response(response, 403, "Forbidden")
-        assert_unchanged(account)
+        assert_no_effect(account)
 
 
 @every_path
