@@ -130,7 +130,7 @@ def list_visitor_data(rows):
     return {(row.ip, row.user_agent) for row in reloaded}
 
 
-@pytest.mark.parametrize("ip", NETWORKS)
+@pytest.mark.parametrize("ip", [ip for ip in NETWORKS if NETWORKS[ip] != ip])
 @pytest.mark.parametrize("user_agent", [None, "Harbor/1"])
 def test_anonymizes_old_addresses_and_user_agents(scenario, account, ip, user_agent):
     old = make_visitor_rows(scenario, OLD, ip, user_agent)
