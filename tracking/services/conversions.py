@@ -293,9 +293,15 @@ def record_former_external_id(conversion: Conversion, external_id: str) -> None:
 def release_external_id(claim: Conversion, *, at: datetime) -> None:
     """Clear the external id of a claim: another conversion is that sale.
 
-    The caller has locked the row and disapproved the commissions.
+    That decides a contest, too: staff cannot confirm one of its claims any more. The
+    caller has locked the row and disapproved the commissions.
     """
-    claim.update_row(external_id=None, claim_status=ClaimStatus.REVIEWED)
+    values: dict[str, Any] = {"external_id": None, "claim_status": ClaimStatus.REVIEWED}
+    if claim.is_contested:
+        end_contest(claim, at=at)
+        remaining = [it for it in claim.warnings or () if it != CONTESTED_CLAIM]
+        values |= {"is_contested": False, "warnings": remaining or None}
+    claim.update_row(**values)
     fields = ["external_id"]
     record_change(claim.account, "conversion.updated", claim, at=at, fields=fields)
 

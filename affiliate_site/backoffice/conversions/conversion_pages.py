@@ -116,10 +116,13 @@ class EditConversionPage(ConversionPage):
 
     def save(self, form, at):
         has_new_amount = "amount" in form.changed_data
+        changes = build_conversion_changes(form.validated)
+        if not has_new_amount:
+            changes.pop("amount", None)  # staff confirm only what they enter
         return update_conversion(
             self.account,
             conversion_id=self.row.pk,
-            changes=build_conversion_changes(form.validated),
+            changes=changes,
             should_recalculate=has_new_amount
             and form.cleaned_data["should_recalculate"],
             at=at,

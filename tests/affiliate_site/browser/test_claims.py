@@ -258,6 +258,23 @@ def test_change_by_key_takes_back_what_staff_approved_but_not_what_is_paid(
     assert report.discrepancies == []
 
 
+def test_change_by_key_to_the_id_of_contested_claims_decides_them(page, scenario, api):
+    page.report(scenario.mallory, amount=90)
+    page.report(scenario.mina, amount=50)
+    contested = scenario.account.conversions.get()
+    rival = scenario.account.conversion_claims.get(is_original=False)
+    fact = scenario.create_conversion("50", at=NOON)
+
+    answer = api.patch(f"/conversions/{fact.pk}/", {"external_id": "order-1"})
+
+    assert answer.status_code == 200
+    contested.refresh_from_db()
+    assert (contested.is_contested, contested.warnings) == (False, None)
+    assert not scenario.account.conversion_claims.filter(decided_at=None).exists()
+    with pytest.raises(ClaimNotFound):
+        confirm_claim(scenario.account, claim_id=rival.pk, at=NOON)
+
+
 # Contested claims.
 
 
