@@ -209,7 +209,7 @@ CODE_GUARDS = [
     ),
     guard(
         "route instead of the path in the log",
-        "tests/affiliate_site/test_logs.py::test_logs_the_route_but_not_the_path",
+        "tests/affiliate_site/operations/test_logs.py::test_logs_the_route_but_not_the_path",
         ("affiliate_site.operations.logs.get_route", lambda request: request.path),
     ),
     guard(
