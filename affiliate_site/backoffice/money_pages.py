@@ -22,6 +22,8 @@ from payouts.services.previews import (
 )
 from tracking.money import MAX_INTEGER_DIGITS, get_exponent, round_amount
 
+NEXT_STEP = "The next page shows what moves. Nothing is stored until you confirm it."
+
 
 class MoneyFormPage(FormPage):
     """A `FormPage` whose service moves money.
@@ -37,6 +39,12 @@ class MoneyFormPage(FormPage):
     button = "Continue"
     confirm_button = ""  # the text of the second button
     leave_button = "Cancel"
+
+    def get_explanation(self) -> str:
+        """What to know; a page without anything to enter says what comes next."""
+        is_first = self.request.method == "GET" and not self.form_class.base_fields
+        parts = [super().get_explanation(), NEXT_STEP if is_first else ""]
+        return " ".join(filter(None, parts))
 
     def perform(self, form, at: datetime) -> Outcome | None:
         """Run `save`, and keep it if its effects were confirmed; None if they were

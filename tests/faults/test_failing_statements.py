@@ -81,7 +81,7 @@ COMMANDS = {
     "unarchive_program": ("{archived_program}",),
 }
 OTHER_COMMANDS = {
-    "backup": "writes a file: tests/affiliate_site/test_backups.py",
+    "backup": "writes a file: tests/affiliate_site/operations/test_backups.py",
     "changepassword": "the service of a form",
     "check_ledger": "reads, and adds a digest by one statement",
     "create_staff": "the service of a form",
@@ -97,10 +97,10 @@ OTHER_COMMANDS = {
     "list_signing_secrets": "reads",
     "list_webhooks": "reads",
     "load_demo": "commits step by step; for trying the service out",
-    "prune": "commits each batch: tests/affiliate_site/test_prune.py",
+    "prune": "commits each batch: tests/affiliate_site/operations/test_prune.py",
     "resend_delivery": "the service of a form",
     "set_customer_email_keys": "stores the setting, then fills in batches",
-    "restore": "writes a file: tests/affiliate_site/test_backups.py",
+    "restore": "writes a file: tests/affiliate_site/operations/test_backups.py",
 }
 
 
