@@ -2,7 +2,7 @@
 
 Errors of the domain and of validation have the body `{"errors": […]}`; errors of the
 request itself (key, method, size) have `{"message", "code", "traceId"}`. Server errors
-are rendered in affiliate_site/middleware.py. Rules: docs/api-contract.md, section 1.7.
+are rendered in affiliate_site/http_errors.py. Rules: docs/api-contract.md, section 1.7.
 """
 
 import re

@@ -190,7 +190,7 @@ def list_conversions_in_cap(conversion: Conversion) -> QuerySet[Conversion]:
 
 
 def is_past_cap(conversion: Conversion) -> bool:
-    """Has the customer reached the cap (docs/api-contract.md, section 7.4)?
+    """Has the customer reached the cap (docs/api-contract.md, section 7.5)?
 
     The conversion itself does not count: a claim that becomes a fact has commissions.
     """
