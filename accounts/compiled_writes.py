@@ -15,6 +15,7 @@ from django.db.models import (
     CharField,
     ForeignKey,
     IntegerField,
+    JSONField,
     Model,
     TextField,
 )
@@ -66,7 +67,8 @@ def insert_or_ignore(
 ) -> bool:
     """Insert a row and set its primary key; return False if it conflicts.
 
-    See `TenantQuerySet.insert_or_ignore`.
+    The row gets its JSON as it is stored: PostgreSQL orders keys. See
+    `TenantQuerySet.insert_or_ignore`.
     """
     columns = ", ".join(
         f'"{row._meta.get_field(name).attname}"'  # type: ignore[union-attr]
@@ -87,8 +89,13 @@ def _insert_batch(rows: Sequence[Model], conflict_sql: str) -> bool:
         for row in rows
         for field, plain_type in fields.items()
     ]
+    stored_fields: list[Any] = [
+        field for field in fields if conflict_sql and isinstance(field, JSONField)
+    ]
     key = model, len(fields), len(rows), conflict_sql
-    sql = _inserts.get(key) or _build_insert(model, fields, len(rows), conflict_sql)
+    sql = _inserts.get(key) or _build_insert(
+        model, fields, len(rows), conflict_sql, [model._meta.pk, *stored_fields]
+    )
     if len(rows) <= MAX_KEPT_ROWS:
         _inserts[key] = sql
     with (
@@ -96,11 +103,13 @@ def _insert_batch(rows: Sequence[Model], conflict_sql: str) -> bool:
         connection.cursor() as cursor,
     ):
         cursor.execute(sql, values)
-        keys = cursor.fetchall()
-    if not keys:
+        returned = cursor.fetchall()
+    if not returned:
         return False
-    for row, (pk,) in zip(rows, keys, strict=True):
+    for row, (pk, *stored) in zip(rows, returned, strict=True):
         row.pk = pk
+        for field, value in zip(stored_fields, stored, strict=True):
+            setattr(row, field.attname, field.from_db_value(value, None, connection))
         row._state.adding = False  # noqa: SLF001 - as Django's own insert does
         row._state.db = DEFAULT_DB_ALIAS  # noqa: SLF001
     return True
@@ -123,7 +132,11 @@ def get_insert_fields(model: type[Model], *, has_key: bool) -> dict[Any, type | 
 
 
 def _build_insert(
-    model: type[Model], fields: Iterable[Any], row_count: int, conflict_sql: str
+    model: type[Model],
+    fields: Iterable[Any],
+    row_count: int,
+    conflict_sql: str,
+    returned_fields: Iterable[Any],
 ) -> str:
     quote = connections[DEFAULT_DB_ALIAS].ops.quote_name
     columns = ", ".join(quote(field.column) for field in fields)
@@ -131,7 +144,7 @@ def _build_insert(
     return (
         f"INSERT INTO {quote(model._meta.db_table)} ({columns})"  # noqa: S608 - names from our own models
         f" VALUES {', '.join([placeholders] * row_count)}{conflict_sql}"
-        f" RETURNING {quote(str(model._meta.pk.column))}"
+        f" RETURNING {', '.join(quote(field.column) for field in returned_fields)}"
     )
 
 

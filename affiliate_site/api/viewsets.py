@@ -174,6 +174,10 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
         """Render a row of the columns of the representation."""
         return Response(self.get_representation().represent(row, self.account))
 
+    def render_instance(self, instance):
+        """Render an instance that the request has just stored."""
+        return self.render_row(self.get_representation().build_row(instance))
+
     def render_rows(self, rows):
         """Render a list of such rows."""
         return Response(self.get_representation()[0].represent_all(rows, self.account))

@@ -205,7 +205,7 @@ class ConversionPostbackViewSet(BasePostbackViewSet, BaseConversionViewSet):
             at=self.at,
         )
         attempt.succeed()
-        return self.render_conversion(conversion.pk)
+        return self.render_instance(conversion)
 
     def follow_up(self, request):
         """Change amount, meta data and status of a conversion, all or nothing."""
@@ -240,7 +240,7 @@ class CustomerPostbackViewSet(BasePostbackViewSet, BaseCustomerViewSet):
         data = self.validate_body()
         customer_data = build_customer_data(data, order=POSTBACK_CUSTOMER_ORDER)
         customer = create_customer(self.account, data=customer_data, at=self.at)
-        return self.render_customer(customer.public_id)
+        return self.render_instance(customer)
 
     def follow_up(self, request):
         """Cancel or restore a customer, change its meta data."""

@@ -72,7 +72,14 @@ class Attribution:
         return person.group_id
 
     def with_enrollment(self, enrollment: Enrollment) -> "Attribution":
-        """The same attribution after its prospect was promoted to this enrollment."""
+        """The same attribution after its prospect was promoted to this enrollment.
+
+        The clicks of the prospect are the affiliate's now, as they are in the database.
+        """
+        for candidate in self.candidates.values():
+            click = candidate.click
+            if click is not None and click.prospect == self.prospect:
+                click.affiliate, click.enrollment = enrollment.affiliate, enrollment
         winner = replace(
             self._winner,
             affiliate=enrollment.affiliate,

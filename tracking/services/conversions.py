@@ -113,6 +113,11 @@ def write_conversion(
     if claim is not None:
         conversion = lock_claim(account, claim)
         replace_claim(conversion, at=at, **values)
+        # Its JSON has another order of keys in PostgreSQL.
+        rows = account.conversions.select_related(
+            "program", "affiliate", "customer", "click"
+        )
+        conversion = rows.get(pk=conversion.pk)
     else:
         conversion = Conversion(
             account=account, external_id=external_id, created_at=at, **values

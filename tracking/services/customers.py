@@ -121,6 +121,9 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
                     raise DuplicateCustomer(customer_id=data.customer_id)
                 return customer
             _confirm_claimed_customer(account, customer, attribution, data, at=at)
+            # Its JSON has another order of keys in PostgreSQL.
+            rows = account.customers.select_related("program", "affiliate", "click")
+            customer = rows.get(pk=customer.pk)
         create_attribution_record(account, attribution, subject=customer)
     return customer
 

@@ -324,6 +324,11 @@ class Representation:
         return rows.values_list(*further, *cls.columns)
 
     @classmethod
+    def build_row(cls, instance: Any) -> Row:
+        """Return the row of an instance; relations not loaded yet take queries."""
+        return tuple(read_lookup(instance, column) for column in cls.columns)
+
+    @classmethod
     def build_reader(cls, columns: Columns, prefix: str) -> Reader:
         """Return the function from a row to the answer."""
         readers = [
@@ -378,6 +383,15 @@ class Columns:
     def add(self, name: str) -> int:
         """Return the place of a column."""
         return self.indexes.setdefault(name, len(self.indexes))
+
+
+def read_lookup(instance: Any, lookup: str) -> Any:
+    """Return the value of a column; None behind a relation that is null."""
+    for name in lookup.split("__"):
+        if instance is None:
+            return None
+        instance = getattr(instance, name)
+    return instance
 
 
 def add_lookup_separator(relation: str) -> str:

@@ -140,7 +140,7 @@ class ConversionViewSet(BaseConversionViewSet):
             at=self.at,
         )
         attempt.succeed()
-        return self.render_conversion(conversion.pk)
+        return self.render_instance(conversion)
 
     def retrieve(self, request, conversion_id):
         """Retrieve a conversion."""

@@ -116,7 +116,7 @@ class CustomerViewSet(BaseCustomerViewSet):
         customer = create_customer(
             self.account, data=build_customer_data(body | query), at=self.at
         )
-        return self.render_customer(customer.public_id)
+        return self.render_instance(customer)
 
     def retrieve(self, request, customer_id):
         """Retrieve a customer."""
