@@ -33,11 +33,14 @@ class Attempt:
         self.external_id = external_id
         self.lookup = {"origin": origin, "external_id": external_id or ""}
         self.has_failed_before = False
+        self.is_id_free = False  # as far as is known; the constraint decides
 
     def ensure_allowed(self) -> None:
         """Raise DuplicateConversion or TooManyConversionAttempts if not allowed."""
         if self.external_id is not None:
-            self.has_failed_before = ensure_attempt_allowed(self.account, **self.lookup)
+            self.has_failed_before, self.is_id_free = ensure_attempt_allowed(
+                self.account, **self.lookup
+            )
 
     def succeed(self) -> None:
         """Delete the stored failure, so that it delays no later attempt."""

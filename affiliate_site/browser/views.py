@@ -300,7 +300,9 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
             or can_be_repeated(call.account, external_id),
             extra_warnings=call.warnings,
         )
-        create_conversion(call.account, data=data, at=call.at)
+        create_conversion(
+            call.account, data=data, is_id_free=attempt.is_id_free, at=call.at
+        )
         attempt.succeed()
         call.mark_stored()
     except DuplicateConversion:

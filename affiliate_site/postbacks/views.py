@@ -202,6 +202,7 @@ class ConversionPostbackViewSet(BasePostbackViewSet, BaseConversionViewSet):
                 data, attempt.external_id, candidate_order=POSTBACK_CONVERSION_ORDER
             ),
             status=data.get("status"),
+            is_id_free=attempt.is_id_free,
             at=self.at,
         )
         attempt.succeed()

@@ -5,9 +5,11 @@ contests it. See docs/tracking-trust.md.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 
@@ -48,7 +50,7 @@ from tracking.models.conversions import Conversion
 from tracking.models.prospects import PromotionMethod
 from tracking.money import ZERO, validate_amount
 from tracking.services.attribution import attribute
-from tracking.services.concurrency import retry_on_conflict
+from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 from tracking.services.conversions import find_conversion, write_conversion
 from tracking.services.prospects import promote_winning_prospect
 from tracking.services.warnings import ODD_COMMISSION_TYPE
@@ -72,22 +74,38 @@ class ConversionData:
     extra_warnings: tuple[str, ...] = ()  # about the call itself
 
 
-@retry_on_conflict
 def create_conversion(
     account: Account,
     *,
     data: ConversionData,
     status: str | None = None,
+    is_id_free: bool = False,
     at: datetime,
 ) -> Conversion:
     """Create a conversion with its commissions, or confirm a claim, in one transaction.
 
     With a `status` the commissions that have another one are set to it; they are
     published as created with it, then as updated. Returns the conversion; that of
-    another claim if this is a claim too.
+    another claim if this is a claim too. `is_id_free` says that the caller has just
+    looked for the external id; if it is taken meanwhile, the retry looks again.
     """
+    values: dict[str, Any] = {"data": data, "status": status, "at": at}
+    if is_id_free:
+        with suppress(ConcurrentUpdate):
+            return _create_conversion(account, is_id_free=True, **values)
+    return retry_on_conflict(_create_conversion)(account, is_id_free=False, **values)
+
+
+def _create_conversion(
+    account: Account,
+    *,
+    data: ConversionData,
+    status: str | None,
+    is_id_free: bool,
+    at: datetime,
+) -> Conversion:
     with transaction.atomic():
-        claim = find_conversion(account, data.external_id)
+        claim = None if is_id_free else find_conversion(account, data.external_id)
         if claim is not None and claim.claim_status is None:
             raise DuplicateConversion(external_id=data.external_id)
         is_fact = data.trust is Trust.FACT

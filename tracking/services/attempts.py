@@ -1,7 +1,7 @@
 """Conversion attempts: reject duplicates and early retries before other checks."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, Subquery
 
@@ -14,36 +14,51 @@ from tracking.models.conversions import Conversion, ConversionAttempt
 MIN_RETRY_INTERVAL = timedelta(seconds=10)
 
 
+class AllowedAttempt(NamedTuple):
+    """What an attempt that is allowed found out.
+
+    An older failure is to be deleted on success. The id is free if neither a fact nor a
+    claim has it.
+    """
+
+    has_failed_before: bool
+    is_id_free: bool
+
+
 @compiled
 def attempt_state(account: Account, origin: str, external_id: str) -> Any:
-    """Whether a fact has the id, and when the latest attempt failed (None: never)."""
+    """Whether a fact has the id, whether anything has, and when the latest attempt
+    failed (None: never)."""
     conversions = Conversion.objects.of(account).not_deleted()
+    conversions = conversions.filter(external_id=external_id)
     attempts = ConversionAttempt.objects.of(account).filter(
         origin=origin, external_id=external_id
     )
     return Account.objects.filter(
         pk=account
     ).values_list(  # type: ignore[misc]
-        Exists(conversions.filter(external_id=external_id, claim_status=None)),
+        Exists(conversions.filter(claim_status=None)),
+        Exists(conversions),
         Subquery(attempts.values("failed_at")[:1]),
     )
 
 
-def ensure_attempt_allowed(account: Account, *, origin: str, external_id: str) -> bool:
+def ensure_attempt_allowed(
+    account: Account, *, origin: str, external_id: str
+) -> AllowedAttempt:
     """Raise for a duplicate or for a retry within ten seconds of a failure.
 
-    A claim is no duplicate: a fact confirms it, another claim contests it. Returns
-    whether an older failure is recorded, which is to be deleted on success. See
+    A claim is no duplicate: a fact confirms it, another claim contests it. See
     docs/api-contract.md, section 2.2.5.
     """
-    ((is_duplicate, failed_at),) = attempt_state.all(
+    ((is_duplicate, is_taken, failed_at),) = attempt_state.all(
         account=account, origin=origin, external_id=external_id
     )
     if is_duplicate:
         raise DuplicateConversion(external_id=external_id)
     if failed_at is not None and get_database_time() - failed_at < MIN_RETRY_INTERVAL:
         raise TooManyConversionAttempts(external_id=external_id)
-    return failed_at is not None
+    return AllowedAttempt(failed_at is not None, is_id_free=not is_taken)
 
 
 def was_external_id_used(account: Account, external_id: str) -> bool:

@@ -137,6 +137,7 @@ class ConversionViewSet(BaseConversionViewSet):
         conversion = create_conversion(
             self.account,
             data=build_conversion_data(body | query, attempt.external_id),
+            is_id_free=attempt.is_id_free,
             at=self.at,
         )
         attempt.succeed()

@@ -23,6 +23,7 @@ from tests.program_scenario import (
     mark_deleted,
 )
 from tracking.attribution import TrackingParameters
+from tracking.claims import Trust
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
@@ -46,6 +47,30 @@ def assert_rejected(scenario, kind, **conversion):
     with assert_unchanged(scenario.account), pytest.raises(kind) as rejection:
         scenario.create_conversion(*conversion.pop("amounts", ["200"]), **conversion)
     return rejection.value
+
+
+# An external id that was free when the caller looked.
+
+
+@pytest.mark.parametrize("trust", [Trust.FACT, Trust.CLAIM])
+def test_looks_again_if_a_free_id_was_taken_meanwhile(scenario, trust):
+    first = scenario.create_conversion("200", external_id="order-1", trust=trust)
+    data = ConversionData(
+        TrackingParameters(coupon=scenario.mina.coupon),
+        [LineItemData(Decimal(50))],
+        external_id="order-1",
+    )
+
+    def create():
+        at = CONVERSION_CREATED_AT
+        return create_conversion(scenario.account, data=data, is_id_free=True, at=at)
+
+    if trust is Trust.CLAIM:
+        assert create() == first
+        assert scenario.account.conversions.get().amount == 50
+    else:
+        with assert_unchanged(scenario.account), pytest.raises(DuplicateConversion):
+            create()
 
 
 # Rejections and their order.

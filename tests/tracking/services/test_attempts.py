@@ -7,6 +7,7 @@ import pytest
 from accounts.db_compat import get_database_time
 from tests.conftest import NOW
 from tests.ledger_checks import assert_ledger_consistent
+from tracking.claims import Trust
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.conversions import ConversionOrigin
 from tracking.services import attempts
@@ -41,7 +42,7 @@ def list_attempts(account):
 
 
 def test_allows_a_new_conversion(account):
-    assert ensure_attempt_allowed(account, **CONVERSION) is False
+    assert ensure_attempt_allowed(account, **CONVERSION) == (False, True)
     assert list_attempts(account) == []
 
 
@@ -84,7 +85,7 @@ def test_allows_a_retry_after_ten_seconds(account, failed_attempt, elapsed):
     before = list_attempts(account)
     failed_attempt(elapsed=elapsed)
 
-    assert ensure_attempt_allowed(account, **CONVERSION) is True
+    assert ensure_attempt_allowed(account, **CONVERSION) == (True, True)
     assert list_attempts(account) == before
 
 
@@ -112,11 +113,11 @@ def test_next_failure_restarts_the_ten_seconds(account, failed_attempt):
     ],
 )
 def test_does_not_delay_other_conversions(account, failed_attempt, conversion):
-    assert ensure_attempt_allowed(account, **conversion) is False
+    assert ensure_attempt_allowed(account, **conversion) == (False, True)
 
 
 def test_does_not_delay_other_accounts(account, other_account, failed_attempt):
-    assert ensure_attempt_allowed(other_account, **CONVERSION) is False
+    assert ensure_attempt_allowed(other_account, **CONVERSION) == (False, True)
 
 
 def test_separates_failures_by_origin(account, failed_attempt):
@@ -141,7 +142,7 @@ def test_deletes_the_failure_of_one_conversion_of_one_account(
 
     assert [row[1] for row in list_attempts(account)] == ["order-2"]
     assert [row[1] for row in list_attempts(other_account)] == ["order-1"]
-    assert ensure_attempt_allowed(account, **CONVERSION) is False
+    assert ensure_attempt_allowed(account, **CONVERSION) == (False, True)
 
 
 def test_deleting_without_a_failure_does_nothing(account):
@@ -177,13 +178,20 @@ def test_finds_duplicates_of_all_origins(scenario, account, origin):
 def test_allows_the_id_of_a_deleted_conversion(scenario, account):
     scenario.create_conversion("0", external_id="order-1").update_row(deleted_at=NOW)
 
-    assert ensure_attempt_allowed(account, **CONVERSION) is False
+    assert ensure_attempt_allowed(account, **CONVERSION) == (False, True)
+
+
+def test_tells_that_a_claim_has_the_id(scenario, account):
+    scenario.create_conversion("200", external_id="order-1", trust=Trust.CLAIM)
+
+    assert ensure_attempt_allowed(account, **CONVERSION) == (False, False)
+    assert_ledger_consistent(account)
 
 
 def test_ignores_conversions_of_other_accounts(scenario, account, other_account):
     scenario.create_conversion("200", external_id="order-1")
 
-    assert ensure_attempt_allowed(other_account, **CONVERSION) is False
+    assert ensure_attempt_allowed(other_account, **CONVERSION) == (False, True)
     assert_ledger_consistent(account)
 
 
