@@ -246,9 +246,9 @@ def by_pair(scenario):
 
 
 def by_postback(scenario):
-    clues = {"referral_code": scenario.odette.code}
-    clues["click_id"] = str(scenario.create_click())
-    return sell(scenario, clues, candidate_order=POSTBACK_CONVERSION_ORDER)
+    parameters = {"referral_code": scenario.odette.code}
+    parameters["click_id"] = str(scenario.create_click())
+    return sell(scenario, parameters, candidate_order=POSTBACK_CONVERSION_ORDER)
 
 
 def by_prospect(scenario):
