@@ -128,16 +128,13 @@ class Statistics:
                     yield tuple(getattr(row, name) for name in (*by, *of))
 
     def _stored(self, rows: QuerySet[Any], days: Sequence[date]) -> QuerySet[Any]:
-        """Rows of these days, but not of those counted for this reader alone, which
-        another one may have stored meanwhile."""
-        rows = rows.filter(day__range=(min(days), max(days)))
-        return rows.exclude(
-            day__in=[counted.day for counted in self.counted]
-        ).order_by()
+        """Rows of these days, which may have a gap, but not of those counted for this
+        reader alone, which another one may have stored meanwhile."""
+        stored = set(days) - {counted.day for counted in self.counted}
+        return rows.filter(day__in=stored).order_by()
 
     def _counted(self, days: Sequence[date]) -> list[CountedDay]:
-        first, last = min(days), max(days)
-        return [counted for counted in self.counted if first <= counted.day <= last]
+        return [counted for counted in self.counted if counted.day in days]
 
 
 @dataclass(frozen=True)

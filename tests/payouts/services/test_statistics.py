@@ -167,6 +167,18 @@ def test_counts_nothing_outside_the_period(busy, account):
     assert count(account, Period(TODAY, TODAY)).conversions == 3
 
 
+def test_counts_nothing_between_two_periods(busy, account):
+    """A month beside the same days of the month before it leaves out other days."""
+    days = [TODAY - 2 * DAY, TODAY + 2 * DAY]
+    load(account)  # stores the days between them
+
+    found = load_statistics(account, days, at=LATER)
+
+    assert totals_by_day(account, days) == dict.fromkeys(days, Totals())
+    assert found.affiliate_totals(days) == {}
+    assert found.top_pages(days, most=3) == []
+
+
 def test_counts_a_day_from_its_first_moment_to_its_last(scenario, account):
     for moment in (MIDNIGHT - timedelta(microseconds=1), MIDNIGHT, MIDNIGHT + DAY):
         scenario.create_conversion("1", at=moment)
