@@ -16,9 +16,9 @@ from django.utils import timezone
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.accounts import create_account
+from payouts.calculation import LineItem
 from payouts.models.commissions import Commission
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
-from payouts.services.calculation_input import LineItemData
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.attribution import TrackingParameters
@@ -86,7 +86,7 @@ def create_affiliate_with_sale(account: Account, number: int, at: datetime) -> N
     )
     sale = ConversionData(
         parameters=parameters,
-        line_items=[LineItemData(Decimal(100))],
+        line_items=[LineItem(Decimal(100))],
         external_id=f"order-{number}",
     )
     create_conversion(account, data=sale, at=at)

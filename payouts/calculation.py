@@ -3,7 +3,7 @@
 Every amount is rounded once, when a draft is built.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -25,6 +25,8 @@ DISAPPROVED = "disapproved"
 
 REGULAR = "regular"
 LEVEL = "level"
+
+DEFAULT_COMMISSION_TYPE = "default"  # stands for the default type of the program
 
 
 class InitialStatusReason(StrEnum):
@@ -48,16 +50,24 @@ class CommissionRate:
     kind: str
     value: Decimal
     source: str  # the commission type, a group rate or a level
+    pays_parents: bool = True  # whether parent affiliates earn level commissions
 
 
 @dataclass(frozen=True)
 class LineItem:
-    """A part of a conversion's amount, and the commission rate for it."""
+    """A part of a conversion as the caller stated it, with the paths for its errors."""
 
     sub_amount: Decimal
-    rate: CommissionRate
+    commission_type: str | None = None
     comment: str | None = None
-    pays_parents: bool = True  # whether parent affiliates earn level commissions
+    amount_path: str = "amount"
+    type_path: str = "commission_type"
+
+    @property
+    def type_name(self) -> str:
+        if self.commission_type is None:
+            return DEFAULT_COMMISSION_TYPE
+        return self.commission_type
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,7 @@ class CalculationInput:
     currency: str
     affiliate_id: int
     line_items: Sequence[LineItem]
+    rates: Mapping[str, CommissionRate]  # by the `type_name` of a line item
     approval_context: ApprovalContext
     ancestors: Sequence[Ancestor] = ()
 
@@ -126,6 +137,7 @@ class CommissionDraft:
 
     affiliate_id: int
     line_item: LineItem
+    rate: CommissionRate
     exact_amount: Decimal
     amount: Decimal
     approval_context: ApprovalContext
@@ -150,7 +162,7 @@ class CommissionDraft:
 
     def serialize_calculation(self) -> dict[str, Any]:
         """Return the calculation as JSON data, complete enough to verify it later."""
-        rate = self.line_item.rate
+        rate = self.rate
         data: dict[str, Any] = {
             "engine": ENGINE,
             "affiliate_id": self.affiliate_id,
@@ -186,6 +198,7 @@ def calculate_commissions(calculation_input: CalculationInput) -> list[Commissio
             calculation_input,
             calculation_input.affiliate_id,
             line_item,
+            calculation_input.rates[line_item.type_name],
             approval_context=context,
         )
         for line_item in calculation_input.line_items
@@ -197,17 +210,18 @@ def calculate_commissions(calculation_input: CalculationInput) -> list[Commissio
         build_draft(
             calculation_input,
             ancestor.affiliate_id,
-            replace(draft.line_item, rate=ancestor.rate, comment=None),
+            replace(draft.line_item, comment=None),
+            ancestor.rate,
             approval_context=replace(context, base_status=draft.status),
             base_index=index,
         )
         for index, draft in enumerate(regular)
-        if draft.line_item.pays_parents
+        if draft.rate.pays_parents
         for ancestor in calculation_input.ancestors
         if not ancestor.skip_reason
     ]
     return [
-        replace(draft, skipped=skipped) if draft.line_item.pays_parents else draft
+        replace(draft, skipped=skipped) if draft.rate.pays_parents else draft
         for draft in regular
     ] + levels
 
@@ -216,17 +230,17 @@ def build_draft(
     calculation_input: CalculationInput,
     affiliate_id: int,
     line_item: LineItem,
+    rate: CommissionRate,
     *,
     approval_context: ApprovalContext,
     base_index: int | None = None,
 ) -> CommissionDraft:
     """Return the draft of one commission, its amount rounded once."""
-    exact_amount = calculate_exact_amount(
-        line_item.sub_amount, line_item.rate.kind, line_item.rate.value
-    )
+    exact_amount = calculate_exact_amount(line_item.sub_amount, rate.kind, rate.value)
     return CommissionDraft(
         affiliate_id=affiliate_id,
         line_item=line_item,
+        rate=rate,
         exact_amount=exact_amount,
         amount=round_amount(exact_amount, calculation_input.currency),
         approval_context=approval_context,

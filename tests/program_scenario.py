@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from accounts.ids import generate_public_id
+from payouts.calculation import LineItem
 from payouts.models.commission_types import RateKind
-from payouts.services.calculation_input import LineItemData
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.conversion_updates import delete_conversion, update_conversion
@@ -301,13 +301,13 @@ class ProgramScenario:
         return self.account.commissions.get(conversion=conversion)
 
 
-def build_line_items(*amounts) -> list[LineItemData]:
+def build_line_items(*amounts) -> list[LineItem]:
     """Build line items from arguments like `"200", ("49.90", "accessories")`."""
     items = [item if isinstance(item, tuple) else (item, None) for item in amounts]
     if len(items) == 1:
-        return [LineItemData(Decimal(items[0][0]), items[0][1])]
+        return [LineItem(Decimal(items[0][0]), items[0][1])]
     return [
-        LineItemData(
+        LineItem(
             Decimal(amount),
             commission_type,
             amount_path=f"commissions[{index}].sub_amount",

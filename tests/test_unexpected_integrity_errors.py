@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError
 
 from accounts.services.accounts import create_account
-from payouts.services.calculation_input import LineItemData
+from payouts.calculation import LineItem
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.programs import ProgramSettings, create_program
 from tests.program_scenario import CONVERSION_CREATED_AT, SECRET, ProgramScenario
@@ -145,7 +145,7 @@ def test_stops_retrying_after_repeated_conflicts(account, scenario, monkeypatch)
         "payouts.services.conversion_creation.attribute", attribute_too_early
     )
 
-    data = ConversionData(parameters=parameters, line_items=[LineItemData(Decimal(10))])
+    data = ConversionData(parameters=parameters, line_items=[LineItem(Decimal(10))])
     with pytest.raises(ConcurrentUpdate):
         create_conversion(account, data=data, at=CONVERSION_CREATED_AT)
 

@@ -21,7 +21,7 @@ from affiliate_site.api.tracking_fields import (
     UserAgentField,
     build_tracking_parameters,
 )
-from payouts.services.calculation_input import LineItemData
+from payouts.calculation import LineItem
 from payouts.services.conversion_creation import ConversionData
 from tracking.money import ZERO
 
@@ -106,20 +106,20 @@ def build_conversion_data(
     )
 
 
-def build_line_items(data: dict) -> list[LineItemData]:
+def build_line_items(data: dict) -> list[LineItem]:
     """Return the line items sent, or one for the whole amount."""
     items = data.get("commissions")
     if not items:
-        return [LineItemData(data.get("amount", ZERO), data.get("commission_type"))]
+        return [LineItem(data.get("amount", ZERO), data.get("commission_type"))]
     return [
         build_line_item(item, "sub_amount", f"commissions[{index}].")
         for index, item in enumerate(items)
     ]
 
 
-def build_line_item(item: dict, amount_name: str, prefix: str) -> LineItemData:
+def build_line_item(item: dict, amount_name: str, prefix: str) -> LineItem:
     """Build one line item; `prefix` begins the paths of its errors."""
-    return LineItemData(
+    return LineItem(
         item[amount_name],
         item.get("commission_type"),
         item.get("comment"),

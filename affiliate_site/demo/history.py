@@ -22,12 +22,12 @@ from accounts.models.api_keys import Role
 from accounts.services.accounts import update_settings
 from accounts.services.api_keys import create_signing_secret
 from accounts.services.staff import create_staff_user
+from payouts.calculation import LineItem
 from payouts.models.bonuses import BonusPeriod, GoalType
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import CommissionStatus
 from payouts.models.payments import Payment, PayoutMethodKind
 from payouts.services.bonuses import grant_bonuses
-from payouts.services.calculation_input import LineItemData
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.conversion_updates import delete_conversion, update_conversion
@@ -397,10 +397,10 @@ class DemoHistory:
             else:
                 click = self.visit(partner, rng, at=at - timedelta(minutes=7))
                 parameters = replace(parameters, click_id=str(click.public_id))
-        line_items = [LineItemData(Decimal(rng.randint(1900, 24900)) / 100)]
+        line_items = [LineItem(Decimal(rng.randint(1900, 24900)) / 100)]
         if partner.program.currency == "EUR" and rng.random() < 0.4:
             amount = Decimal(rng.randint(500, 4900)) / 100
-            line_items.append(LineItemData(amount, "accessories"))
+            line_items.append(LineItem(amount, "accessories"))
         name = str(next(self.order_numbers))
         conversion = self.record_sale(name, parameters, line_items, at=at)
         fate, later = rng.random(), at + timedelta(days=rng.uniform(1, 10))
@@ -416,7 +416,7 @@ class DemoHistory:
         self,
         name: str,
         parameters: TrackingParameters,
-        line_items: Sequence[LineItemData],
+        line_items: Sequence[LineItem],
         *,
         at: datetime,
         **options: Any,
@@ -447,7 +447,7 @@ class DemoHistory:
             visited_at = at - timedelta(minutes=minutes)
             click = self.visit(self.get_partner(code), rng, at=visited_at)
             parameters = replace(parameters, click_id=str(click.public_id))
-        self.record_sale(name, parameters, [LineItemData(Decimal(amount))], at=at)
+        self.record_sale(name, parameters, [LineItem(Decimal(amount))], at=at)
 
     def report_order(self, code: str, later: timedelta, *, at: datetime) -> None:
         """Visit a page, `later` than `at`, which then reports the contested sale."""
@@ -466,7 +466,7 @@ class DemoHistory:
         self.record_sale(
             "contested",
             TrackingParameters(tracking_id=recorded.tracking_id),
-            [LineItemData(Decimal(149))],
+            [LineItem(Decimal(149))],
             candidate_order=BROWSER_CONVERSION_ORDER,
             trust=Trust.CLAIM,
             is_browser_sale=True,

@@ -1,9 +1,8 @@
 """Commission types and rates of line items, and the input of the calculation."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -12,6 +11,7 @@ from accounts.compiled_queries import compiled
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
 from payouts.calculation import (
+    DEFAULT_COMMISSION_TYPE,
     Ancestor,
     ApprovalContext,
     CalculationInput,
@@ -32,8 +32,6 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
-
-DEFAULT_COMMISSION_TYPE = "default"
 
 
 @compiled
@@ -67,91 +65,68 @@ def parent_in_program(account: Account, program: Program, pk: int) -> Any:
     return Affiliate.objects.of(account).annotate(approved=approved).filter(pk=pk)
 
 
-@dataclass(frozen=True)
-class LineItemData:
-    """A part of a conversion as the caller sent it, with the paths for its errors."""
-
-    sub_amount: Decimal
-    commission_type: str | None = None
-    comment: str | None = None
-    amount_path: str = "amount"
-    type_path: str = "commission_type"
-
-    @property
-    def type_name(self) -> str:
-        return (
-            DEFAULT_COMMISSION_TYPE
-            if self.commission_type is None
-            else self.commission_type
-        )
-
-
-def resolve_line_items(
-    account: Account,
-    program: Program,
-    line_items: Sequence[LineItemData],
-    *,
-    group_id: int | None,
-) -> list[LineItem]:
-    """Return line items with their rates.
+def list_rates(
+    account: Account, program: Program, *, group_id: int | None
+) -> dict[str, CommissionRate]:
+    """Return the rates of a program by commission type, that of its default type also
+    as `default`.
 
     `group_id` is the group of the affiliate: its rate replaces that of the type.
-    Raises `ErrorList` with every commission type that the program does not have.
     """
     types = commission_types_of.all(account=account, program=program)
-    by_name = {row.identifier: row for row in types}
-    by_name[DEFAULT_COMMISSION_TYPE] = next(row for row in types if row.is_default)
+    rates = {
+        row.pk: CommissionRate(
+            identifier=row.identifier,
+            title=row.title,
+            kind=row.kind,
+            value=row.value,
+            source=f"commission type {row.identifier}",
+            pays_parents=row.mlm,
+        )
+        for row in types
+    }
+    if group_id is not None:
+        for row in group_rates_of.all(account=account, program=program, group=group_id):
+            rate = rates[row.commission_type_id]
+            rates[row.commission_type_id] = replace(
+                rate,
+                kind=row.kind,
+                value=row.value,
+                source=f"group {row.group.public_id} for type {rate.identifier}",
+            )
+    default = next(row for row in types if row.is_default)
+    by_type = {rate.identifier: rate for rate in rates.values()}
+    return by_type | {DEFAULT_COMMISSION_TYPE: rates[default.pk]}
+
+
+def ensure_types_known(
+    line_items: Sequence[LineItem], rates: Mapping[str, CommissionRate]
+) -> None:
+    """Raise `ErrorList` with every commission type that the program does not have."""
     unknown: list[InvalidInput] = [
         UnknownReference(what="commission type", path=item.type_path)
         for item in line_items
-        if item.type_name not in by_name
+        if item.type_name not in rates
     ]
     if unknown:
         raise ErrorList(unknown)
-    item_types = [by_name[item.type_name] for item in line_items]
-    rates = {row.pk: build_commission_rate(row) for row in types}
-    if group_id is not None:
-        rates |= _get_group_rates(account, program, types, group_id)
-    return [
-        LineItem(
-            sub_amount=item.sub_amount,
-            rate=rates[item_type.pk],
-            comment=item.comment,
-            pays_parents=item_type.mlm,
-        )
-        for item, item_type in zip(line_items, item_types, strict=True)
-    ]
 
 
 def drop_unknown_types(
-    account: Account, program: Program, line_items: Sequence[LineItemData]
-) -> list[LineItemData]:
+    line_items: Sequence[LineItem], rates: Mapping[str, CommissionRate]
+) -> list[LineItem]:
     """Return the line items, without the commission types that the program lacks."""
-    if all(item.commission_type is None for item in line_items):
-        return list(line_items)
-    types = commission_types_of.all(account=account, program=program)
-    known = {*(row.identifier for row in types), DEFAULT_COMMISSION_TYPE}
     return [
-        item if item.type_name in known else replace(item, commission_type=None)
+        item if item.type_name in rates else replace(item, commission_type=None)
         for item in line_items
     ]
-
-
-def build_commission_rate(commission_type: CommissionType) -> CommissionRate:
-    """Return the rate of a commission type."""
-    return CommissionRate(
-        identifier=commission_type.identifier,
-        title=commission_type.title,
-        kind=commission_type.kind,
-        value=commission_type.value,
-        source=f"commission type {commission_type.identifier}",
-    )
 
 
 def build_calculation_input(
     conversion: Conversion,
     *,
     line_items: Sequence[LineItem],
+    rates: Mapping[str, CommissionRate],
     should_apply_cap: bool = True,
     is_browser_sale: bool = False,
 ) -> CalculationInput:
@@ -165,6 +140,7 @@ def build_calculation_input(
         currency=conversion.currency,
         affiliate_id=conversion.affiliate_id,
         line_items=line_items,
+        rates=rates,
         approval_context=ApprovalContext(
             is_auto_approved=program.auto_approve_commissions,
             warnings=tuple(conversion.warnings or ()),
@@ -246,20 +222,3 @@ def _build_ancestor(parent: Any, level: Level) -> Ancestor:
         ),
         skip_reason=reason,
     )
-
-
-def _get_group_rates(
-    account: Account, program: Program, types: Sequence[CommissionType], group_id: int
-) -> dict[int, CommissionRate]:
-    by_id = {row.pk: row for row in types}
-    rates = {}
-    for row in group_rates_of.all(account=account, program=program, group=group_id):
-        commission_type = by_id[row.commission_type_id]
-        rates[commission_type.pk] = CommissionRate(
-            identifier=commission_type.identifier,
-            title=commission_type.title,
-            kind=row.kind,
-            value=row.value,
-            source=f"group {row.group.public_id} for type {commission_type.identifier}",
-        )
-    return rates

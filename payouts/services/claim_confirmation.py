@@ -8,9 +8,9 @@ from django.db import transaction
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from payouts.calculation import allocate_proportionally
+from payouts.calculation import LineItem, allocate_proportionally
 from payouts.models.commissions import CommissionKind
-from payouts.services.calculation_input import LineItemData, resolve_line_items
+from payouts.services.calculation_input import drop_unknown_types, list_rates
 from payouts.services.commissions import list_claimed_commissions
 from payouts.services.conversion_creation import write_commissions
 from tracking.attribution import TRACKING_SOURCE_NAMES
@@ -64,11 +64,11 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
             **values,
         )
         claim.update_row(confirmed_at=at)
+        rates = list_rates(account, claim.program, group_id=claim.affiliate.group_id)
         write_commissions(
             conversion,
-            resolve_line_items(
-                account, claim.program, line_items, group_id=claim.affiliate.group_id
-            ),
+            drop_unknown_types(line_items, rates),
+            rates,
             replaces_claim=True,
             at=at,
         )
@@ -84,16 +84,9 @@ def _confirm_customer_of(claim: ConversionClaim, *, at: datetime) -> None:
         confirm_customer(claim.account, customer, owner=claim, at=at)
 
 
-def _list_line_items(
-    claim: ConversionClaim, conversion: Conversion
-) -> list[LineItemData]:
+def _list_line_items(claim: ConversionClaim, conversion: Conversion) -> list[LineItem]:
     """The line items of the claim, at the amount of the conversion if a fact has stated
     that; those of a fact are its own."""
-    types = set(
-        claim.account.commission_types.filter(program=claim.program).values_list(
-            "identifier", flat=True
-        )
-    )
     items = claim.line_items
     if conversion.claim_status is None:
         items = [
@@ -111,10 +104,6 @@ def _list_line_items(
             is_complete=True,
         )
     return [
-        LineItemData(
-            sub_amount,
-            item["commission_type"] if item["commission_type"] in types else None,
-            item["comment"],
-        )
+        LineItem(sub_amount, item["commission_type"], item["comment"])
         for item, sub_amount in zip(items, sub_amounts, strict=True)
     ]

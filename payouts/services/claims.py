@@ -4,7 +4,7 @@ The rules are in tracking/claims.py, their reasons in docs/tracking-trust.md.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, record_change
-from payouts.calculation import LineItem
+from payouts.calculation import CommissionRate, LineItem
 from payouts.models.commissions import CommissionKind, CommissionStatus
 from tracking.attribution import TRACKING_ID, find_rejection_reason
 from tracking.claims import (
@@ -61,6 +61,7 @@ def contest_claim(
     attribution: Attribution,
     amount: Decimal,
     line_items: Sequence[LineItem],
+    rates: Mapping[str, CommissionRate],
     *,
     at: datetime,
 ) -> None:
@@ -92,7 +93,9 @@ def contest_claim(
         amount=amount,
         currency=attribution.program.currency,
         line_items=[
-            _serialize_line_item(item.sub_amount, item.rate.identifier, item.comment)
+            _serialize_line_item(
+                item.sub_amount, rates[item.type_name].identifier, item.comment
+            )
             for item in line_items
         ],
         attribution=serialize_attribution(attribution),

@@ -433,7 +433,7 @@ def _build_commission(
     is_extra: bool,
     base_commission: Commission | None = None,
 ) -> Commission:
-    account, rate = conversion.account, draft.line_item.rate
+    account, rate = conversion.account, draft.rate
     return Commission(
         account=account,
         conversion=conversion,

@@ -4,7 +4,7 @@ A fact about a conversion that a page has reported confirms it instead; a second
 contests it. See docs/tracking-trust.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,13 +16,13 @@ from django.db import transaction
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
 from accounts.services.changes import record_all_changes
-from payouts.calculation import LineItem, calculate_commissions
+from payouts.calculation import CommissionRate, LineItem, calculate_commissions
 from payouts.models.commissions import CommissionStatus
 from payouts.services.calculation_input import (
-    LineItemData,
     build_calculation_input,
     drop_unknown_types,
-    resolve_line_items,
+    ensure_types_known,
+    list_rates,
 )
 from payouts.services.claims import (
     contest_claim,
@@ -61,7 +61,7 @@ class ConversionData:
     """A conversion as the caller sent it; its amounts are not rounded yet."""
 
     parameters: TrackingParameters
-    line_items: Sequence[LineItemData]
+    line_items: Sequence[LineItem]
     external_id: str | None = None
     currency: str | None = None  # None: the program's
     meta_data: dict[str, str] = field(default_factory=dict)
@@ -123,17 +123,16 @@ def _create_conversion(
             customer_id=data.parameters.customer_id or ""
         )
         currency = data.currency or attribution.program.currency
-        rounded_items = round_line_items(data.line_items, currency)
-        amount = calculate_total(rounded_items, currency)
+        line_items = round_line_items(data.line_items, currency)
+        amount = calculate_total(line_items, currency)
+        rates = list_rates(account, attribution.program, group_id=attribution.group_id)
         extra_warnings = data.extra_warnings
         if data.is_browser_sale:
-            sent_items = rounded_items
-            rounded_items = drop_unknown_types(account, attribution.program, sent_items)
-            if rounded_items != sent_items:
+            sent_items = line_items
+            line_items = drop_unknown_types(sent_items, rates)
+            if line_items != sent_items:
                 extra_warnings = (*extra_warnings, ODD_COMMISSION_TYPE)
-        line_items = resolve_line_items(
-            account, attribution.program, rounded_items, group_id=attribution.group_id
-        )
+        ensure_types_known(line_items, rates)
         attribution.result.ensure_cookie_valid()
         if data.trust is Trust.CLAIM:
             ensure_claim_allowed(account, attribution, amount, currency)
@@ -141,7 +140,7 @@ def _create_conversion(
             account, attribution, method=PromotionMethod.CONVERSION, at=at
         )
         if claim is not None and data.trust is Trust.CLAIM:
-            contest_claim(claim, attribution, amount, line_items, at=at)
+            contest_claim(claim, attribution, amount, line_items, rates, at=at)
             return claim
         conversion = write_conversion(
             account,
@@ -164,6 +163,7 @@ def _create_conversion(
         write_commissions(
             conversion,
             line_items,
+            rates,
             is_browser_sale=data.is_browser_sale or attribution.awaits_fact,
             replaces_claim=claim is not None,
             status=status,
@@ -175,6 +175,7 @@ def _create_conversion(
 def write_commissions(
     conversion: Conversion,
     line_items: Sequence[LineItem],
+    rates: Mapping[str, CommissionRate],
     *,
     is_browser_sale: bool = False,
     replaces_claim: bool = False,
@@ -185,7 +186,10 @@ def write_commissions(
     account = conversion.account
     drafts = calculate_commissions(
         build_calculation_input(
-            conversion, line_items=line_items, is_browser_sale=is_browser_sale
+            conversion,
+            line_items=line_items,
+            rates=rates,
+            is_browser_sale=is_browser_sale,
         )
     )
     balance_keys = set(list_balance_keys(conversion, drafts))
@@ -215,11 +219,9 @@ def write_commissions(
                 record_update(commission, details, at=at)
 
 
-def round_line_items(
-    line_items: Sequence[LineItemData], currency: str
-) -> list[LineItemData]:
+def round_line_items(line_items: Sequence[LineItem], currency: str) -> list[LineItem]:
     """Round the sub-amounts to minor units, or raise the errors of all invalid ones."""
-    rounded: list[LineItemData] = []
+    rounded: list[LineItem] = []
     errors: list[InvalidInput] = []
     for item in line_items:
         try:
@@ -233,7 +235,7 @@ def round_line_items(
     return rounded
 
 
-def calculate_total(line_items: Sequence[LineItemData], currency: str) -> Decimal:
+def calculate_total(line_items: Sequence[LineItem], currency: str) -> Decimal:
     """Return the sum of the sub-amounts, or raise `AmountTooLarge`."""
     try:
         return validate_amount(

@@ -15,7 +15,11 @@ from django.db import IntegrityError, transaction
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import mark_stale, record_changes
-from payouts.calculation import allocate_proportionally, calculate_commissions
+from payouts.calculation import (
+    LineItem,
+    allocate_proportionally,
+    calculate_commissions,
+)
 from payouts.errors import CommissionNotFound, SubAmountNotEditable
 from payouts.models.commissions import (
     Commission,
@@ -24,9 +28,9 @@ from payouts.models.commissions import (
     is_final,
 )
 from payouts.services.calculation_input import (
-    LineItemData,
     build_calculation_input,
-    resolve_line_items,
+    ensure_types_known,
+    list_rates,
 )
 from payouts.services.claims import review_claim
 from payouts.services.commissions import (
@@ -124,7 +128,7 @@ def add_commissions(
     account: Account,
     *,
     conversion_id: int,
-    line_items: Sequence[LineItemData],
+    line_items: Sequence[LineItem],
     at: datetime,
 ) -> list[Commission]:
     """Add commissions to a conversion, whose amount stays; caps are ignored."""
@@ -132,15 +136,14 @@ def add_commissions(
         conversion = get_conversion(account, conversion_id, lock=True)
         affiliate, program = conversion.affiliate, conversion.program
         line_items = round_line_items(line_items, conversion.currency)
-        resolved_items = resolve_line_items(
-            account, program, line_items, group_id=affiliate.group_id
-        )
+        rates = list_rates(account, program, group_id=affiliate.group_id)
+        ensure_types_known(line_items, rates)
         if affiliate.deleted_at is not None:
             raise AffiliateDeleted
         ensure_not_archived(program)
         drafts = calculate_commissions(
             build_calculation_input(
-                conversion, line_items=resolved_items, should_apply_cap=False
+                conversion, line_items=line_items, rates=rates, should_apply_cap=False
             )
         )
         with open_ledger_session(

@@ -17,6 +17,7 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.accounts import validate_name
 from accounts.services.changes import log_event, record_changes
+from payouts.calculation import DEFAULT_COMMISSION_TYPE
 from payouts.errors import (
     CommissionTypeNotFound,
     DefaultCommissionType,
@@ -31,7 +32,6 @@ from payouts.models.commission_types import (
     GroupRate,
     Level,
 )
-from payouts.services.calculation_input import DEFAULT_COMMISSION_TYPE
 from payouts.services.programs import validate_rate
 from tracking.errors import GroupNotFound
 from tracking.models.affiliates import AffiliateGroup

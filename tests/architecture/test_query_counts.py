@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from payouts.services.calculation_input import LineItemData
+from payouts.calculation import LineItem
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.programs import ProgramSettings, create_program
@@ -91,7 +91,7 @@ def make_conversion(account, number, parts=1):
         parameters=TrackingParameters(
             click_id=str(click.public_id), customer_id=f"customer-{number}"
         ),
-        line_items=[LineItemData(Decimal(10))] * parts,
+        line_items=[LineItem(Decimal(10))] * parts,
         external_id=f"order-{number}",
     )
     return create_conversion(account, data=sale, at=at)

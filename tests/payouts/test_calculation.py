@@ -28,11 +28,12 @@ def fixed(value):
     )
 
 
-def build_calculation_input(*line_items, currency="EUR", **more):
+def build_calculation_input(*line_items, rates, currency="EUR", **more):
     return CalculationInput(
         currency=currency,
         affiliate_id=7,
         line_items=line_items,
+        rates=rates,
         approval_context=ApprovalContext(**({"is_auto_approved": False} | more)),
     )
 
@@ -40,7 +41,9 @@ def build_calculation_input(*line_items, currency="EUR", **more):
 def calculate_single_amount(sub_amount, rate, currency="EUR"):
     """Calculate the commission of one draft item."""
     draft = calculate_commissions(
-        build_calculation_input(LineItem(Decimal(sub_amount), rate), currency=currency)
+        build_calculation_input(
+            LineItem(Decimal(sub_amount)), rates={"default": rate}, currency=currency
+        )
     )[0]
     return draft.amount
 
@@ -89,12 +92,13 @@ def test_keeps_a_fixed_amount_in_any_currency(currency, sub_amount):
 
 def test_builds_a_draft_for_each_line_item_in_order():
     line_items = [
-        LineItem(Decimal("200.00"), percent(10)),
-        LineItem(Decimal(0), percent(10), "nothing"),
-        LineItem(Decimal("49.90"), percent("7.5"), "a lamp"),
+        LineItem(Decimal("200.00")),
+        LineItem(Decimal(0), comment="nothing"),
+        LineItem(Decimal("49.90"), "lamps", "a lamp"),
     ]
+    rates = {"default": percent(10), "lamps": percent("7.5")}
 
-    drafts = calculate_commissions(build_calculation_input(*line_items))
+    drafts = calculate_commissions(build_calculation_input(*line_items, rates=rates))
 
     assert [draft.line_item for draft in drafts] == line_items
     assert [draft.affiliate_id for draft in drafts] == [7, 7, 7]
@@ -148,14 +152,12 @@ def test_builds_a_draft_for_each_line_item_in_order():
 def test_determines_initial_status_and_reason(
     is_auto_approved, warnings, is_past_cap, status, reason
 ):
-    line_items = [
-        LineItem(Decimal(200), percent(10)),
-        LineItem(Decimal(0), percent(10)),
-    ]
+    line_items = [LineItem(Decimal(200)), LineItem(Decimal(0))]
 
     drafts = calculate_commissions(
         build_calculation_input(
             *line_items,
+            rates={"default": percent(10)},
             is_auto_approved=is_auto_approved,
             warnings=warnings,
             is_past_cap=is_past_cap,
@@ -167,7 +169,9 @@ def test_determines_initial_status_and_reason(
 
 def test_serializes_enough_to_repeat_the_calculation():
     draft = calculate_commissions(
-        build_calculation_input(LineItem(Decimal("49.90"), percent("7.5")))
+        build_calculation_input(
+            LineItem(Decimal("49.90")), rates={"default": percent("7.5")}
+        )
     )[0]
 
     calculation = draft.serialize_calculation()

@@ -33,8 +33,8 @@ from affiliate_site.api.representations.conversions import (
 )
 from affiliate_site.api.tracking_fields import TrackingQuerySerializer
 from affiliate_site.api.viewsets import TenantViewSet
+from payouts.calculation import LineItem
 from payouts.models.commissions import Commission, CommissionStatus
-from payouts.services.calculation_input import LineItemData
 from payouts.services.conversion_creation import create_conversion
 from payouts.services.conversion_updates import (
     add_commissions,
@@ -206,7 +206,7 @@ def build_conversion_changes(data: dict) -> dict:
     }
 
 
-def build_added_line_items(items: list[dict], *, is_array: bool) -> list[LineItemData]:
+def build_added_line_items(items: list[dict], *, is_array: bool) -> list[LineItem]:
     """Build the service's input from validated data."""
     return [
         build_line_item(

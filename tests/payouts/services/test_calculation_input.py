@@ -10,8 +10,9 @@ from payouts.calculation import ApprovalContext, CommissionRate
 from payouts.models.commission_types import RateKind
 from payouts.services.calculation_input import (
     build_calculation_input,
+    ensure_types_known,
     is_past_cap,
-    resolve_line_items,
+    list_rates,
 )
 from tests.conftest import NOW
 from tests.ledger_checks import assert_ledger_consistent
@@ -40,10 +41,13 @@ def scenario(scenario):
     assert_ledger_consistent(scenario.account)
 
 
-def resolve_rate(scenario, name):
-    return resolve_line_items(
-        scenario.account, scenario.program, build_line_items(("1", name)), group_id=None
-    )[0].rate
+def list_program_rates(scenario):
+    return list_rates(scenario.account, scenario.program, group_id=None)
+
+
+def find_rate(scenario, name):
+    (item,) = build_line_items(("1", name))
+    return list_program_rates(scenario)[item.type_name]
 
 
 @pytest.mark.parametrize(
@@ -56,26 +60,14 @@ def resolve_rate(scenario, name):
     ],
 )
 def test_finds_the_rate_of_a_line_item(scenario, name, rate):
-    assert resolve_rate(scenario, name) == rate
+    assert find_rate(scenario, name) == rate
 
 
 def test_resolves_default_to_the_default_type_only(scenario):
     scenario.account.commission_types.update(is_default=False)
     scenario.account.commission_types.filter(identifier="flat").update(is_default=True)
 
-    assert resolve_rate(scenario, "default") == resolve_rate(scenario, None) == FLAT
-
-
-def test_keeps_order_amounts_and_comments_of_line_items(scenario):
-    items = build_line_items(("200", "flat"), "49.90", ("0", "standard"))
-
-    parts = resolve_line_items(scenario.account, scenario.program, items, group_id=None)
-
-    assert [line_item.sub_amount for line_item in parts] == [
-        item.sub_amount for item in items
-    ]
-    assert [line_item.rate for line_item in parts] == [FLAT, STANDARD, STANDARD]
-    assert [line_item.comment for line_item in parts] == [None, None, None]
+    assert find_rate(scenario, "default") == find_rate(scenario, None) == FLAT
 
 
 def test_reports_every_unknown_commission_type(scenario):
@@ -84,7 +76,7 @@ def test_reports_every_unknown_commission_type(scenario):
     )
 
     with pytest.raises(ErrorList) as raised:
-        resolve_line_items(scenario.account, scenario.program, items, group_id=None)
+        ensure_types_known(items, list_program_rates(scenario))
 
     assert [(error.text, error.path) for error in raised.value.errors] == [
         ("Unknown commission type", "commissions[0].commission_type"),
@@ -95,11 +87,8 @@ def test_reports_every_unknown_commission_type(scenario):
 
 def test_reports_the_unknown_type_of_a_single_line_item(scenario):
     with pytest.raises(ErrorList) as raised:
-        resolve_line_items(
-            scenario.account,
-            scenario.program,
-            build_line_items(("1", "gold")),
-            group_id=None,
+        ensure_types_known(
+            build_line_items(("1", "gold")), list_program_rates(scenario)
         )
 
     assert [error.path for error in raised.value.errors] == ["commission_type"]
@@ -113,7 +102,9 @@ def test_rejects_commission_types_of_other_programs(scenario, account, other_acc
 
     for name in ("gold", "silver"):
         with pytest.raises(ErrorList):
-            resolve_rate(scenario, name)
+            ensure_types_known(
+                build_line_items(("1", name)), list_program_rates(scenario)
+            )
 
 
 def test_builds_the_calculation_input(scenario):
@@ -121,15 +112,16 @@ def test_builds_the_calculation_input(scenario):
     conversion = scenario.create_conversion(
         "200", customer_id="mina@notes.example.org", currency="JPY"
     ).reload()
-    parts = resolve_line_items(
-        scenario.account, scenario.program, build_line_items("200"), group_id=None
-    )
+    items, rates = build_line_items("200"), list_program_rates(scenario)
 
-    calculation_input = build_calculation_input(conversion, line_items=parts)
+    calculation_input = build_calculation_input(
+        conversion, line_items=items, rates=rates
+    )
 
     assert calculation_input.currency == "JPY"
     assert calculation_input.affiliate_id == scenario.mina.affiliate.pk
-    assert calculation_input.line_items == parts
+    assert calculation_input.line_items == items
+    assert calculation_input.rates == rates
     assert calculation_input.approval_context == ApprovalContext(
         is_auto_approved=True, warnings=("customer_is_affiliate",), is_past_cap=False
     )

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from accounts.errors import ErrorList
+from payouts.calculation import LineItem
 from payouts.services import conversion_creation
-from payouts.services.calculation_input import LineItemData
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.ledger import LedgerSession
 from tests.ledger_checks import (
@@ -57,7 +57,7 @@ def test_looks_again_if_a_free_id_was_taken_meanwhile(scenario, trust):
     first = scenario.create_conversion("200", external_id="order-1", trust=trust)
     data = ConversionData(
         TrackingParameters(coupon=scenario.mina.coupon),
-        [LineItemData(Decimal(50))],
+        [LineItem(Decimal(50))],
         external_id="order-1",
     )
 
@@ -255,8 +255,8 @@ def test_stores_a_conversion_as_sent(scenario, account):
         data=ConversionData(
             parameters=TrackingParameters(coupon=scenario.mina.coupon),
             line_items=[
-                LineItemData(Decimal(200), comment="two lamps"),
-                LineItemData(Decimal("49.90"), "accessories"),
+                LineItem(Decimal(200), comment="two lamps"),
+                LineItem(Decimal("49.90"), "accessories"),
             ],
             external_id="order-10417",
             meta_data={"channel": "web"},
@@ -435,7 +435,7 @@ def test_keeps_unfunded_commissions_pending(scenario, account):
         *(
             (conversion_creation, step)
             for step in (
-                *("attribute", "resolve_line_items", "write_conversion"),
+                *("attribute", "list_rates", "write_conversion"),
                 *("build_calculation_input", "calculate_commissions"),
                 *("open_ledger_session", "create_commissions", "record_all_changes"),
             )

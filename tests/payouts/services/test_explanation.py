@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
+from payouts.calculation import LineItem
 from payouts.models.commission_types import RateKind
-from payouts.services.calculation_input import LineItemData
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import (
     add_commissions,
@@ -314,7 +314,7 @@ def with_update(scenario):
 
 def added_to(scenario):
     conversion = by_levels(scenario)
-    items = [LineItemData(Decimal("0.05")), LineItemData(Decimal(9))]
+    items = [LineItem(Decimal("0.05")), LineItem(Decimal(9))]
     add_commissions(
         scenario.account, conversion_id=conversion.pk, line_items=items, at=LATER
     )

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from payouts.services.calculation_input import LineItemData
+from payouts.calculation import LineItem
 from payouts.services.commissions import (
     approve_commission,
     disapprove_commission,
@@ -143,7 +143,7 @@ def test_says_what_a_corrected_amount_moves(account, scenario):
 
 def test_new_commissions_have_no_id_so_that_the_digest_stays(account, conversion):
     def add():
-        items = [LineItemData(Decimal(50))]
+        items = [LineItem(Decimal(50))]
         return add_commissions(
             account, conversion_id=conversion.pk, line_items=items, at=LATER
         )

@@ -15,8 +15,8 @@ from accounts.services.row_counts import (
     merge_count_changes,
     store_row_counts,
 )
+from payouts.calculation import LineItem
 from payouts.models.commissions import Commission, CommissionStatus
-from payouts.services.calculation_input import LineItemData
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import add_commissions, set_commission_statuses
 from payouts.services.payments import cancel_payment
@@ -161,7 +161,7 @@ def apply_random_commission_change(account, rng, at):
     row = pick(rng, account.commissions.not_deleted())
     if row is None:
         return
-    add = partial(add_commissions, line_items=[LineItemData(Decimal(20))])
+    add = partial(add_commissions, line_items=[LineItem(Decimal(20))])
     service, key, pk = rng.choice(
         [
             (approve_commission, "commission_id", row.pk),

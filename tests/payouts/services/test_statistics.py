@@ -8,8 +8,8 @@ import pytest
 
 from accounts.models.row_counts import StaleDay
 from accounts.services.webhooks import create_webhook, disable_webhook
+from payouts.calculation import LineItem
 from payouts.services import day_counts, statistics
-from payouts.services.calculation_input import LineItemData
 from payouts.services.conversion_updates import (
     add_commissions,
     update_commission,
@@ -260,7 +260,7 @@ def test_marks_days_of_commissions_stale_when_their_conversion_is_deleted(
     scenario, account
 ):
     conversion = scenario.create_conversion("100")
-    extra = LineItemData(Decimal(100))
+    extra = LineItem(Decimal(100))
     add_commissions(account, conversion_id=conversion.pk, line_items=[extra], at=LATER)
     span = Period(TODAY, LATER.date())
     later = LATER + 2 * DAY

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from payouts.services.calculation_input import LineItemData
+from payouts.calculation import LineItem
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.programs import ProgramSettings, create_program
 from tests.conftest import NOW
@@ -83,7 +83,7 @@ def make_conversion(account, customer_id="acct-55120", parameters=None, at=NOW):
     """Create a conversion of this customer."""
     parameters = replace(parameters or TrackingParameters(), customer_id=customer_id)
     data = ConversionData(
-        parameters=parameters, line_items=[LineItemData(sub_amount=Decimal(20))]
+        parameters=parameters, line_items=[LineItem(sub_amount=Decimal(20))]
     )
     conversion = create_conversion(account, data=data, at=at)
     assert_ledger_consistent(account)

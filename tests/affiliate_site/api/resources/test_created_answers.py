@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from payouts.services.calculation_input import LineItemData
+from payouts.calculation import LineItem
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import TrackingParameters
@@ -41,7 +41,7 @@ def create_claims(scenario):
     create_customer(scenario.account, data=customer, at=CONVERSION_CREATED_AT)
     sale = ConversionData(
         by_coupon(scenario),
-        [LineItemData(Decimal(7))],
+        [LineItem(Decimal(7))],
         external_id="order-1",
         trust=Trust.CLAIM,
     )
