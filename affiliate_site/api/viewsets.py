@@ -176,7 +176,8 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
 
     def render_instance(self, instance):
         """Render an instance that the request has just stored."""
-        return self.render_row(self.get_representation().build_row(instance))
+        representation = self.get_representation()
+        return Response(representation.represent_instance(instance, self.account))
 
     def render_rows(self, rows):
         """Render a list of such rows."""

@@ -84,6 +84,8 @@ def create_commissions(
         for draft in drafts
         if draft.base_index is None
     ]
+    for commission in regular:
+        commission.affiliate = conversion.affiliate  # the answer shows it
     account.commissions.bulk_create(regular)
     levels = [
         _build_commission(

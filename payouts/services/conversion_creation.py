@@ -201,6 +201,8 @@ def write_commissions(
         if replaces_claim:
             delete_claimed_commissions(conversion, ledger=ledger, at=at)
         commissions = create_commissions(conversion, drafts, ledger=ledger, at=at)
+        if not replaces_claim and len({row.affiliate_id for row in commissions}) == 1:
+            conversion.created_commissions = commissions
         event = "conversion.updated" if replaces_claim else "conversion.created"
         created = [("commission.created", commission) for commission in commissions]
         if status is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Q
@@ -71,6 +72,8 @@ class Conversion(DailyCountedRow):
     deleted_at = models.DateTimeField(null=True)
 
     objects = ConversionQuerySet.as_manager()
+    # All its commissions, if they were just stored and are of its affiliate.
+    created_commissions: Sequence[Any] | None = None
 
     class Meta:
         default_related_name = "conversions"

@@ -224,7 +224,8 @@ class NestedList(Key):
     """A list of objects, which one further query loads for all rows.
 
     The query has the parameters `account` and `parents`: values of `column`. Its rows
-    begin with that of their parent.
+    begin with that of their parent. An instance may have the objects in the attribute
+    `stored_in`.
     """
 
     def __init__(
@@ -232,11 +233,14 @@ class NestedList(Key):
         representation: type[Representation],
         query: CompiledQuery[Any],
         column: str = "id",
+        *,
+        stored_in: str = "",
     ) -> None:
         super().__init__()
         self.representation = representation
         self.query = query
         self.column = column
+        self.stored_in = stored_in
 
     def get_example(self) -> Any:
         return [self.representation.get_example()]
@@ -258,6 +262,15 @@ class NestedList(Key):
         for row, answer in zip(rows, answers, strict=True):
             lists[row[0]].append(answer)
         return lists
+
+    def load_of(self, instance: Any, account: Account) -> dict[Any, list[dict]]:
+        """Return the objects of one parent, without a query if it has them."""
+        parent = getattr(instance, self.column)
+        stored = getattr(instance, self.stored_in, None)
+        if stored is None:
+            return self.load(account, [parent])
+        represent = self.representation.represent_instance
+        return {parent: [represent(each, account) for each in stored]}
 
 
 class Inline:
@@ -324,11 +337,6 @@ class Representation:
         return rows.values_list(*further, *cls.columns)
 
     @classmethod
-    def build_row(cls, instance: Any) -> Row:
-        """Return the row of an instance; relations not loaded yet take queries."""
-        return tuple(read_lookup(instance, column) for column in cls.columns)
-
-    @classmethod
     def build_reader(cls, columns: Columns, prefix: str) -> Reader:
         """Return the function from a row to the answer."""
         readers = [
@@ -351,6 +359,13 @@ class Representation:
     def represent(cls, row: Row, account: Account) -> dict:
         """Return the answer for one row."""
         return cls.represent_all([row], account)[0]
+
+    @classmethod
+    def represent_instance(cls, instance: Any, account: Account) -> dict:
+        """Return the answer for an instance; relations not loaded yet take queries."""
+        row = [read_lookup(instance, column) for column in cls.columns]
+        lists = [nested.load_of(instance, account) for nested, _ in cls.lists]
+        return cls.read((*row, lists, account))
 
     @classmethod
     def replace(cls, row: Row, **values: Any) -> Row:

@@ -138,7 +138,11 @@ class ConversionRepresentation(Representation):
     external_id = Text(null=True, example="basket-8821")
     amount = Amount(example=64.5)
     click = Nested(ClickSummaryRepresentation, "click", null=True)
-    commissions = NestedList(NestedCommissionRepresentation, commissions_of_conversions)
+    commissions = NestedList(
+        NestedCommissionRepresentation,
+        commissions_of_conversions,
+        stored_in="created_commissions",
+    )
     program = Nested(ProgramSummaryRepresentation, "program")
     affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
     customer = Nested(

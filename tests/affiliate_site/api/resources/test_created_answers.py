@@ -84,3 +84,21 @@ def test_sale_of_a_known_customer_is_answered_as_it_is_shown(api, scenario, know
     shown = api.get(f"/conversions/{created.json()['id']}/")
     assert created.status_code == 200
     assert created.content == shown.content
+
+
+@pytest.mark.parametrize("status", ["approved", "disapproved", None])
+@pytest.mark.parametrize("has_parent", [False, True])
+def test_commissions_are_answered_as_they_are_shown(api, scenario, has_parent, status):
+    if has_parent:
+        parent = scenario.create_enrolled_affiliate("Odette", "Varga")
+        scenario.add_child(scenario.mina, parent)
+        scenario.create_level(2, "3")
+    items = [{"sub_amount": "10.50", "comment": "a lamp"}, {"sub_amount": 0}]
+    sale = {"external_id": "order-1", "coupon": scenario.mina.coupon}
+    sale |= {"commissions": items, "status": status}
+
+    created = api.post("/pb/con/c/", sale)
+
+    shown = api.get(f"/conversions/{created.json()['id']}/")
+    assert len(shown.json()["commissions"]) == (4 if has_parent else 2)
+    assert created.content == shown.content
