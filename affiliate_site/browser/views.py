@@ -21,7 +21,6 @@ from rest_framework.exceptions import ValidationError
 from accounts.errors import AccountLocked, DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors, throttling
-from affiliate_site.api.conversion_attempts import Attempt
 from affiliate_site.api.conversion_serializers import build_conversion_data
 from affiliate_site.api.errors import PayloadTooLarge, serialize_error
 from affiliate_site.api.fields import TrimmedTextField, is_blank
@@ -55,7 +54,7 @@ from tracking.errors import (
     TooManyConversionAttempts,
 )
 from tracking.models.conversions import ConversionOrigin
-from tracking.services.attempts import was_external_id_used
+from tracking.services.attempts import Attempt, was_external_id_used
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import create_customer
 from tracking.services.failed_page_calls import (

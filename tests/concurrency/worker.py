@@ -81,11 +81,10 @@ def main() -> None:
     from tests.concurrency.staff_tasks import STAFF_TASKS
     from tests.program_scenario import build_line_items
     from tracking.attribution import TrackingParameters
-    from tracking.services.attempts import ensure_attempt_allowed
+    from tracking.services.attempts import Attempt
 
     def create_conversion_task(account, *, amount, external_id=None, **parameters):
-        if external_id is not None:
-            ensure_attempt_allowed(account, origin="api", external_id=external_id)
+        Attempt(account, origin="api", external_id=external_id).ensure_allowed()
         data = ConversionData(
             parameters=TrackingParameters(**parameters),
             line_items=build_line_items(amount),

@@ -1,28 +1,19 @@
 """Conversion attempts: reject duplicates and early retries before other checks."""
 
+from contextlib import suppress
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
+from django.db import DatabaseError
 from django.db.models import Exists, Subquery
 
 from accounts.compiled_queries import compiled
-from accounts.db_compat import get_database_time
+from accounts.db_compat import get_database_time, is_lock_timeout
 from accounts.models.accounts import Account
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.conversions import Conversion, ConversionAttempt
 
 MIN_RETRY_INTERVAL = timedelta(seconds=10)
-
-
-class AllowedAttempt(NamedTuple):
-    """What an attempt that is allowed found out.
-
-    An older failure is to be deleted on success. The id is free if neither a fact nor a
-    claim has it.
-    """
-
-    has_failed_before: bool
-    is_id_free: bool
 
 
 @compiled
@@ -43,22 +34,57 @@ def attempt_state(account: Account, origin: str, external_id: str) -> Any:
     )
 
 
-def ensure_attempt_allowed(
-    account: Account, *, origin: str, external_id: str
-) -> AllowedAttempt:
-    """Raise for a duplicate or for a retry within ten seconds of a failure.
+class Attempt:
+    """One attempt to create a conversion (docs/api-contract.md, section 2.2.5).
 
-    A claim is no duplicate: a fact confirms it, another claim contests it. See
-    docs/api-contract.md, section 2.2.5.
+    Without an `external_id` nothing is checked or stored.
     """
-    ((is_duplicate, is_taken, failed_at),) = attempt_state.all(
-        account=account, origin=origin, external_id=external_id
-    )
-    if is_duplicate:
-        raise DuplicateConversion(external_id=external_id)
-    if failed_at is not None and get_database_time() - failed_at < MIN_RETRY_INTERVAL:
-        raise TooManyConversionAttempts(external_id=external_id)
-    return AllowedAttempt(failed_at is not None, is_id_free=not is_taken)
+
+    def __init__(self, account: Account, *, origin: str, external_id: str | None):
+        self.account = account
+        self.origin = origin
+        self.external_id = external_id
+        self.has_failed_before = False
+        self.is_id_free = False  # as far as is known; the constraint decides
+
+    def ensure_allowed(self) -> None:
+        """Raise for a duplicate, or for a retry within ten seconds of a failure.
+
+        A claim is no duplicate: a fact confirms it, another claim contests it.
+        """
+        external_id = self.external_id
+        if external_id is None:
+            return
+        ((is_duplicate, is_taken, failed_at),) = attempt_state.all(
+            account=self.account, origin=self.origin, external_id=external_id
+        )
+        if is_duplicate:
+            raise DuplicateConversion(external_id=external_id)
+        self.has_failed_before, self.is_id_free = failed_at is not None, not is_taken
+        if failed_at and get_database_time() - failed_at < MIN_RETRY_INTERVAL:
+            raise TooManyConversionAttempts(external_id=external_id)
+
+    def succeed(self) -> None:
+        """Delete the stored failure, so that it delays no later attempt."""
+        if self.has_failed_before:
+            self.account.conversion_attempts.filter(
+                origin=self.origin, external_id=self.external_id
+            ).delete()
+
+    def fail(self, error: Exception) -> None:
+        """Store the error; a database error while doing so is ignored.
+
+        A lock that was not obtained in time is not stored: the caller shall try again.
+        """
+        if self.external_id is None or is_lock_timeout(error):
+            return
+        with suppress(DatabaseError):
+            record_failed_attempt(
+                self.account,
+                origin=self.origin,
+                external_id=self.external_id,
+                message=str(error),
+            )
 
 
 def was_external_id_used(account: Account, external_id: str) -> bool:
@@ -89,8 +115,3 @@ def record_failed_attempt(
         unique_fields=["account", "origin", "external_id"],
         update_fields=["failed_at", "message"],
     )
-
-
-def delete_failed_attempt(account: Account, *, origin: str, external_id: str) -> None:
-    """Delete the recorded failure after a success."""
-    account.conversion_attempts.filter(origin=origin, external_id=external_id).delete()

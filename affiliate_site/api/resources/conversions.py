@@ -1,7 +1,8 @@
 """Conversions: `/conversions/` and the commissions added to one."""
 
+from rest_framework.exceptions import ValidationError
+
 from accounts.services.rate_limits import RateLimit
-from affiliate_site.api.conversion_attempts import ConversionAttemptMixin
 from affiliate_site.api.conversion_serializers import (
     MAX_LINE_ITEMS,
     ConversionInputSerializer,
@@ -42,8 +43,15 @@ from payouts.services.conversion_updates import (
     get_conversion_currency,
     update_conversion,
 )
-from tracking.errors import ConversionNotFound
+from tracking.errors import (
+    ConversionNotFound,
+    DuplicateConversion,
+    TooManyConversionAttempts,
+)
 from tracking.models.conversions import Conversion, ConversionOrigin
+from tracking.services.attempts import Attempt
+
+EXTERNAL_ID_FIELD = TextField()
 
 
 class ConversionUpdateSerializer(InputSerializer):
@@ -94,11 +102,38 @@ class ConversionFilterSet(BaseFilterSet):
         return rows.filter(pk__in=pending.values("conversion"))
 
 
-class BaseConversionViewSet(ConversionAttemptMixin, TenantViewSet):
+class BaseConversionViewSet(TenantViewSet):
     """Base class of the conversion view sets of the API and of postbacks."""
 
     permission_model = Conversion
     representation = ConversionRepresentation
+
+    origin: str
+    attempt: Attempt | None = None  # None until `start_attempt`
+
+    def start_attempt(self) -> Attempt:
+        """Start an attempt, if it is allowed, with the `external_id` of the body.
+
+        That comes before the validation of the body (docs/api-contract.md, 2.2.5).
+        """
+        value = self.body.get("external_id")
+        external_id = None
+        if value is not None and not is_blank(value):
+            try:
+                external_id = EXTERNAL_ID_FIELD.to_internal_value(value)
+            except ValidationError as error:
+                raise ValidationError({"external_id": error.detail}) from None
+        attempt = Attempt(self.account, origin=self.origin, external_id=external_id)
+        attempt.ensure_allowed()
+        self.attempt = attempt
+        return attempt
+
+    def handle_exception(self, exc):
+        """Store the failure; every transaction of the request is closed by now."""
+        is_refused = isinstance(exc, DuplicateConversion | TooManyConversionAttempts)
+        if self.attempt is not None and not is_refused:
+            self.attempt.fail(exc)
+        return super().handle_exception(exc)
 
     def render_conversion(self, pk):
         return self.render_row(

@@ -11,11 +11,7 @@ from tracking.claims import Trust
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.conversions import ConversionOrigin
 from tracking.services import attempts
-from tracking.services.attempts import (
-    delete_failed_attempt,
-    ensure_attempt_allowed,
-    record_failed_attempt,
-)
+from tracking.services.attempts import Attempt, record_failed_attempt
 
 CONVERSION = {"origin": ConversionOrigin.API, "external_id": "order-1"}
 FAILED_AT = NOW
@@ -33,6 +29,18 @@ def failed_attempt(account, monkeypatch):
     return set_elapsed
 
 
+def start_attempt(account, conversion=CONVERSION):
+    attempt = Attempt(account, **conversion)
+    attempt.ensure_allowed()
+    return attempt
+
+
+def check_attempt(account, conversion=CONVERSION):
+    """Return what an attempt that is allowed found out."""
+    attempt = start_attempt(account, conversion)
+    return attempt.has_failed_before, attempt.is_id_free
+
+
 def list_attempts(account):
     return list(
         account.conversion_attempts.order_by("id").values_list(
@@ -42,7 +50,7 @@ def list_attempts(account):
 
 
 def test_allows_a_new_conversion(account):
-    assert ensure_attempt_allowed(account, **CONVERSION) == (False, True)
+    assert check_attempt(account) == (False, True)
     assert list_attempts(account) == []
 
 
@@ -65,7 +73,7 @@ def test_rejects_a_retry_within_ten_seconds(account, failed_attempt, elapsed):
     failed_attempt(elapsed=elapsed)
 
     with pytest.raises(TooManyConversionAttempts) as error:
-        ensure_attempt_allowed(account, **CONVERSION)
+        start_attempt(account)
 
     assert str(error.value) == (
         "To many concurrent attempts to create conversion with id 'order-1'"
@@ -85,7 +93,7 @@ def test_allows_a_retry_after_ten_seconds(account, failed_attempt, elapsed):
     before = list_attempts(account)
     failed_attempt(elapsed=elapsed)
 
-    assert ensure_attempt_allowed(account, **CONVERSION) == (True, True)
+    assert check_attempt(account) == (True, True)
     assert list_attempts(account) == before
 
 
@@ -96,7 +104,7 @@ def test_next_failure_restarts_the_ten_seconds(account, failed_attempt):
     failed_attempt(elapsed=timedelta(seconds=19))
 
     with pytest.raises(TooManyConversionAttempts):
-        ensure_attempt_allowed(account, **CONVERSION)
+        start_attempt(account)
     assert list_attempts(account) == [
         ("api", "order-1", FAILED_AT + timedelta(seconds=10), "Cookie expired")
     ]
@@ -113,11 +121,11 @@ def test_next_failure_restarts_the_ten_seconds(account, failed_attempt):
     ],
 )
 def test_does_not_delay_other_conversions(account, failed_attempt, conversion):
-    assert ensure_attempt_allowed(account, **conversion) == (False, True)
+    assert check_attempt(account, conversion) == (False, True)
 
 
 def test_does_not_delay_other_accounts(account, other_account, failed_attempt):
-    assert ensure_attempt_allowed(other_account, **CONVERSION) == (False, True)
+    assert check_attempt(other_account) == (False, True)
 
 
 def test_separates_failures_by_origin(account, failed_attempt):
@@ -125,7 +133,8 @@ def test_separates_failures_by_origin(account, failed_attempt):
         account, **CONVERSION | {"origin": "postback"}, message="Cookie expired"
     )
 
-    delete_failed_attempt(account, **CONVERSION)
+    failed_attempt(elapsed=timedelta(seconds=10))
+    start_attempt(account).succeed()
 
     assert [row[0] for row in list_attempts(account)] == ["postback"]
 
@@ -138,15 +147,16 @@ def test_deletes_the_failure_of_one_conversion_of_one_account(
         account, **CONVERSION | {"external_id": "order-2"}, message=""
     )
 
-    delete_failed_attempt(account, **CONVERSION)
+    failed_attempt(elapsed=timedelta(seconds=10))
+    start_attempt(account).succeed()
 
     assert [row[1] for row in list_attempts(account)] == ["order-2"]
     assert [row[1] for row in list_attempts(other_account)] == ["order-1"]
-    assert ensure_attempt_allowed(account, **CONVERSION) == (False, True)
+    assert check_attempt(account) == (False, True)
 
 
 def test_deleting_without_a_failure_does_nothing(account):
-    delete_failed_attempt(account, **CONVERSION)
+    start_attempt(account).succeed()
 
     assert list_attempts(account) == []
 
@@ -157,7 +167,7 @@ def test_checks_duplicates_before_retries(scenario, account, failed_attempt):
     for elapsed in (timedelta(0), timedelta(days=1)):
         failed_attempt(elapsed=elapsed)
         with pytest.raises(DuplicateConversion) as error:
-            ensure_attempt_allowed(account, **CONVERSION)
+            start_attempt(account)
 
     assert str(error.value) == (
         "Duplicate conversion. There is already a conversion for External id 'order-1'"
@@ -170,7 +180,7 @@ def test_finds_duplicates_of_all_origins(scenario, account, origin):
     scenario.create_conversion("200", external_id="order-1")
 
     with pytest.raises(DuplicateConversion):
-        ensure_attempt_allowed(account, **CONVERSION | {"origin": origin})
+        start_attempt(account, CONVERSION | {"origin": origin})
 
     assert_ledger_consistent(account)
 
@@ -178,20 +188,20 @@ def test_finds_duplicates_of_all_origins(scenario, account, origin):
 def test_allows_the_id_of_a_deleted_conversion(scenario, account):
     scenario.create_conversion("0", external_id="order-1").update_row(deleted_at=NOW)
 
-    assert ensure_attempt_allowed(account, **CONVERSION) == (False, True)
+    assert check_attempt(account) == (False, True)
 
 
 def test_tells_that_a_claim_has_the_id(scenario, account):
     scenario.create_conversion("200", external_id="order-1", trust=Trust.CLAIM)
 
-    assert ensure_attempt_allowed(account, **CONVERSION) == (False, False)
+    assert check_attempt(account) == (False, False)
     assert_ledger_consistent(account)
 
 
 def test_ignores_conversions_of_other_accounts(scenario, account, other_account):
     scenario.create_conversion("200", external_id="order-1")
 
-    assert ensure_attempt_allowed(other_account, **CONVERSION) == (False, True)
+    assert check_attempt(other_account) == (False, True)
     assert_ledger_consistent(account)
 
 

@@ -858,9 +858,7 @@ def test_responds_even_when_a_failure_cannot_be_recorded(
         raise OperationalError("fail")
 
     client = ApiClient(make_key(account), Client(raise_request_exception=False))
-    monkeypatch.setattr(
-        "affiliate_site.api.conversion_attempts.record_failed_attempt", fail
-    )
+    monkeypatch.setattr("tracking.services.attempts.record_failed_attempt", fail)
 
     response = client.post("/conversions/", FAILING)
 
