@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Self
 from uuid import UUID
@@ -27,6 +28,18 @@ UUID_PATTERN = re.compile(
 def parse_click_id(text: str) -> UUID | None:
     """Return the id, or None if the text is not a click id."""
     return UUID(text) if UUID_PATTERN.fullmatch(text) else None
+
+
+def parse_client_ip(text: str | None) -> str | None:
+    """The first valid IP address of a comma-separated list, without IPv6 scope; None
+    if there is none."""
+    for part in (text or "").split(","):
+        try:
+            # A scope has any length, and PostgreSQL does not store it.
+            return str(ipaddress.ip_address(part.partition("%")[0].strip()))
+        except ValueError:
+            continue
+    return None
 
 
 class ClickQuerySet(TenantQuerySet["Click"]):

@@ -1,6 +1,5 @@
 """Clicks: record visits, optionally deduplicated."""
 
-import ipaddress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +11,7 @@ from django.utils.crypto import salted_hmac
 from accounts.models.accounts import Account
 from tracking.attribution import ASSET_AND_SOURCE, REFERRAL_CODE, TrackingParameters
 from tracking.errors import MissingTrackingParameter
-from tracking.models.clicks import Click
+from tracking.models.clicks import Click, parse_client_ip
 from tracking.models.prospects import Prospect
 from tracking.services.attribution import attribute
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
@@ -129,15 +128,3 @@ def normalize_url(text: str | None) -> str | None:
     except ValueError:
         return None
     return url if is_valid else None
-
-
-def parse_client_ip(text: str | None) -> str | None:
-    """The first valid IP address of a comma-separated list, without IPv6 scope; None
-    if there is none."""
-    for part in (text or "").split(","):
-        try:
-            # A scope has any length, and PostgreSQL does not store it.
-            return str(ipaddress.ip_address(part.partition("%")[0].strip()))
-        except ValueError:
-            continue
-    return None

@@ -24,11 +24,11 @@ from tracking.claims import (
     Trust,
 )
 from tracking.errors import ConversionNotFound, TooManyConversionAttempts
+from tracking.models.clicks import parse_client_ip
 from tracking.models.conversions import Conversion, FormerExternalId
 from tracking.models.customers import Customer
 from tracking.models.late_changes import record_late_change
 from tracking.services.attribution import Attribution, create_attribution_record
-from tracking.services.clicks import parse_client_ip
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import NOT_DELETED_SQL, get_or_create_customer
 from tracking.services.warnings import find_warnings

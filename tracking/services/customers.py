@@ -31,6 +31,7 @@ from tracking.errors import (
 )
 from tracking.meta_data import find_email
 from tracking.models.affiliates import Affiliate
+from tracking.models.clicks import parse_client_ip
 from tracking.models.conversions import Conversion, ConversionClaim
 from tracking.models.customers import (
     INITIAL_CUSTOMER_STATUSES,
@@ -43,7 +44,6 @@ from tracking.services.attribution import (
     attribute,
     create_attribution_record,
 )
-from tracking.services.clicks import parse_client_ip
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 from tracking.services.prospects import promote_winning_prospect
 from tracking.services.warnings import find_warnings

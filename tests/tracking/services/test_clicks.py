@@ -5,7 +5,8 @@ import pytest
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory
 from tracking.attribution import TrackingParameters
-from tracking.services.clicks import Visit, normalize_url, parse_client_ip, record_click
+from tracking.models.clicks import parse_client_ip
+from tracking.services.clicks import Visit, normalize_url, record_click
 
 
 @pytest.fixture
