@@ -125,7 +125,7 @@ class LedgerSession:
         self.balances: dict[LedgerAccountKey, Decimal] = {}  # once they are locked
         self.changes: dict[LedgerAccountKey, Decimal] = defaultdict(Decimal)
         self.sequence_numbers: dict[int, int] = {}
-        self.postings: list[
+        self.transfers: list[
             tuple[tuple[LedgerAccountKey, LedgerAccountKey], dict[str, Any]]
         ] = []
         self.commission_changes: list[CommissionChange] = []
@@ -192,7 +192,7 @@ class LedgerSession:
             payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id
         )
         credit = LedgerAccountKey(payment.currency, credit_type)
-        self._add_posting(
+        self._add_transfer(
             TransferType.PAID, debit, credit, payment.amount, payment=payment
         )
 
@@ -206,7 +206,7 @@ class LedgerSession:
         credit = LedgerAccountKey(
             payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id
         )
-        self._add_posting(
+        self._add_transfer(
             TransferType.PAYMENT_CANCELED,
             debit,
             credit,
@@ -219,7 +219,7 @@ class LedgerSession:
         """Post a top-up of the payout balance; return the new balance."""
         self.lock_balances()
         funding = LedgerAccountKey(currency, LedgerAccountType.FUNDING)
-        self._add_posting(
+        self._add_transfer(
             TransferType.FUNDED,
             funding,
             LedgerAccountKey(currency, LedgerAccountType.EXTERNAL),
@@ -292,17 +292,17 @@ class LedgerSession:
             for kind in AFFILIATE_ACCOUNT_TYPES
         }
 
-    def write_postings(self) -> None:
+    def write_transfers(self) -> None:
         """Write the posted transfers, then add to each balance that changed.
 
         Raises `BalanceTooLarge`.
         """
-        if not self.postings:
+        if not self.transfers:
             return
         if not self.ledger_accounts:
             self.ledger_accounts = self._load_ledger_accounts()
         # Missing ledger accounts are created in the same order by all sessions.
-        keys = self._list_keys() | {key for sides, _ in self.postings for key in sides}
+        keys = self._list_keys() | {key for sides, _ in self.transfers for key in sides}
         for key in sorted(keys, key=str):
             self._ensure_ledger_account(key)
         actor = get_actor().name
@@ -316,7 +316,7 @@ class LedgerSession:
                 created_at=self.at,
                 **values,
             )
-            for (debit, credit), values in self.postings
+            for (debit, credit), values in self.transfers
         )
         changes = [(self.ledger_accounts[key].pk, n) for key, n in self.changes.items()]
         for pk, change in sorted(changes):
@@ -345,7 +345,7 @@ class LedgerSession:
                 )
                 for side in TRANSFER_SIDES[kind]
             )
-            self._add_posting(
+            self._add_transfer(
                 kind,
                 debit,
                 credit,
@@ -354,7 +354,7 @@ class LedgerSession:
                 sequence_number=self._get_next_sequence_number(commission),
             )
 
-    def _add_posting(
+    def _add_transfer(
         self,
         kind: TransferType,
         debit: LedgerAccountKey,
@@ -365,7 +365,7 @@ class LedgerSession:
         self._change_balance(debit, -amount)
         self._change_balance(credit, amount)
         values = {"kind": kind, "amount": amount} | links
-        self.postings.append(((debit, credit), values))
+        self.transfers.append(((debit, credit), values))
 
     def _change_balance(self, key: LedgerAccountKey, amount: Decimal) -> None:
         if key.kind not in STORED_BALANCE_TYPES:
@@ -481,10 +481,10 @@ def open_ledger_session(
     funding_currencies: Iterable[str] = (),
 ) -> Iterator[LedgerSession]:
     """Open a ledger session for these balances, and for the payout balance in
-    `funding_currencies`; write its postings when the block ends without an error."""
+    `funding_currencies`; write its transfers when the block ends without an error."""
     ledger = LedgerSession(account, balance_keys, funding_currencies, at)
     yield ledger
-    ledger.write_postings()
+    ledger.write_transfers()
     if (recorded := RECORDED_SESSIONS.get()) is not None:
         recorded.append(ledger)
 

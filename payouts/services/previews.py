@@ -215,7 +215,7 @@ def _list_transfer_effects(
 ) -> list[TransferEffect]:
     sums: dict[tuple[str, LedgerAccountKey, LedgerAccountKey], Decimal] = {}
     for session in sessions:
-        for (debit, credit), values in session.postings:
+        for (debit, credit), values in session.transfers:
             key = (str(values["kind"]), debit, credit)
             sums[key] = sums.get(key, ZERO) + values["amount"]
     slugs = _get_slugs(

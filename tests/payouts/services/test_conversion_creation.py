@@ -441,7 +441,7 @@ def test_keeps_unfunded_commissions_pending(scenario, account):
             )
         ),
         (LedgerSession, "post_commission_created"),
-        (LedgerSession, "write_postings"),
+        (LedgerSession, "write_transfers"),
     ],
 )
 def test_stores_nothing_when_a_step_fails(scenario, account, monkeypatch, owner, step):
