@@ -199,6 +199,16 @@ class Commission(DailyCountedRow):
         """Whether it waits for a decision."""
         return self.status == CommissionStatus.PENDING and self.deleted_at is None
 
+    @property
+    def is_final(self) -> bool:
+        """Whether it is approved for good."""
+        return is_final(self.status, self.account)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is final, or a payment pays it."""
+        return self.is_final or self.payment_id is not None
+
     def update_locked(self, *, at: datetime, **values: Any) -> None:
         """Update columns. The caller has locked the balances of the commission, and its
         conversion if the status changes."""

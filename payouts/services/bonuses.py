@@ -208,8 +208,7 @@ def _record_changed_goal(
     if (
         is_missed
         and commission.status == CommissionStatus.APPROVED
-        and commission.payment_id is None
-        and not is_final(commission.status, account)
+        and not commission.is_settled
     ):
         values["status"] = CommissionStatus.PENDING
     details = update_and_post(commission, ledger=ledger, at=at, **values)

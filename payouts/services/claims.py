@@ -148,15 +148,13 @@ def review_claim_of(conversion: Conversion, *, status: str, at: datetime) -> Non
 
 
 def find_deciding_claim(
-    conversion: Conversion | None, *, at: datetime
+    conversion: Conversion, *, at: datetime
 ) -> Conversion | ConversionClaim | None:
-    """The claim that a fact trusts if it names nobody: the first one.
+    """Return the claim that decides about a fact which names no affiliate.
 
-    In a contest it is the first whose affiliate may earn and whose commissions nobody
-    has disapproved.
+    That is the first claim of the conversion. If the conversion is contested, it is the
+    first claim whose affiliate may earn and whose commissions nobody has disapproved.
     """
-    if conversion is None:
-        return None
     first = None if _is_rejected(conversion) else conversion
     if not conversion.is_contested:
         return first

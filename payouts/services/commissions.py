@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -55,13 +55,6 @@ def commission_with_customer(account: Account, pk: int) -> QuerySet[Commission]:
     """A commission with its conversion and the conversion's customer."""
     rows = Commission.objects.of(account).not_deleted()
     return rows.select_related("conversion__customer").filter(pk=pk)
-
-
-def list_balance_keys(
-    conversion: Conversion, drafts: Iterable[CommissionDraft]
-) -> list[BalanceKey]:
-    """Return the balances that the commissions of a conversion will change."""
-    return [(draft.affiliate_id, conversion.currency) for draft in drafts]
 
 
 def create_commissions(
@@ -153,8 +146,7 @@ def delete_claimed_commissions(
     """
     ledger.lock_balances()
     for commission in list_claimed_commissions(conversion):
-        is_decided = is_final(commission.status, conversion.account)
-        if is_decided or commission.payment_id is not None:
+        if commission.is_settled:
             raise DuplicateConversion(external_id=conversion.external_id)
         status = CommissionStatus.DISAPPROVED
         apply_changes(commission, ledger=ledger, at=at, status=status)
@@ -266,7 +258,7 @@ def change_status(
 
 def ensure_not_final(commission: Commission) -> None:
     """Raise `CommissionApproved` if the commission is final."""
-    if is_final(commission.status, commission.account):
+    if commission.is_final:
         raise CommissionApproved
 
 

@@ -12,12 +12,13 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Model
 
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
 from accounts.services.changes import record_all_changes
 from payouts.calculation import CommissionRate, LineItem, calculate_commissions
-from payouts.models.commissions import CommissionStatus
+from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.calculation_input import (
     build_calculation_input,
     drop_unknown_types,
@@ -34,7 +35,6 @@ from payouts.services.commissions import (
     change_status,
     create_commissions,
     delete_claimed_commissions,
-    list_balance_keys,
     list_claimed_commissions,
     record_update,
 )
@@ -109,7 +109,7 @@ def _create_conversion(
         if claim is not None and claim.claim_status is None:
             raise DuplicateConversion(external_id=data.external_id)
         is_fact = data.trust is Trust.FACT
-        candidate = find_deciding_claim(claim, at=at) if is_fact else None
+        trusted = find_deciding_claim(claim, at=at) if claim and is_fact else None
         attribution = attribute(
             account,
             parameters=data.parameters,
@@ -117,7 +117,7 @@ def _create_conversion(
             at=at,
             ignore_cookie_age=data.ignore_cookie_age,
             trust=data.trust,
-            claim=candidate,
+            claim=trusted,
         )
         attribution.result.ensure_affiliate_eligible(
             customer_id=data.parameters.customer_id or ""
@@ -158,9 +158,8 @@ def _create_conversion(
         )
         if conversion.is_contested and status == CommissionStatus.APPROVED:
             status = None  # the sale is stored; its commissions wait for staff
-        if status is not None:
-            review_claim(account, conversion.pk, status=status, at=at)
-        write_commissions(
+        review_claim(account, conversion.pk, status=status, at=at)
+        commissions = write_commissions(
             conversion,
             line_items,
             rates,
@@ -169,6 +168,9 @@ def _create_conversion(
             status=status,
             at=at,
         )
+    earners = {commission.affiliate_id for commission in commissions}
+    if claim is None and earners == {conversion.affiliate_id}:
+        conversion.created_commissions = commissions
     return conversion
 
 
@@ -179,20 +181,25 @@ def write_commissions(
     *,
     is_browser_sale: bool = False,
     replaces_claim: bool = False,
+    is_extra: bool = False,
     status: str | None = None,
     at: datetime,
-) -> None:
-    """Create the commissions of a conversion, instead of those of a confirmed claim."""
+) -> list[Commission]:
+    """Create the commissions of a new conversion, or extra ones, which no cap limits.
+
+    With `replaces_claim` they replace those of the claim that the conversion was.
+    """
     account = conversion.account
     drafts = calculate_commissions(
         build_calculation_input(
             conversion,
             line_items=line_items,
             rates=rates,
+            should_apply_cap=not is_extra,
             is_browser_sale=is_browser_sale,
         )
     )
-    balance_keys = set(list_balance_keys(conversion, drafts))
+    balance_keys = {(draft.affiliate_id, conversion.currency) for draft in drafts}
     if replaces_claim:
         balance_keys |= {
             row.balance_key for row in list_claimed_commissions(conversion)
@@ -200,13 +207,17 @@ def write_commissions(
     with open_ledger_session(account, balance_keys, at=at) as ledger:
         if replaces_claim:
             delete_claimed_commissions(conversion, ledger=ledger, at=at)
-        commissions = create_commissions(conversion, drafts, ledger=ledger, at=at)
-        if not replaces_claim and len({row.affiliate_id for row in commissions}) == 1:
-            conversion.created_commissions = commissions
-        event = "conversion.updated" if replaces_claim else "conversion.created"
-        created = [("commission.created", commission) for commission in commissions]
+        commissions = create_commissions(
+            conversion, drafts, is_extra=is_extra, ledger=ledger, at=at
+        )
+        changes: list[tuple[str, Model]] = [
+            ("commission.created", commission) for commission in commissions
+        ]
+        if not is_extra:
+            event = "conversion.updated" if replaces_claim else "conversion.created"
+            changes.insert(0, (event, conversion))
         if status is None:
-            record_all_changes(account, [(event, conversion), *created], at=at)
+            record_all_changes(account, changes, at=at)
         for commission in commissions:
             ledger.post_commission_created(commission)
         if status is not None:
@@ -216,9 +227,10 @@ def write_commissions(
                 if commission.status != status
             ]
             # Bodies of webhooks show the final status, so the rows have it already.
-            record_all_changes(account, [(event, conversion), *created], at=at)
+            record_all_changes(account, changes, at=at)
             for commission, details in updates:
                 record_update(commission, details, at=at)
+    return commissions
 
 
 def round_line_items(line_items: Sequence[LineItem], currency: str) -> list[LineItem]:

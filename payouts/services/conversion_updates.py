@@ -14,36 +14,25 @@ from django.db import IntegrityError, transaction
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.changes import mark_stale, record_changes
-from payouts.calculation import (
-    LineItem,
-    allocate_proportionally,
-    calculate_commissions,
-)
+from accounts.services.changes import mark_stale
+from payouts.calculation import LineItem, allocate_proportionally
 from payouts.errors import CommissionNotFound, SubAmountNotEditable
 from payouts.models.commissions import (
     Commission,
     CommissionKind,
     CommissionStatus,
-    is_final,
 )
-from payouts.services.calculation_input import (
-    build_calculation_input,
-    ensure_types_known,
-    list_rates,
-)
+from payouts.services.calculation_input import ensure_types_known, list_rates
 from payouts.services.claims import review_claim
 from payouts.services.commissions import (
     apply_changes,
-    create_commissions,
     ensure_not_final,
     get_commission,
     get_overridden_fields,
     get_recalculated_fields,
-    list_balance_keys,
     set_status,
 )
-from payouts.services.conversion_creation import round_line_items
+from payouts.services.conversion_creation import round_line_items, write_commissions
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.errors import (
     AffiliateDeleted,
@@ -141,21 +130,7 @@ def add_commissions(
         if affiliate.deleted_at is not None:
             raise AffiliateDeleted
         ensure_not_archived(program)
-        drafts = calculate_commissions(
-            build_calculation_input(
-                conversion, line_items=line_items, rates=rates, should_apply_cap=False
-            )
-        )
-        with open_ledger_session(
-            account, list_balance_keys(conversion, drafts), at=at
-        ) as ledger:
-            commissions = create_commissions(
-                conversion, drafts, ledger=ledger, at=at, is_extra=True
-            )
-            record_changes(account, "commission.created", commissions, at=at)
-            for commission in commissions:
-                ledger.post_commission_created(commission)
-    return commissions
+        return write_commissions(conversion, line_items, rates, is_extra=True, at=at)
 
 
 def update_commission(
@@ -270,8 +245,7 @@ def _take_external_id(
         for commission in commissions:
             if commission.conversion_id != holder.pk:
                 continue
-            is_decided = is_final(commission.status, commission.account)
-            if is_decided or commission.payment_id is not None:
+            if commission.is_settled:
                 raise DuplicateConversion(external_id=holder.external_id)
             status = CommissionStatus.DISAPPROVED
             apply_changes(commission, ledger=ledger, at=at, status=status)
@@ -287,8 +261,7 @@ def _recalculate_commissions(
     at: datetime,
 ) -> None:
     regular = [row for row in commissions if row.kind == CommissionKind.REGULAR]
-    account = conversion.account
-    changeable = [row for row in regular if not is_final(row.status, account)]
+    changeable = [row for row in regular if not row.is_final]
     sub_amounts = validate_allocated_amounts(
         allocate_proportionally(
             [commission.sub_amount or ZERO for commission in changeable],
@@ -327,7 +300,7 @@ def _recalculate_level_commissions(
     for level in commissions:
         if level.base_commission_id != commission.pk:
             continue
-        if not is_final(level.status, level.account):
+        if not level.is_final:
             fields = get_recalculated_fields(level, sub_amount)
             apply_changes(level, ledger=ledger, at=at, **fields)
 
