@@ -168,7 +168,8 @@ def list_conversions_in_cap(conversion: Conversion) -> QuerySet[Conversion]:
 def is_past_cap(conversion: Conversion) -> bool:
     """Has the customer reached the cap (docs/api-contract.md, section 7.5)?
 
-    The conversion itself does not count: a claim that becomes a fact has commissions.
+    The conversion itself does not count, although a claim that becomes a fact has
+    commissions already.
     """
     program, customer = conversion.program, conversion.customer
     cap = 1 if not program.recurring else program.recurring_cap

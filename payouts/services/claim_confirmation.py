@@ -76,7 +76,7 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
 
 
 def _confirm_customer_of(claim: ConversionClaim, *, at: datetime) -> None:
-    """Confirm the customer; locked before the conversion, as everywhere."""
+    """Confirm the customer of a claim. The caller locks the conversion afterwards."""
     rows = claim.account.customers.filter(
         conversions=claim.conversion, is_confirmed=False
     )
@@ -85,8 +85,11 @@ def _confirm_customer_of(claim: ConversionClaim, *, at: datetime) -> None:
 
 
 def _list_line_items(claim: ConversionClaim, conversion: Conversion) -> list[LineItem]:
-    """The line items of the claim, at the amount of the conversion if a fact has stated
-    that; those of a fact are its own."""
+    """Return the line items of the sale that a claim describes.
+
+    If a fact has reported the conversion, they are those of its commissions. If a fact
+    has only stated the amount, the items of the claim are scaled to that amount.
+    """
     items = claim.line_items
     if conversion.claim_status is None:
         items = [

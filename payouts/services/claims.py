@@ -42,7 +42,10 @@ from tracking.services.customers import confirm_customer
 def ensure_claim_allowed(
     account: Account, attribution: Attribution, amount: Decimal, currency: str
 ) -> None:
-    """Raise if a page may not report this: claims can fill no balance and no table."""
+    """Raise if a page may not report this sale.
+
+    So nobody can fill a balance or a table with claims.
+    """
     if currency != attribution.program.currency:
         raise ClaimedCurrencyNotAllowed
     if amount > account.max_browser_amount:
@@ -113,12 +116,12 @@ def contest_claim(
 def review_claim(
     account: Account, conversion_id: int | None, *, status: str | None, at: datetime
 ) -> None:
-    """Prepare the decision about commissions of a conversion that pages reported.
+    """Prepare a decision about the commissions of a conversion that pages reported.
 
-    An approval confirms the customer of the same affiliate, so that its renewals follow
-    the usual rules.
-    Raises `ContestedClaim` for the approval of a contested conversion. Call it first in
-    the transaction: it locks the customer before the conversion.
+    The claim becomes reviewed. An approval also confirms the customer, if that has the
+    same affiliate: renewals of the customer then follow the usual rules. Raises
+    `ContestedClaim` for the approval of a contested conversion. Call it first in the
+    transaction: it locks the customer before the conversion.
     """
     if conversion_id is None or status in (None, CommissionStatus.PENDING):
         return
@@ -127,7 +130,7 @@ def review_claim(
 
 
 def review_claim_of(conversion: Conversion, *, status: str, at: datetime) -> None:
-    """Do what `review_claim` does; the conversion was read with its customer."""
+    """Review a claim as `review_claim` does, of a conversion read with its customer."""
     account, customer = conversion.account, conversion.customer
     if status == CommissionStatus.APPROVED:
         if conversion.is_contested:

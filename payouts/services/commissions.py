@@ -120,9 +120,9 @@ def hold_unfunded_drafts(
 
 
 def list_claimed_commissions(conversion: Conversion) -> list[Commission]:
-    """Return the commissions that go when a fact or a person replaces a claim.
+    """Return the commissions that a fact, or a decision of staff, deletes with a claim.
 
-    Extra rewards stay, unless the conversion has another affiliate or currency by now.
+    Extra rewards stay, unless the conversion has got another affiliate or currency.
     """
     rows = conversion.account.commissions.not_deleted().filter(conversion=conversion)
     earner = Coalesce("base_commission__affiliate", "affiliate")
@@ -139,10 +139,10 @@ def list_claimed_commissions(conversion: Conversion) -> list[Commission]:
 def delete_claimed_commissions(
     conversion: Conversion, *, ledger: LedgerSession, at: datetime
 ) -> None:
-    """Delete what a claim would have earned: a fact about the sale replaces it.
+    """Delete the commissions of a claim: those of a fact replace them.
 
-    Raises `DuplicateConversion` if a commission is final or part of a payment: then
-    the claim has been decided.
+    Raises `DuplicateConversion` if one is settled: then somebody has decided about the
+    claim already.
     """
     ledger.lock_balances()
     for commission in list_claimed_commissions(conversion):
@@ -241,10 +241,10 @@ def change_status(
     at: datetime,
     **values: Any,
 ) -> dict[str, Any]:
-    """Set a status as `set_status` does; return what the caller has to record.
+    """Set a status as `set_status` does, but leave the record to the caller.
 
-    Raises `CommissionApproved` or `CommissionUnfunded` (docs/api-contract.md, section
-    2.3.3).
+    Returns the details for `record_update`. Raises `CommissionApproved` or
+    `CommissionUnfunded` (docs/api-contract.md, section 2.3.3).
     """
     ensure_not_final(commission)
     if commission.status == status:

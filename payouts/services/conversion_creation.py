@@ -1,7 +1,7 @@
 """Creation of a conversion: attribution, commissions, ledger, audit log.
 
-A fact about a conversion that a page has reported confirms it instead; a second page
-contests it. See docs/tracking-trust.md.
+A fact confirms a conversion that a page has reported, and a second page contests it.
+See docs/tracking-trust.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,10 +84,10 @@ def create_conversion(
 ) -> Conversion:
     """Create a conversion with its commissions, or confirm a claim, in one transaction.
 
-    With a `status` the commissions that have another one are set to it; they are
-    published as created with it, then as updated. Returns the conversion; that of
-    another claim if this is a claim too. `is_id_free` says that the caller has just
-    looked for the external id; if it is taken meanwhile, the retry looks again.
+    A `status` is set on all commissions: events say that they were created with it,
+    then that they were updated. If pages claim one sale twice, the conversion of the
+    first claim is returned. `is_id_free` says that the caller has just looked for the
+    external id; if another request takes the id, the retry looks again.
     """
     values: dict[str, Any] = {"data": data, "status": status, "at": at}
     if is_id_free:

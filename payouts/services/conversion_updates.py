@@ -66,9 +66,10 @@ def update_conversion(
 ) -> Conversion:
     """Update `amount`, `external_id` and `meta_data`, those of them in `changes`.
 
-    With `should_recalculate` the commissions follow the amount. With a `status` all
-    commissions are set to it as well. An `external_id` is taken from a claim that holds
-    it. Raises `DuplicateConversion` if a fact holds it, or the claim has been decided.
+    With `should_recalculate` the commissions follow the amount. A `status` is set on
+    all commissions. If a claim holds the `external_id`, the claim loses it. Raises
+    `DuplicateConversion` if a fact holds the `external_id`, or a claim with a settled
+    commission.
     """
     external_id = changes.get("external_id")
     try:
@@ -162,9 +163,10 @@ def update_commission(
 def lock_conversion(
     account: Account, conversion_id: int, *, external_id: str | None = None
 ) -> Conversion:
-    """Lock a conversion, and before it its customer, as all operations may need.
+    """Lock the customer of a conversion, then the conversion.
 
-    With an `external_id`, lock as `update_conversion` does that sets it.
+    With an `external_id`, also lock the conversion that holds it, as
+    `update_conversion` does.
     """
     customers = account.customers.filter(conversions=conversion_id)
     list(customers.select_for_update(no_key=True, of=("self",)))
@@ -233,10 +235,10 @@ def lock_commissions(
 def _take_external_id(
     conversion: Conversion, holder: Conversion, *, at: datetime
 ) -> None:
-    """Take the external id of a claim for another conversion, which is that sale.
+    """Move the external id from `holder`, a claim, to the conversion that is the sale.
 
-    The commissions of the claim are disapproved. Raises `DuplicateConversion` if the
-    holder is a fact, or one of its commissions is final or part of a payment.
+    The commissions of the claim become disapproved. Raises `DuplicateConversion` if
+    the holder is a fact, or one of its commissions is settled.
     """
     if holder.claim_status is None:
         raise DuplicateConversion(external_id=holder.external_id)
@@ -295,7 +297,7 @@ def _recalculate_level_commissions(
     ledger: LedgerSession,
     at: datetime,
 ) -> None:
-    """Level commissions have the sub-amount of their base commission."""
+    """Give the level commissions the sub-amount of their base commission."""
     sub_amount = commission.sub_amount or ZERO
     for level in commissions:
         if level.base_commission_id != commission.pk:
@@ -343,8 +345,11 @@ def _follow_sub_amount(
     ledger: LedgerSession,
     at: datetime,
 ) -> None:
-    """Recalculate the levels of a commission whose sub-amount was stated; add what it
-    changed by to the conversion's amount, 0 at least, which is a fact from now on."""
+    """Let level commissions and conversion follow a sub-amount that was stated.
+
+    The conversion's amount changes by the same difference, but not below 0, and becomes
+    a fact.
+    """
     if difference:
         _recalculate_level_commissions(commission, commissions, ledger=ledger, at=at)
     conversion = get_conversion(commission.account, commission.conversion_id or 0)

@@ -72,9 +72,9 @@ class Attribution:
         return person.group_id
 
     def with_enrollment(self, enrollment: Enrollment) -> "Attribution":
-        """The same attribution after its prospect was promoted to this enrollment.
+        """Return the attribution after the promotion of its prospect.
 
-        The clicks of the prospect are the affiliate's now, as they are in the database.
+        The new affiliate has the clicks of the prospect, as in the database.
         """
         for candidate in self.candidates.values():
             click = candidate.click
@@ -98,9 +98,11 @@ class Attribution:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether an unconfirmed customer decides, or contradicts the claim that does.
+        """Whether nothing but claims names the affiliate, and they may be wrong.
 
-        Then the customer stays unconfirmed, and commissions wait.
+        Either an unconfirmed customer decides, or a claim decides whose affiliate is
+        not that of the unconfirmed customer. The customer stays unconfirmed, and the
+        commissions stay pending.
         """
         if not self._winner.candidate.is_claim:
             return False
@@ -115,12 +117,12 @@ class Attribution:
 
     @property
     def is_contested(self) -> bool:
-        """Whether one of several claims decides, until staff do."""
+        """Whether one of several claims decides; staff have the last word."""
         return self._winner.is_contested
 
     @property
     def can_confirm_customer(self) -> bool:
-        """Whether the call makes its customer a fact."""
+        """Whether the call confirms an unconfirmed customer."""
         return (
             self.trust is Trust.FACT and not self.is_doubtful and not self.is_contested
         )
@@ -177,9 +179,9 @@ def attribute(
 ) -> Attribution:
     """Look up all tracking parameters and select the winner.
 
-    `claim` is the one that a fact confirms: its affiliate is the last candidate but for
-    an unconfirmed customer. Ineligible winners do not raise here: callers use
-    the checks of the result.
+    `claim` is the claim that the call, a fact, confirms. Its affiliate is a candidate
+    that only an unconfirmed customer comes after. A winner that is not eligible raises
+    no error: callers use the checks of the result.
     """
     resolved = resolve_candidates(account, parameters, claim)
     candidates = [each.candidate for each in resolved]
@@ -200,7 +202,7 @@ def attribute(
 def create_attribution_record(
     account: Account, attribution: Attribution, *, subject: Customer | Conversion
 ) -> AttributionRecord:
-    """Store the attribution of a customer or a conversion, as its latest one."""
+    """Store the attribution of a customer or a conversion as the latest record."""
     record = AttributionRecord(
         account=account,
         customer=subject if isinstance(subject, Customer) else None,
@@ -223,7 +225,10 @@ def serialize_attribution(attribution: Attribution) -> dict[str, Any]:
 def store_attribution_record(
     serialized: dict[str, Any], *, conversion: Conversion
 ) -> str:
-    """Store a serialized attribution as the latest one; return what decided it."""
+    """Store a serialized attribution as the latest record of a conversion.
+
+    Returns the tracking parameter that decided.
+    """
     account = conversion.account
     account.attribution_records.create(conversion=conversion, **serialized)  # type: ignore[misc]  # stubs: a `**` is no value
     parameter: str = json.loads(serialized["outcome"])["parameter"]

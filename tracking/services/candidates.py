@@ -51,7 +51,7 @@ class ResolvedCandidate:
     click: Click | None = None
     customer: Customer | None = None
     prospect: Prospect | None = None  # set if it is not an affiliate yet
-    is_contested: bool = False  # another visitor claims the conversion, too
+    is_contested: bool = False  # several visitors claim the conversion
 
 
 @compiled
@@ -200,7 +200,10 @@ def resolve_candidates(
 def resolve_claim(
     account: Account, claim: Conversion | ConversionClaim
 ) -> ResolvedCandidate:
-    """The affiliate and program of the first claim of a conversion, or of another."""
+    """The affiliate and program of a claim.
+
+    A `Conversion` stands for its first claim, a `ConversionClaim` for a competing one.
+    """
     conversion = claim if isinstance(claim, Conversion) else claim.conversion
     by_customer = claim is conversion and conversion.tracking_source == CUSTOMER
     enrollment = enrollment_of.first(
@@ -212,7 +215,7 @@ def resolve_claim(
             str(conversion.pk),
             claim.program,
             claim.affiliate,
-            get_enrollment_status(enrollment),
+            get_effective_status(enrollment),
             is_claim=True,
         ),
         program=claim.program,
@@ -224,8 +227,11 @@ def resolve_claim(
     )
 
 
-def get_enrollment_status(enrollment: Enrollment | None) -> EnrollmentStatus:
-    """The status that decides whether an affiliate is eligible in a program."""
+def get_effective_status(enrollment: Enrollment | None) -> EnrollmentStatus:
+    """Return the status that attribution uses for an affiliate in a program.
+
+    An affiliate that a claim has promoted counts as approved until staff decide.
+    """
     if enrollment is None:
         return EnrollmentStatus.NOT_ENROLLED
     if enrollment.awaits_fact:
@@ -236,7 +242,10 @@ def get_enrollment_status(enrollment: Enrollment | None) -> EnrollmentStatus:
 def resolve_customer(
     account: Account, value: str, program_group: str | None
 ) -> ResolvedCandidate:
-    """A known customer of any program, under its `cu_` id instead of the caller's."""
+    """The customer of any program who has this id of the caller.
+
+    The candidate names the customer by the `cu_` id, because candidates are stored.
+    """
     customer: Any = customer_by_id.first(account=account, customer_id=value)
     if customer is None:
         return ResolvedCandidate(Candidate(CUSTOMER, NEW_CUSTOMER_VALUE))
@@ -257,7 +266,7 @@ def resolve_customer(
             customer.public_id,
             program,
             affiliate,
-            get_enrollment_status(enrollment),
+            get_effective_status(enrollment),
             is_claim=not customer.is_confirmed,
         ),
         program=program,
@@ -363,7 +372,7 @@ def _resolve_click(
             value,
             click.program,
             click.affiliate,
-            get_enrollment_status(click.enrollment),
+            get_effective_status(click.enrollment),
             click=click,
         ),
         program=click.program,
@@ -413,7 +422,7 @@ def _resolve_enrollment(
             value,
             enrollment.program,
             enrollment.affiliate,
-            get_enrollment_status(enrollment),
+            get_effective_status(enrollment),
         ),
         program=enrollment.program,
         affiliate=enrollment.affiliate,
@@ -439,7 +448,7 @@ def _resolve_prospect(
     *,
     click: Click | None = None,
 ) -> ResolvedCandidate:
-    """A prospect counts as approved: the attribution itself promotes it."""
+    """A prospect counts as approved: the call that it wins promotes it."""
     if prospect is None:
         raise LookupError("a click without an affiliate has a prospect")
     return ResolvedCandidate(

@@ -46,7 +46,7 @@ def conversion_by_pk(account: Account, pk: int) -> QuerySet[Conversion]:
 
 @compiled
 def locked_conversion_by_pk(account: Account, pk: int) -> QuerySet[Conversion]:
-    """The same; the conversion is locked until the transaction ends."""
+    """The row of `conversion_by_pk`, locked until the transaction ends."""
     rows = conversion_by_pk(account=account, pk=pk)
     return rows.select_for_update(no_key=True, of=("self",))
 
@@ -84,9 +84,10 @@ def write_conversion(
 ) -> Conversion:
     """Insert a conversion, its customer and its attribution record.
 
-    With a `claim`, that conversion becomes this fact and keeps its ID and time. Raises
-    `ConcurrentUpdate` if the `external_id` was taken, or the claim changed, meanwhile,
-    and `TooManyConversionAttempts` if another attempt with it takes too long.
+    A `claim` is the conversion that becomes this fact; it keeps its ID and time. Raises
+    `ConcurrentUpdate` if another request has taken the `external_id` or changed the
+    claim, and `TooManyConversionAttempts` if another request with this `external_id`
+    takes too long.
     """
     customer = get_or_create_customer(
         account, attribution, customer_id=customer_id, at=at
@@ -131,8 +132,8 @@ def write_conversion(
 def insert_conversion(conversion: Conversion) -> bool:
     """Insert a conversion; return False if its `external_id` is taken.
 
-    The constraint detects duplicates: a concurrent insert waits for the first. Raises
-    `TooManyConversionAttempts` if it waits too long.
+    The unique constraint detects duplicates: the second of two inserts waits for the
+    first, and raises `TooManyConversionAttempts` if that takes too long.
     """
     try:
         return conversion.account.conversions.insert_or_ignore(
@@ -190,14 +191,14 @@ def list_warnings(
     if customer is not None and customer.is_contested:
         warnings.append(CONTESTED_CUSTOMER)
     if attribution.is_contested:
-        warnings.append(CONTESTED_CLAIM)  # the fact does not say which visitor it was
+        warnings.append(CONTESTED_CLAIM)  # the fact does not say which visitor bought
     return find_warnings(
         attribution.affiliate, customer_id=customer_id, extra_warnings=warnings
     )
 
 
 def lock_claim(account: Account, claim: Conversion) -> Conversion:
-    """Lock the conversion; raise `ConcurrentUpdate` if it is not the same claim now."""
+    """Lock a claim; raise `ConcurrentUpdate` if its state has changed."""
     locked = account.conversions.not_deleted().select_for_update(no_key=True)
     return get_or_raise(
         locked.filter(
@@ -252,7 +253,7 @@ def apply_conversion_changes(
     """Update the values that differ; log the change when the block is done.
 
     The block updates what depends on the conversion. The caller has locked the row. An
-    amount is a fact from now on, also if it is the same.
+    `amount` in `changes` becomes a fact, even if it equals the claimed amount.
     """
     if "amount" in changes and conversion.is_amount_claimed:
         conversion.update_row(is_amount_claimed=False)
@@ -296,9 +297,9 @@ def record_former_external_id(conversion: Conversion, external_id: str) -> None:
 
 
 def release_external_id(claim: Conversion, *, at: datetime) -> None:
-    """Clear the external id of a claim: another conversion is that sale.
+    """Clear the external id of a claim, because another conversion is that sale.
 
-    That decides a contest, too: staff cannot confirm one of its claims any more. The
+    A contest of the claim ends: staff can no longer confirm one of its claims. The
     caller has locked the row and disapproved the commissions.
     """
     values: dict[str, Any] = {"external_id": None, "claim_status": ClaimStatus.REVIEWED}
