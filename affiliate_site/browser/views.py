@@ -292,7 +292,7 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
         data = build_conversion_data(
             add_tracking_parameters(call, has_customer=has_customer),
             external_id,
-            candidate_order=BROWSER_CONVERSION_ORDER,
+            order=BROWSER_CONVERSION_ORDER,
             trust=call.trust,
             is_browser_sale=call.trust is Trust.CLAIM
             or has_unsigned_rates(call.body)

@@ -467,7 +467,7 @@ class DemoHistory:
             "contested",
             TrackingParameters(tracking_id=recorded.tracking_id),
             [LineItem(Decimal(149))],
-            candidate_order=BROWSER_CONVERSION_ORDER,
+            order=BROWSER_CONVERSION_ORDER,
             trust=Trust.CLAIM,
             is_browser_sale=True,
             at=visited_at + timedelta(minutes=2),

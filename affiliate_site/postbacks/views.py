@@ -199,7 +199,7 @@ class ConversionPostbackViewSet(BasePostbackViewSet, BaseConversionViewSet):
         conversion = create_conversion(
             self.account,
             data=build_conversion_data(
-                data, attempt.external_id, candidate_order=POSTBACK_CONVERSION_ORDER
+                data, attempt.external_id, order=POSTBACK_CONVERSION_ORDER
             ),
             status=data.get("status"),
             is_id_free=attempt.is_id_free,

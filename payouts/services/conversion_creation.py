@@ -68,7 +68,7 @@ class ConversionData:
     user_agent: str | None = None
     ip: str | None = None
     ignore_cookie_age: bool = False
-    candidate_order: CandidateOrder = REST_CONVERSION_ORDER
+    order: CandidateOrder = REST_CONVERSION_ORDER
     trust: Trust = Trust.FACT
     is_browser_sale: bool = False  # commissions follow the program's switch for pages
     extra_warnings: tuple[str, ...] = ()  # about the call itself
@@ -113,7 +113,7 @@ def _create_conversion(
         attribution = attribute(
             account,
             parameters=data.parameters,
-            order=data.candidate_order,
+            order=data.order,
             at=at,
             ignore_cookie_age=data.ignore_cookie_age,
             trust=data.trust,

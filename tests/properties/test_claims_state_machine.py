@@ -133,7 +133,7 @@ class ClaimsStateMachine(RuleBasedStateMachine):
             parameters=TrackingParameters(tracking_id=vid, customer_id=customer_id),
             line_items=build_line_items(amount),
             external_id=order_id,
-            candidate_order=BROWSER_CONVERSION_ORDER,
+            order=BROWSER_CONVERSION_ORDER,
             trust=Trust.CLAIM,
             is_browser_sale=True,
         )

@@ -35,7 +35,7 @@ def report(scenario, vid, external_id, customer_id=None, amount="10"):
         amount,
         parameters=TrackingParameters(tracking_id=vid, customer_id=customer_id),
         external_id=external_id,
-        candidate_order=BROWSER_CONVERSION_ORDER,
+        order=BROWSER_CONVERSION_ORDER,
         trust=Trust.CLAIM,
         is_browser_sale=True,
         at=NOW,

@@ -248,7 +248,7 @@ def by_pair(scenario):
 def by_postback(scenario):
     parameters = {"referral_code": scenario.odette.code}
     parameters["click_id"] = str(scenario.create_click())
-    return sell(scenario, parameters, candidate_order=POSTBACK_CONVERSION_ORDER)
+    return sell(scenario, parameters, order=POSTBACK_CONVERSION_ORDER)
 
 
 def by_prospect(scenario):
