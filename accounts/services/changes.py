@@ -17,6 +17,8 @@ from accounts.models.audit_log import AuditLogEntry
 from accounts.models.row_counts import DailyCountedRow, StaleDay
 from accounts.services.outbox import publish_events
 
+Change = tuple[str, models.Model]  # the kind of an event, and its subject
+
 
 def log_event(
     account: Account,
@@ -52,7 +54,7 @@ def log_events(
 
 def log_all_events(
     account: Account,
-    events: Sequence[tuple[str, models.Model]],
+    events: Sequence[Change],
     /,
     *,
     at: datetime,
@@ -142,7 +144,7 @@ def record_changes(
 
 def record_all_changes(
     account: Account,
-    changes: Sequence[tuple[str, models.Model]],
+    changes: Sequence[Change],
     /,
     *,
     at: datetime,

@@ -69,6 +69,7 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
             conversion,
             drop_unknown_types(line_items, rates),
             rates,
+            [("conversion.updated", conversion)],
             replaces_claim=True,
             at=at,
         )

@@ -12,11 +12,10 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Model
 
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
-from accounts.services.changes import record_all_changes
+from accounts.services.changes import Change, record_all_changes
 from payouts.calculation import CommissionRate, LineItem, calculate_commissions
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.calculation_input import (
@@ -142,7 +141,7 @@ def _create_conversion(
         if claim is not None and data.trust is Trust.CLAIM:
             contest_claim(claim, attribution, amount, line_items, rates, at=at)
             return claim
-        conversion = write_conversion(
+        conversion, changes = write_conversion(
             account,
             attribution=attribution,
             claim=claim,
@@ -163,6 +162,7 @@ def _create_conversion(
             conversion,
             line_items,
             rates,
+            changes,
             is_browser_sale=data.is_browser_sale or attribution.awaits_fact,
             replaces_claim=claim is not None,
             status=status,
@@ -178,6 +178,7 @@ def write_commissions(
     conversion: Conversion,
     line_items: Sequence[LineItem],
     rates: Mapping[str, CommissionRate],
+    changes: Sequence[Change] = (),
     *,
     is_browser_sale: bool = False,
     replaces_claim: bool = False,
@@ -188,6 +189,7 @@ def write_commissions(
     """Create the commissions of a new conversion, or extra ones, which no cap limits.
 
     With `replaces_claim` they replace those of the claim that the conversion was.
+    `changes` of the conversion are recorded in the same statement.
     """
     account = conversion.account
     drafts = calculate_commissions(
@@ -210,12 +212,7 @@ def write_commissions(
         commissions = create_commissions(
             conversion, drafts, is_extra=is_extra, ledger=ledger, at=at
         )
-        changes: list[tuple[str, Model]] = [
-            ("commission.created", commission) for commission in commissions
-        ]
-        if not is_extra:
-            event = "conversion.updated" if replaces_claim else "conversion.created"
-            changes.insert(0, (event, conversion))
+        changes = [*changes, *(("commission.created", row) for row in commissions)]
         if status is None:
             record_all_changes(account, changes, at=at)
         for commission in commissions:

@@ -14,7 +14,13 @@ from accounts.db_compat import is_row_lock_timeout
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.changes import log_event, mark_stale, record_change
+from accounts.services.changes import (
+    Change,
+    log_event,
+    mark_stale,
+    record_all_changes,
+    record_change,
+)
 from tracking.attribution import TRACKING_SOURCE_NAMES
 from tracking.claims import (
     CONTESTED_CLAIM,
@@ -81,9 +87,10 @@ def write_conversion(
     ip: str | None,
     at: datetime,
     extra_warnings: Sequence[str] = (),
-) -> Conversion:
+) -> tuple[Conversion, list[Change]]:
     """Insert a conversion, its customer and its attribution record.
 
+    Returns the changes that the caller records with those of the commissions, too.
     A `claim` is the conversion that becomes this fact; it keeps its ID and time. Raises
     `ConcurrentUpdate` if another request has taken the `external_id` or changed the
     claim, and `TooManyConversionAttempts` if another request with this `external_id`
@@ -92,6 +99,9 @@ def write_conversion(
     customer = get_or_create_customer(
         account, attribution, customer_id=customer_id, at=at
     )
+    changes: list[Change] = []
+    if customer is not None and attribution.customer is None:
+        changes.append(("customer.created", customer))
     parameter = attribution.winning_parameter
     is_claim = attribution.trust is Trust.CLAIM
     values: dict[str, Any] = {
@@ -112,6 +122,7 @@ def write_conversion(
     if not attribution.is_decided_by_claim:
         values["tracking_source"] = TRACKING_SOURCE_NAMES.get(parameter, parameter)
     if claim is not None:
+        record_all_changes(account, changes, at=at)
         conversion = lock_claim(account, claim)
         replace_claim(conversion, at=at, **values)
         # Its JSON has another order of keys in PostgreSQL.
@@ -119,14 +130,16 @@ def write_conversion(
             "program", "affiliate", "customer", "click"
         )
         conversion = rows.get(pk=conversion.pk)
+        changes = [("conversion.updated", conversion)]
     else:
         conversion = Conversion(
             account=account, external_id=external_id, created_at=at, **values
         )
         if not insert_conversion(conversion):
             raise ConcurrentUpdate
+        changes.append(("conversion.created", conversion))
     create_attribution_record(account, attribution, subject=conversion)
-    return conversion
+    return conversion, changes
 
 
 def insert_conversion(conversion: Conversion) -> bool:

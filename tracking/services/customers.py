@@ -177,9 +177,10 @@ def get_or_create_customer(
 ) -> Customer | None:
     """Get or create the customer of a conversion and set its status to paying.
 
-    A fact with a tracking parameter of its own confirms an unconfirmed customer.
-    Raises `ConcurrentUpdate` if the customer was created or deleted concurrently: the
-    retry attributes the conversion to the customer's affiliate.
+    The caller records the creation. A fact with a tracking parameter of its own
+    confirms an unconfirmed customer. Raises `ConcurrentUpdate` if another request has
+    created or deleted the customer: the retry attributes the conversion to the
+    customer's affiliate.
     """
     if customer_id is None:
         return None
@@ -196,7 +197,6 @@ def get_or_create_customer(
         )
         if not _insert_customer(account, customer, attribution):
             raise ConcurrentUpdate
-        record_change(account, "customer.created", customer, at=at)
         return customer
     # The lock keeps a concurrent deletion from leaving visitor data on the conversion.
     locked = locked_customer.first(account=account, pk=customer.pk)

@@ -47,9 +47,10 @@ def insert(account, scenario):
             "user_agent": None,
             "ip": None,
         }
-        return write_conversion(
+        conversion, _ = write_conversion(
             account, attribution=attribution, claim=None, **defaults | values, at=NOW
         )
+        return conversion
 
     return insert_with
 
