@@ -86,9 +86,7 @@ def update_conversion(
                             conversion, commissions, old_amount, ledger=ledger, at=at
                         )
                 if status is not None:
-                    set_commission_statuses(
-                        account, conversion_id=conversion_id, status=status, at=at
-                    )
+                    _set_commission_statuses(conversion, status, at=at)
     except IntegrityError as error:
         holder = find_conversion(account, external_id)
         if holder is None or holder.pk == conversion_id:
@@ -198,18 +196,6 @@ def get_conversion_by_external_id(account: Account, external_id: str) -> Convers
     return get_or_raise(rows, ConversionNotFound, external_id=external_id)
 
 
-def set_commission_statuses(
-    account: Account, *, conversion_id: int, status: str, at: datetime
-) -> None:
-    """Set all commissions of a conversion to a status, or none of them."""
-    with transaction.atomic():
-        conversion = get_conversion(account, conversion_id, lock=True)
-        with lock_commissions(conversion, at=at) as (ledger, commissions):
-            for commission in commissions:
-                if commission.status != status:
-                    set_status(commission, status, ledger=ledger, at=at)
-
-
 @contextmanager
 def lock_commissions(
     *conversions: Conversion, at: datetime
@@ -230,6 +216,15 @@ def lock_commissions(
                 it for it in conversions if it.pk == commission.conversion_id
             )
         yield ledger, locked
+
+
+def _set_commission_statuses(
+    conversion: Conversion, status: str, *, at: datetime
+) -> None:
+    with lock_commissions(conversion, at=at) as (ledger, commissions):
+        for commission in commissions:
+            if commission.status != status:
+                set_status(commission, status, ledger=ledger, at=at)
 
 
 def _take_external_id(

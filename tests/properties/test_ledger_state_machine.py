@@ -28,7 +28,6 @@ from payouts.errors import CommissionApproved, CommissionUnfunded, PaymentNotFou
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
-    set_commission_statuses,
     update_commission,
     update_conversion,
 )
@@ -276,8 +275,13 @@ class LedgerStateMachine(RuleBasedStateMachine):
             self.commissions[key].state = state
 
         def update():
-            set_commission_statuses(
-                self.account, conversion_id=number, status=status, at=self.at
+            update_conversion(
+                self.account,
+                conversion_id=number,
+                changes={},
+                should_recalculate=False,
+                status=status,
+                at=self.at,
             )
 
         if fails:

@@ -20,7 +20,6 @@ from payouts.services.conversion_creation import ConversionData, create_conversi
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
-    set_commission_statuses,
     update_commission,
     update_conversion,
 )
@@ -124,9 +123,6 @@ WAYS = {
     ),
     "sub-amount": lower_sub_amount,
     "disapproved": disapprove,
-    "status-of-the-sale": lambda account, sale: set_commission_statuses(
-        account, conversion_id=sale.pk, status="disapproved", at=LATE
-    ),
     "status-and-sale": lambda account, sale: update(
         account, sale, status="disapproved"
     ),

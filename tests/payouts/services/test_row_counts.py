@@ -18,7 +18,7 @@ from accounts.services.row_counts import (
 from payouts.calculation import LineItem
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commissions import approve_commission, disapprove_commission
-from payouts.services.conversion_updates import add_commissions, set_commission_statuses
+from payouts.services.conversion_updates import add_commissions, update_conversion
 from payouts.services.payments import cancel_payment
 from tests.conftest import NOW
 from tests.factories.tracking import ProgramFactory
@@ -145,7 +145,14 @@ def apply_random_change(scenario, rng, affiliate, number, at):
         cancel_payment(account, payment_id=row.public_id, at=at)
     elif kind <= 4 and (row := pick(rng, account.conversions.not_deleted())):
         status = rng.choice(CommissionStatus.values)
-        set_commission_statuses(account, conversion_id=row.pk, status=status, at=at)
+        update_conversion(
+            account,
+            conversion_id=row.pk,
+            changes={},
+            should_recalculate=False,
+            status=status,
+            at=at,
+        )
     elif kind == 5:
         scenario.pay(1, to=affiliate.slug, at=at)
     elif kind == 6:
