@@ -245,8 +245,9 @@ CURRENCY_FIELD = CurrencyField()
 
 def find_currency(sent: dict) -> str | None:
     """Return the `currency` among sent values; None if missing or invalid."""
-    with suppress(ValidationError):
-        return CURRENCY_FIELD.to_internal_value(sent.get("currency"))
+    if "currency" in sent:
+        with suppress(ValidationError):
+            return CURRENCY_FIELD.to_internal_value(sent["currency"])
     return None
 
 
