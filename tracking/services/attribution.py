@@ -203,14 +203,9 @@ def create_attribution_record(
     account: Account, attribution: Attribution, *, subject: Customer | Conversion
 ) -> AttributionRecord:
     """Store the attribution of a customer or a conversion as the latest record."""
-    record = AttributionRecord(
-        account=account,
-        customer=subject if isinstance(subject, Customer) else None,
-        conversion=subject if isinstance(subject, Conversion) else None,
-        **serialize_attribution(attribution),
-    )
-    account.attribution_records.bulk_create([record])
-    return record
+    owner = "customer" if isinstance(subject, Customer) else "conversion"
+    values = serialize_attribution(attribution) | {owner: subject}
+    return account.attribution_records.create(**values)
 
 
 def serialize_attribution(attribution: Attribution) -> dict[str, Any]:
