@@ -12,6 +12,7 @@ from typing import Any
 from django.db import models
 
 from accounts.actor import get_actor
+from accounts.events import EVENT_SENTENCES
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.row_counts import DailyCountedRow, StaleDay
@@ -63,8 +64,12 @@ def log_all_events(
 ) -> list[AuditLogEntry]:
     """Log events of several kinds in one statement, each with its subject.
 
-    `row_details` are further details, those of each event.
+    `row_details` are further details, one mapping for each event. A kind that
+    `EVENT_SENTENCES` does not declare is a `ValueError`.
     """
+    undeclared = {kind for kind, _ in events} - EVENT_SENTENCES.keys()
+    if undeclared:
+        raise ValueError(f"Declare in accounts/events.py: {sorted(undeclared)}")
     actor = get_actor()
     further: Sequence[dict[str, Any]] = row_details or [{}] * len(events)
     entries = [

@@ -27,7 +27,7 @@ def create_recovery_codes(user: User, *, at: datetime) -> list[str]:
     ]
     with transaction.atomic():
         _store(user, [calculate_digest(code) for code in codes])
-        log_second_factor_change(user, "codes_created", at=at)
+        log_second_factor_change(user, "staff.second_factor_codes_created", at=at)
     return [format_code(code) for code in codes]
 
 
@@ -47,7 +47,7 @@ def use_recovery_code(user: User, code: str, *, at: datetime) -> bool:
         if len(others) == len(stored.recovery_codes):
             return False
         _store(user, others)
-        log_second_factor_change(user, "code_used", at=at)
+        log_second_factor_change(user, "staff.second_factor_code_used", at=at)
     return True
 
 

@@ -144,13 +144,12 @@ def remove_second_factor(user: User, *, at: datetime) -> None:
     """Remove the second factor of a user, who then signs in by password only."""
     remover = settings.SECOND_FACTOR_REMOVER
     if remover and import_string(remover)(user):
-        log_second_factor_change(user, "removed", at=at)
+        log_second_factor_change(user, "staff.second_factor_removed", at=at)
 
 
-def log_second_factor_change(user: User, action: str, *, at: datetime) -> None:
-    """Log that a second factor was added or removed, without its secret."""
+def log_second_factor_change(user: User, kind: str, *, at: datetime) -> None:
+    """Log a change of a second factor, without its secret; none of an operator."""
     if user.account is not None:
-        kind = f"staff.second_factor_{action}"
         log_event(user.account, kind, user.account, at=at, user_id=user.pk)
 
 

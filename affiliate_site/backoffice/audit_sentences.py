@@ -15,6 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from accounts.events import EVENT_SENTENCES
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
@@ -44,47 +45,7 @@ SUBJECT_LISTS = {
 }
 LOGGED_MODELS = {*SUBJECT_MODELS, *SUBJECT_LISTS}
 
-# What was done; `{}` is the subject, other names are details of the entry.
-PREDICATES = {
-    "account.created": "created the account",
-    "account.customer_email_keys_changed": "changed where customers' e-mails are",
-    "account.locked": "locked the account",
-    "account.onboarding_dismissed": "hid the checklist of the account",
-    "account.page_tracking_changed": "changed what pages may report",
-    "account.plan_changed": "changed the plan of the account",
-    "account.settings_changed": "changed the settings of the account",
-    "account.unlocked": "unlocked the account",
-    "affiliate.added_to_group": "put {} into the group {group}",
-    "affiliate.added_to_program": "added {} to program {program}: {approved}",
-    "affiliate.approved": "approved {} for program {program}",
-    "affiliate.disapproved": "disapproved {} for program {program}",
-    "affiliate_prospect.promoted": "made {} an affiliate",
-    "commission.goal_met": "found the goal of {} met again",
-    "commission.goal_missed": "found the goal of {} no longer met",
-    "conversion.amount_confirmed": "confirmed the amount of {}",
-    "conversion.contested": "reported {} too, which is now contested",
-    "commission_type.made_default": "made {} the default",
-    "invitation.accepted": "accepted an invitation",
-    "invitation.created": "invited staff",
-    "invitation.revoked": "revoked an invitation",
-    "enrollment.reset_to_pending": "set {} back to pending in program {program}",
-    "payment.created": "paid {}",
-    "payout_balance.topped_up": "topped up the payout balance by {amount} {currency}",
-    "payout_method.set": "set the payout method {method} of {}",
-    "staff.activated": "reactivated staff user {user_id}",
-    "staff.created": "created staff user {user_id}",
-    "staff.deactivated": "deactivated staff user {user_id}",
-    "staff.password_changed": "changed the own password of {user_id}",
-    "staff.password_reset": "reset the password of {user_id}",
-    "staff.role_changed": "changed the role of {user_id}",
-    "staff.second_factor_added": "enabled two-factor authentication of {user_id}",
-    "staff.second_factor_code_used": "used a recovery code of {user_id}",
-    "staff.second_factor_codes_created": "renewed the recovery codes of {user_id}",
-    "staff.second_factor_removed": "disabled two-factor authentication of {user_id}",
-    "webhook.test": "sent a test event to {}",
-    "webhook.secret_rotated": "rotated the secret of {}",
-}
-VERBS = {"updated": "changed", "deleted": "removed"}
+# What an update of a commission did, by its new status.
 STATUS_PREDICATES = {
     "approved": "approved {}",
     "disapproved": "disapproved {}",
@@ -314,13 +275,14 @@ def group_actions(entries, names: Names) -> list[list[Any]]:
 
 
 def describe_event(entry, details, names: Names) -> str:
-    """What was done, as in `PREDICATES`; details that it says are removed."""
+    """Return the sentence of the event, with `{}` for its subject.
+
+    Remove from `details` what the sentence says.
+    """
     if entry.kind == "affiliate.added_to_program":
         details["approved"] = APPROVAL_WORDS[details.get("approved")]
     if entry.kind == "affiliate.added_to_group":
         details["group"] = names.groups.get(details["group"], details["group"])
-    if entry.kind in PREDICATES:
-        return PREDICATES[entry.kind]
     if entry.kind == "commission.updated" and "status" in details:
         details.pop("fields", None)  # the comment, which is the reason, or `payout`
         return STATUS_PREDICATES.get(details.pop("status")[-1], "changed {}")
@@ -329,19 +291,11 @@ def describe_event(entry, details, names: Names) -> str:
         return "took {} out of its group"
     if entry.kind == "affiliate.updated" and "parent" in details:
         return describe_parent_change(details.pop("parent"))
-    if fields := pop_changed_fields(entry, details):
-        return describe_fields_change(fields, details)
-    verb = entry.kind.rpartition(".")[2]
-    return f"{VERBS.get(verb, verb.replace('_', ' '))} {{}}"
-
-
-def pop_changed_fields(entry, details) -> list[str]:
-    """The fields that an entry names, and those with an old and a new value, which the
-    details keep."""
-    fields = details.pop("fields", [])
-    if not entry.kind.endswith(".updated"):
-        return fields
-    return [*fields, *(name for name, value in details.items() if is_change(value))]
+    if entry.kind.endswith(".updated"):
+        changed = [name for name, value in details.items() if is_change(value)]
+        if fields := [*details.pop("fields", []), *changed]:
+            return describe_fields_change(fields, details)
+    return EVENT_SENTENCES.get(entry.kind, f"{entry.kind} {{}}")  # of an older version
 
 
 def describe_fields_change(fields: list[str], details) -> str:

@@ -210,7 +210,9 @@ def confirm_device_view(request, site):
         )
         if is_confirmed:
             list_devices(user, confirmed=False).update(confirmed=True)
-            log_second_factor_change(user, "added", at=timezone.now())
+            log_second_factor_change(
+                user, "staff.second_factor_added", at=timezone.now()
+            )
             codes = create_recovery_codes(user, at=timezone.now())
     if not is_confirmed:
         messages.error(request, WRONG_CODE_MESSAGE)
@@ -248,7 +250,9 @@ def remove_device_view(request, site):
         return redirect(SECOND_FACTOR_URL_NAME)
     with transaction.atomic():
         if delete_second_factor(lock_user(user)):
-            log_second_factor_change(user, "removed", at=timezone.now())
+            log_second_factor_change(
+                user, "staff.second_factor_removed", at=timezone.now()
+            )
     messages.success(request, DISABLED_MESSAGE)
     return redirect(SECOND_FACTOR_URL_NAME)
 

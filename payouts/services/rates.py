@@ -96,7 +96,7 @@ def update_commission_type(
         should_be_default = columns.pop("is_default", row.is_default)
         if row.is_default and not should_be_default:
             raise DefaultCommissionType(path="is_default")
-        _update(account, row, "commission_type", columns, row.program, at=at)
+        _update(account, row, "commission_type.updated", columns, row.program, at=at)
         if should_be_default and not row.is_default:
             _make_default(account, row, at=at)
     return row
@@ -147,7 +147,7 @@ def update_level(
     """Set title, kind and value of a level."""
     with transaction.atomic():
         row = get_or_raise(account.levels, LevelNotFound, lock=True, pk=pk)
-        _update(account, row, "level", changes, row.program, at=at)
+        _update(account, row, "level.updated", changes, row.program, at=at)
     return row
 
 
@@ -189,7 +189,14 @@ def set_group_rate(
             log_event(account, "group_rate.created", row, at=at, **serialize_rate(row))
         else:
             changes = {"kind": kind, "value": value}
-            _update(account, row, "group_rate", changes, commission_type.program, at=at)
+            _update(
+                account,
+                row,
+                "group_rate.updated",
+                changes,
+                commission_type.program,
+                at=at,
+            )
     return row
 
 
@@ -214,7 +221,7 @@ def serialize_rate(row: CommissionType | Level | GroupRate) -> dict[str, str]:
 def _update(
     account: Account,
     row: Any,
-    name: str,
+    event: str,
     changes: Mapping[str, Any],
     program: Program,
     *,
@@ -238,7 +245,7 @@ def _update(
             for column, value in values.items()
         }
         row.update_row(**values)
-        log_event(account, f"{name}.updated", row, at=at, **logged)
+        log_event(account, event, row, at=at, **logged)
 
 
 def _make_default(account: Account, row: CommissionType, *, at: datetime) -> None:

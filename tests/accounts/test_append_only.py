@@ -27,8 +27,8 @@ TRIGGERS = {
 
 @pytest.fixture
 def audit_log_entry(account):
-    log_event(account, "test.logged", account, at=NOW)
-    return account.audit_log.get(kind="test.logged")
+    log_event(account, "account.locked", account, at=NOW)
+    return account.audit_log.get(kind="account.locked")
 
 
 def update_queryset(entry):
@@ -78,7 +78,7 @@ def test_rejects_changes_of_append_only_rows(audit_log_entry, write):
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         write(audit_log_entry)
 
-    assert audit_log_entry.account.audit_log.filter(kind="test.logged").count() == 1
+    assert audit_log_entry.account.audit_log.filter(kind="account.locked").count() == 1
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -11,7 +11,7 @@ from accounts.models.audit_log import AuditLogEntry
 from accounts.services.changes import log_events
 from tests.conftest import NOW
 
-KIND = "test.logged"
+KIND = "account.locked"
 
 
 @compiled

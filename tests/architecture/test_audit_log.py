@@ -1,8 +1,11 @@
 """The audit log is history: what is decided is read from columns."""
 
 import ast
+import re
 
-from tests.architecture.syntax_trees import parse_modules_outside
+from accounts.events import EVENT_SENTENCES
+from accounts.models.webhooks import TEST_EVENT
+from tests.architecture.syntax_trees import parse_modules, parse_modules_outside
 
 READERS = {
     # Written, and named by the deliveries of its events.
@@ -47,3 +50,25 @@ def test_detects_a_reader():
     for source in ("account.audit_log.filter()", "from m import AuditLogEntry"):
         assert reads_audit_log(ast.parse(source))
     assert not reads_audit_log(ast.parse("from services.audit_log import log_event"))
+
+
+def test_the_logged_kinds_are_the_declared_ones():
+    """So also what a branch logs that no test runs."""
+    subjects = {kind.partition(".")[0] for kind in EVENT_SENTENCES}
+    kind = re.compile(rf"({'|'.join(subjects)})\.(?!id$)[a-z_]+")
+    logged = {
+        node.value
+        for tree in parse_modules().values()
+        if imports(tree, "accounts.services.changes", "accounts.services.staff")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and kind.fullmatch(str(node.value))
+    }
+
+    assert logged | {TEST_EVENT} == EVENT_SENTENCES.keys()
+
+
+def imports(tree, *modules) -> bool:
+    return any(
+        isinstance(node, ast.ImportFrom) and node.module in modules
+        for node in tree.body
+    )

@@ -11,10 +11,10 @@ from tests.factories.tracking import ProgramFactory
 
 def test_logs_an_event_with_all_fields(account, program):
     with use_actor("key aff_live_abc", "7f0c1de2a9b34c5591d2e8c04b6a7f13"):
-        log_event(account, "program.changed", program, at=NOW, rate=["10", "7.5"])
+        log_event(account, "program.updated", program, at=NOW, rate=["10", "7.5"])
 
     event = account.audit_log.get()
-    assert event.kind == "program.changed"
+    assert event.kind == "program.updated"
     assert program.slug in event.subject
     assert event.details == {"rate": ["10", "7.5"]}
     assert event.actor == "key aff_live_abc"
@@ -52,7 +52,7 @@ def test_is_rolled_back_with_the_change(account, program):
     def fail_halfway():
         with transaction.atomic():
             program.update_row(title="Harbour")
-            log_event(account, "program.changed", program, at=NOW)
+            log_event(account, "program.updated", program, at=NOW)
             raise ValueError("failed")
 
     with pytest.raises(ValueError, match="failed"):
@@ -65,3 +65,10 @@ def test_writes_to_the_audit_log_of_one_account_only(account, other_account):
     log_event(account, "account.locked", account, at=NOW)
 
     assert not other_account.audit_log.exists()
+
+
+def test_logs_no_kind_without_a_sentence(account):
+    with pytest.raises(ValueError, match=r"program\.renamed"):
+        log_event(account, "program.renamed", account, at=NOW)
+
+    assert not account.audit_log.exists()

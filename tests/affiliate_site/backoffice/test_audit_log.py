@@ -82,7 +82,7 @@ def test_shows_the_addresses_of_staff(staff_client, account, zoe):
 
 
 def test_shows_old_and_new_values(staff_client, account):
-    log_event(account, "program.changed", account, at=NOW, rate=["10", "7.5"])
+    log_event(account, "program.updated", account, at=NOW, rate=["10", "7.5"])
 
     assert read_list(staff_client())[1][2] == "rate: ['10', '7.5']"
 
