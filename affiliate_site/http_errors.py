@@ -10,12 +10,11 @@ import re
 import sys
 
 from django.core.exceptions import BadRequest
-from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse
 from django.shortcuts import render
 
 from accounts.exact_json import serialize_exact_json
-from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.concurrency import TEMPORARY_ERRORS
 
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
 
@@ -131,8 +130,7 @@ def server_error(request):
 def get_status_code(exception: BaseException | None) -> int:
     """Return 503 for an unavailable database, a lock timeout and repeated concurrent
     updates, else 500."""
-    temporary = OperationalError | InterfaceError | ConcurrentUpdate
-    return 503 if isinstance(exception, temporary) else 500
+    return 503 if isinstance(exception, TEMPORARY_ERRORS) else 500
 
 
 def allow_methods(*methods: str):

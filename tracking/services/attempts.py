@@ -8,10 +8,11 @@ from django.db import DatabaseError
 from django.db.models import Exists, Subquery
 
 from accounts.compiled_queries import compiled
-from accounts.db_compat import get_database_time, is_lock_timeout
+from accounts.db_compat import get_database_time
 from accounts.models.accounts import Account
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.conversions import Conversion, ConversionAttempt
+from tracking.services.concurrency import TEMPORARY_ERRORS
 
 MIN_RETRY_INTERVAL = timedelta(seconds=10)
 
@@ -74,9 +75,9 @@ class Attempt:
     def fail(self, error: Exception) -> None:
         """Store the error; a database error while doing so is ignored.
 
-        A lock that was not obtained in time is not stored: the caller shall try again.
+        An error that is answered with 503 is not stored: the client may retry at once.
         """
-        if self.external_id is None or is_lock_timeout(error):
+        if self.external_id is None or isinstance(error, TEMPORARY_ERRORS):
             return
         with suppress(DatabaseError):
             record_failed_attempt(

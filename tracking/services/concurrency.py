@@ -5,6 +5,8 @@ from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from django.db import InterfaceError, OperationalError
+
 MAX_ATTEMPTS = 4
 
 Params = ParamSpec("Params")
@@ -13,6 +15,10 @@ Result = TypeVar("Result")
 
 class ConcurrentUpdate(Exception):
     """A row was created, changed or deleted concurrently; retry the operation."""
+
+
+# An unchanged retry may succeed: interfaces answer 503.
+TEMPORARY_ERRORS = (OperationalError, InterfaceError, ConcurrentUpdate)
 
 
 def retry_on_conflict(operation: Callable[Params, Result]) -> Callable[Params, Result]:

@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.test import Client
 from django.utils import timezone
 
@@ -29,6 +29,7 @@ from tests.affiliate_site.responses import (
 from tests.conftest import ApiClient
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
+from tracking.services.concurrency import ConcurrentUpdate
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -810,41 +811,49 @@ def test_records_an_integer_id_as_text(api, tracking_parameter, scenario, accoun
     assert list_error_messages(response) == [TOO_MANY_ATTEMPTS.replace("order-1", "17")]
 
 
-@pytest.mark.parametrize(
-    ("crash", "status"),
-    [(RuntimeError("the lamp fell"), 500), (OperationalError("fail"), 503)],
-)
-def test_records_a_server_error_as_failed(
-    account, scenario, make_key, tracking_parameter, monkeypatch, crash, status
-):
-    def fail(*args, **kwargs):
-        raise crash
+def create_during(failure, client, body, monkeypatch):
+    """Send a conversion to a service that fails."""
 
-    client = ApiClient(make_key(account), Client(raise_request_exception=False))
-    body = tracking_parameter | {"external_id": "order-1"}
+    def fail(*args, **kwargs):
+        raise failure
+
     with monkeypatch.context() as broken:
         broken.setattr(endpoint, "create_conversion", fail)
-        response = client.post("/conversions/", body)
+        return client.post("/conversions/", body)
 
-    assert response.status_code == status
-    assert response.json()["code"] == status
+
+def test_records_a_server_error_as_failed(
+    account, scenario, make_key, tracking_parameter, monkeypatch
+):
+    client = ApiClient(make_key(account), Client(raise_request_exception=False))
+    body = tracking_parameter | {"external_id": "order-1"}
+
+    response = create_during(RuntimeError("a bug"), client, body, monkeypatch)
+
+    assert response.status_code == response.json()["code"] == 500
     assert [row[:2] for row in attempts(account)] == [("api", "order-1")]
     assert list_error_messages(client.post("/conversions/", body)) == [
         TOO_MANY_ATTEMPTS
     ]
 
 
-def test_a_lock_timeout_is_503_and_delays_no_retry(
-    account, scenario, make_key, tracking_parameter, monkeypatch
+@pytest.mark.parametrize(
+    "failure",
+    [
+        OperationalError("database is locked"),
+        OperationalError("canceling statement due to statement timeout"),
+        InterfaceError("connection already closed"),
+        ConcurrentUpdate(),
+    ],
+    ids=repr,
+)
+def test_a_503_delays_no_retry(
+    account, scenario, make_key, tracking_parameter, monkeypatch, failure
 ):
-    def wait(*args, **kwargs):
-        raise OperationalError("database is locked")
-
     client = ApiClient(make_key(account), Client(raise_request_exception=False))
     body = tracking_parameter | {"external_id": "order-1"}
-    with monkeypatch.context() as busy:
-        busy.setattr(endpoint, "create_conversion", wait)
-        response = client.post("/conversions/", body)
+
+    response = create_during(failure, client, body, monkeypatch)
 
     assert response.status_code == response.json()["code"] == 503
     assert attempts(account) == []
