@@ -1,14 +1,19 @@
 """Differences between SQLite and PostgreSQL that the ORM does not hide."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection
 
 BATCH_SIZE = 1000  # rows of one statement: PostgreSQL takes 65,535 values
 LOCK_TIMEOUT_SQLSTATE = "55P03"
+TEMPORARY_SQLSTATES = (
+    *("08", "57"),  # lost connection; statement timeout, shutdown
+    *("40", LOCK_TIMEOUT_SQLSTATE),  # deadlock, serialization failure
+)
 DATABASE_TIME_SQL = "SELECT clock_timestamp()"
 SNAPSHOT_SQL = {
     "sqlite": ["BEGIN DEFERRED"],
@@ -37,6 +42,23 @@ def is_row_lock_timeout(error: BaseException) -> bool:
     """
     diagnostics = getattr(error.__cause__, "diag", None)
     return is_lock_timeout(error) and getattr(diagnostics, "context", None) is not None
+
+
+def is_temporary(error: BaseException) -> bool:
+    """Return whether a later attempt can succeed although nobody repairs anything.
+
+    True after a lock or statement timeout, a deadlock, a serialization failure and a
+    lost connection; false if, for example, the disk is full, a column is missing, or
+    PostgreSQL refuses the connection, which it does without a SQLSTATE.
+    """
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    if isinstance(error.__cause__, sqlite3.Error):
+        return is_lock_timeout(error)
+    state = getattr(error.__cause__, "sqlstate", None)
+    if state is not None:
+        return bool(state.startswith(TEMPORARY_SQLSTATES))
+    return "FATAL:" not in str(error) or "database system is" in str(error)
 
 
 def get_database_time() -> datetime:

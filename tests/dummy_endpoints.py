@@ -3,6 +3,8 @@
 Used as `@pytest.mark.urls("tests.dummy_endpoints")`; the paths of the site work too.
 """
 
+import sqlite3
+
 from django.db import InterfaceError, OperationalError
 from django.urls import path
 
@@ -62,12 +64,16 @@ FAILURES = {
     "crash": RuntimeError(CRASH_MESSAGE),
     "recursion": RecursionError(CRASH_MESSAGE),
     "away": OperationalError(CRASH_MESSAGE),
+    "full": OperationalError(CRASH_MESSAGE),
     "cut-off": InterfaceError(CRASH_MESSAGE),
     "refused": DummyError(reason="a reason"),
     "refused-field": DummyFieldError(limit=7),
     "missing": DummyNotFound(),
     "conflict": DummyConflict(),
 }
+
+
+FAILURES["full"].__cause__ = sqlite3.OperationalError("database or disk is full")
 
 
 class DummySerializer(InputSerializer):

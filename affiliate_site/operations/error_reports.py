@@ -13,7 +13,9 @@ from typing import Any
 import sentry_sdk
 from django.conf import settings
 
+from accounts.db_compat import is_temporary
 from affiliate_site.operations.logs import get_route
+from tracking.services.concurrency import ConcurrentUpdate
 
 FLUSH_SECONDS = 2
 EVENT_FIELDS = (
@@ -28,7 +30,8 @@ FRAME_FIELDS = (
 
 
 class ErrorReportMiddleware:
-    """Reports the exception of an answer with status 500; a 503 is no error of ours."""
+    """Reports the exception of an answer with status 500, or with 503 if a later
+    attempt would fail as well."""
 
     def __init__(self, get_response):
         self.get_response = get_response
@@ -36,9 +39,14 @@ class ErrorReportMiddleware:
     def __call__(self, request):
         response = self.get_response(request)
         failure = getattr(request, "failure", None)
-        if response.status_code == 500 and failure is not None:
+        if response.status_code >= 500 and failure and needs_report(failure):
             report(failure, request)
         return response
+
+
+def needs_report(failure: BaseException) -> bool:
+    """Return whether somebody has to repair something: not if a retry can succeed."""
+    return not (isinstance(failure, ConcurrentUpdate) or is_temporary(failure))
 
 
 def report(failure: BaseException, request) -> None:

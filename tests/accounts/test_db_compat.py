@@ -1,14 +1,24 @@
 """SQLite and PostgreSQL: unlogged tables, lock timeouts, the database clock."""
 
+import sqlite3
 from contextlib import contextmanager
 
 import pytest
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    OperationalError,
+    connection,
+    transaction,
+)
+from psycopg import OperationalError as PsycopgError
+from psycopg import errors
 
 from accounts.db_compat import (
     get_database_time,
     is_lock_timeout,
     is_row_lock_timeout,
+    is_temporary,
     without_statement_timeout,
 )
 
@@ -65,6 +75,7 @@ def test_recognizes_a_lock_timeout(db):
         request_lock(other)
 
     assert is_lock_timeout(error.value)
+    assert is_temporary(error.value)
     assert not is_row_lock_timeout(error.value)  # it was the whole table
 
 
@@ -77,6 +88,53 @@ def test_a_statement_timeout_is_not_a_lock_timeout(db):
             cursor.execute("SELECT count(*) FROM generate_series(1, 1000000000)")
 
     assert not is_lock_timeout(error.value)
+    assert is_temporary(error.value)
+
+
+def test_a_missing_column_is_not_temporary(db):
+    with pytest.raises(DatabaseError) as error, transaction.atomic():
+        connection.cursor().execute("SELECT missing FROM accounts_plan")
+
+    assert not is_temporary(error.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [({"NAME": "nowhere"}, False), ({"PORT": 1}, True)],
+    ids=["refused", "away"],
+)
+def test_only_a_refused_connection_needs_a_repair(setting, expected):
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no server")
+    other = connection.copy()
+    other.settings_dict |= setting
+    with pytest.raises(OperationalError) as error:
+        other.connect()
+
+    assert is_temporary(error.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"),
+    [
+        (errors.SerializationFailure(), True),
+        (errors.DeadlockDetected(), True),
+        (errors.AdminShutdown(), True),
+        (errors.DiskFull(), False),
+        (errors.TooManyConnections(), False),
+        (PsycopgError("FATAL:  sorry, too many clients already"), False),
+        (PsycopgError("FATAL:  the database system is starting up"), True),
+        (PsycopgError("server closed the connection unexpectedly"), True),
+        (sqlite3.OperationalError("database or disk is full"), False),
+        (sqlite3.InterfaceError("bad parameter or other API misuse"), False),
+    ],
+    ids=repr,
+)
+def test_tells_temporary_errors_from_those_that_need_a_repair(cause, expected):
+    error = OperationalError(*cause.args)
+    error.__cause__ = cause
+
+    assert is_temporary(error) == expected
 
 
 def test_lifts_the_statement_timeout_for_a_block(db, monkeypatch):

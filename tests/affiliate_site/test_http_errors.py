@@ -216,6 +216,7 @@ def test_pages_outside_the_api_are_read_only(client, db, path, method):
         ("crash", 500, "Internal Server Error"),
         ("recursion", 500, "Internal Server Error"),
         ("away", 503, "Service Unavailable"),
+        ("full", 503, "Service Unavailable"),
         ("cut-off", 503, "Service Unavailable"),
     ],
 )

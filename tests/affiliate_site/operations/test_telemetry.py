@@ -125,6 +125,19 @@ def test_sentry_receives_nothing_personal(sentry, api):
     assert_no_canary(sent.replace(b"CRASH_MESSAGE", b""), api.key)
 
 
+@pytest.mark.urls("tests.dummy_endpoints")
+def test_sentry_receives_the_503s_that_need_a_repair(sentry, api):
+    client = ApiClient(api.key, Client(raise_request_exception=False))
+
+    for name in ("away", "cut-off", "full"):
+        assert client.get(f"/dummies/{name}/").status_code == 503
+    sentry_sdk.flush(WAIT_SECONDS)
+    sent = sentry.wait_for(b"exception")
+
+    assert sent.count(b'"exception"') == 1
+    assert b"full" not in sent  # the message
+
+
 def test_sentry_receives_errors_of_commands(sentry, monkeypatch, settings):
     """The webhook worker is a command, too; failures of the environment are none."""
     name = "affiliate_site.operations.error_reports.report_command_failure"
