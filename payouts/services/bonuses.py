@@ -332,7 +332,8 @@ def _list_findings(
         progress, pending_ids = _calculate_progress(account, period, affiliate_ids)
         yield from _find_changed_goals(period, granted, progress)
         granted_goals = _get_granted_goals(period, granted)
-        for affiliate_id in progress.keys() & approved_ids[program_id] - pending_ids:
+        candidates = progress.keys() & approved_ids[program_id] - pending_ids
+        for affiliate_id in sorted(candidates):
             earned = _find_highest_bonus(period, progress[affiliate_id])
             # `all_time` never ends: a higher goal may be reached after a grant.
             min_goal = earned.goal if earned and period.range.end is None else ZERO
