@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Count
@@ -128,14 +129,21 @@ class ChangedGoal:
         return self.commission.balance_key
 
 
-def grant_bonuses(account: Account, *, at: datetime) -> list[Commission]:
+class BonusRun(NamedTuple):
+    """The commissions of bonuses that a run granted, and put back to pending."""
+
+    granted: list[Commission]
+    put_back: list[Commission]
+
+
+def grant_bonuses(account: Account, *, at: datetime) -> BonusRun:
     """Grant the bonuses of all periods that are over, each once.
 
     Puts those back to pending whose goal is no longer met.
     """
     late_changes = dict(account.late_changes.values_list("pk", "day"))
     bonuses = list(_sort_bonuses(account))
-    commissions: list[Commission] = []
+    run = BonusRun([], [])
     granted_until = None  # without the feature: nothing is granted, nothing is done
     if account.plan.bonuses:
         granted_until = (at - SETTLING_TIME).astimezone(UTC).date()
@@ -148,18 +156,23 @@ def grant_bonuses(account: Account, *, at: datetime) -> list[Commission]:
         for first in range(0, len(balance_keys), MAX_LOCKED_BALANCES):
             batch = balance_keys[first : first + MAX_LOCKED_BALANCES]
             period_keys = {key: found[key] for key in batch}
-            commissions += _work_through(account, period_keys, at=at)
+            _work_through(account, period_keys, run, at=at)
     _set_granted_until(account, bonuses, granted_until)
     _delete_late_changes(account, sorted(late_changes))
-    return commissions
+    return run
 
 
 def _work_through(
-    account: Account, found: Mapping[BalanceKey, Collection[PeriodKey]], *, at: datetime
-) -> list[Commission]:
-    """Lock some balances, then look at the periods found and grant what is earned now.
+    account: Account,
+    found: Mapping[BalanceKey, Collection[PeriodKey]],
+    run: BonusRun,
+    *,
+    at: datetime,
+) -> None:
+    """Lock the balances found, look at their periods again, and grant what is earned.
 
-    The bonuses are locked before them: one that is ended meanwhile may be deleted.
+    The bonuses are locked before the balances: one that is ended meanwhile may be
+    deleted. Adds the commissions to those of the run.
     """
     period_keys = set().union(*found.values())
     with (
@@ -179,23 +192,24 @@ def _work_through(
             if finding.balance_key not in found:
                 continue
             if isinstance(finding, ChangedGoal):
-                _record_changed_goal(finding, ledger, at)
+                if _record_changed_goal(finding, ledger, at):
+                    run.put_back.append(finding.commission)
                 continue
             commission = _build_commission(account, finding, ledger, at)
             commission.save(force_insert=True)
             commissions.append(commission)
             ledger.post_commission_created(commission)
         record_changes(account, "commission.created", commissions, at=at)
-    return commissions
+    run.granted.extend(commissions)
 
 
 def _record_changed_goal(
     changed: ChangedGoal, ledger: LedgerSession, at: datetime
-) -> None:
+) -> bool:
     """Mark a bonus whose goal is no longer met, and put it back to pending.
 
     One that is paid or final keeps its status. One whose goal is met again is no longer
-    marked, and keeps its status too: staff decide.
+    marked, and keeps its status too: staff decide. Returns whether it was put back.
     """
     commission = changed.commission
     account, is_missed = commission.account, commission.goal_missed_at is None
@@ -215,6 +229,7 @@ def _record_changed_goal(
     kind = "commission.goal_missed" if is_missed else "commission.goal_met"
     log_event(account, kind, commission, at=at)
     record_update(commission, details, at=at)
+    return "status" in values
 
 
 def _set_granted_until(

@@ -107,7 +107,7 @@ def create_conversion_with_ip_task(account, *, amount, ip, **parameters):
 
 def grant_bonuses_task(account):
     """Grant the bonuses of March; return the names of the commissions."""
-    return [commission.name for commission in grant_bonuses(account, at=APRIL)]
+    return [commission.name for commission in grant_bonuses(account, at=APRIL).granted]
 
 
 def end_bonus_task(account, *, bonus_id):

@@ -27,12 +27,14 @@ class Command(JsonCommand):
         all_accounts = Account.objects.select_related("plan").order_by("id")
         accounts = [get_account(account)] if account else list(all_accounts)
         totals: dict[str, Decimal] = defaultdict(Decimal)
-        granted = 0
+        granted, put_back = 0, []
         errors = []
         for granting_account in accounts:
             try:
-                for commission in grant_bonuses(granting_account, at=at):
-                    granted += 1
+                run = grant_bonuses(granting_account, at=at)
+                granted += len(run.granted)
+                put_back += [commission.pk for commission in run.put_back]
+                for commission in run.granted:
                     totals[commission.currency] += commission.amount
             except InvalidInput as error:
                 errors.append(f"{granting_account.slug}: {error}")
@@ -40,8 +42,15 @@ class Command(JsonCommand):
         lines += [
             format_amount(totals[currency], currency) for currency in sorted(totals)
         ]
+        if put_back:
+            lines.append(
+                f"put back to pending: commissions {', '.join(map(str, put_back))}"
+            )
         self.write_result(
-            "\n".join(lines), granted=granted, totals=dict(sorted(totals.items()))
+            "\n".join(lines),
+            granted=granted,
+            totals=dict(sorted(totals.items())),
+            put_back=put_back,
         )
         if errors:
             raise CommandError(f"Not every bonus was granted: {'; '.join(errors)}")

@@ -5,7 +5,9 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
+from payouts.services.conversion_updates import delete_conversion
 from tests.command_line import (
     is_usage_error,
     run_command,
@@ -56,7 +58,29 @@ def test_prints_bonuses_as_json(scenario, yen_program):
     assert run_json_command("grant_bonuses") == {
         "granted": 2,
         "totals": {"EUR": 50, "JPY": 7},
+        "put_back": [],
     }
+
+
+@pytest.fixture
+def put_back(scenario, account):
+    """The ID of a granted bonus whose only sale has been deleted."""
+    run_command("grant_bonuses")
+    conversion = account.conversions.get()
+    delete_conversion(account, conversion_id=conversion.pk, at=timezone.now())
+    return account.commissions.get(kind="bonus").pk
+
+
+def test_prints_which_bonuses_are_pending_again(put_back):
+    output = run_command("grant_bonuses")
+
+    assert output == f"0 bonuses\nput back to pending: commissions {put_back}\n"
+
+
+def test_prints_bonuses_that_are_pending_again_as_json(put_back):
+    output = run_json_command("grant_bonuses")
+
+    assert output == {"granted": 0, "totals": {}, "put_back": [put_back]}
 
 
 def test_grants_none_in_a_second_run(scenario, account):
@@ -64,7 +88,11 @@ def test_grants_none_in_a_second_run(scenario, account):
 
     with assert_unchanged(account):
         assert run_command("grant_bonuses") == "0 bonuses\n"
-        assert run_json_command("grant_bonuses") == {"granted": 0, "totals": {}}
+        assert run_json_command("grant_bonuses") == {
+            "granted": 0,
+            "totals": {},
+            "put_back": [],
+        }
 
 
 def test_adds_up_bonuses_of_all_accounts(scenario, other_account):
@@ -81,7 +109,7 @@ def test_grants_bonuses_of_one_account_only(scenario, other_account):
     with assert_unchanged(other_account):
         output = run_json_command("grant_bonuses", "--account", "harbor")
 
-    assert output == {"granted": 1, "totals": {"EUR": 50}}
+    assert output == {"granted": 1, "totals": {"EUR": 50}, "put_back": []}
 
 
 def test_grants_bonuses_of_others_if_one_account_fails(

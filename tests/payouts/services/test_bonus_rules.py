@@ -53,7 +53,9 @@ def test_a_bonus_is_granted_for_its_goal(approving_scenario):
     add_bonus(approving_scenario)
     approving_scenario.create_conversion(at=MAY)
 
-    assert [row.amount for row in grant_bonuses(account, at=JUNE)] == [Decimal(25)]
+    assert [row.amount for row in grant_bonuses(account, at=JUNE).granted] == [
+        Decimal(25)
+    ]
 
 
 def test_an_ended_bonus_is_not_granted_for_the_present_period(approving_scenario):
@@ -65,7 +67,7 @@ def test_an_ended_bonus_is_not_granted_for_the_present_period(approving_scenario
 
     end_bonus(account, pk=bonus.pk, at=JUNE)
 
-    assert grant_bonuses(account, at=JULY) == []
+    assert grant_bonuses(account, at=JULY).granted == []
     assert account.bonuses.get().ended_at == JUNE
     assert not account.bonuses.not_ended().exists()
     with pytest.raises(BonusNotFound):
@@ -81,7 +83,7 @@ def test_a_bonus_that_ended_later_is_granted_for_earlier_periods(approving_scena
 
     end_bonus(account, pk=bonus.pk, at=JULY)
 
-    assert len(grant_bonuses(account, at=JULY)) == 1
+    assert len(grant_bonuses(account, at=JULY).granted) == 1
 
 
 @pytest.mark.parametrize("waits_for_decision", [False, True])
@@ -95,13 +97,15 @@ def test_what_was_earned_before_a_bonus_ended_is_granted(
     commission = approving_scenario.get_commission(conversion)
     if waits_for_decision:
         reopen_commission(account, commission_id=commission.pk, at=MAY)
-        assert grant_bonuses(account, at=JUNE) == []
+        assert grant_bonuses(account, at=JUNE).granted == []
 
     end_bonus(account, pk=bonus.pk, at=JUNE)
 
     if waits_for_decision:
         approve_commission(account, commission_id=commission.pk, at=JUNE)
-    assert [row.amount for row in grant_bonuses(account, at=JUNE)] == [Decimal(25)]
+    assert [row.amount for row in grant_bonuses(account, at=JUNE).granted] == [
+        Decimal(25)
+    ]
 
 
 def test_a_bonus_of_all_time_is_not_granted_after_its_end(approving_scenario):
@@ -111,7 +115,7 @@ def test_a_bonus_of_all_time_is_not_granted_after_its_end(approving_scenario):
 
     end_bonus(account, pk=bonus.pk, at=JULY)
 
-    assert grant_bonuses(account, at=JULY) == []
+    assert grant_bonuses(account, at=JULY).granted == []
 
 
 def test_a_bonus_never_granted_is_deleted(scenario, account):

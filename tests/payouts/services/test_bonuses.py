@@ -52,7 +52,7 @@ def make_bonuses(account, *, at=APRIL):
     """Grant bonuses; return affiliate, title and amount of each in order."""
     return [
         (row.affiliate.slug, row.name, row.amount)
-        for row in grant_bonuses(account, at=at)
+        for row in grant_bonuses(account, at=at).granted
     ]
 
 
@@ -70,7 +70,7 @@ def test_creates_a_commission_without_conversion(scenario, account):
     scenario.create_conversion("49.90", at=CONVERSION_CREATED_AT + timedelta(days=1))
     written = account.audit_log.count()
 
-    (made,) = grant_bonuses(account, at=APRIL)
+    (made,) = grant_bonuses(account, at=APRIL).granted
 
     stored = account.commissions.get(kind="bonus")
     assert stored.pk == made.pk
@@ -107,7 +107,7 @@ def test_creates_a_pending_bonus_without_automatic_approval(scenario, account):
     scenario.create_conversion("200")
     scenario.program.update_row(auto_approve_commissions=False)
 
-    (made,) = grant_bonuses(account, at=APRIL)
+    (made,) = grant_bonuses(account, at=APRIL).granted
 
     assert made.status == "pending"
     assert get_payable_balances_by_slug(account) == {
@@ -138,7 +138,7 @@ def test_keeps_an_unfunded_bonus_pending(scenario, account, funds, states):
         account, amount=Decimal(funds), currency="EUR", at=CONVERSION_CREATED_AT
     )
 
-    made = grant_bonuses(account, at=APRIL)
+    made = grant_bonuses(account, at=APRIL).granted
 
     assert sorted(commission.status for commission in made) == states
     assert {(commission.status, commission.finalized_at) for commission in made} <= {
@@ -402,7 +402,7 @@ def test_counts_from_monday_to_monday(scenario, account, sold, counts):
     )
     scenario.create_conversion("200", at=sold)
 
-    made = grant_bonuses(account, at=datetime(2026, 3, 16, tzinfo=UTC))
+    made = grant_bonuses(account, at=datetime(2026, 3, 16, tzinfo=UTC)).granted
 
     assert [commission.period_start for commission in made] == [
         date(2026, 3, 9)
@@ -437,7 +437,7 @@ def test_catches_up_on_every_period_that_was_missed(scenario, account):
     scenario.create_conversion("200")
     scenario.create_conversion("200", at=APRIL)
 
-    made = grant_bonuses(account, at=MAY)
+    made = grant_bonuses(account, at=MAY).granted
 
     assert sorted(commission.period_start for commission in made) == [
         MARCH,
@@ -489,7 +489,7 @@ def test_grants_nothing_again_if_a_higher_goal_is_reached_later(scenario, accoun
 def test_grants_nothing_again_though_the_bonus_was_disapproved(scenario, account):
     scenario.create_bonus(goal="1", value="50")
     scenario.create_conversion("200")
-    (made,) = grant_bonuses(account, at=APRIL)
+    (made,) = grant_bonuses(account, at=APRIL).granted
 
     disapprove_commission(account, commission_id=made.pk, at=APRIL)
 

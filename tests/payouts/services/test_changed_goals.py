@@ -53,7 +53,10 @@ def scenario(scenario):
 
 
 def grant(account, at):
-    return [(row.affiliate.slug, row.amount) for row in grant_bonuses(account, at=at)]
+    return [
+        (row.affiliate.slug, row.amount)
+        for row in grant_bonuses(account, at=at).granted
+    ]
 
 
 @pytest.fixture
@@ -62,7 +65,7 @@ def granted(scenario, account):
     scenario.create_bonus(goal="300", goal_type="conversion_amount", value="50")
     scenario.create_conversion("200", external_id="first")
     scenario.create_conversion("100", external_id="second")
-    (commission,) = grant_bonuses(account, at=SETTLED)
+    (commission,) = grant_bonuses(account, at=SETTLED).granted
     assert commission.status == "approved"
     return commission
 
@@ -233,7 +236,7 @@ def test_only_marks_a_bonus_that_is_final(scenario, account):
     top_up_payout_balance(
         account, amount=Decimal(1000), currency="EUR", at=CONVERSION_CREATED_AT
     )
-    (granted,) = grant_bonuses(account, at=SETTLED)
+    (granted,) = grant_bonuses(account, at=SETTLED).granted
     update(account, sale, amount=Decimal(10))
 
     grant_bonuses(account, at=MAY)
@@ -285,7 +288,7 @@ def test_grants_no_lower_bonus_instead(scenario, account):
     scenario.create_bonus(goal="2", value="90", title="Two")
     scenario.create_conversion("200")
     sale = scenario.create_conversion("200")
-    (granted,) = grant_bonuses(account, at=SETTLED)
+    (granted,) = grant_bonuses(account, at=SETTLED).granted
     refund(account, sale)
 
     assert grant(account, MAY) == []
@@ -298,7 +301,7 @@ def test_grants_no_lower_bonus_instead(scenario, account):
 def test_puts_bonuses_of_all_periods_back(scenario, account, period):
     scenario.create_bonus(goal="1", value="50", period=period)
     sale = scenario.create_conversion("200")
-    (granted,) = grant_bonuses(account, at=MAY + timedelta(days=90))
+    (granted,) = grant_bonuses(account, at=MAY + timedelta(days=90)).granted
 
     delete_conversion(account, conversion_id=sale.pk, at=MAY + timedelta(days=91))
     grant_bonuses(account, at=MAY + timedelta(days=92))

@@ -269,7 +269,9 @@ def test_changes_the_amount_of_a_level_but_not_its_sub_amount(account, hierarchy
 def test_changes_a_bonus(scenario, account):
     scenario.create_bonus(goal=1, value=50)
     apply_status(scenario.get_commission(scenario.create_conversion("200")), "approved")
-    (bonus,) = grant_bonuses(account, at=CONVERSION_CREATED_AT + timedelta(days=40))
+    (bonus,) = grant_bonuses(
+        account, at=CONVERSION_CREATED_AT + timedelta(days=40)
+    ).granted
 
     after = apply_changes(bonus, amount="40", comment="Well done", status="approved")
 
