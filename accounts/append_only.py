@@ -1,11 +1,11 @@
-"""Append-only tables: the triggers that reject changes, and checks that they do."""
+"""Append-only tables: the triggers that reject changes, and checks of the triggers."""
 
 from django.db import DatabaseError, connection, transaction
 
 from accounts.migration_operations import TableOperation
 
-# Of each trigger of a table: its name, its definition as in CREATE TRIGGER, the body
-# of its function (PostgreSQL), and whether it fires (tgenabled O and A).
+# Selects four columns for each trigger of a table: its name, its CREATE TRIGGER, the
+# body of its function (PostgreSQL), and whether it fires (tgenabled is O or A).
 TRIGGERS_SQL = {
     "sqlite": (
         "SELECT name, replace(sql, '\"', ''), '', 1 FROM sqlite_master"
@@ -93,7 +93,8 @@ def list_invalid_triggers(table: str) -> dict[str, str]:
 def try_forbidden_changes(table: str) -> list[str]:
     """Try to change and to delete the last row of an append-only table, and roll back.
 
-    Returns the statements that the database accepted; an empty table shows nothing.
+    Returns the statements that the database accepted. For an empty table it returns
+    none, because no trigger fires without a row.
     """
     last_row = f"WHERE id = (SELECT max(id) FROM {table})"  # noqa: S608 - our own name
     statements = {

@@ -1,4 +1,4 @@
-"""Leave out an optional server for a while after a failure, and log it."""
+"""Circuit breaker: after a failure, an optional server is not used for a while."""
 
 import time
 
@@ -21,7 +21,7 @@ class CircuitBreaker:
         return time.monotonic() < self.open_until
 
     def open(self, reason: str, *, seconds: float) -> None:
-        """Do without the server for a while; log it once a minute."""
+        """Stop using the server for a while; log this at most once a minute."""
         now = time.monotonic()
         self.open_until = now + seconds
         if now >= self.logged_at + LOG_INTERVAL_SECONDS:

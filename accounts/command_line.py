@@ -23,7 +23,7 @@ OTHER_MIGRATIONS = (
     "the database has migrations that this release has under other names, see"
     " docs/upgrading.md"
 )
-# By SQLSTATE of PostgreSQL, or by text of SQLite.
+# Reasons by SQLSTATE (PostgreSQL) or by a part of the message (SQLite).
 DATABASE_FAILURES = {
     "42P01": MIGRATE,  # undefined table
     "42703": MIGRATE,  # undefined column
@@ -47,7 +47,7 @@ EXIT_USAGE = 2
 
 
 def run_command_line(arguments: Sequence[str]) -> None:
-    """Run one command; `arguments` are those of the process.
+    """Run one command; `arguments` are `sys.argv`.
 
     Raises SystemExit with 1 after a failure, with 2 after wrong arguments.
     """

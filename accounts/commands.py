@@ -29,7 +29,7 @@ from accounts.services.accounts import get_account
 
 INTEGER_PATTERN = re.compile(r"[0-9]+", re.ASCII)
 MAX_ROW_ID = 2**63 - 1
-# Of terminals, and those that change the direction of the text around them.
+# Control characters of terminals, and those that change the direction of text.
 CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -123,7 +123,7 @@ def parse_amount_argument(text: str) -> Decimal:
 
 
 def parse_id_argument(text: str) -> int:
-    """Parse a row ID; one that is too large for the database becomes `MAX_ROW_ID`."""
+    """Parse a row ID; a number too large for the database becomes `MAX_ROW_ID`."""
     if not INTEGER_PATTERN.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not a number like 1042")
     return int(text) if len(text) < len(str(MAX_ROW_ID)) else MAX_ROW_ID

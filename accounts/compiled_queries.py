@@ -34,12 +34,12 @@ Row = TypeVar("Row")
 
 
 class Parameter(Value):
-    """Stands for a value that each execution passes."""
+    """A placeholder in a queryset; each execution passes its value by `name`."""
 
     def __init__(self, name: str, index: int | None = None) -> None:
         super().__init__(name)
         self.name = name
-        self.index = index  # in a list of values
+        self.index = index  # of the value, if the value by that name is a list
         self.compared_field: Field[Any, Any] | None = None
 
     def as_sql(  # type: ignore[override]
@@ -69,7 +69,7 @@ class Parameter(Value):
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL with the parameters and constants of its placeholders, in their order."""
+    """SQL, and the parameter or constant of each placeholder in the SQL's order."""
 
     sql: str
     parameters: tuple[Any, ...]
@@ -85,7 +85,7 @@ class Statement:
 
 
 class CompiledSelect:
-    """A compiled queryset: its statement, and what turns its rows into results."""
+    """A compiled queryset: the statement, and how its rows become results."""
 
     def __init__(self, queryset: QuerySet[Any, Any]) -> None:
         compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
@@ -133,7 +133,10 @@ class CompiledSelect:
         self.build_row = build_row
 
     def run(self, values: dict[str, Any], using: str) -> list[Any]:
-        """Return the results with these values."""
+        """Run the statement with these values, by parameter name; return the results.
+
+        Raises `TransactionManagementError` if the query locks rows in autocommit mode.
+        """
         connection = connections[using]
         if self.locks and connection.get_autocommit():
             raise transaction.TransactionManagementError(
@@ -165,7 +168,7 @@ class CompiledSelect:
         return converted
 
     def _set_related(self, results: list[Any], name: str, value: Model) -> None:
-        """Let instances refer to the very object that the caller passed."""
+        """Set the foreign key `name` of the results to the object that was passed."""
         field = self.model._meta.get_field(name)
         for instance in results:
             if not field.is_cached(instance):
@@ -173,11 +176,11 @@ class CompiledSelect:
 
 
 class CompiledQuery(Generic[Row]):
-    """A queryset function, compiled at its first use in a process.
+    """A function that returns a queryset, compiled at its first use in a process.
 
-    The function's arguments are the parameters, unless `names` are. A list is compiled
-    for each length that is a power of two. Calling the object itself gives the ordinary
-    queryset.
+    The parameters are called like the function's arguments, unless `names` are given.
+    For a list, the queryset is compiled once per length, rounded up to a power of two.
+    Calling the object itself returns the ordinary queryset.
     """
 
     def __init__(
@@ -195,9 +198,9 @@ class CompiledQuery(Generic[Row]):
         return self.function(**values)
 
     def all(self, using: str = DEFAULT_DB_ALIAS, /, **values: Any) -> list[Row]:
-        """Return all results.
+        """Return all results for these values, read from the database `using`.
 
-        A value is never None, which SQL compares otherwise than Python does.
+        Raises `ValueError` for None: `column = NULL` is never true in SQL.
         """
         sizes: list[int | None] = []
         for name in self.names:
@@ -277,7 +280,8 @@ def find_lookups(node: Any) -> Iterator[Lookup[Any]]:
 
 
 def set_parameter_fields(lookup: Lookup[Any]) -> None:
-    """Tell the parameters of a lookup the field whose type their values have."""
+    """Set the field with which the parameters of a lookup are compared: it prepares
+    their values for the database."""
     right = lookup.rhs
     for parameter in getattr(right, "source_expressions", None) or [right]:
         if isinstance(parameter, Parameter):

@@ -1,6 +1,6 @@
 """Build the SQL of an INSERT or an UPDATE once, and run it with values.
 
-Django builds it for each statement. Queries are in `accounts/compiled_queries.py`.
+Django builds the SQL each time. Queries are in `accounts/compiled_queries.py`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ PLAIN_TYPES = {
     IntegerField: int,
     TextField: str,
 }
-MAX_KEPT_ROWS = 64  # of an INSERT whose SQL is kept
+MAX_KEPT_ROWS = 64  # the SQL of an INSERT of more rows is not kept
 
-# The SQL of inserts and updates, by what it depends on.
+# The SQL of inserts and updates, by model, fields and number of rows.
 _inserts: dict[Any, str] = {}
 _updates: dict[Any, Statement] = {}
 
@@ -67,8 +67,8 @@ def insert_or_ignore(
 ) -> bool:
     """Insert a row and set its primary key; return False if it conflicts.
 
-    The row gets its JSON as it is stored: PostgreSQL orders keys. See
-    `TenantQuerySet.insert_or_ignore`.
+    Also sets the JSON fields of the row to what is stored, because PostgreSQL reorders
+    keys. See `TenantQuerySet.insert_or_ignore`.
     """
     columns = ", ".join(
         f'"{row._meta.get_field(name).attname}"'  # type: ignore[union-attr]
@@ -117,9 +117,9 @@ def _insert_batch(rows: Sequence[Model], conflict_sql: str) -> bool:
 
 @cache
 def get_insert_fields(model: type[Model], *, has_key: bool) -> dict[Any, type | None]:
-    """Return the fields that an insert names: all, without a key to be generated.
+    """Return the fields that an insert names: all but a primary key to be generated.
 
-    Values of a field's plain type are stored as they are, and need no preparation.
+    Maps each field to the type whose values need no preparation, if there is one.
     """
     return {
         field: next(

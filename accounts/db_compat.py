@@ -35,10 +35,10 @@ def is_lock_timeout(error: BaseException) -> bool:
 
 
 def is_row_lock_timeout(error: BaseException) -> bool:
-    """Return whether it was the lock of a row, or of a value that must be unique.
+    """Return whether a lock timeout concerned a row, or a value that must be unique.
 
-    PostgreSQL names the row in the context of the error, and none for the lock of a
-    table. SQLite locks the whole database, so there it is never known.
+    PostgreSQL adds a context to the error for a row, and none for a table. On SQLite
+    the answer is always False, because it locks the whole database.
     """
     diagnostics = getattr(error.__cause__, "diag", None)
     return is_lock_timeout(error) and getattr(diagnostics, "context", None) is not None

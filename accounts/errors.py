@@ -298,7 +298,7 @@ def raise_errors(errors: list[InvalidInput]) -> None:
 
 
 def run_checks(*checks: Callable[[], object]) -> None:
-    """Run all checks, and then raise what they raised: the caller sees all errors."""
+    """Run all checks, then raise all errors together (see `raise_errors`)."""
     errors: list[InvalidInput] = []
     for check in checks:
         try:

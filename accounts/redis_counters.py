@@ -1,7 +1,7 @@
 """Counters of rate limits in Redis, used where REDIS_URL is set.
 
-The windows are those of `accounts/services/rate_limits.py`, by the clock of Redis. All
-that goes wrong is a RedisError. See docs/reliability.md, section 7.
+The windows are those of `accounts/services/rate_limits.py`, by the clock of Redis. Each
+failure is raised as a `RedisError`. See docs/reliability.md, section 7.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from redis.exceptions import RedisError as RedisError
 from redis.retry import Retry
 
 PREFIX = "affiliate_site:rate_limit:"
-ANSWER_SECONDS = 0.05  # for each; a new connection, a password, a number need one too
+ANSWER_SECONDS = 0.05  # per answer, also to a connection attempt, AUTH and SELECT
 
 # Times in microseconds. Without a running window it starts one with ARGV[2] hits, else
 # it adds ARGV[3]. The key expires after the window; the start alone decides.
@@ -82,7 +82,7 @@ def add_hits(subject: str, *, hits: int) -> int | None:
 
 
 def run_script(source: str, subject: str, *arguments: int) -> Any:
-    """Run a script on the counter of the subject; nothing else runs meanwhile."""
+    """Run a script on the counter of the subject, atomically."""
     try:
         return get_script(source)(keys=[PREFIX + subject], args=arguments)
     except (OSError, ValueError) as error:  # what is no answer of a Redis at all

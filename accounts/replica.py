@@ -24,8 +24,8 @@ from django.db.models import Model
 from accounts.circuit_breaker import CircuitBreaker
 
 REPLICA = "replica"
-WAIT_SECONDS = (0, 0.002, 0.005, 0.01, 0.03)  # before each look: it is a bit behind
-# How long it is left out after that, and after a failure.
+WAIT_SECONDS = (0, 0.002, 0.005, 0.01, 0.03)  # before each look at the replica
+# How long a replica is not asked after it was behind at each look, and after a failure.
 BEHIND_SECONDS, FAILED_SECONDS = 1, 5
 ANSWER_SECONDS = 0.5  # for one look; a server that is gone must not hold requests
 
@@ -41,8 +41,8 @@ STATE_SQL = (
     " FROM pg_control_system()"
 )
 
-# Errors of the server, not of the request. A conflict with the replay is the first, a
-# write the second: a replica refuses it.
+# Errors of the replica, not of the request: an OperationalError, for example, if replay
+# conflicts with the query, an InternalError if the query writes.
 FAILURES = (OperationalError, InternalError, InterfaceError)
 MONEY_MODELS = {"LedgerAccount", "Transfer", "Payment", "PaymentAllocation"}
 
@@ -53,9 +53,9 @@ page_alias: ContextVar[str] = ContextVar("page_alias", default=DEFAULT_DB_ALIAS)
 
 
 class ReplicaRouter:
-    """Sends the reads of `read_page` to its database, but for money.
+    """Routes reads inside `read_page` to the database chosen there, except money.
 
-    After a write by Django's ORM, the rest of the page is read from the primary, too.
+    After a write by Django's ORM, the rest of the page is read from the primary.
     """
 
     def db_for_read(self, model: type[Model], **hints: Any) -> str:
@@ -70,7 +70,7 @@ class ReplicaRouter:
         return DEFAULT_DB_ALIAS
 
     def allow_relation(self, first: Model, second: Model, **hints: Any) -> bool:
-        """Allow relations of rows that came from either database: they are the same."""
+        """Allow relations between rows of both databases, which have the same rows."""
         return True
 
     def allow_migrate(self, alias: str, app_label: str, **hints: Any) -> bool:
@@ -102,9 +102,9 @@ def use_primary() -> None:
 
 
 def read(function: Callable[[str], Result]) -> Result:
-    """Call a function that only reads with the alias of the database to read from.
+    """Call `function`, which only reads, with the alias of the database to read from.
 
-    It is called again with the primary if the replica fails meanwhile.
+    If the replica fails, `function` is called again with the alias of the primary.
     """
     if REPLICA not in settings.DATABASES or not can_read_replica():
         return function(DEFAULT_DB_ALIAS)
@@ -140,7 +140,7 @@ def can_read_replica() -> bool:
 
 
 def has_replayed(database: Any, position: str) -> bool:
-    """Look a few times whether the replica has come to a position of the log."""
+    """Return whether the replica reaches a position of the log within a few looks."""
     for seconds in WAIT_SECONDS:
         time.sleep(seconds)
         with database.cursor() as cursor:

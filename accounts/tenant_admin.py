@@ -24,7 +24,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 @dataclass(frozen=True)
 class SearchMatch:
-    """The rows that one search field finds; not all of them if `is_limited`."""
+    """The rows that one search field finds; some are left out if `is_limited`."""
 
     condition: models.Q
     is_limited: bool = False
@@ -182,7 +182,7 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
         ), False
 
     def list_search_matches(self, request: HttpRequest, term: str) -> list[SearchMatch]:
-        """Return what each search field finds; a page may add more."""
+        """Return one match per search field; subclasses may add matches."""
         user = get_user(request)
         matches = [
             find_match(self.model, name, value, user)
@@ -194,7 +194,7 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
     def list_search_terms(
         self, request: HttpRequest, name: str, term: str
     ) -> list[str]:
-        """Return what to look up in a search field; a page may add other spellings."""
+        """Return what to look up in a field; subclasses may add other spellings."""
         return [term]
 
 

@@ -49,7 +49,7 @@ class Account(models.Model):
     customer_email_keys = models.JSONField(
         default=list, db_default=models.Value([], models.JSONField())
     )
-    # What the form of a new program begins with; "": no currency.
+    # Initial values of the form of a new program; "": no currency.
     default_currency = models.CharField(
         max_length=3, blank=True, default="", db_default=""
     )
@@ -90,7 +90,7 @@ class TenantQuerySet(models.QuerySet[TenantRow]):
     """Operations on the rows of accounts."""
 
     def of(self, account: Account) -> Self:
-        """The rows of an account: where a compiled query begins."""
+        """Return the rows of an account, for the querysets of compiled queries."""
         return self.filter(account=account)
 
     def newest_first(self) -> Self:
@@ -167,7 +167,7 @@ class TenantModel(models.Model):
 
 
 class Logo(TenantModel):
-    """A small picture; apart from the account, which each request reads."""
+    """A small image, in a table of its own because each request reads the account."""
 
     media_type = models.CharField(max_length=32)
     image = models.BinaryField()

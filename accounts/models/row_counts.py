@@ -1,4 +1,4 @@
-"""CountedRow: rows of lists without bound; DailyRowCount: their number per day."""
+"""CountedRow: a row of a long list; DailyRowCount: the rows of a list per day."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class CountedRow(TenantModel):
         at: datetime | None = None,
         **values: Any,
     ) -> bool:
-        """Update the row, and its counts if they change.
+        """Update the row as `TenantModel.update_row` does, and its counts.
 
-        With the time of the change, days that are not over by then are left out: nobody
-        has counted them yet.
+        Pass `at`, the time of the change, if a day that is not over at this time needs
+        no change of its count, because nobody has counted it yet.
         """
         if values.keys().isdisjoint(self.list_counted_columns()):
             return super().update_row(expected=expected, **values)
@@ -79,8 +79,8 @@ class CountedRow(TenantModel):
 class DailyRowCount(TenantModel):
     """A summand of the number of rows of a list that were created on one UTC day.
 
-    The first one of a day is counted when the day is over; a change of the number
-    adds a row. See `accounts.services.row_counts`.
+    One summand is counted when the day is over, each other one (`is_change`) records a
+    later change. See `accounts.services.row_counts`.
     """
 
     account = models.ForeignKey(
@@ -129,8 +129,11 @@ def get_day_end(at: datetime) -> datetime:
 def keep_counts(
     rows: Sequence[CountedRow], *, at: datetime | None = None
 ) -> Iterator[None]:
-    """Record how the block, in a transaction, changes counts: it updates these rows of
-    one account in the database and in memory. `at` is that of `update_row`."""
+    """Record the changes of counts by the block.
+
+    The block updates these rows, all of one account, in the database and in memory,
+    within a transaction. `at` is that of `CountedRow.update_row`.
+    """
     before = Counter(key for row in rows for key in row.list_count_keys())
     yield
     changes = Counter(key for row in rows for key in row.list_count_keys())

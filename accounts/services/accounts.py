@@ -64,7 +64,7 @@ def create_account(
 def validate_length(
     setting: str, text: str, limit: int = MAX_TEXT_LENGTH, *, path: str | None = None
 ) -> None:
-    """Raise if a text does not fit its column, which SQLite does not check."""
+    """Raise `InvalidSetting` for a text longer than its column; SQLite takes any."""
     if len(text) > limit:
         rule = f"{limit} characters at most"
         raise InvalidSetting(setting=setting, rule=rule, path=path)
@@ -143,7 +143,7 @@ def update_settings(
     kind: str = "account.settings_changed",
     at: datetime,
 ) -> Account:
-    """Set the columns in `changes`, and log their old and new values as this kind."""
+    """Set the columns in `changes`; log an event of `kind` with old and new values."""
     validate_settings(changes)
     with transaction.atomic():
         accounts = Account.objects.select_for_update(no_key=True, of=("self",))
@@ -219,7 +219,7 @@ class ReconciliationState:
 
 
 def get_reconciliation_state() -> ReconciliationState:
-    """Add up the results that `record_reconciliation` stored."""
+    """Return the sum of the results that `record_reconciliation` stored."""
     totals = Account.objects.aggregate(
         discrepancies=models.Sum("discrepancy_count"),
         unchecked=models.Count("pk", filter=models.Q(reconciled_at=None)),
@@ -283,7 +283,7 @@ def set_logo(account: Account, *, image: bytes | None, at: datetime) -> Logo | N
 
 
 def detect_media_type(image: bytes) -> str:
-    """The media type that a picture begins like."""
+    """Return the media type of an image by its first bytes; raise `InvalidSetting`."""
     types = (type for start, type in MEDIA_TYPES.items() if image.startswith(start))
     media_type = next(types, "")
     if not media_type or len(image) > MAX_LOGO_BYTES:

@@ -141,5 +141,5 @@ def has_valid_signature(account: Account, lines: Sequence[str], signature: str) 
 
 
 def calculate_signature(secret: str, lines: Sequence[str]) -> str:
-    """Sign lines, joined by line feeds."""
+    """Return the hex HMAC-SHA256 of the lines, joined by line feeds."""
     return hmac.digest(secret.encode(), "\n".join(lines).encode(), "sha256").hex()

@@ -48,7 +48,7 @@ def log_events(
     at: datetime,
     **details: Any,
 ) -> list[AuditLogEntry]:
-    """Log one event for each subject, all with the same details."""
+    """Log an event of the kind, with the same details, for each subject."""
     events = [(kind, subject) for subject in subjects]
     return log_all_events(account, events, at=at, **details)
 
@@ -134,7 +134,7 @@ def record_changes(
 ) -> None:
     """Record the same change of several rows in a fixed number of statements.
 
-    `row_details` are further details, those of each row.
+    `row_details` are further details, one mapping for each row.
     """
     changes = [(kind, subject) for subject in subjects]
     record_all_changes(
@@ -157,7 +157,11 @@ def record_all_changes(
     row_details: Sequence[dict[str, Any]] | None = None,
     **details: Any,
 ) -> None:
-    """Record changes of several kinds, those of one kind together."""
+    """Record changes of several kinds, as pairs of kind and subject.
+
+    Changes of one kind are neighbors. The other arguments are those of
+    `record_changes`.
+    """
     entries = log_all_events(
         account, changes, at=at, row_details=row_details, **details
     )

@@ -19,10 +19,10 @@ def record_command_run(name: str, *, at: datetime) -> None:
 
 
 def get_command_runs() -> dict[str, datetime]:
-    """Map each command that has been recorded to its last time."""
+    """Map the name of each recorded command to the time of its last success."""
     return dict(CommandRun.objects.values_list("name", "succeeded_at"))
 
 
 def is_worker_alive(alive_at: datetime | None, *, at: datetime) -> bool:
-    """Return whether a webhook worker that was last alive then still is."""
+    """Return whether a webhook worker is alive, by its last sign of life."""
     return alive_at is not None and at - alive_at <= MAX_HEARTBEAT_AGE

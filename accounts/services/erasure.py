@@ -1,4 +1,4 @@
-"""Erase what deliveries, stored responses and saved views repeat about a person.
+"""Erase personal data that deliveries, stored responses and saved views contain.
 
 Each function returns how many rows it changed or deleted, and is called within the
 transaction of `payouts.services.erasure`.
@@ -64,10 +64,10 @@ def erase_deliveries(
 ) -> int:
     """Erase a person from the deliveries of all endpoints.
 
-    Those are meant that are about one of the `subjects` of the audit log, whose body
-    has one of the `ids` as a value, or whose response has one of the `texts`. Finished
-    ones are deleted. The others are sent with the present state of their object, which
-    `find_payload_row` returns.
+    A delivery concerns the person if its event is about one of the `subjects` of the
+    audit log, its body has one of the `ids` as a value, or the response to it has one
+    of the `texts`. Finished deliveries are deleted. Pending ones get a new body: the
+    present state of their object, which `find_payload_row` returns.
     """
     about = Q(event__account=account, event__subject__in=subjects)
     for text in texts:
@@ -120,10 +120,10 @@ def delete_postbacks_of(account: Account, affiliate_id: str) -> int:
 def erase_stored_responses(
     account: Account, *, ids: Collection[str], beginnings: Iterable[bytes]
 ) -> int:
-    """Replace the stored responses that have one of the `ids` as a value.
+    """Replace the stored responses that have one of the `ids` as a value by `{}`.
 
-    `beginnings` are parts of a body that name an object by a number. The keys stay
-    used: a repeated request is answered with an empty object.
+    `beginnings` are parts of a body that name an object by a number. The idempotency
+    keys stay used: a repeated request gets the empty object.
     """
     rows, count = account.idempotency_keys.exclude(body=ERASED_RESPONSE), 0
     for searched in [*map(_get_json_value, ids), *beginnings]:
@@ -135,10 +135,10 @@ def erase_stored_responses(
 def delete_saved_views(
     account: Account, *, texts: Collection[str], words: Collection[str]
 ) -> int:
-    """Delete the saved views of all staff that search a person.
+    """Delete the saved views of all staff whose search names a person.
 
-    Their name or query contains one of the `texts`, or has one of the `words`, both
-    case-folded.
+    Such a view has a name or query that contains one of the `texts`, or one of the
+    `words` as a whole word. Both are case-folded.
     """
     pks = []
     for view in account.saved_views.all():
@@ -152,5 +152,5 @@ def delete_saved_views(
 
 
 def _get_json_value(text: str) -> bytes:
-    """The text as a value of a JSON object."""
+    """Return the text as it appears as a value in a JSON object."""
     return f':"{text}"'.encode()

@@ -67,10 +67,10 @@ def claim_key(
 
 
 def claim_submission(account: Account, *, token: str, at: datetime) -> bool:
-    """Return whether this is the first submission of a page with this token.
+    """Return whether this is the first submission of a form with this token.
 
     Call it within the transaction of the submission, whose rollback frees the token.
-    The line break keeps it apart from the keys of requests, which have none.
+    The stored key contains a line break, unlike all keys of requests.
     """
     row, is_first = claim_key(account, key=f"page\n{token}", fingerprint="", at=at)
     if is_first:

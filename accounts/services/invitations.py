@@ -30,7 +30,7 @@ from accounts.services.staff import (
 
 VALIDITY = timedelta(hours=48)
 TOKEN_LENGTH = 43
-MAX_INVITATIONS_PER_HOUR = 20  # of an account, as each sends an e-mail to a stranger
+MAX_INVITATIONS_PER_HOUR = 20  # per account: each one sends an e-mail to any address
 
 
 def create_invitation(

@@ -18,7 +18,7 @@ from accounts.circuit_breaker import CircuitBreaker
 from accounts.db_compat import get_database_time
 from accounts.models.api_keys import RateWindow
 
-LEFT_OUT_SECONDS = 5  # for which a process does without Redis after a failure
+LEFT_OUT_SECONDS = 5  # after a failure, in which a process does not ask Redis
 Result = TypeVar("Result")
 redis = CircuitBreaker("redis_left_out")
 
@@ -102,7 +102,7 @@ def count_request(
 
 
 def _count_in_database(subject: str, limit: RateLimit, at: datetime | None) -> Any:
-    """Return the start of the window and its hits."""
+    """Count a hit; return the start of the window and the number of its hits."""
     at = at or get_time()
     if at is None:
         sql = COUNT_SQL.format(**SERVER_CLOCK)
@@ -151,8 +151,10 @@ def _use_counters(
     *,
     at: datetime | None = None,
 ) -> Result:
-    """Count by Redis, which has a clock of its own; without it or if it fails, by the
-    database."""
+    """Count by Redis; count by the database if Redis is not used or fails.
+
+    Redis has its own clock, so that it is not used with a time `at`.
+    """
     if not settings.REDIS_URL or at is not None:
         return by_database()
     from accounts import redis_counters  # an optional package

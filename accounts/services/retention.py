@@ -16,11 +16,11 @@ from accounts.services.idempotency import RESPONSE_RETENTION
 DELETE_BATCH_SIZE = 1000
 DELIVERY_RETENTION = timedelta(days=30)
 INVITATION_RETENTION = timedelta(days=30)
-MAX_RATE_WINDOW = timedelta(minutes=15)  # of all rate limits
+MAX_RATE_WINDOW = timedelta(minutes=15)  # the longest window of any rate limit
 
 
 def delete_expired_rate_windows(*, at: datetime, dry_run: bool) -> int:
-    """Delete rate limit windows that are over, by the clock that counts them."""
+    """Delete rate limit windows that are over, by the clock of the database or `at`."""
     before = min(at, get_database_time()) - MAX_RATE_WINDOW
     expired = RateWindow.objects.filter(started_at__lte=before)
     return delete_in_batches(expired, dry_run=dry_run)
@@ -42,7 +42,7 @@ def delete_expired_idempotency_keys(
 def delete_expired_invitations(
     accounts: Iterable[Account], *, at: datetime, dry_run: bool
 ) -> int:
-    """Delete invitations a while after their link stopped to work."""
+    """Delete invitations some time after their link stopped working."""
     before = at - INVITATION_RETENTION
     return sum(
         delete_in_batches(
@@ -80,7 +80,7 @@ def delete_expired_deliveries(
 
 
 def delete_in_batches(rows: models.QuerySet[Any], *, dry_run: bool) -> int:
-    """Delete these rows in batches, or only count them; return their number."""
+    """Delete rows in batches, or only count them (`dry_run`); return their number."""
     if dry_run:
         return rows.count()
     total = 0

@@ -1,11 +1,11 @@
 """Count the rows of a long list, and find one of its pages, without reading all rows.
 
-A day that is over is counted once and stored as a `DailyRowCount`. A change of the
-number of its rows is added in the same transaction, so at every moment the
-summands of a day add up to the number of its rows. The stored number is that of the
-rows less the changes so far, which is the same at any time: so counting needs no lock,
-and it does not matter which of two counters stores it. The rows of later days are
-counted each time, by the statement that adds up the summands.
+For each list and UTC day, `DailyRowCount` has summands whose sum is the number of rows
+that were created on this day. A transaction that moves rows into or out of a list
+inserts the difference as a summand (`is_change`). Once a day is over, its main summand
+is counted and stored: the number of rows minus the changes so far. That difference is
+the same at any time, so counting needs no lock, and any of several processes may store
+it. The rows of days without a main summand are counted by each reader.
 """
 
 from __future__ import annotations
@@ -44,18 +44,19 @@ EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo
 
 
 class RowCount(NamedTuple):
-    """The numbers of rows of a list in stored days and in later ones."""
+    """The number of rows of a list, in two parts."""
 
-    stored_until: datetime | None
-    stored: int
-    later: int
+    stored_until: datetime | None  # end of the last stored day
+    stored: int  # rows of stored days
+    later: int  # rows created since `stored_until`
 
 
 @dataclass(frozen=True)
 class CountedList:
-    """The rows of an account, or those with one value of a look-up, of a period.
+    """A list: the rows of a model that an account created from `since` to `until`.
 
-    The period begins and ends at midnight.
+    With a `lookup` (one of `counted_by` or `counted_through`), only the rows with this
+    `value`. The period begins and ends at midnight UTC.
     """
 
     account: Account
@@ -67,15 +68,16 @@ class CountedList:
 
     @property
     def key(self) -> str:
-        """The key under which its days are stored."""
+        """The value of `DailyRowCount.list` for this list."""
         return get_list_key(self.model, self.lookup, self.value)
 
     def count(self, at: datetime, *, using: str = DEFAULT_DB_ALIAS) -> RowCount:
-        """Count the rows; store the days that are over if this reads many rows.
+        """Count the rows, reading from the database `using`.
 
-        What is stored is counted on the primary, whichever database is read here.
+        If more than `MAX_UNSTORED_ROWS` had to be counted one by one, the days that are
+        over are stored, as counted on the primary.
         """
-        # A constant is part of the SQL.
+        # The value of an `isnull` look-up is part of the SQL.
         constant = self.value if isinstance(self.value, bool) else None
         query = get_count_query(self.model, self.lookup, constant)
         ((stored_until, stored, later),) = query.all(
@@ -91,8 +93,10 @@ class CountedList:
         return RowCount(stored_until, stored, later)
 
     def find_day(self, count: RowCount, offset: int) -> tuple[datetime, int]:
-        """Return the end of the stored day with the row at `offset`, newest first, and
-        the offset of the row in this day."""
+        """Find the stored day of the row at `offset` of the list, newest first.
+
+        Returns the end of the day, and the offset of the row within the day.
+        """
         summands = self.account.daily_row_counts.filter(
             list=self.key, day_end__gt=self.since, day_end__lte=self.until
         ).filter(day_end__lte=count.stored_until)
@@ -105,7 +109,10 @@ class CountedList:
         return self.since, 0  # a row was removed meanwhile
 
     def store_days(self, stored_until: datetime | None, *, at: datetime) -> None:
-        """Store the counts of the days that are over. Call it in no transaction."""
+        """Count and store the days that are over, from `stored_until` on.
+
+        Call it outside any transaction.
+        """
         start = stored_until or self._find_start()
         end = get_day_end(at - CLOSING_DELAY) - A_DAY
         while start < end:
@@ -129,7 +136,7 @@ class CountedList:
             list=self.key, day_end__gt=start, day_end__lte=end, is_change=True
         )
         by_day = rows.values_list(TruncDay("created_at", tzinfo=UTC))
-        counts = Counter({end: 0})  # the last day shows how far days are stored
+        counts = Counter({end: 0})  # stored even if 0: it marks `stored_until`
         with use_snapshot():
             for day, n in by_day.annotate(Count("pk")):
                 counts[day + A_DAY] += n
@@ -151,7 +158,8 @@ class CountedList:
 
 
 def store_row_counts(accounts: Iterable[Account], *, at: datetime) -> None:
-    """Store the counts of long lists, so that no request has to count their days."""
+    """Store the counts of all lists with more than `MAX_UNSTORED_ROWS` rows, so that no
+    request has to count past days."""
     models = [model for model in apps.get_models() if issubclass(model, CountedRow)]
     for account in accounts:
         for model in models:
@@ -181,7 +189,7 @@ def list_values(
 
 
 def merge_count_changes(accounts: Iterable[Account]) -> None:
-    """Merge the changes of each day into one row, so that few are added up."""
+    """Merge the changes of each list and day into one row, so that sums read few."""
     for account in accounts:
         changes = account.daily_row_counts.filter(is_change=True)
         by_day = changes.values("list", "day_end").annotate(rows=Count("pk"))
@@ -201,16 +209,17 @@ def _merge_day(account: Account, key: str, day_end: datetime) -> None:
 
 
 def find_counted_list(account: Account, queryset: QuerySet[Any]) -> CountedList | None:
-    """Return the list that a queryset selects; None if its days cannot be stored.
+    """Return the `CountedList` with the rows of a queryset; None if there is none.
 
-    Its conditions may be the account, that the row is not removed, one of the look-ups
-    of `counted_by` or `counted_through`, and a period that begins and ends at midnight.
+    There is one if the queryset's conditions are the account, rows that are not
+    removed, and optionally one look-up of `counted_by` or `counted_through` and a
+    period from midnight to midnight.
     """
     return find_list_of_query(account, queryset.query)
 
 
 def find_list_of_query(account: Account, query: Query) -> CountedList | None:
-    """Return the list that a query selects; None if its days cannot be stored."""
+    """Return the list of `find_counted_list` for the query of a queryset."""
     model: Any = query.model
     conditions = read_conditions(query)
     if not issubclass(model, CountedRow):
@@ -238,7 +247,8 @@ def find_list_of_query(account: Account, query: Query) -> CountedList | None:
 def find_lookup_through(
     account: Account, model: type[CountedRow], query: Query
 ) -> tuple[str, int | str]:
-    """Return the look-up, and its value, of rows that a query of related rows names."""
+    """Return the look-up of `counted_through`, with its value, that `pk__in=query` is
+    equal to; "" and 0 if there is none."""
     related = find_list_of_query(account, query)
     for lookup in model.counted_through:
         name, _, related_lookup = lookup.partition("__")
@@ -252,9 +262,9 @@ def find_lookup_through(
 
 
 def read_conditions(query: Query) -> dict[tuple[str, str], Any]:
-    """Return the values of a query's conditions by column and kind of look-up.
+    """Map (column, kind of look-up) to the value for each condition of a query.
 
-    Returns none if there are conditions of another form.
+    The result is empty if a condition is no comparison of a column of the model.
     """
     conditions: dict[tuple[str, str], Any] = {
         (lookup.lhs.target.name, lookup.lookup_name or ""): lookup.rhs
@@ -275,7 +285,7 @@ def is_midnight(at: datetime) -> bool:
 def select_rows(
     model: type[CountedRow], account: Account, lookup: str, value: int | str
 ) -> QuerySet[Any]:
-    """Return the rows of a list."""
+    """Return the rows with this value of the look-up, or all of the account's rows."""
     rows: QuerySet[Any] = TenantQuerySet(model).of(account)
     if model.removed_by:
         rows = rows.filter(**{model.removed_by: None})
@@ -294,11 +304,7 @@ def get_count_query(
     lookup: str,
     constant: bool | None,  # noqa: FBT001 - the value of `isnull`
 ) -> CompiledQuery[Any]:
-    """Return the compiled query of `CountedList.count`.
-
-    Its row: the time until which days are stored, the number of rows in stored days,
-    and the number of rows in later ones.
-    """
+    """Return the compiled query of `CountedList.count`, whose row is a `RowCount`."""
 
     def select_counts(
         account: Any, key: Any, value: Any, since: Any, until: Any
@@ -312,7 +318,7 @@ def get_count_query(
         rows = select_rows(
             model, account, lookup, value if constant is None else constant
         )
-        # SQLite enters an index by the first lower bound: by `since`, it reads all.
+        # The later bound comes first: SQLite searches an index by the first one only.
         later = rows.filter(
             created_at__gte=Coalesce(stored_until, Value(EARLIEST))
         ).filter(created_at__gte=since, created_at__lt=until)

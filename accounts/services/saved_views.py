@@ -1,6 +1,6 @@
-"""Saved views of lists: create, list and delete those of one staff user.
+"""Saved views of lists: create, list and delete the views of one staff user.
 
-They change nothing but what their user sees, so the audit log leaves them out.
+A view changes only what its user sees, so the audit log has no entries about views.
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.users import MAX_NAME_LENGTH, MAX_QUERY_LENGTH, SavedView, User
 
-MAX_SAVED_VIEWS = 12  # of a user on one list
+MAX_SAVED_VIEWS = 12  # per user and list
 
 
 def create_saved_view(
@@ -57,7 +57,7 @@ def create_saved_view(
 def list_saved_views(
     account: Account, *, user: User, list_label: str
 ) -> list[SavedView]:
-    """The user's views of a list, the oldest first."""
+    """Return the user's views of a list, oldest first."""
     return list(account.saved_views.filter(user=user, list=list_label).order_by("id"))
 
 

@@ -116,7 +116,10 @@ def get_sign_in(email: str, *, account: str | None) -> User:
 
 
 def set_password(user: User, password: str, *, at: datetime) -> None:
-    """Set a password that nobody else knows; the user's sessions end."""
+    """Set the password that a user chose; the user's sessions end.
+
+    Raises `InvalidSetting` if the password is too weak.
+    """
     validate_password_strength(password, user)
     user.set_password(password)
     with transaction.atomic():
@@ -125,7 +128,7 @@ def set_password(user: User, password: str, *, at: datetime) -> None:
 
 
 def log_password_change(user: User, *, at: datetime) -> None:
-    """Log that a staff user changed their own password; nobody else knows it now."""
+    """Log that a staff user changed their own password."""
     if user.account is not None:
         with transaction.atomic():
             user.account.staff.filter(pk=user.pk).update(
@@ -148,7 +151,7 @@ def remove_second_factor(user: User, *, at: datetime) -> None:
 
 
 def log_second_factor_change(user: User, kind: str, *, at: datetime) -> None:
-    """Log a change of a second factor, without its secret; none of an operator."""
+    """Log an event about the second factor of a staff user; operators have no log."""
     if user.account is not None:
         log_event(user.account, kind, user.account, at=at, user_id=user.pk)
 
