@@ -1,8 +1,8 @@
 """Bonuses: granted once for each period that is over and whose goal was reached.
 
-A period is looked at until a run that begins a day after its end, when every
-transaction of its days has ended, and again when a `LateChange` is in it. A bonus whose
-goal is no longer met is put back to pending: docs/api-contract.md, section 7.10.
+Each run looks at a period until a day after its end, when every transaction of its days
+has ended, and again if there is a `LateChange` in the period. A bonus whose goal is no
+longer met is put back to pending: docs/api-contract.md, section 7.10.
 """
 
 import json
@@ -66,7 +66,7 @@ class BonusProgress:
     conversion_amount: Decimal
 
     def has_reached(self, bonus: Bonus) -> bool:
-        """Is the progress at least the goal of the bonus?"""
+        """Return whether the progress is at least the goal of the bonus."""
         if bonus.goal_type == GoalType.CONVERSIONS:
             return self.conversion_count >= bonus.goal
         return self.conversion_amount >= bonus.goal
@@ -137,9 +137,9 @@ class BonusRun(NamedTuple):
 
 
 def grant_bonuses(account: Account, *, at: datetime) -> BonusRun:
-    """Grant the bonuses of all periods that are over, each once.
+    """Grant each bonus that was earned in a period that is over, and only once.
 
-    Puts those back to pending whose goal is no longer met.
+    Puts a granted bonus back to pending if its goal is no longer met.
     """
     late_changes = dict(account.late_changes.values_list("pk", "day"))
     bonuses = list(_sort_bonuses(account))
@@ -208,8 +208,9 @@ def _record_changed_goal(
 ) -> bool:
     """Mark a bonus whose goal is no longer met, and put it back to pending.
 
-    One that is paid or final keeps its status. One whose goal is met again is no longer
-    marked, and keeps its status too: staff decide. Returns whether it was put back.
+    A bonus that is paid or final keeps its status. If the goal is met again, the mark
+    is removed and the status stays: staff decide. Returns whether the bonus was put
+    back to pending.
     """
     commission = changed.commission
     account, is_missed = commission.account, commission.goal_missed_at is None
@@ -251,7 +252,7 @@ def _get_goal(bonus: Bonus) -> tuple[str, Decimal, str]:
 
 
 def _delete_late_changes(account: Account, pks: Sequence[int]) -> None:
-    """Delete the marks that were read before the periods: later ones stay."""
+    """Delete the late changes with these ids, which were read before the periods."""
     for first in range(0, len(pks), BATCH_SIZE):
         account.late_changes.filter(pk__in=pks[first : first + BATCH_SIZE]).delete()
 
@@ -303,9 +304,9 @@ def _list_periods(bonuses: Iterable[Bonus], at: datetime) -> Iterator[GoalPeriod
 def _list_due_periods(
     bonuses: Iterable[Bonus], changed_days: Collection[date], at: datetime
 ) -> Iterator[GoalPeriod]:
-    """Yield the periods that were not worked through, or have changed since.
+    """Yield the periods that no run has finished yet, or that have changed since.
 
-    All time is never over.
+    `all_time` is always among them, because it never ends.
     """
     changed_starts = {
         (period, get_period_start(period, day))
@@ -332,7 +333,7 @@ def _list_findings(
     *,
     affiliate_ids: Collection[int] | None = None,
 ) -> Iterator[EarnedBonus | ChangedGoal]:
-    """Yield what has to be granted in these periods, and what has to be taken back."""
+    """Yield the bonuses to grant in these periods, and those whose goals changed."""
     approved_ids: dict[int, set[int]] = {}
     for period in periods:
         program_id = period.program.pk
@@ -408,7 +409,7 @@ def _list_granted(
 def _calculate_progress(
     account: Account, period: GoalPeriod, affiliate_ids: Collection[int] | None
 ) -> tuple[dict[int, BonusProgress], set[int]]:
-    """Return the progress of affiliates in the period, and whose is not decided yet."""
+    """Return the progress by affiliate, and the affiliates with pending commissions."""
     rows = account.commissions.not_deleted().filter(
         kind=CommissionKind.REGULAR,
         conversion__program=period.program,

@@ -1,4 +1,4 @@
-"""Counts the rows that an account created on a day; nothing is stored."""
+"""Count an account's rows of one UTC day into unsaved `DailyStats` rows."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ NO_PROGRAM = Value(None, models.BigIntegerField())
 
 @dataclass(frozen=True)
 class CountedDay:
-    """The statistics of one day, as they are stored."""
+    """The statistics of one day, as unsaved rows."""
 
     day: date
     stats: list[DailyStats]
@@ -42,13 +42,13 @@ class CountedDay:
 
     @property
     def is_storable(self) -> bool:
-        """Do all sums fit their columns? A single amount does, a sum may not."""
+        """Whether all sums fit their columns: a sum of amounts may be too large."""
         amounts = (getattr(row, name) for row in self.stats for name in AMOUNTS)
         return all(amount is None or amount <= MAX_AMOUNT for amount in amounts)
 
 
 class TextBefore(models.Func):
-    """The part of a text before the first separator, or all of it."""
+    """`TextBefore(text, separator)`: the part before the first separator, or all."""
 
     function = "SPLIT_PART"
     template = "%(function)s(%(expressions)s, 1)"
@@ -64,12 +64,14 @@ class TextBefore(models.Func):
         return sql, [*values, *values, *mark, *mark]
 
 
-Rows = QuerySet[Any, Any]  # of one model
-Groups = Any  # what `values_list` and `annotate` return has no type that fits
+# The functions below group the rows of one day (`Rows`, of one model). They return a
+# queryset of tuples (`Groups`): the keys of a group, then its counts and sums.
+Rows = QuerySet[Any, Any]
+Groups = Any
 
 
 def group_landing_pages(clicks: Rows, _program: Any) -> Groups:
-    """The pages with the most clicks, without query and fragment."""
+    """The `MAX_PAGES` most visited pages: URL without query and fragment, clicks."""
     page = TextBefore(TextBefore(F("landing_page"), Value("?")), Value("#"))
     rows = clicks.filter(landing_page__isnull=False).annotate(page=page)
     groups = rows.values_list("page").annotate(number=Count("*"))
@@ -77,33 +79,33 @@ def group_landing_pages(clicks: Rows, _program: Any) -> Groups:
 
 
 def group_clicks(clicks: Rows, program: Any) -> Groups:
-    """Clicks, and those of them with a landing page."""
+    """Program, affiliate, clicks, clicks with a landing page."""
     groups = clicks.values_list(program, "affiliate")
     return groups.annotate(number=Count("*"), pages=Count("landing_page"))
 
 
 def group_customers(customers: Rows, program: Any) -> Groups:
-    """Customers that were not deleted."""
+    """Program, affiliate, customers; without deleted customers."""
     groups = customers.filter(deleted_at=None).values_list(program, "affiliate")
     return groups.annotate(number=Count("*"))
 
 
 def group_conversions(conversions: Rows, program: Any) -> Groups:
-    """Conversions that were not deleted, and the sums of their amounts."""
+    """Program, affiliate, currency, conversions, revenue; without deleted ones."""
     rows = conversions.filter(deleted_at=None)
     groups = rows.values_list(program, "affiliate", "currency")
     return groups.annotate(number=Count("*"), sum=ExactSum("amount"))
 
 
 def group_commissions(commissions: Rows, program: Any) -> Groups:
-    """The sums of commissions that were not deleted, by their status now."""
+    """Program, affiliate, currency, present status, amount; without deleted ones."""
     rows = commissions.filter(deleted_at=None)
     groups = rows.values_list(program, "affiliate", "currency", "status")
     return groups.annotate(ExactSum("amount"))
 
 
 def group_payments(payments: Rows, _program: Any) -> Groups:
-    """The sums of payments that were not canceled."""
+    """Affiliate, currency, amount; without canceled payments."""
     groups = payments.filter(canceled_at=None).values_list("affiliate", "currency")
     return groups.annotate(ExactSum("amount"))
 
@@ -120,9 +122,9 @@ COUNTED_KINDS = tuple(GROUPS)
 
 
 def find_program_of_commission(account: Account) -> Coalesce:
-    """The program of its conversion or bonus.
+    """Return the expression for the program of a commission's conversion or bonus.
 
-    Found one by one: for a join PostgreSQL may read all conversions.
+    It is a subquery per commission: for a join PostgreSQL may read all conversions.
     """
     programs = [
         models.Subquery(rows.filter(pk=OuterRef(name)).values("program")[:1])
@@ -136,7 +138,10 @@ def find_program_of_commission(account: Account) -> Coalesce:
 
 @cache
 def get_day_query(kind: str, *, by_program: bool) -> CompiledQuery[Any]:
-    """Return the compiled query of the groups of rows that were created in a period."""
+    """Return the compiled query of a function in `GROUPS` for rows created in a period.
+
+    Without `by_program`, the program in its groups is None.
+    """
     model, group = GROUPS[kind]
 
     def groups(account: Any, since: Any, until: Any) -> Groups:
@@ -150,14 +155,13 @@ def get_day_query(kind: str, *, by_program: bool) -> CompiledQuery[Any]:
 
 
 class DayCounter:
-    """Counts a day, by one statement for each kind of row; of landing pages, the
-    database returns at most `MAX_PAGES`."""
+    """Counts the rows of a day, with one statement for each kind of row."""
 
     def __init__(self, account: Account, day: date, *, by_program: bool) -> None:
         self.account = account
         self.day = day
         self.by_program = by_program
-        self.pages: dict[str, int] = {}
+        self.page_clicks: dict[str, int] = {}  # at most `MAX_PAGES`
         self.clicks_with_page = 0
         self.rows: dict[tuple[int | None, int | None, str], DailyStats] = {}
         self.row(None, None)  # each day has this row, even if nothing happened
@@ -165,7 +169,7 @@ class DayCounter:
     def row(
         self, program: int | None, affiliate: int | None, currency: str = ""
     ) -> DailyStats:
-        """The statistics of a program, affiliate and currency, zero at first."""
+        """Return the statistics of a program, affiliate and currency, zero at first."""
         key = (program, affiliate, currency)
         if key not in self.rows:
             self.rows[key] = DailyStats(
@@ -178,10 +182,10 @@ class DayCounter:
         return self.rows[key]
 
     def count(self, kinds: Collection[str]) -> CountedDay:
-        """Count the rows of these kinds."""
+        """Count the rows of these `kinds`, which are keys of `GROUPS`."""
         since = start_of_day(self.day)
         add = {
-            "landing_pages": self.add_landing_pages,
+            "landing_pages": self.add_page_clicks,
             "clicks": self.add_clicks,
             "customers": self.add_customers,
             "conversions": self.add_conversions,
@@ -201,8 +205,8 @@ class DayCounter:
             self.day, list(self.rows.values()), self.list_landing_page_clicks()
         )
 
-    def add_landing_pages(self, groups: Any) -> None:
-        self.pages = dict(groups)
+    def add_page_clicks(self, groups: Any) -> None:
+        self.page_clicks = dict(groups)
 
     def add_clicks(self, groups: Any) -> None:
         for *key, number, pages in groups:
@@ -227,8 +231,8 @@ class DayCounter:
             self.row(None, affiliate, currency).paid = amount
 
     def list_landing_page_clicks(self) -> list[DailyLandingPageClicks]:
-        """The pages with the most clicks, and all others as one."""
-        pages = dict(self.pages)
+        """Return the clicks of each landing page; of all others as `OTHER_PAGES`."""
+        pages = dict(self.page_clicks)
         others = self.clicks_with_page - sum(pages.values())
         if others and len(pages) == MAX_PAGES:
             pages[OTHER_PAGES] = others
@@ -247,5 +251,5 @@ def count_day(
     kinds: Collection[str] = COUNTED_KINDS,
     by_program: bool = True,
 ) -> CountedDay:
-    """The statistics of a day, counted from its rows of these kinds."""
+    """Count the rows of a day of these `kinds`, which are keys of `GROUPS`."""
     return DayCounter(account, day, by_program=by_program).count(kinds)

@@ -1,9 +1,10 @@
 """The ledger: the only writer of transfers and balances.
 
 `open_ledger_session` gives access to the balances of some balance keys (affiliate and
-currency). Reading one creates missing ledger accounts and locks the stored rows in the
-order of their ids. The end of the block writes the transfers and adds to the balances,
-in the same order. Operations use it as late as they can (docs/architecture.md, 3).
+currency). Reading a balance creates missing ledger accounts and locks the rows of all
+balances in the order of their ids. At the end of the block, the session inserts the
+transfers and changes the balances, in the same order. Operations open the session as
+late as they can (docs/architecture.md, section 3).
 """
 
 from collections import defaultdict
@@ -66,14 +67,14 @@ STATUS_TRANSITIONS: dict[tuple[str, str], tuple[TransferType, ...]] = {
 def ledger_accounts_in(
     account: Account, affiliates: list[int], currencies: list[str]
 ) -> QuerySet[LedgerAccount]:
-    """The ledger accounts of affiliates and of the whole account, in currencies."""
+    """Return the ledger accounts of affiliates and of the account, in currencies."""
     rows = LedgerAccount.objects.of(account).filter(currency__in=currencies)
     return rows.filter(Q(affiliate__pk__in=affiliates) | Q(affiliate=None))
 
 
 @compiled
 def locked_ledger_accounts(account: Account, pks: list[int]) -> QuerySet[LedgerAccount]:
-    """Ledger accounts, locked until the transaction ends, in the order of their ids."""
+    """Return ledger accounts in the order of their ids, locked until the commit."""
     rows = LedgerAccount.objects.of(account).select_for_update(no_key=True)
     return rows.filter(pk__in=pks).order_by("id")
 
@@ -90,14 +91,14 @@ class LedgerAccountKey(NamedTuple):
 
 
 class CommissionValue(NamedTuple):
-    """Where the amount of a commission is, and how much it is."""
+    """Status and amount of a commission: the status says in which balance it is."""
 
     status: str
     amount: Decimal
 
 
 class CommissionChange(NamedTuple):
-    """What a session did to a commission; None: before its creation, or deleted."""
+    """A commission before and after a session; None: not created yet, or deleted."""
 
     commission: Commission
     before: CommissionValue | None
@@ -105,7 +106,7 @@ class CommissionChange(NamedTuple):
 
 
 class LedgerSession:
-    """Posts transfers between ledger accounts, whose rows it locks at the first use."""
+    """Collects postings, and locks ledger accounts before it reads a balance."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class LedgerSession:
         self.commission_changes: list[CommissionChange] = []
 
     def post_commission_created(self, commission: Commission) -> None:
-        """Post the amount of a new commission, of whatever status."""
+        """Post the amount of a new commission, according to its status."""
         self.sequence_numbers[commission.pk] = 0  # saves the query for the last number
         self._add_commission_change(commission, None)
         self._post_status_transition(
@@ -234,9 +235,9 @@ class LedgerSession:
         *,
         reserved: Iterable[tuple[BalanceKey, Decimal]],
     ) -> bool:
-        """Is the payout balance at least the sum of all payables and this amount?
+        """Return whether the payout balance covers all payable balances and `amount`.
 
-        `reserved` are amounts that become payable before this one does.
+        `reserved` are amounts that become payable before `amount` does.
         """
         self.lock_balances()
         _, currency = balance_key
@@ -252,7 +253,7 @@ class LedgerSession:
         return self._get_payout_balance(currency) >= total
 
     def get_payable_balance(self, balance_key: BalanceKey) -> Decimal:
-        """Return the locked balance that is payable to an affiliate in a currency."""
+        """Return the payable balance of an affiliate in a currency, and lock it."""
         self.lock_balances()
         affiliate_id, currency = balance_key
         return self.balances[
@@ -260,7 +261,7 @@ class LedgerSession:
         ]
 
     def lock_balances(self) -> None:
-        """Lock the stored rows until the end of the transaction."""
+        """Lock all balances of the session until the end of the transaction."""
         if self.is_locked:
             return
         self.is_locked = True
@@ -281,7 +282,7 @@ class LedgerSession:
         self._lock_ledger_accounts(keys)
 
     def _list_keys(self) -> set[LedgerAccountKey]:
-        """The ledger accounts with a stored balance that the session is opened for."""
+        """Return the keys of the session's ledger accounts with a stored balance."""
         keys = {
             LedgerAccountKey(currency, LedgerAccountType.FUNDING)
             for currency in self.funding_currencies
@@ -293,7 +294,7 @@ class LedgerSession:
         }
 
     def write_transfers(self) -> None:
-        """Write the posted transfers, then add to each balance that changed.
+        """Insert the posted transfers, then change each balance by its difference.
 
         Raises `BalanceTooLarge`.
         """
@@ -443,7 +444,7 @@ class LedgerSession:
             self.balances[key] = (row.balance or ZERO) + self.changes[key]
 
     def _get_payout_balance(self, currency: str) -> Decimal:
-        """Return the locked payout balance, which a top-up debits: its sign changes."""
+        """Return the locked payout balance, which is stored as a negative number."""
         return -self.balances[LedgerAccountKey(currency, LedgerAccountType.FUNDING)]
 
     def _get_payable_total_of_others(self, currency: str) -> Decimal:
@@ -480,8 +481,11 @@ def open_ledger_session(
     at: datetime,
     funding_currencies: Iterable[str] = (),
 ) -> Iterator[LedgerSession]:
-    """Open a ledger session for these balances, and for the payout balance in
-    `funding_currencies`; write its transfers when the block ends without an error."""
+    """Open a ledger session for these balances, and write its transfers after the block.
+
+    The session also has the payout balances in `funding_currencies`. An error in the
+    block leaves nothing written.
+    """
     ledger = LedgerSession(account, balance_keys, funding_currencies, at)
     yield ledger
     ledger.write_transfers()
@@ -491,7 +495,7 @@ def open_ledger_session(
 
 @contextmanager
 def record_sessions() -> Iterator[list[LedgerSession]]:
-    """Collect the sessions that are written in the block, in their order."""
+    """Collect the ledger sessions that are written within the block, in this order."""
     sessions: list[LedgerSession] = []
     token = RECORDED_SESSIONS.set(sessions)
     try:

@@ -1,16 +1,16 @@
 """The audit log and the digests of what money depends on: E15 and E16.
 
 Transfers, payments and audit log entries are never changed. Conversions and commissions
-are, but each change of a value that money depends on is in the audit log with the old
-and the new value: so the value at creation can be computed from the present one, and
-never changes either. E15 compares the present values with the audit log.
+are changed, but the audit log has the old and the new value of each change that money
+depends on. So the value at creation can be computed from the present value, and never
+changes either. E15 compares the present values with the audit log.
 
-E16 repeats a chain of digests (`LedgerDigest`) over all of this. It covers the rows
-before the first one that is younger than `SEALING_DELAY`, in the order of their ids: no
-transaction is still open that could insert another one among them.
+E16 computes the chain of stored digests (`LedgerDigest`) again. A digest covers, in the
+order of ids, the rows before the first row that is younger than `SEALING_DELAY`: no
+open transaction can still insert a row among them.
 
-Of a covered table only add nullable columns, of which NULL is the value of old rows. A
-migration that rewrites covered rows breaks the chain.
+To a covered table, add only nullable columns that are NULL in old rows. A migration
+that rewrites covered rows breaks the chain.
 """
 
 import hashlib
@@ -40,17 +40,17 @@ from payouts.services.ledger_invariants import (
 from tracking.models.conversions import Conversion
 
 SEALING_DELAY = timedelta(hours=1)  # longer than any transaction of a request
-SHOWN_DIGITS = 16  # of a digest, in a discrepancy
+SHOWN_DIGITS = 16  # hex digits of a digest that a discrepancy shows
 
 
 @dataclass(frozen=True)
 class CoveredTable:
-    """A table whose rows have a digest.
+    """A table whose rows are covered by the digests.
 
-    `columns` never change. `audited` ones change with an audit log entry whose details
-    hold the old and the new value under the name of the column. The audit log names a
-    row by its `subject` column; `created_event` is the kind of its first entry, if it
-    has any.
+    `columns` never change. An `audited` column changes together with an audit log
+    entry, whose details have the old and the new value under the name of the column.
+    The audit log names a row by its `subject` column; `created_event` is the kind of
+    the first entry about a row, empty if the table has no entries.
     """
 
     model: type[models.Model]
@@ -126,7 +126,7 @@ COVERED_TABLES = (
 
 @dataclass
 class Segment:
-    """The rows of a table between two digests, of which the last one has `last_id`."""
+    """The rows of a table that one digest adds, up to the row with `last_id`."""
 
     last_id: int
     row_count: int = 0
@@ -164,7 +164,7 @@ class DigestReport:
 
 
 def save_digest(report: DigestReport) -> None:
-    """Store the digest of rows that have none yet, unless the chain is broken."""
+    """Store `report.unsaved`, unless the chain is broken (E16)."""
     is_broken = any(row.invariant == "E16" for row in report.discrepancies)
     if report.unsaved is None or is_broken:
         return
@@ -174,7 +174,7 @@ def save_digest(report: DigestReport) -> None:
 
 
 def check_e15_audit_log(accounts: Sequence[Account]) -> Iterator[Discrepancy]:
-    """Conversions, commissions and payments are as the audit log says."""
+    """Yield the differences of conversions, commissions and payments from the log."""
     for table in COVERED_TABLES:
         if table.created_event:
             for account in accounts:
@@ -188,8 +188,8 @@ def check_e15_e16_digests(
 ) -> DigestReport:
     """Check the audit log (E15) and the digests (E16) of all accounts in one pass.
 
-    It is a discrepancy if `expected`, a digest printed earlier, is no longer in the
-    chain.
+    `expected` is a digest that was printed earlier: if the chain does not contain it,
+    that is a discrepancy, too.
     """
     report = DigestReport()
     stored = list(LedgerDigest.objects.order_by("id"))
@@ -230,9 +230,10 @@ def _read_segments(
     sealed_until: datetime,
     discrepancies: list[Discrepancy],
 ) -> list[Segment]:
-    """Read all rows: a segment up to each bound, and one of the sealed rows after it.
+    """Read all rows of a table; return a segment per bound, and one of the new rows.
 
-    Differences from the audit log are appended to `discrepancies`.
+    A bound is the last id of a stored segment. New rows count if created before
+    `sealed_until`. Differences from the audit log are appended to `discrepancies`.
     """
     segments = [Segment(bound) for bound in bounds]
     segments.append(Segment(bounds[-1] if bounds else 0))
@@ -317,7 +318,7 @@ def _list_log_entries(
 ) -> list[tuple[int, str, str, dict[str, Any]]]:
     """List the entries about creation and audited columns: id, subject, kind, details.
 
-    They are sorted here: to sort them, SQLite would read the log in the order of ids.
+    Sorted in Python: for ORDER BY, SQLite would read the whole log in the order of ids.
     """
     is_needed = Q(kind=table.created_event)
     if table.audited:
@@ -331,8 +332,8 @@ def _undo_changes(
 ) -> Iterator[tuple[str, str]]:
     """Set audited columns to their first value; yield differences from the audit log.
 
-    The last change in the audit log must end with the stored value, and each one before
-    it with the value at which the next one begins.
+    The new value of the last change must be the stored value, and the new value of each
+    other change the old value of the next.
     """
     for details in reversed(changes):
         for column in table.audited:
@@ -368,7 +369,8 @@ def _calculate_digest(digest: LedgerDigest) -> str:
 def _compare_digests(
     stored: LedgerDigest, computed: LedgerDigest
 ) -> Iterator[Discrepancy]:
-    """Compare a stored digest with its own columns and with that of the rows."""
+    """Compare a stored digest with the one computed from the rows, and with the digest
+    of its own columns."""
     until = f"before {stored.sealed_until:%Y-%m-%d %H:%M} UTC"
     for name, segment in computed.segments.items():
         if segment != stored.segments[name]:

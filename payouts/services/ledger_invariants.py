@@ -70,7 +70,7 @@ AmountByBalanceKey = dict[tuple[int | None, str], Decimal]
 
 
 class LedgerInvariants:
-    """Checks the ledger of one account; each check yields what violates it."""
+    """Checks the ledger of one account; each check yields the discrepancies."""
 
     def __init__(self, account: Account) -> None:
         self.account = account
@@ -113,7 +113,7 @@ class LedgerInvariants:
                 yield self.build_discrepancy("E1", currency, total, ZERO)
 
     def check_e2_stored_balances(self) -> Iterator[Discrepancy]:
-        """Stored balances are those that the transfers add up to."""
+        """Each stored balance equals the sum of its transfers."""
         for row in self.ledger_accounts:
             if (
                 row.balance is not None
@@ -127,8 +127,8 @@ class LedgerInvariants:
                 )
 
     def check_e3_e4_affiliate_balances(self) -> Iterator[Discrepancy]:
-        """Payable (E3) is approved commissions minus payments; pending (E4) is pending
-        commissions."""
+        """Payable balances are approved commissions minus payments (E3), and pending
+        balances are pending commissions (E4)."""
         payables = self.get_commissions_by_balance_key(CommissionStatus.APPROVED)
         for balance_key, amount in self.get_payments_by_balance_key().items():
             payables[balance_key] = payables.get(balance_key, ZERO) - amount
@@ -173,8 +173,8 @@ class LedgerInvariants:
                 yield self.build_discrepancy("E5", currency, None, amount)
 
     def check_e6_e14_commissions(self) -> Iterator[Discrepancy]:
-        """The transfers of each commission add up to its amount at its status (E6); it
-        equals its calculation (E14)."""
+        """The transfers of each commission add up to its amount at its status (E6); the
+        amount equals the stored calculation (E14)."""
         for commissions in read_in_batches(self.account.commissions.all()):
             totals = self.get_totals_by_commission(commissions)
             for commission in commissions:
@@ -373,7 +373,7 @@ class LedgerInvariants:
     def get_totals_by_commission(
         self, commissions: list[Commission]
     ) -> "dict[int, _CommissionTotals]":
-        """Sum the transfers of each of some commissions."""
+        """Return the totals of the transfers by id of the commission."""
         totals: dict[int, _CommissionTotals] = defaultdict(_CommissionTotals)
         ids = [row.pk for row in commissions]
         rows = transfers_by_commission.all(account=self.account, commissions=ids)
@@ -405,7 +405,7 @@ class _CommissionTotals:
 
     @property
     def has_complete_sequence(self) -> bool:
-        """Are the numbers 1…n? A constraint ensures that they are distinct."""
+        """Whether the sequence numbers are 1 to n; a constraint keeps them distinct."""
         return (
             self.first_sequence_number == 1
             and self.last_sequence_number == self.transfer_count
@@ -436,10 +436,10 @@ def _describe_ledger_account(row: LedgerAccount) -> str:
 def read_in_batches(
     rows: models.QuerySet[Any], *, columns: Sequence[str] = ()
 ) -> Iterator[list[Any]]:
-    """Yield an account's rows, or `columns` of them, in the order of their ids.
+    """Yield lists of at most `READ_BATCH_SIZE` of an account's rows, in order of ids.
 
-    A list has `READ_BATCH_SIZE` rows at most. Their ids are read first, and the rows by
-    id alone: otherwise SQLite would read all rows of the account for each list.
+    The rows are instances, or dicts of the `columns`. All ids are read first, and then
+    the rows by id alone: otherwise SQLite would read the whole account for each list.
     """
     pks = rows.order_by("pk").values_list("pk", flat=True)
     ids = array("q", pks.iterator(READ_BATCH_SIZE))

@@ -38,9 +38,9 @@ from tracking.services.affiliates import list_known_slugs
 class PaymentOrder:
     """A payment to make; `path_prefix` is its position in a request: `[1].`.
 
-    With `expected_balance` the payment is rejected if the balance differs: of two
-    concurrent payments of the same balance the second one fails. With `approved_before`
-    it is rejected if its amount differs from the amount due then.
+    With `expected_balance`, the payment is rejected if the balance differs: of two
+    concurrent payments of one balance, the second fails. With `approved_before`, it is
+    rejected unless its amount is what is due of commissions approved before this time.
     """
 
     affiliate_id: str
@@ -62,10 +62,12 @@ def create_payments(
     at: datetime,
     affiliates: dict[str, int] | None = None,
 ) -> list[Payment]:
-    """Make all these payments in their order, or none; deleted affiliates included.
+    """Create all payments in the order of `orders`, or none.
 
-    An amount above the balance is allowed: the balance becomes negative. `affiliates`
-    maps the ids in `orders` to primary keys, if the caller has looked them up.
+    Affiliates may be deleted, and an amount may exceed the balance, which becomes
+    negative. `affiliates` maps the ids in `orders` to primary keys, if the caller has
+    looked them up. Raises `UnknownReference`, `BalanceChanged`, `AmountDueChanged` and
+    `BalanceTooLarge`.
     """
     if affiliates is None:
         affiliates = _get_affiliate_ids(account, orders)
@@ -130,7 +132,10 @@ def _post_payment(order: PaymentOrder, payment: Payment, ledger: LedgerSession) 
 def cancel_payment(
     account: Account, *, payment_id: str, at: datetime, reason: str = ""
 ) -> None:
-    """Cancel a payment: its amount is payable again, its commissions are unpaid."""
+    """Cancel a payment: its amount is payable again, its commissions are unpaid.
+
+    Raises `PaymentNotFound` if it does not exist or is canceled already.
+    """
     with transaction.atomic():
         payment = get_payment(account, payment_id)
         with open_ledger_session(
@@ -168,12 +173,12 @@ def get_payment(account: Account, payment_id: str) -> Payment:
 def allocate_payments(
     account: Account, payments: Sequence[Payment], *, at: datetime
 ) -> list[Commission]:
-    """Allocate new payments to approved commissions, the oldest first; return these.
+    """Allocate new payments to approved commissions, oldest first.
 
-    The amount to allocate is that of all payments of the affiliate in the currency that
-    are not canceled, minus its paid commissions. Commissions are paid in full only, and
-    the first one that exceeds the rest ends the allocation (docs/api-contract.md,
-    section 7.6). The caller has locked the balances.
+    The amount to allocate is the sum of an affiliate's payments in a currency that are
+    not canceled, minus its paid commissions. Commissions are paid in full only, and the
+    first one that exceeds the rest ends the allocation (docs/api-contract.md,
+    section 7.6). Returns the paid commissions. The caller has locked the balances.
     """
     unallocated = _get_unallocated_amounts(account, payments)
     unpaid = _list_unpaid_commissions(account, payments, unallocated)
@@ -207,7 +212,7 @@ def allocate_payments(
 def _get_unallocated_amounts(
     account: Account, payments: Sequence[Payment]
 ) -> dict[BalanceKey, Decimal]:
-    """Return what older payments have not paid; negative if they paid too much."""
+    """Return older payments minus paid commissions by balance key; may be negative."""
     amounts: dict[BalanceKey, Decimal] = defaultdict(Decimal)
     affiliate_ids = {payment.affiliate_id for payment in payments}
     new_ids = [payment.pk for payment in payments]
@@ -232,7 +237,10 @@ def _list_unpaid_commissions(
     payments: Sequence[Payment],
     unallocated: dict[BalanceKey, Decimal],
 ) -> dict[BalanceKey, deque[Commission]]:
-    """List unpaid approved commissions, oldest first, where anything is to allocate."""
+    """List unpaid approved commissions, oldest first, by balance key.
+
+    Balance keys without an amount to allocate are left out.
+    """
     totals: dict[BalanceKey, Decimal] = defaultdict(Decimal, unallocated)
     for payment in payments:
         totals[payment.affiliate_id, payment.currency] += payment.amount

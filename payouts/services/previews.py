@@ -1,9 +1,9 @@
-"""Previews of operations that move money: what moves, found by really doing it.
+"""Previews of operations that move money: run the operation, read what it moved.
 
-A preview runs the service in a transaction that is rolled back. What it reports is read
-from the ledger sessions of the operation, whose states before are those under lock. A
-confirmed operation runs in the same way and is stored only if its effects are those of
-the preview. While a preview runs, it locks what the operation does.
+A preview runs the service in a transaction and rolls it back. The effects are read from
+the ledger sessions of the operation, which know the values before and after, under
+lock. A confirmed operation runs in the same way, and is committed only if its effects
+equal those of the preview. A preview takes the same locks as the operation.
 """
 
 import hashlib
@@ -36,9 +36,9 @@ from tracking.money import ZERO
 
 @dataclass(frozen=True)
 class CommissionEffect:
-    """A commission before and after; None: it does not exist then.
+    """A commission before and after the operation; None: it does not exist.
 
-    `commission_id` is None for a new one, whose ID is known once it is stored.
+    `commission_id` is None for a new commission, which has an ID once it is committed.
     """
 
     commission_id: int | None
@@ -53,8 +53,8 @@ class CommissionEffect:
 class TransferEffect:
     """The sum of the transfers of one type between two ledger accounts.
 
-    `debit` and `credit` are values of `LedgerAccountType`; the affiliate is that of the
-    accounts that belong to one.
+    `kind` is a value of `TransferType`, `debit` and `credit` are values of
+    `LedgerAccountType`. `affiliate` is the ID of the affiliate who has one of them.
     """
 
     kind: str
@@ -69,8 +69,8 @@ class TransferEffect:
 class BalanceEffect:
     """A stored balance before and after; `affiliate` is empty for the payout balance.
 
-    The amount is what the account owes, or has for payouts: the ledger stores the
-    latter negative.
+    Amounts are positive if the account owes them, or has them for payouts, although the
+    ledger stores the payout balance negative.
     """
 
     kind: str
@@ -86,7 +86,7 @@ class BalanceEffect:
 
     @property
     def was_negative(self) -> bool:
-        """Whether that was so before."""
+        """Whether more had been paid to the affiliate before the operation."""
         return self.before < ZERO
 
 
@@ -105,7 +105,7 @@ class MoneyEffects:
 
     @property
     def digest(self) -> str:
-        """Identifies these effects.
+        """A digest that is equal for equal effects.
 
         Pending balances are left out: each new sale changes one, and nobody is paid
         from them.
@@ -151,9 +151,9 @@ def perform_if_confirmed(
 def preview_status(
     account: Account, commissions: Iterable[Commission], status: str
 ) -> list[BalanceEffect]:
-    """Return the balances due that change if commissions get this status.
+    """Return the payable balances that change if commissions get this status.
 
-    It runs nothing, so it suits many commissions.
+    Computes them without running the operation, so it suits many commissions.
     """
     changes: dict[BalanceKey, Decimal] = defaultdict(Decimal)
     for commission in commissions:
@@ -241,7 +241,10 @@ def _list_balance_effects(
     *,
     is_applied: bool,
 ) -> list[BalanceEffect]:
-    """The stored balances that change; `is_applied` says whether they have already."""
+    """Return the stored balances that change by `changes`, keyed by ledger account.
+
+    `is_applied`: the rows in the database already have the new balances.
+    """
     changed = {
         key: change
         for key, change in changes.items()

@@ -53,7 +53,11 @@ def create_commission_type(
     is_default: bool = False,
     at: datetime,
 ) -> CommissionType:
-    """Add a commission type, which API calls name by its identifier."""
+    """Add a commission type, which API calls name by its identifier.
+
+    `value` is in per cent or in units of the program's currency, depending on `kind`.
+    Raises `InvalidSlug`, `InvalidSetting` and `DuplicateCommissionType`.
+    """
     if not SLUG_PATTERN.fullmatch(identifier) or identifier == DEFAULT_COMMISSION_TYPE:
         raise InvalidSlug(slug=identifier, path="identifier")
     validate_title(title)
@@ -87,7 +91,10 @@ def create_commission_type(
 def update_commission_type(
     account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime
 ) -> CommissionType:
-    """Set title, kind, value, `mlm`, or make it the default of its program."""
+    """Set the columns in `changes`: title, kind, value, mlm and is_default.
+
+    Raises `DefaultCommissionType` if the default one would be the default no longer.
+    """
     with transaction.atomic():
         row = get_or_raise(
             account.commission_types, CommissionTypeNotFound, lock=True, pk=pk
@@ -103,7 +110,10 @@ def update_commission_type(
 
 
 def delete_commission_type(account: Account, *, pk: int, at: datetime) -> None:
-    """Delete a commission type, which is not the default one, and its group rates."""
+    """Delete a commission type and its group rates.
+
+    Raises `DefaultCommissionType` for the default one.
+    """
     with transaction.atomic():
         row = get_or_raise(
             account.commission_types, CommissionTypeNotFound, lock=True, pk=pk
@@ -124,7 +134,10 @@ def create_level(
     value: Decimal,
     at: datetime,
 ) -> Level:
-    """Add the next level: 2 pays the parent of an affiliate, 3 the parent's parent."""
+    """Add the next level: 2 pays the parent of an affiliate, 3 the parent's parent.
+
+    Raises `InvalidSetting` above `MAX_LEVEL`.
+    """
     validate_title(title)
     validate_rate(kind, value, program.currency)
     with transaction.atomic():
@@ -144,7 +157,7 @@ def create_level(
 def update_level(
     account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime
 ) -> Level:
-    """Set title, kind and value of a level."""
+    """Set the columns in `changes`: title, kind and value."""
     with transaction.atomic():
         row = get_or_raise(account.levels, LevelNotFound, lock=True, pk=pk)
         _update(account, row, "level.updated", changes, row.program, at=at)
@@ -152,7 +165,7 @@ def update_level(
 
 
 def delete_level(account: Account, *, pk: int, at: datetime) -> None:
-    """Delete the last level of a program."""
+    """Delete the last level of a program; raise `InnerLevel` for another one."""
     with transaction.atomic():
         row = get_or_raise(account.levels, LevelNotFound, lock=True, pk=pk)
         if account.levels.filter(program=row.program, level__gt=row.level).exists():
@@ -214,7 +227,7 @@ def validate_title(title: str) -> None:
 
 
 def serialize_rate(row: CommissionType | Level | GroupRate) -> dict[str, str]:
-    """A rate in the audit log."""
+    """Return a rate as details of an audit log entry."""
     return {"rate_kind": row.kind, "rate": str(row.value)}
 
 
@@ -256,10 +269,10 @@ def _make_default(account: Account, row: CommissionType, *, at: datetime) -> Non
 
 
 def delete_group(account: Account, *, group_id: str, at: datetime) -> None:
-    """Delete a group and its rates; its affiliates and prospects are in none then.
+    """Delete a group and its rates; its affiliates and prospects are in no group then.
 
-    Later conversions earn by the rates of the commission types; earlier commissions
-    keep their rates.
+    Later conversions earn the rates of the commission types; earlier commissions keep
+    their rates.
     """
     with transaction.atomic():
         rows = account.affiliate_groups.all()

@@ -1,5 +1,8 @@
-"""Daily statistics: sums of the stored days (`stored_days.py`) and of those that are
-still open, which are counted for each reader."""
+"""Statistics of a period: sums over its days.
+
+Days that are over are stored (`stored_days.py`). Days that are still open, such as
+today, are counted for each reader.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -43,8 +46,8 @@ COUNTS = ("clicks", "customers", "conversions")
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of some days: stored ones are summed by SQL, to which those are added
-    that were counted for this reader alone, such as today."""
+    """Sums over days: SQL sums the stored days, and the `counted` days, which are not
+    read from the database, are added in Python."""
 
     account: Account
     counted: Sequence[CountedDay]
@@ -52,7 +55,7 @@ class Statistics:
     def totals_by_day(
         self, days: Sequence[date], affiliates: Collection[int] | None = None
     ) -> dict[date, Totals]:
-        """Return the totals of each of these days; None: of all affiliates."""
+        """Return the totals of each day, of these affiliates (None: of all)."""
         totals = {day: Totals() for day in days}
         lines = self._sum(
             days,
@@ -73,7 +76,7 @@ class Statistics:
     def affiliate_totals(
         self, days: Sequence[date], affiliates: Collection[int] | None = None
     ) -> dict[int, AffiliateTotals]:
-        """Return the totals of these affiliates; None: of all with any statistics."""
+        """Return the totals by affiliate (None: of all that have statistics)."""
         totals: dict[int, AffiliateTotals] = defaultdict(AffiliateTotals)
         for affiliate in affiliates or ():
             totals[affiliate] = AffiliateTotals()
@@ -100,7 +103,7 @@ class Statistics:
         return dict(totals)
 
     def top_pages(self, days: Sequence[date], most: int) -> list[tuple[str, int]]:
-        """Return the landing pages with the most clicks."""
+        """Return the `most` landing pages with the most clicks, and their clicks."""
         rows = self._stored(self.account.daily_landing_page_clicks.all(), days)
         pages = Counter(dict(rows.values_list("landing_page").annotate(Sum("clicks"))))
         for counted in self._counted(days):
@@ -116,7 +119,7 @@ class Statistics:
         of: tuple[str, ...],
         affiliates: Collection[int] | None = None,
     ) -> Iterator[Any]:
-        """Yield lines of keys and sums; the same keys may come several times."""
+        """Yield tuples of the columns `by` and the sums `of`; keys may be repeated."""
         rows = self._stored(self.account.daily_stats.all(), days)
         if affiliates is not None:
             rows = rows.filter(affiliate__in=affiliates)
@@ -128,8 +131,8 @@ class Statistics:
                     yield tuple(getattr(row, name) for name in (*by, *of))
 
     def _stored(self, rows: QuerySet[Any], days: Sequence[date]) -> QuerySet[Any]:
-        """Rows of these days, which may have a gap, but not of those counted for this
-        reader alone, which another one may have stored meanwhile."""
+        """Return the rows of these days, which may have a gap, except the `counted`
+        days, which another reader may have stored meanwhile."""
         stored = set(days) - {counted.day for counted in self.counted}
         return rows.filter(day__in=stored).order_by()
 
@@ -139,7 +142,10 @@ class Statistics:
 
 @dataclass(frozen=True)
 class AffiliatePerformance:
-    """The statistics of an affiliate in a period, and its present balance due."""
+    """The statistics of an affiliate in a period, and its present balance due.
+
+    The sums are by currency.
+    """
 
     clicks: int
     conversions: int
@@ -154,11 +160,12 @@ def load_statistics(
     at: datetime,
     kinds: Collection[str] = COUNTED_KINDS,
 ) -> Statistics:
-    """Statistics of these days: counts and stores those that are closed and were not
-    counted yet, or changed since; counts those that are open, of these kinds only
-    and not by program, which nobody reads of them: that leaves a sixth of the time.
+    """Return the statistics of these days.
 
-    Deleted conversions are left out, and commissions counted by their status now.
+    Closed days that were not counted yet, or have changed since, are counted and
+    stored. Open days are counted, but only the `kinds`, and not by program, which no
+    caller needs: that takes a sixth of the time. Deleted conversions are left out;
+    commissions count by their present status.
     """
     closed = [day for day in days if is_closed(day, at=at)]
     stored = find_stored_days(account, closed)
@@ -175,7 +182,7 @@ def load_statistics(
 
 
 def find_first_day(account: Account) -> date | None:
-    """The day of the account's first row that is counted; None where there is none."""
+    """Return the first UTC day with a row that statistics count, or None."""
     rows: tuple[QuerySet[Any], ...] = (
         account.clicks.all(),
         account.customers.all(),
@@ -212,7 +219,8 @@ def calculate_performance(
 
 @dataclass(frozen=True)
 class ToReview:
-    """What staff have to review."""
+    """What staff have to review: pending applications and commissions, with the sums by
+    currency and the oldest commission's time, and webhooks that fail."""
 
     applications: int
     commissions: int
@@ -244,7 +252,7 @@ def get_balance_due(account: Account) -> Sums:
 
 
 def get_overpaid(account: Account) -> Sums:
-    """Return what affiliates owe the account by currency: their negative balances."""
+    """Return the sum of negative payable balances by currency, as positive amounts."""
     return dict(sorted(get_overpaid_totals(account)))
 
 

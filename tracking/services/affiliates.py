@@ -22,7 +22,7 @@ from tracking.search import fold_text
 from tracking.services.search import SEARCHED_FIELDS, update_suffixes
 
 MAX_SLUG_BASE_LENGTH = 32
-MAX_NUMBERED_ATTEMPTS = 5
+MAX_NUMBERED_ATTEMPTS = 5  # then random letters replace the number of a slug
 SLUG_SUFFIX_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 GENERATED_PASSWORD_LENGTH = 16
 
@@ -39,13 +39,13 @@ class AffiliatePassword:
 
 @dataclass(frozen=True)
 class PersonData:
-    """The data of a new affiliate or prospect; None: not given."""
+    """The data of a new affiliate or prospect; None: not sent."""
 
     firstname: str
     lastname: str
     email: str | None = None
-    company: dict[str, Any] = field(default_factory=dict)  # columns
-    address: dict[str, Any] = field(default_factory=dict)  # columns
+    company: dict[str, Any] = field(default_factory=dict)  # by column
+    address: dict[str, Any] = field(default_factory=dict)  # by column
     custom_fields: CustomFieldValues = field(default_factory=dict)
     meta_data: dict[str, str] = field(default_factory=dict)
 
@@ -64,7 +64,10 @@ def create_password(password: str | None = None) -> AffiliatePassword:
 def create_affiliate(
     account: Account, *, data: PersonData, password: AffiliatePassword, at: datetime
 ) -> Affiliate:
-    """Create an affiliate and its source, without any enrollment."""
+    """Create an affiliate and its source, without any enrollment.
+
+    Raises `DuplicateEmail` and `MultipleValuesNotAllowed`.
+    """
     try:
         with transaction.atomic():
             custom_fields = drop_blank_values(
@@ -86,7 +89,10 @@ def create_affiliate(
 def update_affiliate(
     account: Account, *, affiliate_id: str, changes: Mapping[str, Any], at: datetime
 ) -> Affiliate:
-    """Set the columns in `changes`; `custom_fields` is merged, None clears a value."""
+    """Set the columns in `changes`; `custom_fields` is merged, None clears a value.
+
+    Raises `AffiliateNotFound`, `DuplicateEmail` and `MultipleValuesNotAllowed`.
+    """
     email = changes.get("email")
     try:
         with transaction.atomic():
@@ -113,9 +119,9 @@ def update_affiliate(
 
 
 def delete_affiliate(account: Account, *, affiliate_id: str, at: datetime) -> None:
-    """Mark an affiliate as deleted: it earns no more, its commissions stay.
+    """Mark an affiliate as deleted: it earns nothing more, its commissions stay.
 
-    Its e-mail address may be used again and its children lose their parent.
+    Its e-mail address may be used again, and its children lose their parent.
     """
     with transaction.atomic():
         lock_hierarchy(account)
@@ -138,13 +144,13 @@ def lock_hierarchy(account: Account) -> None:
 
 @compiled
 def affiliate_by_slug(account: Account, slug: str) -> QuerySet[Affiliate]:
-    """An affiliate that is not deleted."""
+    """Return the affiliate with this slug, unless it is deleted."""
     return Affiliate.objects.of(account).not_deleted().filter(slug=slug)
 
 
 @compiled
 def locked_affiliate_by_slug(account: Account, slug: str) -> QuerySet[Affiliate]:
-    """The same, locked until the transaction ends."""
+    """Return the same as `affiliate_by_slug`, locked until the transaction ends."""
     rows = affiliate_by_slug(account=account, slug=slug)
     return rows.select_for_update(no_key=True)
 
@@ -204,10 +210,10 @@ def insert_affiliate(
 def resolve_custom_field_values(
     account: Account, values: CustomFieldValues
 ) -> dict[str, Any]:
-    """Map values sent by a field's id or title to ids; unknown fields are ignored.
+    """Return the custom field values, keyed by id or title, keyed by id.
 
-    A single text for a multi-select field becomes a list. Raises
-    `MultipleValuesNotAllowed` for a list sent to any other field.
+    Unknown fields are left out. A single text for a multi-select field becomes a list.
+    Raises `MultipleValuesNotAllowed` for a list as value of any other field.
     """
     if not values:
         return {}
@@ -232,12 +238,13 @@ def resolve_custom_field_values(
 
 
 def drop_blank_values(custom_fields: CustomFieldValues) -> dict[str, Any]:
-    """Keep the custom fields that have a value."""
+    """Return the custom fields without those whose value is None."""
     return {key: value for key, value in custom_fields.items() if value is not None}
 
 
 def create_slug_base(firstname: str, lastname: str) -> str:
-    """The letters and digits of the name in lower-case ASCII, at most 32."""
+    """Return letters and digits of the name as lower-case ASCII, 32 characters at most;
+    `affiliate` if there are none."""
     base = re.sub(r"[^a-z0-9]", "", fold_text(firstname + lastname))
     return base[:MAX_SLUG_BASE_LENGTH] or "affiliate"
 
@@ -259,7 +266,7 @@ def _get_column_values(
 
 
 def _insert_with_slug(account: Account, affiliate: Affiliate) -> None:
-    """Try the bare name, then up to five numbered slugs, then random letters."""
+    """Insert with the slug base alone, else followed by a number, else by letters."""
     base = create_slug_base(affiliate.firstname, affiliate.lastname)
     affiliate.slug = base
     attempts = 0

@@ -53,7 +53,7 @@ NOT_DELETED_SQL = "deleted_at IS NULL"
 
 @compiled
 def locked_customer(account: Account, pk: int) -> QuerySet[Customer]:
-    """A customer, locked until the transaction ends."""
+    """Return the customer with this key, locked until the transaction ends."""
     rows = Customer.objects.of(account).not_deleted()
     return rows.select_for_update(no_key=True, of=("self",)).filter(pk=pk)
 
@@ -71,14 +71,16 @@ class CustomerData:
     ignore_cookie_age: bool = False
     order: CandidateOrder = REST_CUSTOMER_ORDER
     trust: Trust = Trust.FACT
-    extra_warnings: tuple[str, ...] = ()  # about the call itself
+    extra_warnings: tuple[str, ...] = ()  # stored besides those of `find_warnings`
 
 
 @retry_on_conflict
 def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Customer:
     """Create a customer, attributed permanently to the affiliate of the parameters.
 
-    A fact confirms an unconfirmed customer with this id instead.
+    If an unconfirmed customer has this id, a fact confirms that customer, and a claim
+    for another affiliate contests it. Raises `DuplicateCustomer`,
+    `InvalidInitialCustomerStatus`, and the errors of the attribution.
     """
     with transaction.atomic():
         attribution = attribute(
@@ -121,7 +123,7 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
                     raise DuplicateCustomer(customer_id=data.customer_id)
                 return customer
             _confirm_claimed_customer(account, customer, attribution, data, at=at)
-            # Its JSON has another order of keys in PostgreSQL.
+            # Read again, because PostgreSQL reorders the keys of `meta_data`.
             rows = account.customers.select_related("program", "affiliate", "click")
             customer = rows.get(pk=customer.pk)
         create_attribution_record(account, attribution, subject=customer)
@@ -143,7 +145,7 @@ def _confirm_claimed_customer(
     *,
     at: datetime,
 ) -> None:
-    """Replace what a page said about a customer by a fact."""
+    """Replace the values of an unconfirmed customer by those of a fact."""
     customer.update_row(
         initial_status=data.status,
         meta_data=data.meta_data,
@@ -158,9 +160,10 @@ def _confirm_claimed_customer(
 def _contest_customer(
     account: Account, customer: Customer, attribution: Attribution, *, at: datetime
 ) -> bool:
-    """Add a warning if a page names an unconfirmed customer for another affiliate.
+    """Mark an unconfirmed customer as contested by a claim for another affiliate.
 
-    Returns whether it does. The caller has locked the customer.
+    Returns False if the customer is confirmed, or belongs to the claim's affiliate. The
+    caller has locked the customer.
     """
     if customer.is_confirmed or customer.affiliate_id == attribution.affiliate.pk:
         return False
@@ -222,8 +225,9 @@ def confirm_customer(
 ) -> None:
     """Make an unconfirmed customer a fact, with program and affiliate of `owner`.
 
-    The customer of another affiliate begins now, and each one whose days are limited:
-    a claim does not shorten the days for which it earns. The caller has locked the row.
+    `created_at` becomes now if program or affiliate change, or if the program pays for
+    a limited number of days: the days since the claim do not count. The caller has
+    locked the row.
     """
     affiliate, previous = owner.affiliate, customer.affiliate
     remaining = [it for it in customer.warnings or () if it != CONTESTED_CUSTOMER]
@@ -259,7 +263,10 @@ def update_customer(
     meta_data: dict[str, str] | None,
     at: datetime,
 ) -> Customer:
-    """Set the caller's id or replace the meta data; None leaves a value unchanged."""
+    """Set `customer_id` or replace the meta data; None leaves a value unchanged.
+
+    Raises `DuplicateCustomer`, and `CustomerNotFound` after a concurrent deletion.
+    """
     values: dict[str, Any] = {}
     if customer_id is not None and customer_id != customer.customer_id:
         values["customer_id"] = customer_id
@@ -286,7 +293,7 @@ def update_customer(
 def _delete_unconfirmed_customer(
     account: Account, customer: Customer, customer_id: str | None, *, at: datetime
 ) -> None:
-    """Delete the customer that only a page named and whose id a fact needs."""
+    """Delete the unconfirmed customer that has the id, so that a fact can have it."""
     rows = account.customers.not_deleted().exclude(pk=customer.pk)
     unconfirmed = rows.filter(customer_id=customer_id, is_confirmed=False).first()
     if unconfirmed is not None:
@@ -296,12 +303,13 @@ def _delete_unconfirmed_customer(
 
 
 def cancel_customer(account: Account, *, public_id: str, at: datetime) -> Customer:
-    """Set the status to canceled; idempotent."""
+    """Set the status to canceled; idempotent. Raises `CustomerNotFound`."""
     return _set_canceled(account, public_id, is_canceled=True, at=at)
 
 
 def uncancel_customer(account: Account, *, public_id: str, at: datetime) -> Customer:
-    """Restore the status: paying if there is a conversion, else the initial one."""
+    """Restore a canceled customer: to paying if it has conversions, else to its initial
+    status. Raises `CustomerNotFound`."""
     return _set_canceled(account, public_id, is_canceled=False, at=at)
 
 
@@ -334,7 +342,7 @@ def update_customer_from_postback(
 
 
 def get_customer_by_customer_id(account: Account, customer_id: str) -> Customer:
-    """Get the customer with this id of the caller; raise `CustomerNotFound`."""
+    """Get the customer with this `customer_id`; raise `CustomerNotFound`."""
     rows = account.customers.not_deleted()
     return get_or_raise(rows, CustomerNotFound, customer_id=customer_id)
 
@@ -342,7 +350,7 @@ def get_customer_by_customer_id(account: Account, customer_id: str) -> Customer:
 def delete_customer(account: Account, *, public_id: str, at: datetime) -> None:
     """Mark a customer as deleted and erase its data.
 
-    Its conversions stay without visitor data. Its `customer_id` may be used again.
+    Its conversions stay, without visitor data. Its `customer_id` may be used again.
     """
     with transaction.atomic():
         customer = get_customer(account, public_id, lock=True)
@@ -377,7 +385,7 @@ def ensure_customer_id_available(
 
 
 def ensure_claims_available(account: Account, affiliate: Affiliate) -> None:
-    """Raise `TooManyOpenClaims` if pages reported too many customers for it."""
+    """Raise `TooManyOpenClaims` if an affiliate has too many unconfirmed customers."""
     rows = account.customers.filter(affiliate=affiliate, is_confirmed=False)
     if rows[:MAX_OPEN_CLAIMS].count() >= MAX_OPEN_CLAIMS:
         raise TooManyOpenClaims
@@ -451,9 +459,9 @@ def _set_status(
 
 
 def _get_requested_status(account: Account, customer: Customer, status: str) -> str:
-    """The status that results from a request for `status`.
+    """Return the status after a request for `status` (docs/api-contract.md, section 4).
 
-    See docs/api-contract.md, section 4.
+    Raises `InvalidCustomerStatusTransition`.
     """
     if status == CustomerStatus.CANCELED:
         return status

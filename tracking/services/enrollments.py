@@ -40,18 +40,22 @@ APPROVAL_EVENTS = {
 
 @dataclass(frozen=True)
 class EnrollmentData:
-    """A new enrollment, its affiliate by id or e-mail; `approved` None: pending."""
+    """A new enrollment; the affiliate is named by id, or else by e-mail address."""
 
     affiliate_id: str | None = None
     email: str | None = None
-    approved: bool | None = None
+    approved: bool | None = None  # None: pending
     coupon: str | None = None
 
 
 def create_enrollment(
     account: Account, *, program: Program, data: EnrollmentData, at: datetime
 ) -> Enrollment:
-    """Add an affiliate to a program, with a new referral code."""
+    """Add an affiliate to a program, with a new referral code.
+
+    Raises `UnknownReference`, `AlreadyEnrolled`, `DuplicateCoupon` and
+    `ArchivedProgramReadOnly`.
+    """
     affiliate = get_referenced_affiliate(account, data)
     if program.archived_at is not None:
         ensure_enrollment_available(account, program, affiliate, data.coupon)
@@ -93,7 +97,10 @@ def set_approval(
     approved: bool,
     at: datetime,
 ) -> Enrollment:
-    """Approve or disapprove an affiliate in a program; its commissions stay."""
+    """Approve or disapprove an affiliate in a program; its commissions stay.
+
+    Raises `AffiliateNotFound` and `ArchivedProgramReadOnly`.
+    """
     with transaction.atomic():
         enrollment = get_enrollment(account, program, affiliate_id, lock=True)
         ensure_not_archived(program)
@@ -109,9 +116,11 @@ def update_enrollment(
     changes: Mapping[str, Any],
     at: datetime,
 ) -> Enrollment:
-    """Set `coupon` (None removes it), `referral_code` and `approved`, where given.
+    """Set the values in `changes`: `coupon` (None removes it), `referral_code`,
+    `approved`.
 
-    The previous code or coupon stops working.
+    A replaced code or coupon stops working. Raises `AffiliateNotFound`,
+    `ArchivedProgramReadOnly`, `DuplicateCoupon` and `DuplicateReferralCode`.
     """
     coupon, code = changes.get("coupon"), changes.get("referral_code")
     try:
@@ -144,9 +153,9 @@ def update_enrollment(
 def approve_promoted_affiliate(
     account: Account, enrollment: Enrollment, *, at: datetime
 ) -> None:
-    """Approve the affiliate of a prospect that a claim promoted, as a fact would have.
+    """Approve an affiliate that a claim promoted from a prospect and left pending.
 
-    Raises `ConcurrentUpdate` if its approval was decided concurrently.
+    Raises `ConcurrentUpdate` if the approval was decided concurrently.
     """
     if not enrollment.update_row(expected={"approved": None}, approved=True):
         raise ConcurrentUpdate
@@ -156,7 +165,7 @@ def approve_promoted_affiliate(
 def ensure_enrollment_available(
     account: Account, program: Program, affiliate: Affiliate, coupon: str | None
 ) -> None:
-    """Raise all conflicts of a new enrollment with existing ones."""
+    """Raise `AlreadyEnrolled` or `DuplicateCoupon`, or both as an `ErrorList`."""
     errors: list[InvalidInput] = []
     if account.enrollments.filter(program=program, affiliate=affiliate).exists():
         errors.append(AlreadyEnrolled())
@@ -168,7 +177,8 @@ def ensure_enrollment_available(
 def ensure_codes_available(
     account: Account, enrollment: Enrollment, *, coupon: str | None, code: str | None
 ) -> None:
-    """Raise for each code that another enrollment has."""
+    """Raise `DuplicateCoupon` or `DuplicateReferralCode`, or both as an `ErrorList`, if
+    another enrollment has the coupon or code."""
     errors: list[InvalidInput] = []
     coupons = account.coupons.exclude(enrollment=enrollment)
     if coupon is not None and coupons.filter(code=coupon).exists():
@@ -256,7 +266,8 @@ def create_referral_code(
     enrollment: Enrollment | None = None,
     prospect: Prospect | None = None,
 ) -> None:
-    """Create a random referral code that is unique in the account."""
+    """Create a random referral code, unique in the account, for an enrollment or a
+    prospect."""
     while True:
         referral_code = ReferralCode(
             account=account,

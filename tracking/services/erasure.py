@@ -31,7 +31,7 @@ from tracking.services.attribution import serialize_canonical_json
 from tracking.services.search import update_suffixes
 
 ERASED = "erased"
-ERASED_ID_PREFIX = "erased-"  # no ID made of a name has a dash
+ERASED_ID_PREFIX = "erased-"  # slugs made of names have no dash
 ERASED_PERSON: dict[str, Any] = {
     "firstname": "Erased",
     "lastname": "person",
@@ -45,16 +45,17 @@ ERASED_PERSON: dict[str, Any] = {
 }
 UNUSABLE_PASSWORD = "!"  # noqa: S105 - the hash of no password
 
-Entry = dict[str, Any]  # a candidate, a rejected candidate or an outcome, as stored
+# A candidate, a rejected candidate or the outcome of a stored attribution.
+Entry = dict[str, Any]
 
 
 def get_erased_id(affiliate_id: int) -> str:
-    """Return the ID that replaces the one made of the affiliate's name."""
+    """Return the ID of an erased affiliate, instead of the one made of its name."""
     return f"{ERASED_ID_PREFIX}{affiliate_id}"
 
 
 def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
-    """Erase an affiliate; its ID, made of its name, is replaced wherever it is."""
+    """Erase an affiliate, and replace its ID everywhere: it contains the name."""
     erased_id = get_erased_id(affiliate.pk)
     count = sum(
         _erase_in_records(account, old_id, erased_id)
@@ -89,8 +90,8 @@ def erase_prospect(account: Account, prospect: Prospect) -> int:
 def erase_customer(account: Account, customer: Customer) -> int:
     """Erase a customer with its conversions, clicks and tracking ids.
 
-    The shop's number of an order stays, because it keeps the order from being counted
-    twice, unless it contains an e-mail address.
+    The `external_id` of a conversion stays, so that the order is not counted twice,
+    unless it contains an e-mail address.
     """
     conversions = account.conversions.filter(customer=customer)
     claims = account.conversion_claims.filter(conversion__in=conversions)
@@ -117,7 +118,8 @@ def erase_customer(account: Account, customer: Customer) -> int:
 def delete_attempts(
     account: Account, *, texts: Collection[str], order_ids: Collection[str]
 ) -> int:
-    """Delete failed attempts of these orders, or with one of the texts in them."""
+    """Delete failed attempts whose `external_id` is in `order_ids`, or whose id or
+    message contains one of the case-folded `texts`."""
     pks = [
         attempt.pk
         for attempt in account.conversion_attempts.all()
@@ -128,7 +130,7 @@ def delete_attempts(
 
 
 def _erase_codes(account: Account, condition: Q) -> int:
-    """Replace referral codes, which staff may have made of a name."""
+    """Replace the referral codes that match, because staff may have put a name in."""
     return sum(
         update_other_values(
             account.referral_codes.filter(pk=code.pk),
@@ -139,14 +141,14 @@ def _erase_codes(account: Account, condition: Q) -> int:
 
 
 def _erase_links(clicks: models.QuerySet[Any]) -> int:
-    """Erase what clicks repeat of an affiliate's link and of the page it is on."""
+    """Erase what clicks have of an affiliate's link and of the page with the link."""
     return update_other_values(clicks, referrer=None, meta_data={}) + _cut_queries(
         clicks
     )
 
 
 def _cut_queries(clicks: models.QuerySet[Any]) -> int:
-    """Cut queries and fragments off landing pages, as statistics do."""
+    """Remove query and fragment from the landing pages of clicks, as statistics do."""
     return sum(
         clicks.filter(landing_page__contains=mark).update(
             landing_page=Left(
@@ -158,7 +160,7 @@ def _cut_queries(clicks: models.QuerySet[Any]) -> int:
 
 
 def find_clicks(account: Account, customer: Customer) -> models.QuerySet[Click]:
-    """The clicks of a customer: those of it, of its conversions and of their claims."""
+    """Return the clicks that led to the customer, its conversions and their claims."""
     conversions = account.conversions.filter(customer=customer)
     claims = account.conversion_claims.filter(conversion__in=conversions)
     records = _find_records(account, customer)
@@ -214,7 +216,8 @@ def _erase_clicks(account: Account, customer: Customer) -> int:
 
 
 def _erase_in_records(account: Account, old_id: str, new_id: str) -> int:
-    """Replace the ID of an affiliate or prospect, and the codes that named it."""
+    """Replace an ID of an affiliate or prospect in stored attributions, and erase the
+    coupons and referral codes that were sent for it."""
 
     def change(entry: Entry) -> None:
         if entry["affiliate"] == old_id:
@@ -230,9 +233,11 @@ def _erase_in_records(account: Account, old_id: str, new_id: str) -> int:
 
 
 def _list_former_ids(account: Account, affiliate: Affiliate) -> set[str]:
-    """List IDs of an erased affiliate that a concurrent request has stored again.
+    """List former IDs of an affiliate that attribution records contain.
 
-    They decided one of its conversions or customers, and nobody has them now.
+    A request that ran during an earlier erasure may have stored the former ID. It is
+    the winner of a record of one of the affiliate's conversions or customers, and no
+    affiliate or prospect has this ID now.
     """
     own = account.attribution_records.filter(
         Q(conversion__affiliate=affiliate) | Q(customer__affiliate=affiliate)
@@ -256,7 +261,7 @@ def _list_former_ids(account: Account, affiliate: Affiliate) -> set[str]:
 
 
 def _erase_visitor(entry: Entry) -> None:
-    """Erase the tracking id, and what the visitor sent that names nobody."""
+    """Erase a tracking id, and a value that no row was found for (such as a coupon)."""
     is_unknown = entry["affiliate"] is None and entry["parameter"] != CUSTOMER
     if entry.get("value") and (entry["parameter"] == TRACKING_ID or is_unknown):
         entry["value"] = ERASED
@@ -271,7 +276,10 @@ def _erase_comments(claim: ConversionClaim) -> None:
 def _change_records(
     records: models.QuerySet[AttributionRecord], change: Callable[[Entry], None]
 ) -> int:
-    """Change entries of attributions; inputs and outcome stay those of a replay."""
+    """Apply `change` to each entry of attribution records; return how many changed.
+
+    Inputs and outcome change alike, so that repeating the attribution still agrees.
+    """
 
     def change_record(record: AttributionRecord) -> None:
         record.inputs, record.outcome = _change_attribution(

@@ -26,7 +26,7 @@ def create_group(account: Account, *, title: str, at: datetime) -> AffiliateGrou
 def update_group(
     account: Account, *, group_id: str, title: str | None, at: datetime
 ) -> AffiliateGroup:
-    """Set the title of a group; None leaves it unchanged."""
+    """Set the title of a group; None leaves it unchanged. Raises `GroupNotFound`."""
     with transaction.atomic():
         group = get_group(account, group_id)
         if title is not None and title != group.title:
@@ -38,14 +38,14 @@ def update_group(
 
 
 def get_group(account: Account, public_id: str) -> AffiliateGroup:
-    """The account's group with this id."""
+    """Return the account's group with this id; raise `GroupNotFound`."""
     return get_or_raise(account.affiliate_groups, GroupNotFound, public_id=public_id)
 
 
 def get_referenced_group(
     account: Account, public_id: str, *, path: str = "group_id", lock: bool = False
 ) -> AffiliateGroup:
-    """The group that a request body refers to; raises `UnknownReference`."""
+    """Return the group that a request names in `path`; raise `UnknownReference`."""
     unknown = UnknownReference(what="affiliate group", path=path)
     rows = account.affiliate_groups
     return get_or_raise(rows, unknown, lock=lock, public_id=public_id)
@@ -54,12 +54,15 @@ def get_referenced_group(
 def set_group(
     account: Account, *, affiliate_id: str, group_id: str | None, at: datetime
 ) -> Affiliate:
-    """Set the group of an affiliate; None removes it from its group."""
+    """Set the group of an affiliate; None removes it from its group.
+
+    Raises `AffiliateNotFound` and `UnknownReference`.
+    """
     with transaction.atomic():
         affiliate = get_affiliate(account, affiliate_id, lock=True)
         present = affiliate.group.public_id if affiliate.group else None
         if present != group_id:
-            # Locked, so that it is not deleted meanwhile.
+            # The lock keeps the group from being deleted concurrently.
             group = group_id and get_referenced_group(account, group_id, lock=True)
             affiliate.update_row(group=group or None)
             kind = "affiliate.added_to_group" if group else "affiliate.updated"
@@ -75,11 +78,12 @@ def set_parent(
     parent_reference: str | None = None,
     at: datetime,
 ) -> Affiliate:
-    """Set the parent of an affiliate; without an id and a reference remove it.
+    """Set the parent of an affiliate; remove it without `parent_id` and
+    `parent_reference`.
 
-    `parent_reference` is an affiliate id or a referral code. Only later conversions
-    pay level commissions to the new ancestors. Raises `UnknownReference` and
-    `AffiliateHierarchyCycle`.
+    `parent_reference` is an affiliate id or a referral code. Only later conversions pay
+    level commissions to the new ancestors. Raises `AffiliateNotFound`,
+    `UnknownReference` and `AffiliateHierarchyCycle`.
     """
     with transaction.atomic():
         lock_hierarchy(account)

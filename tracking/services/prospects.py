@@ -48,7 +48,10 @@ class ProspectData:
 
 
 def create_prospect(account: Account, *, data: ProspectData, at: datetime) -> Prospect:
-    """Create a prospect with a source and a referral code."""
+    """Create a prospect with a source and a referral code.
+
+    Raises `UnknownReference`, `MultipleValuesNotAllowed` and `ArchivedProgramReadOnly`.
+    """
     person = data.person
     with transaction.atomic():
         program, group = _get_program_and_group(account, data)
@@ -82,7 +85,7 @@ def promote_winning_prospect(
 ) -> Attribution:
     """Promote the winner if it is a prospect; return the updated attribution.
 
-    A fact also approves what an earlier claim promoted.
+    If an earlier claim promoted it and left the enrollment pending, a fact approves it.
     """
     enrollment, prospect = attribution.enrollment, attribution.prospect
     if enrollment is not None and enrollment.awaits_fact:
@@ -106,10 +109,12 @@ def promote_prospect(
     trust: Trust = Trust.FACT,
     at: datetime,
 ) -> Enrollment:
-    """Create an affiliate from a prospect; a fact also approves it in its program.
+    """Create an affiliate and its enrollment from a prospect.
 
-    It takes over the prospect's code, source and clicks. Call it within a transaction.
-    Raises `ConcurrentUpdate` if the prospect was promoted or deleted concurrently.
+    Whether it is approved depends on `trust` (`get_promotion_approval`). The affiliate
+    takes over the prospect's referral code, source and clicks. Call it within a
+    transaction. Raises `ConcurrentUpdate` if the prospect was promoted or deleted
+    concurrently.
     """
     program = prospect.program
     approved = get_promotion_approval(
@@ -175,7 +180,10 @@ def promote_prospect_manually(
 
 
 def delete_prospect(account: Account, *, public_id: str, at: datetime) -> None:
-    """Mark a prospect as deleted; after a promotion its affiliate and code stay."""
+    """Mark a prospect as deleted; if it was promoted, its affiliate and code stay.
+
+    Raises `ProspectNotFound`.
+    """
     with transaction.atomic():
         rows = account.prospects.not_deleted()
         prospect = get_or_raise(rows, ProspectNotFound, lock=True, public_id=public_id)
@@ -184,7 +192,7 @@ def delete_prospect(account: Account, *, public_id: str, at: datetime) -> None:
 
 
 def _create_affiliate(account: Account, prospect: Prospect, at: datetime) -> Affiliate:
-    """Create the affiliate, without e-mail address if another affiliate has it."""
+    """Create the affiliate; without e-mail address, if another affiliate has that."""
     person = PersonData(
         firstname=prospect.firstname,
         lastname=prospect.lastname,
@@ -218,7 +226,10 @@ def _create_affiliate(account: Account, prospect: Prospect, at: datetime) -> Aff
 def _get_program_and_group(
     account: Account, data: ProspectData
 ) -> tuple[Program, AffiliateGroup | None]:
-    """Get the program and the group of a prospect, or raise all unknown references."""
+    """Get program and group of a new prospect.
+
+    Raises `UnknownReference`, or an `ErrorList` if both are unknown.
+    """
     program, group, errors = None, None, list[InvalidInput]()
     try:
         program = get_referenced_program(account, data.program_id)
@@ -236,7 +247,10 @@ def _get_program_and_group(
 
 
 def get_referenced_program(account: Account, slug: str | None) -> Program:
-    """Get the program with this id, by default the oldest active one."""
+    """Get the program with this id, by default the oldest active one.
+
+    Raises `UnknownReference`.
+    """
     program = (
         find_oldest_active_program(account)
         if slug is None
