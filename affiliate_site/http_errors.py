@@ -32,7 +32,7 @@ MESSAGES = {
     500: "Internal Server Error",
     503: "Service Unavailable",
 }
-# What people read on the page of an error.
+# Texts of the error pages, by status.
 EXPLANATIONS = {
     400: "The address or the form holds a value that cannot be read. Go back, correct"
     " it and try again.",
@@ -53,7 +53,7 @@ EXPIRED_FORM = (
 
 
 def build_error_body(request, status: int) -> dict:
-    """Build the second error shape; a 401 has no trace id."""
+    """Build `message`, `code` and `traceId`; a 401 has no `traceId`."""
     body = {"message": MESSAGES[status], "code": status}
     if status != 401:
         body["traceId"] = request.trace_id
@@ -87,7 +87,7 @@ def accepts_page(request) -> bool:
 
 
 def render_error_page(request, status: int, explanation: str = ""):
-    """Return the same error as an HTML page."""
+    """Return a request-level error as an HTML page."""
     context = {
         **build_error_body(request, status),
         "explanation": explanation or EXPLANATIONS.get(status, ""),

@@ -43,7 +43,7 @@ def get_api_key_header(request) -> str:
     return ""
 
 
-SEPARATOR = "|"  # occurs in no key id and in no class name
+SEPARATOR = "|"  # no key id and no class name contains it
 
 
 class RateLimitThrottle(BaseThrottle):

@@ -211,7 +211,7 @@ class QueryBooleanField(serializers.BooleanField):
 class ExactAmountField(ApiFieldMixin, serializers.DecimalField):
     """An exact amount: a JSON number, or its digits as text; a number in responses.
 
-    The value is not rounded; `clean_amount` does that once the currency is known.
+    The value is not rounded: `clean_amount` rounds it once the currency is known.
     """
 
     schema: ClassVar = {"oneOf": [AMOUNT_NUMBER_SCHEMA, AMOUNT_STRING_SCHEMA]}

@@ -21,7 +21,7 @@ PAGE_PATTERN = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 MAX_PAGE = 10**9 - 1
 DATE_PATTERN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 MIN_DATE, MAX_DATE = date(1970, 1, 1), date(2999, 12, 31)
-VALID_YEAR_PATTERN = "^(19[7-9]|2[0-9]{2})[0-9]-"  # from MIN_DATE to MAX_DATE
+VALID_YEAR_PATTERN = "^(19[7-9]|2[0-9]{2})[0-9]-"  # years of MIN_DATE to MAX_DATE
 INVALID_STATUS = "Invalid status '{{ value }}'. Valid are {{ values }}"
 INVALID_CHOICE = "Invalid value '{{ value }}'. Valid are {{ values }}"
 
@@ -203,8 +203,8 @@ class BaseFilterSet(django_filters.FilterSet):
     def __init__(self, data, **kwargs):
         self.sent_aliases: dict[str, str] = {}  # canonical name → alias sent
         data = self.resolve_aliases(data)
-        # A filter without its parameter changes nothing; a deep copy of all of them
-        # and their form would cost more than the query.
+        # Only filters that were sent: a deep copy of all filters and their form, as
+        # django-filter makes it, would cost more than the query.
         self.base_filters = {
             name: declared
             for name, declared in self.base_filters.items()
@@ -238,7 +238,7 @@ class BaseFilterSet(django_filters.FilterSet):
 
 
 class AccountFilterBackend(DjangoFilterBackend):
-    """Applies the view set's `filterset_class` and raises the errors of the API."""
+    """Applies the view set's `filterset_class`; raises its errors as the API's."""
 
     def filter_queryset(self, request, queryset, view):
         filterset = self.get_filterset(request, queryset, view)

@@ -38,8 +38,9 @@ class IdempotencyMixin(APIView):
     """Runs the handler of a POST once per `Idempotency-Key`, or replays its response.
 
     `prepare_request` does what must not happen inside a transaction. `run_action` runs
-    the handler; with a key, inside the transaction that stores the response. Of
-    `atomic_actions`, reading the answer belongs to the transaction without a key too.
+    the handler; with a key, inside the transaction that stores the response. The
+    `atomic_actions` run in a transaction without a key, too: if reading the answer
+    fails, nothing is stored.
     """
 
     atomic_actions: tuple[str, ...] = ()

@@ -114,7 +114,7 @@ class CustomFieldValuesField(ApiFieldMixin, serializers.DictField):
         if len(value) > MAX_SELECTED_OPTIONS:
             raise FieldError(TOO_MANY_ITEMS, limit=MAX_SELECTED_OPTIONS)
         options: list[str] = []
-        errors: dict[Any, Any] = {}  # by index, where DRF's types want text
+        errors: dict[Any, Any] = {}  # by index
         for index, option in enumerate(value):
             try:
                 options.append(limit_text(option, MAX_CUSTOM_FIELD_VALUE_LENGTH))

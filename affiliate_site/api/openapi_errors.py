@@ -57,7 +57,7 @@ def _build_response(
 
 
 def _add_html_variant(response: dict) -> dict:
-    """Add the HTML page that is sent when `Accept` names no JSON type."""
+    """Add the HTML page, which is the body if `Accept` names no JSON type."""
     return response | {
         "content": response["content"] | {"text/html": {"schema": STRING_SCHEMA}}
     }

@@ -112,7 +112,7 @@ class ViewSetAutoSchema(AutoSchema):
 
     @property
     def has_query_input(self):
-        """Whether the input is in the query of a GET instead of a body."""
+        """Return whether a GET has its input in the query, instead of a body."""
         return self.method == "GET" and bool(self.serializer_class)
 
     def get_tags(self):
@@ -138,11 +138,11 @@ class ViewSetAutoSchema(AutoSchema):
         return {200: build_response_serializer(representation)}
 
     def get_filter_backends(self):
-        """Return none: `get_override_parameters` describes the filters."""
+        """Return no backends: `get_override_parameters` describes the filters."""
         return []
 
     def _get_paginator(self):
-        """Return none: a page is a bare array."""
+        """Return no paginator: a page is a bare array."""
 
     def get_override_parameters(self):
         filters = self.filterset_class.base_filters if self.filterset_class else {}
@@ -265,8 +265,8 @@ def get_response_example(representation: Any) -> Any:
 
 
 def add_shared_components(result, generator, request, public):
-    """Add the error responses that operations share, and the schemas that clients
-    would otherwise name after the first place where they occur."""
+    """Add the error responses that operations share, and names of shared schemas, which
+    clients would otherwise name after the first place of use."""
     components = result.setdefault("components", {})
     components["responses"] = SHARED_RESPONSES
     components["schemas"] = {

@@ -38,11 +38,11 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
     permission_model: type  # model that the permissions of a role refer to
     throttle_rate: RateLimit | dict[str, RateLimit] | None = None  # counted per action
     serializer_classes: dict[str, type[InputSerializer]] = {}  # of request bodies
-    # Of the query of an action that also has a body.
+    # Serializers of the query, for actions that also have a body.
     query_serializer_classes: dict[str, type[InputSerializer]] = {}
-    # Of the answers; `list` answers a list of them. A dict is a JSON schema.
+    # The representation of answers; `list` returns a list. A dict is a JSON schema.
     representation: type[Representation] | dict | None = None
-    # Of actions with another answer; `[X]` is a list of X.
+    # Representations of actions with another answer; `[X]` is a list of X.
     representations: dict[str, Any] = {}
     plan_features: dict[str, str] = {}  # 403 unless the plan has the feature
     tracking_actions: tuple[str, ...] = ()  # rejected while the account is locked
@@ -65,7 +65,7 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
     def initial(self, request, *args, **kwargs):
         """Check method, key, rate limit, plan and role, and body size, in this order.
 
-        It does not call DRF's method, which checks permissions before throttles.
+        DRF's method is not called, because it checks permissions before throttles.
         """
         if request.method not in self.allowed_methods:
             raise MethodNotAllowed(request.method)
@@ -119,7 +119,8 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
         return self.serializer_classes.get(self.action)
 
     def get_representation(self) -> Any:
-        """Return that of the answer, `[X]` for a list of X; None for no body."""
+        """Return the representation of the answer, `[X]` for a list of X, None for no
+        body."""
         if self.action in self.representations:
             return self.representations[self.action]
         if self.action == "destroy":
@@ -130,7 +131,7 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
         return {"account": self.account}
 
     def validate_body(self, **context) -> dict:
-        """Return the validated body; `context` is passed to its fields."""
+        """Return the validated body; `context` is available to its fields."""
         return self.validate_as(self.get_serializer_class(), self.body, **context)
 
     def validate_body_items(self, **context) -> list[dict]:
@@ -171,7 +172,7 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
         return row
 
     def render_row(self, row):
-        """Render a row of the columns of the representation."""
+        """Render a row that has the columns of the representation."""
         return Response(self.get_representation().represent(row, self.account))
 
     def render_instance(self, instance):
@@ -180,14 +181,14 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
         return Response(representation.represent_instance(instance, self.account))
 
     def render_rows(self, rows):
-        """Render a list of such rows."""
+        """Render a list of rows that have the columns of the representation."""
         return Response(self.get_representation()[0].represent_all(rows, self.account))
 
     def render_response(self, data):
         return Response(data)
 
     def list_page(self, rows):
-        """Render a page of a list, which may come from a replica, but for payments."""
+        """Render a page of a list; except for payments, a replica may be read."""
         if replica.is_money_model(rows.model):
             return self.render_page(rows)
         return replica.read(lambda alias: self.render_page(rows.using(alias)))

@@ -27,8 +27,8 @@ from affiliate_site.env import BASE_DIR
 
 NAME_PATTERN = "????????T??????Z.sqlite3"
 TIME_FORMAT = "%Y%m%dT%H%M%SZ"
-# SQLite keeps these files beside a database, and applies them to whatever database it
-# finds at its path.
+# Endings of files that SQLite keeps beside a database. SQLite applies them to any
+# database file at this path.
 COMPANIONS = ("-wal", "-shm", "-journal")
 BUSY_MILLISECONDS = 20_000
 
@@ -47,7 +47,7 @@ class InvalidBackup(InvalidInput):
 
 @dataclass(frozen=True)
 class Backup:
-    """A finished backup; `problem` is what `check_ledger` says of it, or empty."""
+    """A finished backup; `problem` is what `check_ledger` found in it, or empty."""
 
     file: Path
     bytes: int
@@ -56,7 +56,7 @@ class Backup:
 
 
 def create_backup(database: Path, file: Path, *, force: bool) -> Backup:
-    """Copy a database that is in use as of one moment, and check the copy."""
+    """Copy a database, which may be in use, as of one moment, and check the copy."""
     if file in (database, *get_companions(database)):
         raise BackupError(reason=f"{file} belongs to the database: choose another name")
     if not file.name.isprintable():
@@ -79,7 +79,7 @@ def create_backup(database: Path, file: Path, *, force: bool) -> Backup:
 
 
 def delete_old_backups(directory: Path, *, days: int, at: datetime) -> int:
-    """Delete the backups that were named by the time and are older; return how many."""
+    """Delete backups whose name is an earlier time than `days` ago; return how many."""
     oldest = (at - timedelta(days=days)).strftime(TIME_FORMAT)
     old = [file for file in directory.glob(NAME_PATTERN) if file.name < oldest]
     for file in old:
@@ -124,7 +124,7 @@ def restore_backup(
 def write_aside(file: Path) -> Iterator[Path]:
     """Yield the path of a private file that replaces `file` at the end of the block.
 
-    One process at a time does so in a directory; the next one raises BackupError.
+    Only one process at a time can do this in a directory; others get a BackupError.
     """
     partial = file.with_name(f"{file.name}.partial")
     leftovers = (partial, *get_companions(partial))
@@ -145,7 +145,7 @@ def write_aside(file: Path) -> Iterator[Path]:
 
 @contextmanager
 def lock_directory(directory: Path) -> Iterator[int]:
-    """Yield a descriptor of the directory, which no other process has locked."""
+    """Lock the directory and yield its descriptor; raise BackupError if locked."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -229,8 +229,10 @@ def check_migrations(file: Path) -> None:
 
 
 def remove_other_names(database: Path) -> None:
-    """Remove names of the database itself, which a restore that was killed has left:
-    what is written to the database would change what they seem to keep."""
+    """Remove hard links `*.before-*` to the database that a killed restore has left.
+
+    They would change with the database instead of keeping the previous one.
+    """
     for other in database.parent.iterdir():
         if other.name.startswith(f"{database.name}.before-") and other.samefile(
             database
@@ -264,7 +266,7 @@ def ensure_unused(database: Path) -> None:
             reason=f"The database is in use: stop the service first ({error})"
         ) from error
     except sqlite3.DatabaseError:
-        return  # no database, or a broken one: it is kept as it is
+        return  # there is no database, or a broken one, which is kept as it is
 
 
 def check_ledger(file: Path) -> str:

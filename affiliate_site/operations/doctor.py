@@ -1,7 +1,7 @@
-"""The checks of `manage.py doctor`: is this installation set up and cared for?
+"""The checks of `manage.py doctor`: is this installation set up and maintained?
 
-Each check returns one finding and changes nothing. gunicorn runs `STARTUP_CHECKS`
-before it serves.
+Each check returns one `Finding` and changes nothing. gunicorn runs `STARTUP_CHECKS`
+before it serves requests.
 """
 
 import shutil
@@ -58,7 +58,7 @@ SECRET_KEY_CHECKS = ("security.W009", "security.W025")
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: status, the facts, and what to do if it is not OK."""
+    """The result of a check: status, facts, and what to do if the status is not OK."""
 
     status: str
     detail: str
@@ -134,14 +134,14 @@ def check_secret_key(_at: datetime) -> Finding:
 
 
 def check_debug(_at: datetime) -> Finding:
-    """DEBUG shows settings and code to everybody."""
+    """DEBUG must be off: it shows settings and code to everybody."""
     if settings.DEBUG:
         return Finding(FAILURE, "DEBUG is on", "unset DEBUG")
     return Finding(OK, "off")
 
 
 def check_public_url(_at: datetime) -> Finding:
-    """PUBLIC_URL must be https, behind a trusted proxy, and an allowed host."""
+    """PUBLIC_URL must use https, behind a trusted proxy, and an allowed host."""
     url = urlsplit(settings.PUBLIC_URL)
     host = url.hostname or ""
     allowed = f"[{host}]" if ":" in host else host
@@ -168,7 +168,7 @@ def check_public_url(_at: datetime) -> Finding:
 
 
 def check_email(_at: datetime) -> Finding:
-    """Without e-mail, owners see notices only on the dashboard."""
+    """E-mail must be configured: else owners see notices only on the dashboard."""
     if settings.EMAIL_BACKEND.endswith("dummy.EmailBackend"):
         return Finding(
             WARNING,
@@ -185,7 +185,7 @@ def check_email(_at: datetime) -> Finding:
 
 
 def check_static_files(_at: datetime) -> Finding:
-    """Pages whose static files were not collected answer 500."""
+    """Static files must be collected: else pages answer 500."""
     collected = getattr(staticfiles_storage, "hashed_files", None)
     if collected is None:
         return Finding(OK, "served without a manifest")
@@ -205,7 +205,7 @@ def check_static_files(_at: datetime) -> Finding:
 
 
 def check_database(_at: datetime) -> Finding:
-    """The database answers and is new enough."""
+    """The database must answer and be new enough."""
     name = connection.settings_dict["NAME"]
     if connection.vendor == "sqlite" and not Path(str(name)).exists():
         # A connection would create an empty file.
@@ -254,7 +254,7 @@ def check_unapplied_migrations(_at: datetime) -> Finding:
 
 
 def check_time_limits(_at: datetime) -> Finding:
-    """On PostgreSQL, waits must end. Behind PgBouncer the limits are the role's."""
+    """PostgreSQL must have time limits; behind PgBouncer, the role must have them."""
     if connection.vendor != "postgresql":
         return Finding(OK, "SQLite waits for locks for at most 20 s")
     limits = dict(settings.TIME_LIMITS)
@@ -381,7 +381,7 @@ def check_ledger_result(_at: datetime) -> Finding:
 
 
 def check_webhook_worker(at: datetime) -> Finding:
-    """Webhooks and postbacks are sent only while a worker runs."""
+    """A worker must run if there are webhooks or postbacks to send."""
     if not has_enabled_endpoints():
         return Finding(OK, "no webhook is enabled, so no worker is needed")
     alive_at = get_command_runs().get(WORKER_NAME)
@@ -482,7 +482,7 @@ def compare_request(seen: dict[str, Any], *, scheme: str, host: str) -> Finding:
     )
 
 
-# The arguments with which a nightly command counts.
+# Nightly commands, with the arguments that a run needs to be recorded.
 NIGHTLY_COMMANDS = {
     "backup": "backup --keep 14",
     "prune": "prune",

@@ -45,7 +45,7 @@ class ErrorReportMiddleware:
 
 
 def needs_report(failure: BaseException) -> bool:
-    """Return whether somebody has to repair something: not if a retry can succeed."""
+    """Return False for an error after which a retry can succeed without a repair."""
     return not (isinstance(failure, ConcurrentUpdate) or is_temporary(failure))
 
 
@@ -60,7 +60,7 @@ def report(failure: BaseException, request) -> None:
 
 
 def report_command_failure(failure: BaseException, command: str) -> None:
-    """Send a report of a command, which ends; wait for it at most `FLUSH_SECONDS`."""
+    """Send a report of a command, which ends; wait at most `FLUSH_SECONDS`."""
     start(os.getpid())
     with sentry_sdk.new_scope() as scope:
         scope.set_tag("command", command)
@@ -70,7 +70,7 @@ def report_command_failure(failure: BaseException, command: str) -> None:
 
 @cache
 def start(process_id: int) -> None:
-    """Start the sender of this process: gunicorn forks after it has loaded this."""
+    """Start Sentry's client in this process, once: gunicorn forks after loading."""
     sentry_sdk.init(
         dsn=settings.SENTRY_DSN,
         default_integrations=False,  # they add data of requests, logs and the process

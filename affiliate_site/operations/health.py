@@ -16,7 +16,7 @@ from affiliate_site.http_errors import allow_methods
 log = structlog.get_logger(__name__)
 
 MIN_FREE_DISK_SHARE = 0.05
-ANSWER_SECONDS = 1.5  # for one answer; a new connection has 2
+ANSWER_SECONDS = 1.5  # per answer of PostgreSQL; 2 for a new connection
 
 _migrated: set[str] = set()  # aliases of databases without unapplied migrations
 
@@ -55,7 +55,7 @@ def health_response(status: str, code: int) -> HttpResponse:
 
 
 def limit_answers() -> AbstractContextManager[None]:
-    """Do not wait for a PostgreSQL server that is slow, or does not answer at all."""
+    """Wait at most `ANSWER_SECONDS` for each answer of PostgreSQL within the block."""
     database: Any = connection
     if connection.vendor == "sqlite":
         return nullcontext()

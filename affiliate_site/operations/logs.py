@@ -42,8 +42,11 @@ def create_formatter(*, console: bool) -> logging.Formatter:
 
 
 def format_exception(logger, method, record):
-    """Add the traceback without values: a terminal would show those of variables, and
-    PostgreSQL adds to an error those of the row that it refused."""
+    """Add the traceback as text, without personal values.
+
+    Values of variables, which a console renderer would show, are left out, and so are
+    the values of a refused row, which PostgreSQL adds to its message as DETAIL.
+    """
     error = record.get("exc_info")
     if error is True:
         error = sys.exception()
@@ -76,7 +79,7 @@ def configure_logging(*, level: str, console: bool) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    # These loggers repeat the line of the request, but with the path and its ids.
+    # These loggers would log a request again, with its path and the ids in it.
     for name in ("django.request", "django.security", "django.server"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
@@ -133,7 +136,7 @@ class RequestLogMiddleware:
 
 
 def log_refused_filter(request, error: Exception) -> None:
-    """Log which error a filter of a list ran into, and where; the message of the error
+    """Log type and place of an error in a filter of a list, without its message, which
     can quote the value."""
     request_log.warning(
         "filter_refused",

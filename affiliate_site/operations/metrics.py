@@ -1,7 +1,7 @@
 """Metrics for Prometheus at `/metrics`; off without `METRICS_TOKEN`.
 
-Requests are counted in the processes of gunicorn, which share a directory of files
-(`deploy/gunicorn.conf.py`). What the database knows is read for each answer.
+Each process of gunicorn counts requests in files of a shared directory
+(`deploy/gunicorn.conf.py`). Other metrics are read from the database for each answer.
 """
 
 import hmac
@@ -75,7 +75,7 @@ class MetricsMiddleware:
 
 
 def count_rate_limit_fallback() -> None:
-    """Count that the database has counted for a rate limit, although Redis should."""
+    """Count a rate limit that the database counted because Redis failed."""
     FALLBACKS.inc()
 
 
@@ -101,7 +101,7 @@ def get_request_registry() -> CollectorRegistry:
 
 
 class DatabaseCollector(Collector):
-    """Reads what only the database knows; `database_up` is 0 if it does not answer."""
+    """Reads metrics from the database; `database_up` is 0 if it does not answer."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         try:

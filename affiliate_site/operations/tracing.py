@@ -43,8 +43,11 @@ def get_provider(process_id: int) -> TracerProvider:
 
 
 class OpenTelemetryMiddleware:
-    """Makes a span of each request. The trace of the caller is linked, not continued:
-    anybody may send its header."""
+    """Makes a span of each request.
+
+    The span links to the caller's trace instead of continuing it, because anybody can
+    send the header.
+    """
 
     def __init__(self, get_response):
         self.get_response = get_response

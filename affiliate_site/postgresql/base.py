@@ -1,6 +1,6 @@
-"""Django's PostgreSQL backend, without what costs time in every request.
+"""Django's PostgreSQL backend with faster connections and a time limit for answers.
 
-Django expects a backend in a module of this name.
+Django imports a backend from a module with the name `base`.
 """
 
 import math
@@ -16,17 +16,18 @@ from psycopg.pq import Format
 
 from affiliate_site.postgresql import driver
 
-# Django replaces psycopg's loader, which may be compiled, by one in Python that sets
-# the time zone. All sessions are in UTC, which psycopg's own sets too.
+# Django replaces psycopg's loader of times, which may be compiled, by a slower one that
+# sets the time zone. All sessions are in UTC, which psycopg's own loader sets, too.
 UTC_LOADER = adapters.get_loader(types["timestamptz"].oid, Format.TEXT)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Checks a kept connection without a query, loads times by compiled code, and does
-    not wait forever for a server that has stopped to answer.
+    """Checks a kept connection without a query, loads times fast, and does not wait
+    forever for an answer.
 
-    `answer_seconds` is the time for one answer; None: no limit. A frozen server keeps
-    no time limits of its own, and its machine still acknowledges what it receives.
+    `answer_seconds` is the limit for one answer; None: no limit. The server's own time
+    limits do not help if its process is frozen, nor do those of TCP, because its
+    machine still acknowledges packets.
     """
 
     Database = driver  # connects for Django, and has the names of its errors
@@ -37,7 +38,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def limit_answers(self, seconds: float | None) -> Iterator[None]:
-        """Use another limit within the block, for new connections, too."""
+        """Set `answer_seconds` within the block, also for new connections."""
         before = self.answer_seconds
         self.set_answer_seconds(seconds)
         try:
@@ -51,9 +52,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.connection.answer_seconds = seconds
 
     def is_usable(self) -> bool:
-        """Ask the server only if it has sent something, or has closed the connection.
+        """Return whether a kept connection works.
 
-        An idle connection is silent.
+        An idle connection receives nothing. Only if there is something to read, such as
+        the end of the connection, does a query check it.
         """
         if self.connection is None or self.connection.closed:
             return False

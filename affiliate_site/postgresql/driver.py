@@ -1,6 +1,4 @@
-"""psycopg, but its connections do not wait forever for a server that has stopped to
-answer.
-"""
+"""psycopg with a time limit for each answer of the server."""
 
 from typing import Any
 
@@ -23,7 +21,7 @@ class LimitedConnection(Connection[Any]):
         try:
             return super().wait(gen, interval, timeout)
         except errors._WaitTimeout:  # noqa: SLF001 - psycopg wants it converted
-            # A late answer would be taken for that to the next statement.
+            # On an open connection, a late answer would be read as the next one.
             self.pgconn.finish()
             raise OperationalError(f"no answer within {timeout} s") from None
 

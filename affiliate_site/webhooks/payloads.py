@@ -52,7 +52,7 @@ def represent_subjects(
     account: Account,
     subjects: Sequence[TenantModel],
 ) -> list[dict[str, Any]]:
-    """Return the answer of the API for each subject."""
+    """Return the representation of each subject, as the API answers it."""
     pks = sorted(subject.pk for subject in subjects)
     rows = representation.rows_by_pk.all(account=account, pks=pks)
     rows_by_pk = dict(zip(pks, rows, strict=True))
@@ -62,12 +62,12 @@ def represent_subjects(
 
 
 def render_payload(answer: dict[str, Any]) -> EventPayload:
-    """Render an object that affiliates' postbacks do not receive."""
+    """Render the payload of an object that no affiliate's postback receives."""
     return EventPayload(serialize_exact_json(answer))
 
 
 def render_conversion_payload(conversion: dict[str, Any]) -> EventPayload:
-    """Render a conversion, with the macros of its affiliate's postbacks."""
+    """Render the payload of a conversion, with macros for its affiliate's postbacks."""
     affiliate = conversion["affiliate"]["id"]
     own_commissions = [
         commission
@@ -82,7 +82,7 @@ def render_conversion_payload(conversion: dict[str, Any]) -> EventPayload:
 
 
 def render_customer_payload(customer: dict[str, Any]) -> EventPayload:
-    """Render a customer, with the macros of its affiliate's postbacks."""
+    """Render the payload of a customer, with macros for its affiliate's postbacks."""
     macros = {"customer.id": customer["id"]} | get_click_macros(customer)
     return EventPayload(
         serialize_exact_json(customer), customer["affiliate"]["id"], macros
@@ -92,9 +92,9 @@ def render_customer_payload(customer: dict[str, Any]) -> EventPayload:
 def get_conversion_macros(
     representation: dict, own_commissions: list[dict]
 ) -> dict[str, str]:
-    """Return the macros of affiliates' postbacks (docs/api-contract.md, section 4).
+    """Return the values of macros in postback URLs (docs/api-contract.md, section 4).
 
-    `own_commissions` are those of the affiliate who receives the postback.
+    `own_commissions` are the commissions of the affiliate who receives the postback.
     """
     customer = representation["customer"]
     return {
@@ -113,7 +113,7 @@ def get_conversion_macros(
 
 
 def get_click_macros(representation: dict) -> dict[str, str]:
-    """Return the macros of the sub-values in the affiliate's link."""
+    """Return the macros for the click's meta data, which come from the link."""
     values = representation["affiliate_meta_data"] or {}
     return {"click_subid": values.get("subid1", "")} | {
         f"conversion.click.meta_data[{name}]": value for name, value in values.items()

@@ -89,7 +89,7 @@ Headers = list[tuple[str, str]]
 
 
 def send_delivery(delivery: Delivery, *, at: datetime) -> DeliveryResult:
-    """Send a delivery to its endpoint. Performs no database query."""
+    """Send a delivery to its endpoint, without any database query."""
     endpoint, deadline = delivery.endpoint, monotonic() + TIMEOUT_SECONDS
     try:
         url = delivery.url or endpoint.url
@@ -105,7 +105,7 @@ def send_delivery(delivery: Delivery, *, at: datetime) -> DeliveryResult:
 
 
 def build_headers(delivery: Delivery, *, at: datetime) -> Headers:
-    """Return the headers; for a day after a rotation, with two signatures."""
+    """Return the headers; until a day after a rotation, with two signatures."""
     body, message_id = bytes(delivery.body).decode(), delivery.message_id
     signatures = [
         Webhook(secret).sign(message_id, at, body)

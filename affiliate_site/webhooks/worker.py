@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 # Limits of concurrent calls.
 MAX_CONCURRENCY = 32
 MAX_CALLS_PER_ENDPOINT = 4  # while more than half of all slots are free; else one
-MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # whose last call failed; one per endpoint
+MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # in all, and one to each: its last call failed
 MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
 POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
 HEARTBEAT_INTERVAL = timedelta(minutes=1)
@@ -39,8 +39,9 @@ ResultCallback = Callable[[Delivery, DeliveryResult], None]
 class DeliveryWorker:
     """Sends due deliveries until it is stopped.
 
-    Several workers can run at once: each claims its deliveries. A slow endpoint
-    occupies a few slots and a failing one a single slot, so that the others are served.
+    Several workers can run at once, because each one claims its deliveries. A slow
+    endpoint occupies a few slots and a failing one a single slot, so that the other
+    endpoints are served.
     """
 
     def __init__(self, on_result: ResultCallback) -> None:
@@ -136,8 +137,10 @@ class DeliveryWorker:
 
     @contextmanager
     def retry_on_database_error(self) -> Iterator[None]:
-        """Survive a temporary database failure, except with `due_before`: deliveries
-        without a recorded result are sent again after their lease."""
+        """Suppress a database error and wait, unless `due_before` is given.
+
+        Deliveries whose result was not recorded are sent again after their lease.
+        """
         try:
             yield
         except DatabaseError:

@@ -1,9 +1,9 @@
 """Representation: one declaration of an answer.
 
-It names each key in the order of the specification: its type, the column its value
-comes from, whether it may be null, and an example. From it come the columns of the
-query, the function from rows to answers, the OpenAPI schema with its example, and the
-bodies of webhooks.
+A `Representation` names each key of an answer in the order of the specification, with
+its type, the column of its value, whether it may be null, and an example. From this
+declaration come the columns of the query, the function from rows to answers, the
+OpenAPI schema with its example, and the bodies of webhooks.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from accounts.compiled_queries import CompiledQuery
 from accounts.models.accounts import Account
 from affiliate_site.api.fields import ExactAmountField
 
-ACCOUNT = "account"  # stands for the account among the columns of a function
+ACCOUNT = "account"  # as a column: passes the account to the key's function
 
 Row = tuple[Any, ...]
 Reader = Callable[[Row], Any]
-# Readers get the row of the query with two more values behind its columns.
+# A reader makes the value of a key from a row. Behind the columns of the query, the row
+# has two more values, which the indexes below name.
 LISTS_INDEX, ACCOUNT_INDEX = -2, -1
 
 
 class Key(ABC):
     """A key of an answer."""
 
-    prefix = ""  # of its columns, if another representation includes this one
+    prefix = ""  # of the columns, for a key of an `Inline` representation
 
     def __init__(self, *, null: bool = False) -> None:
         self.null = null
@@ -56,10 +57,10 @@ class Key(ABC):
 
 
 class Field(Key):
-    """A value of a column, which has the name of the key if none is named.
+    """The value of a column; by default the column has the name of the key.
 
-    With a `function`, the value is what that returns for the columns. `options` are
-    those of the serializer field.
+    With a `function`, the value is the function's result for the values of its
+    columns. `options` are passed to the serializer field.
     """
 
     serializer_class: type[serializers.Field]
@@ -158,10 +159,10 @@ class TextMap(Field):
 
 
 class Nested(Key):
-    """An object, whose columns are those of a relation, if one is named.
+    """An object; its columns are those of the `relation`, if one is named.
 
-    With `null`, it is null if all its columns are, or if the column `hidden_by` of the
-    relation has a value.
+    With `null`, the object is null if all its columns are null, or if the column
+    `hidden_by` of the relation has a true value.
     """
 
     def __init__(
@@ -221,11 +222,11 @@ class AlwaysNull(Nested):
 
 
 class NestedList(Key):
-    """A list of objects, which one further query loads for all rows.
+    """A list of objects, which one further query loads for all rows of an answer.
 
-    The query has the parameters `account` and `parents`: values of `column`. Its rows
-    begin with that of their parent. An instance may have the objects in the attribute
-    `stored_in`.
+    The query has the parameters `account` and `parents` (values of `column`). The first
+    column of its rows is the value of their parent. An instance may have the objects in
+    the attribute `stored_in`.
     """
 
     def __init__(
@@ -255,7 +256,7 @@ class NestedList(Key):
         return lambda row: row[LISTS_INDEX][number][row[parent]]
 
     def load(self, account: Account, parents: list[Any]) -> dict[Any, list[dict]]:
-        """Return the objects of each parent."""
+        """Return the lists of objects by parent."""
         rows = self.query.all(account=account, parents=parents)
         answers = self.representation.represent_all([row[1:] for row in rows], account)
         lists = defaultdict(list)
@@ -274,7 +275,7 @@ class NestedList(Key):
 
 
 class Inline:
-    """The keys of another representation; its columns may be those of a relation."""
+    """The keys of another representation, with the columns of a relation, if named."""
 
     def __init__(
         self, representation: type[Representation], relation: str = ""
@@ -283,7 +284,7 @@ class Inline:
         self.relation = relation
 
     def list_prefixed_keys(self) -> Iterable[tuple[str, Key]]:
-        """Yield the keys, by their names."""
+        """Yield names and keys, with the relation as prefix of their columns."""
         for name, key in self.representation.keys.items():
             key = copy(key)
             key.prefix = add_lookup_separator(self.relation) + key.prefix
@@ -321,7 +322,7 @@ class Representation:
 
     @classmethod
     def build_query_by_pk(cls) -> Callable[..., QuerySet[Any, Row]]:
-        """Return the function of `rows_by_pk`."""
+        """Return the function that `rows_by_pk` compiles: rows by primary keys."""
 
         def rows_by_pk(account: Account, pks: list[int]) -> QuerySet[Any, Row]:
             rows = cls.model.objects.of(account)
@@ -338,7 +339,7 @@ class Representation:
 
     @classmethod
     def build_reader(cls, columns: Columns, prefix: str) -> Reader:
-        """Return the function from a row to the answer."""
+        """Return the function that makes the answer from a row."""
         readers = [
             (name, key.build_reader(columns, prefix + key.prefix))
             for name, key in cls.keys.items()
@@ -347,7 +348,7 @@ class Representation:
 
     @classmethod
     def represent_all(cls, rows: list[Row], account: Account) -> list[dict]:
-        """Return the answers for rows."""
+        """Return the answers for rows, as dicts; loads their nested lists."""
         lists = [
             nested.load(account, [row[parent] for row in rows])
             for nested, parent in cls.lists
@@ -388,20 +389,20 @@ class Representation:
 
 
 class Columns:
-    """The columns of an answer with their places in a row, and its nested lists with
-    the place of their parent."""
+    """The index in a row of each column, and the nested lists of an answer, each with
+    the index of the column that identifies the parent."""
 
     def __init__(self) -> None:
         self.indexes: dict[str, int] = {}
         self.lists: list[tuple[NestedList, int]] = []
 
     def add(self, name: str) -> int:
-        """Return the place of a column."""
+        """Return the index of a column, which is added if it is missing."""
         return self.indexes.setdefault(name, len(self.indexes))
 
 
 def read_lookup(instance: Any, lookup: str) -> Any:
-    """Return the value of a column; None behind a relation that is null."""
+    """Return the value of `relation__column`; None if the relation is null."""
     for name in lookup.split("__"):
         if instance is None:
             return None
@@ -410,5 +411,5 @@ def read_lookup(instance: Any, lookup: str) -> Any:
 
 
 def add_lookup_separator(relation: str) -> str:
-    """Return the prefix of a relation's columns."""
+    """Return `relation__`, the prefix of the relation's columns; "" without one."""
     return f"{relation}__" if relation else ""

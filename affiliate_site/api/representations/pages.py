@@ -1,7 +1,7 @@
-"""Counts the rows of a list and loads those of a page, by compiled queries.
+"""Count the rows of a list, and load the rows of a page, by compiled queries.
 
-Lists with the same conditions share one, if these compare columns with values. Other
-lists are compiled each time.
+Lists whose conditions compare the same columns with values share a compiled query. The
+SQL of other lists is compiled each time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def load_page(
     offset: int,
     limit: int,
 ) -> list[Row]:
-    """Return the columns of `limit` rows from `offset`."""
+    """Return `limit` rows from `offset`, with the columns of the representation."""
     if rows.query.is_empty():
         return []
     values = read_comparisons(rows)
@@ -56,7 +56,10 @@ def count_list(rows: TenantQuerySet[Any]) -> int:
 
 
 def read_comparisons(rows: TenantQuerySet[Any]) -> dict[str, Any]:
-    """Return the values of the conditions by look-up; none if there are others."""
+    """Return the values of a list's conditions by look-up, such as `created_at__gte`.
+
+    The result is empty if another kind of condition is among them.
+    """
     conditions = read_conditions(rows.query)
     if any(kind not in COMPARISONS for _, kind in conditions):
         return {}
@@ -64,7 +67,7 @@ def read_comparisons(rows: TenantQuerySet[Any]) -> dict[str, Any]:
 
 
 def get_lookups(values: dict[str, Any]) -> Lookups:
-    """Return the look-ups, with the constants that are part of the SQL."""
+    """Return the look-ups, each with its constant (see `get_constant`)."""
     return tuple((lookup, get_constant(value)) for lookup, value in values.items())
 
 
@@ -80,9 +83,9 @@ def get_page_query(
     order_by: tuple[str, ...],
     limit: int,
 ) -> CompiledQuery[Row]:
-    """Return the compiled query of a page with these look-ups and their constants.
+    """Return the compiled query of a page; its parameters are look-ups and `offset`.
 
-    The limit applies before joins. Django itself writes an offset as a number.
+    The limit applies before joins. The offset is a parameter, which Django cannot do.
     """
 
     def select_page(offset: int, **values: Any) -> QuerySet[Any, Row]:
@@ -100,7 +103,7 @@ def get_page_query(
 
 @cache
 def get_count_query(model: type[Model], lookups: Lookups) -> CompiledQuery[int]:
-    """Return the compiled query of the number of rows; it has no row if that is 0."""
+    """Return the compiled query of a list's length; it returns no row for 0."""
 
     def count_all(**values: Any) -> QuerySet[Any, int]:
         counted = select_rows(model, lookups, values).values("account")
@@ -112,7 +115,7 @@ def get_count_query(model: type[Model], lookups: Lookups) -> CompiledQuery[int]:
 def select_rows(
     model: type[Model], lookups: Lookups, values: dict[str, Any]
 ) -> TenantQuerySet[Any]:
-    """Return the rows of a list."""
+    """Return the rows that match the look-ups."""
     rows: TenantQuerySet[Any] = model.objects.all()  # type: ignore[attr-defined]
     for lookup, constant in lookups:
         value = values[lookup] if constant is None else constant
@@ -121,5 +124,5 @@ def select_rows(
 
 
 def list_names(lookups: Lookups) -> tuple[str, ...]:
-    """Return the names of the parameters."""
+    """Return the names of a compiled query's parameters: look-ups without constant."""
     return tuple(lookup for lookup, constant in lookups if constant is None)

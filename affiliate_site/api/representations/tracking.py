@@ -27,7 +27,7 @@ from tracking.models.customers import Customer, CustomerStatus
 
 
 def build_user_agent_reader(name: str) -> Callable[[str | None], str | None]:
-    """Return a function that finds a part of a user agent."""
+    """Return a function from a user agent's text to a part of it, such as its OS."""
     return lambda user_agent: parse_user_agent(user_agent or "")[name]
 
 
