@@ -47,31 +47,31 @@ class HierarchyViewSet(TenantViewSet):
     def set_group(self, request, affiliate_id):
         """Set the group of an affiliate; it replaces the current one."""
         get_affiliate(self.account, affiliate_id)
-        return self.update_group(affiliate_id, self.validate_body()["group_id"])
+        return self.assign_group(affiliate_id, self.validate_body()["group_id"])
 
     def remove_group(self, request, affiliate_id):
         """Remove an affiliate from its group, if any."""
-        return self.update_group(affiliate_id, None)
+        return self.assign_group(affiliate_id, None)
 
     def set_parent(self, request, affiliate_id):
         """Set the parent of an affiliate, which earns from later conversions."""
         get_affiliate(self.account, affiliate_id)
         body = self.validate_body()
-        return self.update_parent(
+        return self.assign_parent(
             affiliate_id, body.get("affiliate_id"), body.get("via")
         )
 
     def remove_parent(self, request, affiliate_id):
         """Remove the parent of an affiliate, if any."""
-        return self.update_parent(affiliate_id, None)
+        return self.assign_parent(affiliate_id, None)
 
-    def update_group(self, affiliate_id, group_id):
+    def assign_group(self, affiliate_id, group_id):
         set_group(
             self.account, affiliate_id=affiliate_id, group_id=group_id, at=self.at
         )
         return self.render_affiliate(affiliate_id)
 
-    def update_parent(self, affiliate_id, parent_id, via=None):
+    def assign_parent(self, affiliate_id, parent_id, via=None):
         set_parent(
             self.account,
             affiliate_id=affiliate_id,
