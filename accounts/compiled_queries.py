@@ -115,7 +115,11 @@ class CompiledSelect:
             self.build_row = tuple
 
     def _prepare_instances(self, compiler: Any) -> None:
-        """Keep what `ModelIterable` looks up for each query."""
+        """Keep what Django's `ModelIterable` looks up for each query.
+
+        The public `QuerySet.raw` would fill no related objects: a query for each of
+        them (8 in a sale) takes a sixth of the CPU time of a sale.
+        """
         info = compiler.klass_info
         first, last = info["select_fields"][0], info["select_fields"][-1] + 1
         names = [column[0].target.attname for column in compiler.select[first:last]]
