@@ -1,7 +1,8 @@
 """Audit log entries as sentences: who did what to which object, with a link to it.
 
-Entries name users and affiliates by the IDs of their rows. A page looks up the names
-and objects of all its entries with one query per model.
+The sentences of the kinds are in `accounts/events.py`. Entries name users, affiliates
+and programs by the primary keys of their rows. A page looks up the names and objects of
+all its entries with one query per model.
 """
 
 import re
@@ -26,7 +27,8 @@ from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.models.programs import Program
 
-# Models that entries name and whose rows are looked up, with the field of the name.
+# Models of subjects whose rows are looked up: model, the field with the name by which
+# entries call a row, and the relations to load.
 SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "affiliate": (Affiliate, "pk", ()),
     "commission": (Commission, "pk", ("affiliate",)),
@@ -34,7 +36,7 @@ SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "customer": (Customer, "public_id", ()),
     "payment": (Payment, "public_id", ("affiliate",)),
 }
-# The lists that find other subjects by their name, and what staff call them.
+# Other subjects: the list that finds them by their name, and what staff call them.
 SUBJECT_LISTS = {
     "affiliategroup": ("tracking_affiliategroup", "affiliate group"),
     "apikey": ("accounts_apikey", "API key"),
@@ -52,7 +54,7 @@ STATUS_PREDICATES = {
     "pending": "set {} back to pending",
 }
 APPROVAL_WORDS = {True: "approved", None: "pending", False: "disapproved"}
-# Columns that staff see as one field; an empty name is left out.
+# What staff call a column; one name for several columns, "" for a hidden column.
 FIELD_NAMES = (
     FIELD_LABELS
     | {"payout": "payment status", "email_folded": "", "company_description": "company"}
@@ -65,17 +67,17 @@ SENTENCE_PARAMETER_PATTERN = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Names:
-    """What the entries of a page name, as far as the user may see it."""
+    """The names and rows that the entries of a page refer to and the user may see."""
 
-    emails: dict[int, str]  # of users, by the IDs of their rows
-    slugs: dict[int, str]  # of affiliates, by the IDs of their rows
-    programs: dict[int, str]  # IDs by those of their rows
-    groups: dict[str, str]  # titles by ID
-    rows: dict[tuple[str, str], Any]  # by model name and name in the entry
+    emails: dict[int, str]  # of users, by primary key
+    slugs: dict[int, str]  # of affiliates, by primary key
+    programs: dict[int, str]  # slugs, by primary key
+    groups: dict[str, str]  # titles, by public ID
+    rows: dict[tuple[str, str], Any]  # subjects, by model name and name in the entry
 
 
 def find_names(user, entries, actors=()) -> Names:
-    """Look up everything that the entries name, and who further `actors` are."""
+    """Look up what the entries refer to, and the e-mails of further `actors`."""
     rows = find_named_rows(user, entries)
     actors = {*actors, *(entry.actor for entry in entries)}
     user_ids = {parse_actor_id(actor) for actor in actors}
@@ -100,13 +102,13 @@ def find_names(user, entries, actors=()) -> Names:
 
 
 def find_column(model, user, column: str, **conditions) -> dict[int, str]:
-    """Map the IDs of rows that the user may see to the values of a column."""
+    """Map the primary keys of rows that the user may see to the values of a column."""
     rows = filter_for_user(model.objects.filter(**conditions), user)
     return dict(rows.values_list("pk", column))
 
 
 def parse_actor_id(actor: str | None) -> int | None:
-    """The ID of the user who is the actor, None if it is no user."""
+    """Return the primary key of the user who is the actor; None if it is no user."""
     match = ACTOR_PATTERN.fullmatch(actor or "")
     return int(match[1]) if match else None
 
@@ -130,7 +132,8 @@ def find_named_rows(user, entries) -> dict[tuple[str, str], Any]:
 
 
 def list_named_affiliates(entry) -> list[int]:
-    """The IDs of the rows that the details name: a parent, or a changed affiliate."""
+    """Return the primary keys of affiliates in the details of an entry: the parent, and
+    the old and the new affiliate."""
     details = entry.details
     affiliate = details.get("affiliate", details.get("affiliate_id"))
     pks = affiliate if isinstance(affiliate, list) else []
@@ -138,7 +141,7 @@ def list_named_affiliates(entry) -> list[int]:
 
 
 def name_details(entry, names: Names) -> dict[str, Any]:
-    """The details with names instead of the IDs of rows."""
+    """Return a copy of the details with names instead of primary keys."""
     details = dict(entry.details)
     if "user_id" in details:
         details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
@@ -155,7 +158,7 @@ def name_details(entry, names: Names) -> dict[str, Any]:
 
 
 def parse_subject(entry) -> tuple[str, str]:
-    """Model and name of the subject; of an enrollment, those of its affiliate."""
+    """Return model name and name of the subject; for an enrollment, its affiliate's."""
     model_name, _, name = entry.subject.partition(":")
     if model_name == "enrollment":
         return "affiliate", name.rpartition("/")[2]
@@ -163,10 +166,10 @@ def parse_subject(entry) -> tuple[str, str]:
 
 
 def describe_row(row, *, has_amount: bool) -> str:
-    """An object in words: `commission 84 of adastone (now 37.48 EUR)`.
+    """Return an object in words: `commission 84 of adastone (now 37.48 EUR)`.
 
-    Entries do not store amounts, and those of sales and commissions may have changed.
-    Without `has_amount`, their amounts are left out.
+    The amount of a conversion or commission is its present amount, because entries do
+    not store it; it is left out without `has_amount`.
     """
     text = f"{row._meta.verbose_name} {row}"
     if isinstance(row, Conversion):
@@ -181,7 +184,7 @@ def describe_row(row, *, has_amount: bool) -> str:
 
 
 def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
-    """The subject of an entry in words, with a link to its page."""
+    """Return the subject of an entry in words, linked to its page or list."""
     model_name, name = parse_subject(entry)
     row = rows.get((model_name, name))
     if row is not None:
@@ -198,7 +201,7 @@ def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
 
 
 def describe_actor(actor: str | None, names: Names) -> str:
-    """Who made a change; "" if that is not known."""
+    """Return the actor in words; "" if it is not known."""
     if not actor:
         return ""
     user_id = parse_actor_id(actor)
@@ -215,17 +218,17 @@ def describe_actor(actor: str | None, names: Names) -> str:
 
 
 def render_sentence(entry, names: Names) -> SafeString:
-    """`anna@example.org approved commission 84 of adastone (now 37.48 EUR)`."""
+    """Return `anna@example.org approved commission 84 of adastone (now 37.48 EUR)`."""
     actor = describe_actor(entry.actor, names)
     actor = actor if "@" in actor else capfirst(actor)  # addresses stay as they are
     return format_html("{} {}", actor, render_action(entry, names))
 
 
 def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
-    """`approved commission 84 of adastone (now 37.48 EUR)`.
+    """Return `approved commission 84 of adastone (now 37.48 EUR)`.
 
-    As a line of a history, `Approved commission 84 of adastone`: its page shows the
-    present amounts.
+    With `is_line`, for a history whose page shows the amounts, return
+    `Approved commission 84 of adastone`.
     """
     details = name_details(entry, names)
     text = describe_event(entry, details, names)
@@ -244,8 +247,8 @@ def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
 
 
 def render_actions(entries, names: Names) -> SafeString:
-    """What one request did: the sentence of the first entry, and the others folded,
-    each with a link to its page."""
+    """Return what one request did: the sentence of the first entry; the other entries
+    are folded, each with a link to its page."""
     first, *others = entries
     sentence = render_sentence(first, names)
     if not others:
@@ -264,7 +267,7 @@ def render_actions(entries, names: Names) -> SafeString:
 
 
 def group_actions(entries, names: Names) -> list[list[Any]]:
-    """The entries, in groups of neighbors in which one request did the same."""
+    """Group neighboring entries in which one request did the same."""
 
     def get_action(entry):
         predicate = describe_event(entry, name_details(entry, names), names)
@@ -275,9 +278,9 @@ def group_actions(entries, names: Names) -> list[list[Any]]:
 
 
 def describe_event(entry, details, names: Names) -> str:
-    """Return the sentence of the event, with `{}` for its subject.
+    """Return the sentence of an entry's event, with `{}` for the subject.
 
-    Remove from `details` what the sentence says.
+    Removes from `details` what the sentence says.
     """
     if entry.kind == "affiliate.added_to_program":
         details["approved"] = APPROVAL_WORDS[details.get("approved")]
@@ -299,7 +302,7 @@ def describe_event(entry, details, names: Names) -> str:
 
 
 def describe_fields_change(fields: list[str], details) -> str:
-    """Which fields were changed, or which payment pays a commission or did so."""
+    """Return the sentence for changed fields, or for a commission's payment."""
     if "payment" in fields:
         old, new = details.pop("payment")
         return f"marked {{}} as {'paid' if new else 'no longer paid'} by {new or old}"
@@ -309,16 +312,16 @@ def describe_fields_change(fields: list[str], details) -> str:
 
 
 def describe_parent_change(parent: str | int | None) -> str:
-    """What happened to the parent of an affiliate."""
+    """Return the sentence for the new parent, an ID, or for a removed one (None)."""
     if parent is None:
         return "removed the parent of {}"
     return f"set the parent of {{}} to {parent}"
 
 
 def render_details(details, *, has_changes: bool = True) -> SafeString:
-    """What the sentence does not say: `amount: 10 → 7`, one per line.
+    """Return the remaining details, such as `amount: 10 → 7`, one per line.
 
-    Without `has_changes`, two values are two values, not an old and a new one.
+    Without `has_changes`, a list of two values is no pair of old and new value.
     """
     return format_html_join(
         "",
@@ -334,12 +337,12 @@ def render_details(details, *, has_changes: bool = True) -> SafeString:
 
 
 def is_change(value) -> bool:
-    """Whether a detail is an old and a new value."""
+    """Return whether a detail is a pair of old and new value."""
     return isinstance(value, list) and len(value) == 2
 
 
 def format_value(value, *, has_changes: bool = True) -> str:
-    """A value, or the old and the new one."""
+    """Return a value as text, or the old and the new value."""
     if has_changes and is_change(value):
         return " → ".join("none" if each is None else str(each) for each in value)
     if isinstance(value, list):
