@@ -35,25 +35,11 @@ def log_event(
     Details are JSON values, e.g. the old and the new status; never personal data, as
     entries cannot be deleted. People are named by the IDs of their rows.
     """
-    (entry,) = log_events(account, kind, [subject], at=at, **details)
+    (entry,) = log_events(account, [(kind, subject)], at=at, **details)
     return entry
 
 
 def log_events(
-    account: Account,
-    kind: str,
-    subjects: Sequence[models.Model],
-    /,
-    *,
-    at: datetime,
-    **details: Any,
-) -> list[AuditLogEntry]:
-    """Log an event of the kind, with the same details, for each subject."""
-    events = [(kind, subject) for subject in subjects]
-    return log_all_events(account, events, at=at, **details)
-
-
-def log_all_events(
     account: Account,
     events: Sequence[Change],
     /,
@@ -162,9 +148,7 @@ def record_all_changes(
     Changes of one kind are neighbors. The other arguments are those of
     `record_changes`.
     """
-    entries = log_all_events(
-        account, changes, at=at, row_details=row_details, **details
-    )
+    entries = log_events(account, changes, at=at, row_details=row_details, **details)
     subjects = [subject for _, subject in changes]
     counted = [row for row in subjects if isinstance(row, DailyCountedRow)]
     mark_stale(account, counted, at)

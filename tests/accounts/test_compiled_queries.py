@@ -50,7 +50,7 @@ def details_by_kind(account, kind):
 
 @pytest.fixture
 def entries(account):
-    log_events(account, KIND, [account] * 5, at=NOW, n=[1, None])
+    log_events(account, [(KIND, account)] * 5, at=NOW, n=[1, None])
     return list(account.audit_log.filter(kind=KIND).order_by("pk"))
 
 
@@ -152,7 +152,7 @@ def test_inserts_rows_with_defaults_and_keys(account, capture_queries):
 
 
 def test_inserts_more_rows_than_one_statement_takes(account):
-    log_events(account, KIND, [account] * 2100, at=NOW)
+    log_events(account, [(KIND, account)] * 2100, at=NOW)
 
     assert account.audit_log.filter(kind=KIND).count() == 2100
 

@@ -30,9 +30,10 @@ def test_logs_the_system_as_default_actor(account):
 
 def test_logs_an_event_per_subject_in_one_statement(account, capture_queries):
     programs = [ProgramFactory(account=account) for _ in range(3)]
+    events = [("program.archived", program) for program in programs]
 
     with capture_queries() as queries:
-        log_events(account, "program.archived", programs, at=NOW)
+        log_events(account, events, at=NOW)
 
     assert len(queries) == 1
     subjects = account.audit_log.order_by("id").values_list("subject", flat=True)
@@ -43,7 +44,7 @@ def test_logs_an_event_per_subject_in_one_statement(account, capture_queries):
 
 def test_inserts_nothing_without_subjects(account, capture_queries):
     with capture_queries() as queries:
-        log_events(account, "program.archived", [], at=NOW)
+        log_events(account, [], at=NOW)
 
     assert not any("INSERT" in query["sql"] for query in queries)
 
