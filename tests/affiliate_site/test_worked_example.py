@@ -10,6 +10,10 @@ import time_machine
 
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
+from tests.affiliate_site.api.resources.expected import (
+    expected_affiliate,
+    expected_nested_commission,
+)
 from tests.affiliate_site.responses import get_json
 from tests.ledger_checks import assert_ledger_consistent
 
@@ -48,21 +52,7 @@ def test_reproduces_the_example_of_the_contract(api, account, harbor):
             )
         )
     password = affiliate.pop("password")
-    mina = {
-        "id": "minakessler",
-        "firstname": "Mina",
-        "lastname": "Kessler",
-        "email": "mina@notes.example.org",
-        "company": None,
-        "address": None,
-        "meta_data": {},
-        "parent_id": None,
-        "created_at": "2026-03-02T08:00:00+00:00",
-        "affiliate_group_id": None,
-        "promoted_at": None,
-        "promotion_method": None,
-        "custom_fields": {},
-    }
+    mina = expected_affiliate()
     assert re.fullmatch(r"[A-Za-z0-9]{16}", password)
     assert affiliate == mina
 
@@ -120,33 +110,15 @@ def test_reproduces_the_example_of_the_contract(api, account, harbor):
         response = api.post("/conversions/", order)
     sale = get_json(response)
     first, second = (commission["id"] for commission in sale["commissions"])
-    affiliate_reference = {
-        "id": "minakessler",
-        "firstname": "Mina",
-        "lastname": "Kessler",
-    }
-    standard = {
-        "id": first,
-        "conversion_sub_amount": 200,
-        "amount": 20,
-        "commission_type": "standard",
-        "approved": False,
-        "affiliate": affiliate_reference,
-        "kind": "regular",
-        "currency": "EUR",
-        "created_at": "2026-03-04T09:15:27+00:00",
-        "payout": None,
-        "comment": None,
-        "final": None,
-        "commission_name": "Standard",
-    }
-    accessories = standard | {
-        "id": second,
-        "conversion_sub_amount": 49.9,
-        "amount": 3.74,
-        "commission_type": "accessories",
-        "commission_name": "Accessories",
-    }
+    standard = expected_nested_commission(first)
+    affiliate_reference = standard["affiliate"]
+    accessories = expected_nested_commission(
+        second,
+        conversion_sub_amount=49.9,
+        amount=3.74,
+        commission_type="accessories",
+        commission_name="Accessories",
+    )
     assert first < second
     assert sale == {
         "id": sale["id"],

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from payouts.errors import CommissionApproved, CommissionNotFound, CommissionUnfunded
+from payouts.errors import CommissionNotFound, CommissionUnfunded
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
@@ -32,24 +32,6 @@ def apply_status(account, commission, status):
 
 
 BOTH = pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
-
-
-@pytest.mark.parametrize("status", ["pending", "approved", "disapproved"])
-@BOTH
-def test_sets_any_status_without_the_payout_feature(
-    account, commission, status, decide
-):
-    apply_status(account, commission, status)
-
-    decided = decide(account, commission_id=commission.pk, at=LATER)
-
-    is_approved = decide is approve_commission
-    for row in (decided, commission.reload()):
-        assert row.pk == commission.pk
-        assert row.status == ("approved" if is_approved else "disapproved")
-        assert row.finalized_at is None
-    balances = {"minakessler": {"EUR": Decimal(20)}} if is_approved else {}
-    assert get_payable_balances_by_slug(account) == balances
 
 
 @BOTH
@@ -136,20 +118,6 @@ def test_posts_in_the_currency_of_the_commission(account, scenario):
 # With the payout feature.
 
 
-@BOTH
-def test_keeps_approved_commissions_final_with_the_payout_feature(
-    scenario, account, commission, decide
-):
-    scenario.approve(commission, at=DECIDED)
-    scenario.enable_payouts()
-
-    with assert_unchanged(account), pytest.raises(CommissionApproved) as raised:
-        decide(account, commission_id=commission.pk, at=LATER)
-
-    assert str(raised.value) == "The commission is approved and cannot be changed."
-    assert raised.value.code == "commission_approved"
-
-
 def approve_if_funded(account, commission):
     """Approve; check the error if the balance does not cover it."""
     before, error = snapshot_account(account), None
@@ -175,36 +143,6 @@ def test_disapproves_with_the_payout_feature(scenario, account, commission, stat
     decided = disapprove_commission(account, commission_id=commission.pk, at=LATER)
 
     assert decided.status == "disapproved"
-
-
-@pytest.mark.parametrize("status", ["pending", "disapproved"])
-def test_makes_only_a_funded_commission_final(scenario, account, commission, status):
-    apply_status(account, commission, status)
-    scenario.enable_payouts()
-
-    assert not approve_if_funded(account, commission)
-    scenario.enable_payouts(20)
-    assert approve_if_funded(account, commission)
-    for decide in (approve_commission, disapprove_commission):
-        with pytest.raises(CommissionApproved):
-            decide(account, commission_id=commission.pk, at=LATER)
-
-
-@pytest.mark.parametrize(
-    ("funds", "is_funded"), [("49.99", False), ("50", True), ("50.01", True)]
-)
-def test_counts_payables_of_all_affiliates(
-    account, scenario, commission, funds, is_funded
-):
-    other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
-    for conversion in (
-        scenario.create_conversion("100"),
-        scenario.create_conversion("200", affiliate=other_affiliate),
-    ):
-        scenario.approve(scenario.get_commission(conversion))
-    scenario.enable_payouts(funds)
-
-    assert approve_if_funded(account, commission) is is_funded
 
 
 def test_ignores_payables_in_other_currencies(account, scenario, commission):

@@ -1,5 +1,33 @@
 """Expected API representations that several test modules share."""
 
+HOME = {
+    "address": "Pristaniška 4",
+    "address_two": None,
+    "postal_code": "6000",
+    "city": "Koper",
+    "state": None,
+    "country": {"code": "SI", "name": "Slovenia"},
+}
+
+
+def expected_affiliate(**changed):
+    """Return Mina as `ProgramScenario` creates her."""
+    return {
+        "id": "minakessler",
+        "firstname": "Mina",
+        "lastname": "Kessler",
+        "email": "mina@notes.example.org",
+        "company": None,
+        "address": None,
+        "meta_data": {},
+        "parent_id": None,
+        "created_at": "2026-03-02T08:00:00+00:00",
+        "affiliate_group_id": None,
+        "promoted_at": None,
+        "promotion_method": None,
+        "custom_fields": {},
+    } | changed
+
 
 def expected_nested_commission(number, **changed):
     """Return a pending commission of 20 EUR, Mina's, as nested in a conversion."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.hashers import check_password
 
+from tests.affiliate_site.api.resources.expected import HOME, expected_affiliate
 from tests.affiliate_site.responses import build_field_error
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, ClickFactory
@@ -18,33 +19,14 @@ LONG = "This value is too long, {{ limit }} characters at most."
 SHORT = "This value is too short, {{ limit }} characters at least."
 EMAIL = "This is not a valid email address."
 NAME = {"firstname": "Odette", "lastname": "Varga"}
-ADDRESS = {
-    "address": "Pristaniška 4",
-    "address_two": None,
-    "postal_code": "6000",
-    "city": "Koper",
-    "state": None,
-    "country": {"code": "SI"},
-}
-BARE = {
-    "id": "odettevarga",
-    "firstname": "Odette",
-    "lastname": "Varga",
-    "email": None,
-    "company": None,
-    "address": None,
-    "meta_data": {},
-    "parent_id": None,
-    "created_at": "2026-03-04T09:15:27+00:00",
-    "affiliate_group_id": None,
-    "promoted_at": None,
-    "promotion_method": None,
-    "custom_fields": {},
-}
+ADDRESS = HOME | {"country": {"code": "SI"}}
+BARE = expected_affiliate(
+    id="odettevarga", **NAME, email=None, created_at="2026-03-04T09:15:27+00:00"
+)
 FULL = BARE | {
     "email": "odette@notes.example.org",
     "company": {"name": "Varga Notes", "description": None},
-    "address": ADDRESS | {"country": {"code": "SI", "name": "Slovenia"}},
+    "address": HOME,
     "meta_data": {"tier": "silver"},
 }
 

@@ -50,7 +50,6 @@ def test_shows_one_commission(api, commission):
 
     assert get_json(response) == expected_commission(commission)
     assert list(response.json()) == list(expected_commission(commission))
-    assert "X-RateLimit-Limit" not in response
     assert "Link" not in response
 
 
@@ -154,7 +153,6 @@ def test_updates_the_sent_fields(api, commission, sent, changed):
     assert get_json(response) == expected_commission(commission, **changed)
     assert list(response.json()) == list(expected_commission(commission))
     assert get_json(api.get(build_path(commission))) == response.json()
-    assert "X-RateLimit-Limit" not in response
 
 
 def test_clears_the_comment_with_null(api, commission):
@@ -208,34 +206,12 @@ def test_checks_body_before_the_commission(api, commission, body):
     ] * 2
 
 
-def test_rejects_a_sub_amount_of_level_commissions(api, account, scenario):
-    parent = scenario.create_enrolled_affiliate("Odette", "Varga")
-    scenario.mina.affiliate.update_row(parent=parent.affiliate)
-    scenario.create_level(2, 3)
-    sale = scenario.create_conversion("200")
-    level = account.commissions.get(conversion=sale, kind="level")
-
-    response = api.patch(
-        build_path(level), {"conversion_sub_amount": 100, "comment": "kept out"}
-    )
-
-    [(path, _)] = list_field_errors(response)
-    assert path == "conversion_sub_amount"
-    assert get_json(api.get(build_path(level))) == expected_commission(
-        level,
-        amount=6,
-        commission_type="level-2",
-        kind="level",
-        affiliate=parent.reference,
-        commission_name="Level 2",
-    )
-
-
 def test_reports_the_field_when_the_conversion_grows_too_large(api, scenario, account):
     sale = scenario.create_conversion("9999999999998", "1")
     second = account.commissions.filter(conversion=sale).latest("id")
 
-    response = api.patch(build_path(second), {"conversion_sub_amount": 2.01})
+    with assert_unchanged(account, snapshot_account_data):
+        response = api.patch(build_path(second), {"conversion_sub_amount": 2.01})
 
     assert list_field_errors(response) == [("conversion_sub_amount", LONG)]
 
@@ -259,28 +235,12 @@ ACTIONS = {
     "back-to-pending": ("PATCH", "", {"approved": None}),
     "other-amount": ("PATCH", "", {"amount": 19}),
     "other-sub-amount": ("PATCH", "", {"conversion_sub_amount": 190}),
+    "amount-and-comment": ("PATCH", "", {"amount": 1, "comment": "no"}),
+    "only-another-part": ("PATCH", "", {"conversion_sub_amount": 300, "amount": 20}),
     "same-amounts": ("PATCH", "", {"amount": 20, "conversion_sub_amount": 200}),
     "comment": ("PATCH", "", {"comment": "x"}),
 }
 ONLY_COMMENTS = {"same-amounts", "comment"}
-
-
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("status", ["pending", "approved", "disapproved"])
-def test_allows_every_transition_without_the_payouts_feature(
-    api, account, commission, action, status
-):
-    apply_status(account, commission, status)
-    method, path, body = ACTIONS[action]
-
-    response = api.request(method, build_path(commission) + path, body)
-
-    data = get_json(response)
-    assert (data["final"], data["finalization_date"]) == (None, None)
-    balance = data["amount"] if data["status"] == "approved" else None
-    assert get_json(api.get("/affiliates/minakessler/balances/")) == (
-        {"EUR": balance} if balance else {}
-    )
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -22,7 +22,6 @@ from tests.affiliate_site.responses import (
     build_field_error,
     get_error_message,
     get_json,
-    list_error_messages,
     list_field_errors,
     snapshot_account_data,
 )
@@ -35,9 +34,6 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
 TOO_MANY_ATTEMPTS = "To many concurrent attempts to create conversion with id 'order-1'"
-DUPLICATE = (
-    "Duplicate conversion. There is already a conversion for External id 'order-1'"
-)
 MISSING = "Missing mandatory parameter(s)"
 
 
@@ -136,7 +132,6 @@ def test_shows_a_conversion_with_all_fields(api, scenario):
     assert response.content == encode_json(expected)
     assert response["Content-Type"] == "application/json"
     assert response["Cache-Control"] == "no-store"
-    assert "X-RateLimit-Limit" not in response
     assert "Link" not in response
     assert get_json(api.get(f"/conversions/{sale['id']}/")) == expected
     assert get_json(api.get("/conversions/")) == [expected]
@@ -150,7 +145,6 @@ def test_shows_one_conversion(api, scenario):
     assert response.content == encode_json(
         expected_conversion(scenario, sale, external_id="order-1")
     )
-    assert response["X-RateLimit-Limit"] == "1500"
 
 
 def test_shows_a_conversion_without_its_deleted_customer(api, scenario):
@@ -291,17 +285,23 @@ CURRENCY, NO_TYPE = "Unknown currency", "Unknown commission type"
 FIELDS = {
     "amount-text": ({"amount": "abc"}, [("amount", NUMBER)]),
     "amount-negative": ({"amount": "-0.005"}, [("amount", NEGATIVE)]),
+    "all-at-once": (
+        {"amount": -5, "currency": "DEM", "meta_data": ["a"]},
+        [("amount", NEGATIVE), ("currency", CURRENCY), ("meta_data", OBJECT)],
+    ),
     "amount-rounds-to-14": ({"amount": "9999999999999.995"}, [("amount", DIGITS)]),
     "amount-16-digits": (
         {"amount": "1234567890123.456", "currency": "KWD"},
         [("amount", DIGITS)],
     ),
-    "currency-old": ({"currency": "DEM"}, [("currency", CURRENCY)]),
     "type-case": ({"commission_type": "Standard"}, [("commission_type", NO_TYPE)]),
     "line-items-object": ({"commissions": {"sub_amount": 1}}, [("commissions", ARRAY)]),
     "line-items-of-numbers": (
-        {"commissions": [1, {"sub_amount": 1}]},
-        [("commissions[0]", OBJECT)],
+        {"commissions": [1, None, {"sub_amount": -1}]},
+        [
+            *(("commissions[0]", OBJECT), ("commissions[1]", OBJECT)),
+            ("commissions[2].sub_amount", NEGATIVE),
+        ],
     ),
     "line-items-101": (
         {"commissions": [{"sub_amount": 1}] * 101},
@@ -606,21 +606,7 @@ def test_accepts_a_hundred_line_items(scenario, create_sale):
 
 
 FAILING = {"external_id": "order-1", "coupon": "NOBODY"}
-
-
-@pytest.fixture
-def failed_attempt(api, scenario):
-    """A failed attempt; `failed_attempt(seconds)` sets its age."""
-    assert list_error_messages(api.post("/conversions/", FAILING)) == [
-        "Unknown coupon code"
-    ]
-
-    def age(seconds):
-        moment = get_database_time() - timedelta(seconds=seconds)
-        scenario.account.conversion_attempts.update(failed_at=moment)
-        return moment
-
-    return age
+UNKNOWN_COUPON = "Unknown coupon code"
 
 
 def attempts(account):
@@ -631,71 +617,22 @@ def attempts(account):
     )
 
 
-def get_failed_at(account):
-    return account.conversion_attempts.get().failed_at
-
-
-def test_records_a_failed_attempt(api, scenario, account):
-    before = get_database_time()
-
-    api.post("/conversions/", FAILING)
-
-    assert attempts(account) == [("api", "order-1", "Unknown coupon code")]
-    assert before <= get_failed_at(account) <= get_database_time()
-
-
-def test_rejects_a_retry_within_ten_seconds(
-    api, account, tracking_parameter, failed_attempt
-):
-    moment = failed_attempt(9)
+def test_delays_a_retry_by_ten_seconds(api, account, tracking_parameter):
+    retry = tracking_parameter | {"external_id": "order-1"}
+    assert get_error_message(api.post("/conversions/", FAILING)) == UNKNOWN_COUPON
+    assert attempts(account) == [("api", "order-1", UNKNOWN_COUPON)]
+    moment = get_database_time() - timedelta(seconds=9)
+    account.conversion_attempts.update(failed_at=moment)
 
     for _ in range(2):
-        response = api.post(
-            "/conversions/", tracking_parameter | {"external_id": "order-1"}
-        )
+        response = api.post("/conversions/", retry)
 
-        assert list_error_messages(response) == [TOO_MANY_ATTEMPTS]
-    assert get_failed_at(account) == moment
+        assert get_error_message(response) == TOO_MANY_ATTEMPTS
+    assert account.conversion_attempts.get().failed_at == moment
     assert get_json(api.get("/conversions/")) == []
-
-
-def test_accepts_a_retry_after_ten_seconds_and_deletes_the_attempt(
-    api, account, tracking_parameter, failed_attempt
-):
-    failed_attempt(10)
-
-    sale = get_json(
-        api.post("/conversions/", tracking_parameter | {"external_id": "order-1"})
-    )
-
-    assert sale["external_id"] == "order-1"
+    account.conversion_attempts.update(failed_at=moment - timedelta(seconds=1))
+    assert get_json(api.post("/conversions/", retry))["external_id"] == "order-1"
     assert attempts(account) == []
-
-
-def test_restarts_the_delay_when_a_retry_fails(api, account, failed_attempt):
-    moment = failed_attempt(10)
-
-    response = api.post("/conversions/", FAILING)
-
-    assert list_error_messages(response) == ["Unknown coupon code"]
-    assert get_failed_at(account) > moment + timedelta(seconds=9)
-    assert list_error_messages(api.post("/conversions/", FAILING)) == [
-        TOO_MANY_ATTEMPTS
-    ]
-
-
-def test_reports_a_duplicate_within_ten_seconds_too(
-    api, scenario, account, tracking_parameter, failed_attempt
-):
-    scenario.create_conversion("200", external_id="order-1")
-    moment = failed_attempt(3)
-
-    response = api.post(
-        "/conversions/", tracking_parameter | {"external_id": "order-1"}
-    )
-
-    assert list_error_messages(response) == [DUPLICATE]
-    assert get_failed_at(account) == moment
 
 
 FAILURES = {
@@ -723,7 +660,7 @@ def test_records_a_failure_from_field_validation_on(
     assert response.status_code == 400
     assert [row[:2] for row in attempts(account)] == [("api", "order-1")]
     retry = api.post("/conversions/", tracking_parameter | {"external_id": "order-1"})
-    assert list_error_messages(retry) == [TOO_MANY_ATTEMPTS]
+    assert get_error_message(retry) == TOO_MANY_ATTEMPTS
 
 
 @pytest.mark.parametrize("arrange", [removed, disapproved, archived, expired])
@@ -785,30 +722,12 @@ def test_does_not_record_a_wrong_key_as_failed(account, scenario):
     assert attempts(account) == []
 
 
-def test_does_not_delay_other_conversions(api, tracking_parameter, failed_attempt):
-    failed_attempt(0)
-
-    for external_id in ("order-2", "Order-1", "order-1 ", 1):
-        get_json(
-            api.post("/conversions/", tracking_parameter | {"external_id": external_id})
-        )
-
-
-def test_does_not_delay_other_accounts(other_api, other_account, failed_attempt):
-    failed_attempt(0)
-    other_scenario = ProgramScenario(other_account, prefix="zz-marker-")
-    body = {"coupon": other_scenario.mina.coupon, "external_id": "order-1"}
-
-    assert get_json(other_api.post("/conversions/", body))["external_id"] == "order-1"
-    assert_amounts_consistent(other_account)
-
-
 def test_records_an_integer_id_as_text(api, tracking_parameter, scenario, account):
     api.post("/conversions/", FAILING | {"external_id": 17})
 
     response = api.post("/conversions/", tracking_parameter | {"external_id": "17"})
 
-    assert list_error_messages(response) == [TOO_MANY_ATTEMPTS.replace("order-1", "17")]
+    assert get_error_message(response) == TOO_MANY_ATTEMPTS.replace("order-1", "17")
 
 
 def create_during(failure, client, body, monkeypatch):
@@ -832,9 +751,7 @@ def test_records_a_server_error_as_failed(
 
     assert response.status_code == response.json()["code"] == 500
     assert [row[:2] for row in attempts(account)] == [("api", "order-1")]
-    assert list_error_messages(client.post("/conversions/", body)) == [
-        TOO_MANY_ATTEMPTS
-    ]
+    assert get_error_message(client.post("/conversions/", body)) == TOO_MANY_ATTEMPTS
 
 
 @pytest.mark.parametrize(
@@ -871,33 +788,10 @@ def test_responds_even_when_a_failure_cannot_be_recorded(
 
     response = client.post("/conversions/", FAILING)
 
-    assert list_error_messages(response) == ["Unknown coupon code"]
+    assert get_error_message(response) == UNKNOWN_COUPON
 
 
 # Reading
-
-
-@pytest.mark.parametrize("number", ["abc", "0", "01", "-1", str(2**63), "٣", "1 "])
-def test_invalid_ids_return_404(api, scenario, number):
-    scenario.create_conversion("200")
-
-    response = api.get(f"/conversions/{number}/")
-
-    assert get_error_message(response, 404) == "Conversion not found"
-
-
-def test_does_not_show_deleted_conversions(api, scenario):
-    sale = scenario.create_conversion("0", external_id="order-1")
-    scenario.delete(sale)
-
-    assert list_error_messages(api.get(f"/conversions/{sale.pk}/"), 404) == [
-        "Conversion not found"
-    ]
-    assert get_json(api.get("/conversions/")) == []
-    again = api.post(
-        "/conversions/", {"coupon": scenario.mina.coupon, "external_id": "order-1"}
-    )
-    assert get_json(again)["id"] != sale.pk
 
 
 @pytest.fixture
@@ -992,4 +886,3 @@ def test_lists_the_later_first_in_pages_of_25(api, scenario):
     numbers = [[row["id"] for row in get_json(page)] for page in pages]
     assert numbers == [sales[:1:-1], sales[1::-1]]
     assert pages[0]["Link"].startswith("<http://testserver/1.6/conversions/?page=2>;")
-    assert pages[0]["X-RateLimit-Limit"] == "900"

@@ -8,11 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from payouts.services.programs import ProgramSettings, create_program
 from tests.affiliate_site.responses import build_field_error, get_error_message
 from tests.conftest import NOW
-from tests.factories.tracking import ClickFactory, CustomerFactory, EnrollmentFactory
-from tests.ledger_checks import assert_amounts_consistent
+from tests.factories.tracking import ClickFactory, CustomerFactory
 from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("frozen_time")
@@ -42,7 +40,6 @@ SHOWN = {
 }
 NOT_FOUND = {"errors": [{"message": "Customer not found"}]}
 ONE = "/customers/cu_k3Vd9qLmT7xBw2Zs/"
-LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 TYPE = "This value should be of type {{ type }}."
 LONG = "This value is too long, {{ limit }} characters at most."
 
@@ -66,21 +63,6 @@ def build_error_body(*entries):
     return {"errors": list(entries)}
 
 
-def get_rate_limit_headers(response):
-    return {name: response[name] for name in LIMITS if name in response}
-
-
-def expected_rate_limit_headers(limit, used, seconds):
-    """Return the rate limit headers after `used` requests at NOW."""
-    return dict(
-        zip(
-            LIMITS,
-            (str(limit), str(limit - used), str(int(NOW.timestamp()) + seconds)),
-            strict=True,
-        )
-    )
-
-
 def make_customer(api, body, query=""):
     response = api.post(
         f"/customers/{query}", {"customer_id": "acct-55120"} | CODE | body
@@ -96,7 +78,7 @@ def test_creates_a_customer_by_a_click(api, account, odette, click):
     body = {
         "customer_id": "acct-55120",
         "click_id": str(click),
-        "status": "trial",
+        "status": " trial\n",
         "meta_data": {"plan": "basic"},
         "user_agent": "agent",
         "ip": "203.0.113.7",
@@ -106,7 +88,6 @@ def test_creates_a_customer_by_a_click(api, account, odette, click):
 
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
-    assert get_rate_limit_headers(response) == {}
     assert "Link" not in response
     shown = response.json()
     assert re.fullmatch("cu_[A-Za-z0-9]{16}", shown["id"])
@@ -124,7 +105,7 @@ WAYS = ["coupon", "referral_code", "pair"]
 def test_creates_a_customer_without_a_click(api, odette, asset_pair, parameter_kind):
     parameter = {
         "coupon": {"coupon": "ODETTE10"},
-        "referral_code": CODE,
+        "referral_code": {"referral_code": " \tqv7kd2p\r\n"},
         "pair": asset_pair,
     }[parameter_kind]
 
@@ -166,11 +147,6 @@ def test_ignores_unneeded_values(api, odette, ignored):
     assert shown["id"] != "cu_0000000000000000"
 
 
-@pytest.mark.parametrize("status", ["lead", " trial\n"])
-def test_starts_with_the_sent_status(api, odette, status):
-    assert make_customer(api, {"status": status})["status"] == status.strip()
-
-
 TEXTS = [
     " leading and trailing \t\n",
     "emoji 🛶👩‍👩‍👧 e\u0301 \u00e9",
@@ -185,12 +161,6 @@ def test_returns_text_byte_for_byte(api, odette, text):
 
     assert (shown["customer_id"], shown["meta_data"]) == (text, {text[:3]: text})
     assert api.get(f"/customers/{shown['id']}/").json() == shown
-
-
-def test_trims_lookup_values(api, odette):
-    shown = make_customer(api, {"referral_code": " \tqv7kd2p\r\n"})
-
-    assert shown["affiliate"] == ODETTE
 
 
 @pytest.mark.parametrize(
@@ -224,13 +194,6 @@ def test_applies_the_cookie_time(api, account, odette, query, status):
 
     assert api.post(f"/customers/{query}", fresh).status_code == 200
     assert api.post(f"/customers/{query}", old).status_code == status
-
-
-def test_rejects_an_invalid_override(api, account, odette):
-    response = api.post("/customers/?override_max_cookie_time=yes", CODE)
-
-    assert response.status_code == 400
-    assert account.customers.count() == 0
 
 
 FIELDS = {
@@ -298,15 +261,7 @@ def test_shows_a_customer(api, customer):
     assert response["Content-Type"] == "application/json"
     assert response.json() == SHOWN
     assert list(response.json()) == list(SHOWN)
-    assert get_rate_limit_headers(response) == expected_rate_limit_headers(1500, 1, 300)
     assert "Link" not in response
-
-
-@pytest.mark.parametrize("status", ["new", "trial", "lead", "paying", "canceled"])
-def test_shows_every_status(api, customer, status):
-    customer.update_row(status=status)
-
-    assert api.get(ONE).json() == SHOWN | {"status": status}
 
 
 def test_shows_a_deleted_affiliate(api, odette, customer):
@@ -375,7 +330,6 @@ def test_updates_a_customer(api, customer, body, changed):
     assert response.status_code == 200
     assert response.json() == SHOWN | changed
     assert api.get(ONE).json() == SHOWN | changed
-    assert get_rate_limit_headers(response) == {}
 
 
 @pytest.mark.parametrize(
@@ -425,31 +379,10 @@ def test_deletes_a_customer(api, customer, body):
 
     assert response.status_code == 204
     assert response.content == b""
-    assert get_rate_limit_headers(response) == {}
     assert api.get(ONE).json() == NOT_FOUND
     assert api.delete(ONE).json() == NOT_FOUND
     assert api.get("/customers/").json() == []
     assert api.get("/customers/?customer_id=acct-55120").json() == []
-
-
-@pytest.fixture
-def selling_program(account):
-    """A program with commission types; Odette has the code `sell777` in it."""
-    rules = ProgramSettings(title="Harbor Shop", currency="EUR")
-    program = create_program(account, slug="harbor-shop", settings=rules, at=NOW)
-    EnrollmentFactory(account=account, program=program, code="sell777")
-
-
-def test_keeps_the_conversions_of_a_deleted_customer(api, account, selling_program):
-    sale = api.post(
-        "/conversions/",
-        {"customer_id": "acct-55120", "referral_code": "sell777", "amount": 20},
-    ).json()
-
-    api.delete(f"/customers/{sale['customer']['id']}/")
-
-    assert api.get(f"/conversions/{sale['id']}/").json() == sale | {"customer": None}
-    assert_amounts_consistent(account)
 
 
 # …/status/
@@ -461,12 +394,10 @@ def test_cancels_and_restores_a_customer(api, customer, body):
         response = api.delete(f"{ONE}status/", body)
         assert response.status_code == 200
         assert response.json() == SHOWN | {"status": "canceled"}
-        assert get_rate_limit_headers(response) == {}
     for _ in range(2):
         response = api.put(f"{ONE}status/", body)
         assert response.status_code == 200
         assert response.json() == SHOWN | {"status": "trial"}
-        assert get_rate_limit_headers(response) == {}
 
 
 # GET /customers/
@@ -506,7 +437,6 @@ def test_lists_customers_newest_first(api, customers):
         "ACCT-55120",
         " 🛶&",
     ]
-    assert get_rate_limit_headers(response) == expected_rate_limit_headers(1500, 1, 300)
     address = "<http://testserver/1.6/customers/?page=1>"
     assert response["Link"] == f'{address}; rel="last", {address}; rel="first"'
 

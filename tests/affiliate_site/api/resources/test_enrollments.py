@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.affiliate_site.api.resources.expected import HOME, expected_affiliate
 from tests.affiliate_site.responses import build_field_error
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory, ProgramFactory
@@ -26,25 +27,17 @@ ODETTE = {"affiliate": {"id": "odettevarga"}}
 @pytest.fixture
 def expected_enrollment(asset_pair):
     """The representation of Odette in Harbor's program."""
-    return {
-        "id": "odettevarga",
-        "firstname": "Odette",
-        "lastname": "Varga",
-        "email": "odette@notes.example.org",
-        "company": None,
-        "address": None,
-        "meta_data": {},
-        "parent_id": None,
-        "created_at": "2025-11-24T09:15:27+00:00",
-        "affiliate_group_id": None,
-        "promoted_at": None,
-        "promotion_method": None,
-        "custom_fields": {},
-        "referral_link": {"link": "https://shop.example.net/?ref=qv7kd2p"} | asset_pair,
-        "coupon": "ODETTE10",
-        "approved": True,
-        "applied_at": "2025-11-25T09:15:27+00:00",
-    }
+    return expected_affiliate(
+        id="odettevarga",
+        firstname="Odette",
+        lastname="Varga",
+        email="odette@notes.example.org",
+        created_at="2025-11-24T09:15:27+00:00",
+        referral_link={"link": "https://shop.example.net/?ref=qv7kd2p"} | asset_pair,
+        coupon="ODETTE10",
+        approved=True,
+        applied_at="2025-11-25T09:15:27+00:00",
+    )
 
 
 @pytest.fixture
@@ -75,7 +68,7 @@ def make_enrollment(api, body, query=""):
 
 
 def test_adds_an_affiliate(
-    api, account, odette, affiliate_without_program, expected_enrollment
+    api, account, odette, affiliate_without_program, asset_pair, expected_enrollment
 ):
     body = MINA | {"approved": True, "coupon": " MINA 10\t"}
 
@@ -85,20 +78,15 @@ def test_adds_an_affiliate(
     assert response["Content-Type"] == "application/json"
     link = response.json()["referral_link"]["link"]
     assert re.fullmatch(r"https://shop\.example\.net/\?ref=[a-z0-9]{7}", link)
-    assert response.json() == expected_enrollment | {
-        "id": "minakessler",
-        "firstname": "Mina",
-        "lastname": "Kessler",
-        "email": "mina@notes.example.org",
-        "created_at": "2026-03-02T09:15:27+00:00",
-        "referral_link": {
-            "link": link,
-            "asset_id": expected_enrollment["referral_link"]["asset_id"],
-            "source_id": str(account.sources.get(affiliate=affiliate_without_program)),
-        },
-        "coupon": "MINA 10",
-        "applied_at": "2026-03-04T09:15:27+00:00",
-    }
+    source = account.sources.get(affiliate=affiliate_without_program)
+    pair = {"asset_id": asset_pair["asset_id"], "source_id": str(source)}
+    assert response.json() == expected_affiliate(
+        created_at="2026-03-02T09:15:27+00:00",
+        referral_link={"link": link} | pair,
+        coupon="MINA 10",
+        approved=True,
+        applied_at="2026-03-04T09:15:27+00:00",
+    )
     assert list(response.json()) == list(expected_enrollment)
     assert api.get(f"{LIST}minakessler/").json() == response.json()
 
@@ -246,14 +234,7 @@ def test_shows_all_fields_of_the_affiliate(api, account, odette, expected_enroll
 
     assert api.get(ONE).json() == expected_enrollment | {
         "company": {"name": "Varga Notes", "description": None},
-        "address": {
-            "address": "Pristaniška 4",
-            "address_two": None,
-            "postal_code": "6000",
-            "city": "Koper",
-            "state": None,
-            "country": {"code": "SI", "name": "Slovenia"},
-        },
+        "address": HOME,
         "meta_data": {"tier": "silver"},
         "coupon": None,
         "approved": None,

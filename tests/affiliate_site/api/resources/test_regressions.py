@@ -10,32 +10,6 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 
 AN_OBJECT = "This value should be of type object."
-NEGATIVE = "This value should be 0 or more."
-
-
-@pytest.mark.parametrize(
-    ("body", "found"),
-    [
-        (
-            {"amount": -5, "meta_data": ["a"], "currency": "zzz"},
-            [
-                ("amount", NEGATIVE),
-                ("currency", "Unknown currency"),
-                ("meta_data", AN_OBJECT),
-            ],
-        ),
-        (
-            {"commissions": [5, {"sub_amount": -1}]},
-            [("commissions[0]", AN_OBJECT), ("commissions[1].sub_amount", NEGATIVE)],
-        ),
-        ({"commissions": [None]}, [("commissions[0]", AN_OBJECT)]),
-    ],
-    ids=["all", "two line items", "a null line item"],
-)
-def test_reports_all_errors_of_a_conversion_at_once(api, scenario, body, found):
-    response = api.post("/conversions/", {"coupon": scenario.mina.coupon} | body)
-
-    assert list_field_errors(response) == found
 
 
 def test_reports_errors_of_body_and_query_at_once(api, scenario):
