@@ -34,8 +34,10 @@ from tests.command_line import (
     ROOT,
     build_environment,
     get_database_url,
+    run_failing_command,
 )
 from tests.factories.accounts import AccountFactory
+from tests.ledger_checks import assert_unchanged
 
 PACKAGES = {"accounts", "tracking", "payouts", "affiliate_site"}
 DJANGO_COMMANDS = [
@@ -44,6 +46,7 @@ DJANGO_COMMANDS = [
     ["clearsessions"],
     ["createsuperuser", "--noinput", "--email", "op@example.org"],
 ]
+TAKES_ONE_ACCOUNT = ["check_ledger", "grant_bonuses"]  # or else all
 NEEDS_NO_DATABASE = {"export_openapi"}
 PRINTS_A_REPORT = {"doctor", "showmigrations"}
 # They work on an empty database, or say something else than the other commands.
@@ -234,6 +237,16 @@ def test_says_that_the_database_is_read_only(committed_db, monkeypatch, subtests
 
     assert {"list_api_keys", "list_programs", "list_webhooks"} <= succeeded
     assert {"create_api_key", "create_program", "lock_account", "prune"} <= refused
+
+
+def test_names_an_unknown_account(account, monkeypatch, subtests):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a long password 4711\n"))
+    optional = [[name, "--account", "nobody"] for name in TAKES_ONE_ACCOUNT]
+    for command in build_commands("nobody") + optional:
+        if "nobody" not in command or command[0] == "create_account":
+            continue
+        with subtests.test(command=" ".join(command)), assert_unchanged(account):
+            assert run_failing_command(*command) == "Account 'nobody' not found"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from accounts.services.changes import log_event
 from accounts.services.webhooks import create_webhook
 from payouts.services.commissions import approve_commission
 from payouts.services.statistics import load_statistics
-from tests.command_line import is_usage_error, run_command, run_json_command
+from tests.command_line import run_command, run_json_command
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services.failed_page_calls import record_failed_page_call
@@ -178,11 +178,6 @@ def test_a_deleted_idempotency_key_can_be_used_again(expired_rows, api, account)
 
     assert response.status_code == 200
     assert "Idempotent-Replayed" not in response
-
-
-@pytest.mark.parametrize("arguments", [["harbor"], ["--days=3"]])
-def test_rejects_wrong_arguments(db, arguments):
-    assert is_usage_error("prune", *arguments)
 
 
 def test_deletes_deliveries_30_days_after_they_finished(account):

@@ -27,9 +27,9 @@ def create(*options, account="harbor", slug="harbor-lamps"):
     return run_command("create_program", account, slug, *(options or NEEDED))
 
 
-def fail_to_create(*options, account="harbor", slug="harbor-lamps"):
+def fail_to_create(*options, slug="harbor-lamps"):
     """Return the reason."""
-    arguments = (account, slug, *(options or NEEDED))
+    arguments = ("harbor", slug, *(options or NEEDED))
     return run_failing_command("create_program", *arguments)
 
 
@@ -92,32 +92,6 @@ def test_stores_the_exact_rate(account, option, number, kind, value):
     assert (rate.kind, rate.value) == (kind, Decimal(value))
 
 
-CANNOT_BE_DONE = {
-    "an unknown currency": ["--title", "T", "--currency", "XXX"],
-    "no currency": ["--title", "T", "--currency", ""],
-    "no cookie time": [*NEEDED, "--cookie-time", "0"],
-    "too long a cookie time": [*NEEDED, "--cookie-time", "366"],
-    "a negative cookie time": [*NEEDED, "--cookie-time=-1"],
-    "a negative percentage": [*NEEDED, "--commission-percent=-1"],
-    "more than all": [*NEEDED, "--commission-percent", "100.01"],
-    "five decimals": [*NEEDED, "--commission-percent", "7.12345"],
-    "a negative amount": [*NEEDED, "--commission-fixed=-0.01"],
-    "half a cent": [*NEEDED, "--commission-fixed", "0.005"],
-    "an immense amount": [*NEEDED, "--commission-fixed", "1" + "0" * 30],
-    "an immense share": [*NEEDED, "--commission-percent", "1" + "0" * 30],
-    "an address that runs": [*NEEDED, "--landing-page", "javascript:alert(1)"],
-    "an address without end": [*NEEDED, "--landing-page", f"https://e/{'a' * 2048}"],
-    "a title without end": ["--title", "t" * 256, "--currency", "EUR"],
-    "an immense cookie time": [*NEEDED, "--cookie-time", "9" * 30],
-}
-
-
-@pytest.mark.parametrize("options", CANNOT_BE_DONE.values(), ids=CANNOT_BE_DONE)
-def test_rejects_invalid_options(account, options):
-    with assert_unchanged(account):
-        fail_to_create(*options)
-
-
 def test_says_all_that_is_wrong(account):
     options = ("--title", "t" * 256, "--currency", "EUR", "--cookie-time", "0")
 
@@ -127,45 +101,28 @@ def test_says_all_that_is_wrong(account):
         assert text in error
 
 
-@pytest.mark.parametrize("slug", ["Harbor", "a b", "a" * 65, "ä", "a_b", "a/b"])
-def test_rejects_an_invalid_slug(account, slug):
-    fail_to_create(slug=slug)
-
-    assert not account.programs.exists()
-
-
-def test_rejects_a_duplicate_program_and_an_unknown_account(account, other_account):
+def test_rejects_a_duplicate_program(account, other_account):
     create()
 
     with assert_unchanged(account):
         assert "harbor-lamps" in fail_to_create()
-        assert "unknown" in fail_to_create(account="unknown")
     assert create(account=other_account.slug)
 
 
-HARBOR = ["harbor", "harbor-lamps"]
 NUMBERS = ("", "ten", "1e1", "1_0", "NaN", "Infinity", "\uff15", "5%", "0x5")
-TWO_RATES = ["--commission-percent", "5", "--commission-fixed", "5"]
 WRONG = {
-    "no title": [*HARBOR, "--currency", "EUR"],
-    "no currency": [*HARBOR, "--title", "T"],
-    "no program": ["harbor", *NEEDED],
-    "two rates": [*HARBOR, *NEEDED, *TWO_RATES],
-    **{
-        f"the number {number!a}": [*HARBOR, *NEEDED, "--commission-percent", number]
-        for number in NUMBERS
-    },
-    **{
-        f"the days {days!a}": [*HARBOR, *NEEDED, "--cookie-time", days]
-        for days in ("", "month", "4.5", "1e1")
-    },
+    "--commission-percent": NUMBERS,
+    "--commission-fixed": ("", "1,5"),
+    "--cookie-time": ("", "month", "4.5", "1e1"),
 }
 
 
-@pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
-def test_rejects_wrong_arguments(account, arguments):
+@pytest.mark.parametrize("option", WRONG)
+def test_rejects_malformed_numbers(account, option):
     with assert_unchanged(account):
-        assert is_usage_error("create_program", *arguments)
+        for number in WRONG[option]:
+            command = ["harbor", "harbor-lamps", *NEEDED, option, number]
+            assert is_usage_error("create_program", *command)
 
 
 @pytest.fixture
@@ -247,7 +204,6 @@ def test_checks_one_account_only_with_account_option(
     corrupt_balance(account, balance=Decimal(1))
 
     assert run_check_ledger("--account", other_account.slug)[2] == 0
-    assert "unknown" in run_failing_command("check_ledger", "--account", "unknown")
     assert run_check_ledger()[2] == 1
 
 
@@ -361,7 +317,6 @@ def test_prints_a_negative_payout_balance(account):
         (["harbor", "1" + "0" * 30, "EUR"], "amount"),
         (["harbor", "5", "XXX"], "currency"),
         (["harbor", "5", ""], "currency"),
-        (["unknown", "5", "EUR"], "unknown"),
     ],
 )
 def test_rejects_invalid_top_ups(paying_account, words, message):
@@ -372,11 +327,11 @@ def test_rejects_invalid_top_ups(paying_account, words, message):
 @pytest.mark.parametrize(
     "words",
     [
-        *([], ["5"], ["five", "EUR"], ["1e3", "EUR"], ["1,5", "EUR"], ["", "EUR"]),
-        *(["NaN", "EUR"], ["\uff15", "EUR"], ["5", "EUR", "6"]),
+        *(["five", "EUR"], ["1e3", "EUR"], ["1,5", "EUR"], ["", "EUR"]),
+        *(["NaN", "EUR"], ["\uff15", "EUR"]),
     ],
     ids=ascii,
 )
-def test_rejects_wrong_arguments_of_top_ups(account, words):
+def test_rejects_malformed_amounts_of_top_ups(account, words):
     with assert_unchanged(account):
         assert is_usage_error("fund_payouts", "harbor", *words)

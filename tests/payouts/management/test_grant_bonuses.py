@@ -9,9 +9,7 @@ from django.utils import timezone
 
 from payouts.services.conversion_updates import delete_conversion
 from tests.command_line import (
-    is_usage_error,
     run_command,
-    run_failing_command,
     run_json_command,
 )
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
@@ -130,15 +128,3 @@ def test_grants_bonuses_of_others_if_one_account_fails(
     )
     assert other_scenario.account.commissions.filter(kind="bonus").count() == 1
     assert_ledger_consistent(account, other_account)
-
-
-def test_rejects_an_unknown_account(scenario, account):
-    with assert_unchanged(account):
-        reason = run_failing_command("grant_bonuses", "--account", "nobody")
-
-    assert reason == "Account 'nobody' not found"
-
-
-@pytest.mark.parametrize("arguments", [["harbor"], ["--account"], ["--goal", "1"]])
-def test_rejects_wrong_arguments(scenario, arguments):
-    assert is_usage_error("grant_bonuses", *arguments)
