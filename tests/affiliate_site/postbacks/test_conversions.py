@@ -415,34 +415,12 @@ def test_failed_attempt_delays_postback_retries_only(
     assert get_json(api.post("/conversions/", invalid | use_coupon(scenario)))["id"]
 
 
-@pytest.mark.parametrize("origin", ["api", "browser"])
-def test_is_not_delayed_by_attempts_from_other_origins(
-    send_postback, scenario, account, origin
-):
-    make_failed_attempt(origin, 1, account)
-
-    get_json(send_postback("con/c/", {"external_id": "order-1"} | use_coupon(scenario)))
-
-    assert list_failed_attempts(account) == [(origin, "order-1", "Unknown coupon code")]
-
-
 def test_failed_attempt_expires_after_ten_seconds(send_postback, scenario, account):
     make_failed_attempt("postback", 10, account)
 
     get_json(send_postback("con/c/", {"external_id": "order-1"} | use_coupon(scenario)))
 
     assert list_failed_attempts(account) == []
-
-
-def test_early_retry_does_not_extend_the_delay(send_postback, scenario, account):
-    make_failed_attempt("postback", 9, account)
-    before = account.conversion_attempts.get().failed_at
-
-    get_error_message(
-        send_postback("con/c/", {"external_id": "order-1"} | use_coupon(scenario))
-    )
-
-    assert account.conversion_attempts.get().failed_at == before
 
 
 def test_update_is_not_delayed_by_failed_attempt(send_postback, scenario, account):

@@ -215,14 +215,6 @@ def test_rejects_large_body(api, scenario, path):
     assert_error_response(response, 413, "Request Entity Too Large")
 
 
-@every_path
-def test_has_no_rate_limit(api, bodies_by_path, path, monkeypatch):
-    responses = [api.get(f"/pb/{path}") for _ in range(20)]
-
-    assert {response.status_code for response in responses} == {400}
-    assert not any("X-RateLimit-Limit" in response for response in responses)
-
-
 # Idempotency-Key.
 
 

@@ -35,7 +35,6 @@ def test_shows_a_commission(api, commission):
         '<http://testserver/1.6/commissions/?page=1>; rel="first"'
     )
     assert response["Content-Type"] == "application/json"
-    assert response["X-RateLimit-Limit"] == "1500"
 
 
 def test_shows_pending_as_null_with_the_option(api, scenario, account, commission):

@@ -301,7 +301,7 @@ def test_unknown_customers_return_404(
     assert response.status_code == 404
     assert response["Content-Type"] == "application/json"
     assert response.json() == NOT_FOUND
-    assert foreign.reload().deleted_at is None
+    assert (foreign.reload().deleted_at, foreign.status) == (None, "new")
 
 
 # PATCH /customers/{id}/

@@ -40,7 +40,6 @@ def test_creates_a_group(api, body, title):
     assert re.fullmatch("ag_[A-Za-z0-9]{16}", group["id"])
     assert group == {"id": group["id"], "title": title, "affiliate_count": 0}
     assert list(group) == ["id", "title", "affiliate_count"]
-    assert response["X-RateLimit-Limit"] == "300"
     assert api.get(f"{PATH}{group['id']}/").json() == group
 
 

@@ -36,7 +36,6 @@ def test_creates_a_note(frozen_time, api, scenario):
         "created_at": "2026-03-04T09:15:27+00:00",
     }
     assert list(note) == ["id", "note", "created_at"]
-    assert response["X-RateLimit-Limit"] == "300"
     assert api.get(f"{PATH}{note['id']}/").json() == note
 
 

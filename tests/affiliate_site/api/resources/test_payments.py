@@ -70,7 +70,6 @@ def test_returns_an_array_for_one_object_too(api, scenario, of):
     assert list(payment) == ["id", "created_at", "affiliate", "amount", "currency"]
     assert re.fullmatch(r"pa_[A-Za-z0-9]{16}", payment["id"])
     assert b'"amount":23.74,' in response.content
-    assert response["X-RateLimit-Limit"] == "300"
     assert "Link" not in response
     assert get_json(api.get(f"/payments/{payment['id']}/")) == payment
     assert balances(api) == {"minakessler": {"EUR": -23.74}}
@@ -114,6 +113,7 @@ def test_pays_a_deleted_affiliate_in_a_locked_account(api, account, scenario):
     sale = scenario.get_commission(scenario.create_conversion("200"))
     scenario.approve(sale)
     mark_deleted(scenario.mina.affiliate)
+    scenario.archive()
     account.locked_at = CONVERSION_CREATED_AT
     account.save()
 
@@ -122,6 +122,7 @@ def test_pays_a_deleted_affiliate_in_a_locked_account(api, account, scenario):
     assert payment == expected_payment(payment, amount=20)
     assert get_json(api.get("/payments/?affiliate_id=minakessler")) == [payment]
     assert balances(api) == {}
+    assert sale.reload().payment.public_id == payment["id"]
     assert api.delete(f"/payments/{payment['id']}/").status_code == 204
     assert balances(api) == {"minakessler": {"EUR": 20}}
 
@@ -218,9 +219,13 @@ def test_rejects_invalid_payments(
             [(f"[0].{name}", MISSING) for name in ORDER]
             + [("[1].affiliate_id", AFFILIATE)],
         ),
+        (
+            [ORDER | {"affiliate_id": slug} for slug in ("x", "minakessler", "y")],
+            [("[0].affiliate_id", AFFILIATE), ("[2].affiliate_id", AFFILIATE)],
+        ),
         ({}, [(name, MISSING) for name in ORDER]),
     ],
-    ids=["empty", "no-objects", "empty-and-unknown", "an-empty-object"],
+    ids=["empty", "no-objects", "empty-and-unknown", "unknown", "an-empty-object"],
 )
 def test_rejects_invalid_arrays(api, account, scenario, sent, found):
     with assert_unchanged(account, snapshot_account_data):
@@ -248,7 +253,6 @@ def test_cancels_once_and_ignores_the_body(api, account, scenario):
     response = api.delete(path, b"nonsense")
 
     assert (response.status_code, response.content) == (204, b"")
-    assert response["X-RateLimit-Limit"] == "300"
     with assert_unchanged(account, snapshot_account_data):
         for method in ("DELETE", "GET"):
             again = api.request(method, path)
@@ -283,7 +287,6 @@ def test_lists_the_payments_of_one_affiliate(api, scenario, other_account, other
     response = api.get("/affiliates/minakessler/payments/?affiliate_id=odettevarga")
 
     assert get_json(response) == [expected_payment(mine)]
-    assert response["X-RateLimit-Limit"] == "1500"
     assert list_ids(api.get("/payments/?affiliate_id=odettevarga")) == [odettes["id"]]
 
 

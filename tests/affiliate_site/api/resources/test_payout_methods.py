@@ -45,7 +45,6 @@ def test_first_payout_method_is_primary(api, scenario, body):
     assert list(response.json()) == list(BY_PAYPAL)
     assert api.get(PAYPAL).json() == BY_PAYPAL
     assert api.get(PATH).json() == [BY_PAYPAL]
-    assert response["X-RateLimit-Limit"] == "1500"
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,6 @@ def test_shows_commission_types_with_group_rates(api, account, scenario):
         },
     ]
     assert list(response.json()[0]) == list(STANDARD)
-    assert response["X-RateLimit-Limit"] == "1500"
 
 
 def test_shows_the_levels_as_defined(api, scenario):
