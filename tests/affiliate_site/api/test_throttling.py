@@ -50,57 +50,6 @@ def test_rejects_requests_above_the_limit(api, clock):
     assert "Retry-After" not in response
 
 
-def test_rejected_requests_do_not_extend_the_window(api, clock):
-    for _ in range(3):
-        api.get("/dummies/")
-    rejected = []
-    for _ in range(20):
-        clock.shift(timedelta(seconds=2.5))
-        rejected.append(api.get("/dummies/"))
-    clock.shift(timedelta(seconds=10))
-
-    assert {response.status_code for response in rejected} == {429}
-    assert {get_rate_headers(response) for response in rejected} == {("3", "0", RESET)}
-    assert api.get("/dummies/").status_code == 200
-
-
-def test_first_request_opens_the_window(api, clock):
-    clock.shift(timedelta(seconds=47))
-    first = api.get("/dummies/")
-    clock.shift(timedelta(seconds=59))
-    last = api.get("/dummies/")
-
-    assert get_rate_headers(first)[2] == get_rate_headers(last)[2]
-    assert get_rate_headers(first)[2] == format_timestamp(NOON + timedelta(seconds=107))
-    assert get_rate_headers(last)[1] == "1"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "status"), [(59.999, 429), (60, 200)], ids=["just before", "at the end"]
-)
-def test_window_ends_on_time(api, clock, seconds, status):
-    for _ in range(3):
-        api.get("/dummies/")
-    clock.shift(timedelta(seconds=seconds))
-
-    response = api.get("/dummies/")
-
-    assert response.status_code == status
-
-
-@pytest.mark.parametrize(
-    ("fraction", "end"), [(0, 60), (0.000001, 61), (0.25, 61), (0.999999, 61)]
-)
-def test_rounds_the_reset_up(api, clock, fraction, end):
-    clock.move_to(NOON + timedelta(seconds=fraction))
-
-    response = api.get("/dummies/")
-
-    assert get_rate_headers(response)[2] == format_timestamp(
-        NOON + timedelta(seconds=end)
-    )
-
-
 # Separate windows
 
 

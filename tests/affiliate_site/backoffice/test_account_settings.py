@@ -143,17 +143,6 @@ def test_signatures_can_be_required_with_a_secret(account, staff_client):
     assert read_settings(account)["require_signatures"]
 
 
-def test_does_not_overwrite_what_another_owner_saved(account, staff_client):
-    client = staff_client()
-    sent = get_form(client, URL) | {"name": "Mine"}
-    Account.objects.filter(pk=account.pk).update(name="Theirs")
-
-    response = client.post(URL, sent)
-
-    assert "Name is now Theirs" in str(response.context["form"].errors["__all__"])
-    assert read_settings(account)["name"] == "Theirs"
-
-
 def test_sets_nothing_that_is_not_in_the_form(account, other_account, staff_client):
     client, foreign = staff_client(), read_settings(other_account)
     lock_account(account, at=NOW)

@@ -209,16 +209,6 @@ def test_a_third_secret_is_refused_until_one_is_revoked(staff_client, account):
     assert account.signing_secrets.filter(revoked_at=None).count() == 2
 
 
-@pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
-def test_only_owners_create_signing_secrets(staff_client, account, role):
-    response = staff_client(role=role).post(
-        reverse("admin:accounts_signingsecret_add"), {}
-    )
-
-    assert response.status_code == 403
-    assert not account.signing_secrets.exists()
-
-
 def test_comment_of_a_page_does_not_look_like_one_of_staff(
     staff_client, account, scenario
 ):

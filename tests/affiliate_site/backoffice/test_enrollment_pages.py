@@ -221,33 +221,3 @@ def test_archived_programs_and_removed_affiliates_change_nothing(
         program.update_row(archived_at=None)
     enrollment.refresh_from_db()
     assert enrollment.approved is None
-
-
-def test_rows_of_other_accounts_are_no_choices_and_do_not_exist(
-    account, other_account, staff_client, program, hana
-):
-    foreign = EnrollmentFactory(account=other_account, approved=None)
-    client = staff_client()
-
-    for name in NAMES:
-        assert client.get(page_url(name, foreign)).status_code == 404
-        assert client.post(page_url(name, foreign)).status_code == 404
-    assert client.get(program_url(foreign.affiliate)).status_code == 404
-    own = {"affiliate": hana.pk, "program": program.pk}
-    for field in own:
-        sent = own | {field: getattr(foreign, field).pk}
-        response = client.post(ADD_URL, sent)
-        assert "valid choice" in str(response.context["form"].errors[field])
-    assert not account.enrollments.exists()
-
-
-def test_viewers_may_not_change_anything(account, staff_client, enrollment):
-    client = staff_client("viewer")
-    page = client.get(page_url("change", enrollment)).content.decode()
-
-    for name in NAMES:
-        assert page_url(name, enrollment) not in page
-        assert client.get(page_url(name, enrollment)).status_code == 403
-        assert client.post(page_url(name, enrollment)).status_code == 403
-    for url in (ADD_URL, program_url(enrollment.affiliate)):
-        assert client.post(url, {}).status_code == 403

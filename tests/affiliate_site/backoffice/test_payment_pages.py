@@ -1,7 +1,5 @@
 """Staff pay one balance, and cancel one payment."""
 
-from decimal import Decimal
-
 import pytest
 
 from payouts.models.ledger import LedgerAccount
@@ -15,9 +13,8 @@ from tests.affiliate_site.backoffice.money_forms import (
     submit_and_confirm,
 )
 from tests.conftest import NOW
-from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
-from tests.program_scenario import ProgramScenario, mark_deleted
+from tests.program_scenario import mark_deleted
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -184,26 +181,6 @@ def test_refuses_a_bad_amount(staff_client, account, balance, amount):
 
     assert response.context["form"].errors["amount"]
     assert not account.payments.exists()
-
-
-def test_only_owners_pay(staff_client, account, balance):
-    submit_and_confirm(staff_client(), page_url(balance, "pay"), amount="5")
-    payment = account.payments.get()
-
-    for role in ("manager", "viewer"):
-        client = staff_client(role)
-        for row, name in ((balance, "pay"), (payment, "cancel")):
-            url = page_url(row, name)
-            assert client.get(url).status_code == 403
-            assert client.post(url, {"amount": "5"}).status_code == 403
-            assert url not in client.get(page_url(row, "change")).content.decode()
-
-
-def test_balances_of_other_accounts_do_not_exist(staff_client):
-    foreign = create_balance(ProgramScenario(AccountFactory(), email=None))
-
-    url = page_url(foreign, "pay")
-    assert staff_client().post(url, {"amount": Decimal(1)}).status_code == 404
 
 
 def test_the_back_button_does_not_pay_the_next_balance(

@@ -190,7 +190,6 @@ class TestPayoutMethods:
     @pytest.mark.parametrize(
         ("sent", "field", "error"),
         [
-            ({"kind": "cash"}, "kind", "valid choice"),
             ({"kind": "bank", "details": "SI56"}, "details", "key: value"),
             ({"kind": "bank", "details": f"a: {'x' * 256}"}, "details", "255"),
             (
@@ -281,8 +280,6 @@ class TestProspects:
         [
             ({"lastname": ""}, "lastname", "required"),
             ({"email": "pia"}, "email", "valid email"),
-            ({"program_id": "999"}, "program_id", "valid choice"),
-            ({"affiliate_group_id": "x"}, "affiliate_group_id", "valid choice"),
         ],
     )
     def test_refuses_beside_the_field(
@@ -345,53 +342,3 @@ class TestProspects:
 
         assert "not possible in this state" in page.content.decode()
         assert not account.affiliates.exists()
-
-
-@pytest.fixture
-def urls(hana, note, group, prospect):
-    return [
-        page_url("affiliate", "note", hana),
-        page_url("affiliate", "payout", hana),
-        page_url("note", "edit", note),
-        page_url("note", "remove", note),
-        page_url("affiliategroup", "edit", group),
-        page_url("affiliategroup", "remove", group),
-        page_url("prospect", "promote", prospect),
-        page_url("prospect", "remove", prospect),
-    ]
-
-
-def test_viewers_may_not_change_anything(account, staff_client, urls, prospect, group):
-    client = staff_client("viewer")
-
-    for url in (*urls, ADD_GROUP, ADD_PROSPECT):
-        assert client.get(url).status_code == 403
-        assert client.post(url).status_code == 403
-    for model, row in (("prospect", prospect), ("affiliategroup", group)):
-        response = client.get(page_url(model, "change", row))
-        assert response.context["page_urls"] == {}
-
-
-def test_rows_of_other_accounts_do_not_exist(other_account, staff_client):
-    foreign = AffiliateFactory(account=other_account)
-    program = ProgramFactory(account=other_account)
-    note = create_note(other_account, affiliate=foreign, text="zz-marker", at=NOW)
-    group = create_group(other_account, title="zz-marker", at=NOW)
-    prospect = make_prospect(other_account, program)
-    client = staff_client()
-
-    for url in (
-        page_url("affiliate", "note", foreign),
-        page_url("affiliate", "payout", foreign),
-        page_url("note", "edit", note),
-        page_url("note", "remove", note),
-        page_url("affiliategroup", "edit", group),
-        page_url("affiliategroup", "remove", group),
-        page_url("prospect", "promote", prospect),
-        page_url("prospect", "remove", prospect),
-    ):
-        assert client.get(url).status_code == 404
-        assert client.post(url).status_code == 404
-    for field, row in (("program_id", program), ("affiliate_group_id", group)):
-        response = client.post(ADD_PROSPECT, PIA | {field: row.pk})
-        assert "valid choice" in str(response.context["form"].errors[field])

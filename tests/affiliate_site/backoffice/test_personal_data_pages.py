@@ -8,8 +8,6 @@ from django.urls import reverse
 from payouts.services.commissions import approve_commission
 from tests.affiliate_site.backoffice.money_forms import list_messages, page_url
 from tests.conftest import NOW
-from tests.factories.accounts import AccountFactory
-from tests.program_scenario import ProgramScenario
 from tracking.services.affiliates import PersonData, delete_affiliate
 from tracking.services.prospects import ProspectData, create_prospect
 
@@ -32,26 +30,6 @@ def get_page(client, row):
     opts = row._meta
     name = f"admin:{opts.app_label}_{opts.model_name}_change"
     return client.get(reverse(name, args=[row.pk])).content.decode()
-
-
-def test_owners_see_the_buttons(staff_client, people):
-    client = staff_client()
-    for row in people:
-        page = get_page(client, row)
-        assert [title in page for title in TITLES] == [True, True], row
-        for name in PAGES:
-            assert client.get(page_url(row, name)).status_code == 200
-
-
-def test_others_may_not(staff_client, people):
-    client = staff_client("manager")
-    for row in people:
-        page = get_page(client, row)
-        assert [title in page for title in TITLES] == [False, False], row
-        for name in PAGES:
-            assert client.get(page_url(row, name)).status_code == 403
-            assert client.post(page_url(row, name)).status_code == 403
-        assert row.reload().deleted_at is None
 
 
 def test_downloads_what_the_command_prints(staff_client, people):
@@ -106,13 +84,3 @@ def test_erases_an_affiliate_that_was_removed_before(staff_client, account, scen
 
     assert affiliate.reload().firstname == "Erased"
     assert account.audit_log.filter(kind="affiliate.erased").count() == 1
-
-
-def test_people_of_other_accounts_do_not_exist(staff_client):
-    client = staff_client()
-
-    for row in make_people(ProgramScenario(AccountFactory(), email=None)):
-        for name in PAGES:
-            assert client.get(page_url(row, name)).status_code == 404
-            assert client.post(page_url(row, name)).status_code == 404
-        assert row.reload().deleted_at is None

@@ -173,21 +173,6 @@ def test_shows_errors_beside_the_fields(
     assert not account.bonuses.exists()
 
 
-def test_choices_of_other_accounts_are_invalid(
-    staff_client, scenario, account, other_account
-):
-    foreign = other_account.affiliate_groups.create(public_id="ag_1", title="Theirs")
-    standard = account.commission_types.get(identifier="standard")
-    values = {"group": foreign.pk, "commission_type": standard.pk}
-    values |= {"kind": "fixed", "value": "12"}
-    url = program_url(scenario.program, "add-group-rate")
-
-    response = staff_client().post(url, values)
-
-    assert "group" in response.context["form"].errors
-    assert not account.group_rates.exists()
-
-
 def test_archives_and_unarchives(staff_client, scenario, account):
     client = staff_client("manager")
 

@@ -273,18 +273,6 @@ def test_actions_require_the_owner_role(staff_client, account, zoe, role, action
     assert list(account.staff.order_by("pk").values()) == before
 
 
-@pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
-def test_creation_requires_the_owner_role(staff_client, account, role):
-    client = staff_client(role=role)
-
-    for response in (
-        client.get(reverse(ADD)),
-        client.post(reverse(ADD), {"email": EMAIL, "role": "owner"}),
-    ):
-        assert response.status_code == 403
-    assert account.staff.count() == 1
-
-
 @pytest.mark.parametrize("action", sorted(ACTIONS))
 def test_changes_neither_other_accounts_nor_operators(
     staff_client, other_account, operator, action
