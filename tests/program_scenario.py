@@ -247,6 +247,13 @@ class ProgramScenario:
         """Disapprove a commission."""
         disapprove_commission(self.account, commission_id=commission.pk, at=at)
 
+    def set_status(self, commission, status, *, at=CONVERSION_CREATED_AT):
+        """Approve or disapprove a pending commission, or leave it."""
+        if status == "approved":
+            self.approve(commission, at=at)
+        elif status == "disapproved":
+            self.disapprove(commission, at=at)
+
     def delete(self, conversion, *, at=CONVERSION_CREATED_AT):
         """Delete a conversion."""
         delete_conversion(self.account, conversion_id=conversion.pk, at=at)

@@ -179,10 +179,15 @@ def test_ignores_trace_id_of_the_caller(client, headers):
 BAD_REQUEST = {"message": "Bad Request", "code": 400}
 
 
-@pytest.mark.parametrize(
-    "host",
-    ["evil.example", "testserver.evil.example", "a b", "", "testserver:x", "test@x"],
-)
+HOSTS = [
+    *("evil.example", "testserver.evil.example", "a b", "", " ", "test@x", "%00"),
+    *("testserver:x", "testserver:abc", "testserver/", "testserver, evil.example"),
+    *("testserver@evil.example", "evil.example:80@testserver", "[::1", "[::1]]"),
+    *("a" * 10_000, "\xff", "тест".encode().decode("latin-1")),
+]
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=lambda host: repr(host)[:24])
 @pytest.mark.parametrize(
     "path", ["/1.6/programs/", "/1.6/nothing/", "/1.7/pb/nothing/", "/track/nothing/"]
 )
@@ -400,31 +405,6 @@ def get_stable_headers(headers):
 
 
 # Headers and parameters without effect
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"X-HTTP-Method-Override": "DELETE"},
-        {"X-Method-Override": "POST"},
-        {"Accept": "text/xml"},
-        {"Accept": "application/pdf;q=1, */*;q=0"},
-        {"Accept": ";;;,,,"},
-        {"Accept-Language": "sl"},
-        {"Content-Type": "text/xml"},
-        {"If-None-Match": "*"},
-        {"Range": "bytes=0-1"},
-    ],
-    ids=str,
-)
-def test_ignores_headers(api, program, headers):
-    expected = api.get("/programs/")
-
-    response = api.get("/programs/", **headers)
-
-    assert response.status_code == 200
-    assert response.content == expected.content
-    assert response["Content-Type"] == "application/json"
 
 
 @pytest.mark.parametrize("query", ["format=xml", "format=api", "_method=DELETE"])

@@ -28,6 +28,20 @@ def build_task(scenario, name, **arguments):
     return {"task": name, "account": scenario.account.slug} | arguments
 
 
+def build_updates_by_id(scenario, conversion):
+    """Change the amount of a conversion, and the sub-amount of its commission."""
+    commission = scenario.get_commission(conversion).pk
+    amount, sub_amount = {"amount": "50"}, {"sub_amount": "70"}
+    return [
+        build_task(
+            scenario, "update_conversion", conversion_id=conversion.pk, **amount
+        ),
+        build_task(
+            scenario, "update_sub_amount", commission_id=commission, **sub_amount
+        ),
+    ]
+
+
 @pytest.mark.parametrize("recalculate", [False, True])
 def test_serializes_updates_of_one_conversion(workers, scenario, recalculate):
     scenario.create_conversion("200", external_id="order-1")
@@ -50,7 +64,6 @@ def test_sets_status_during_concurrent_updates(workers, scenario):
     for number in range(ROUNDS):
         name = f"order-{number}"
         conversion = scenario.create_conversion("200", external_id=name)
-        commission_id = scenario.get_commission(conversion).pk
         results = workers.run(
             build_task(
                 scenario,
@@ -67,15 +80,7 @@ def test_sets_status_during_concurrent_updates(workers, scenario):
                 recalculate=False,
                 amount="30",
             ),
-            build_task(
-                scenario, "update_conversion", conversion_id=conversion.pk, amount="50"
-            ),
-            build_task(
-                scenario,
-                "update_sub_amount",
-                commission_id=commission_id,
-                sub_amount="70",
-            ),
+            *build_updates_by_id(scenario, conversion),
         )
 
         assert results == ["done"] * PROCESSES
@@ -85,7 +90,6 @@ def test_deletes_conversion_during_concurrent_updates(workers, scenario):
     for number in range(ROUNDS):
         name = f"order-{number}"
         conversion = scenario.create_conversion("200", external_id=name)
-        commission_id = scenario.get_commission(conversion).pk
         results = workers.run(
             build_task(
                 scenario,
@@ -95,15 +99,7 @@ def test_deletes_conversion_during_concurrent_updates(workers, scenario):
                 amount="30",
             ),
             build_task(scenario, "delete_conversion", conversion_id=conversion.pk),
-            build_task(
-                scenario, "update_conversion", conversion_id=conversion.pk, amount="50"
-            ),
-            build_task(
-                scenario,
-                "update_sub_amount",
-                commission_id=commission_id,
-                sub_amount="70",
-            ),
+            *build_updates_by_id(scenario, conversion),
         )
 
         assert set(results) <= EXPECTED_RESULTS, results

@@ -131,26 +131,6 @@ def test_replays_the_response_without_effect(account, api, case):
 # Payments.
 
 
-@pytest.mark.parametrize("body", [PAYMENT, [PAYMENT, PAYMENT]], ids=["one", "array"])
-def test_creates_payments_once(account, idempotent_client, body):
-    first, second, third = (
-        idempotent_client.post("/payments/", body) for _ in range(3)
-    )
-
-    payments = get_json(first)
-    assert payments[0] == {
-        "id": payments[0]["id"],
-        "created_at": payments[0]["created_at"],
-        "affiliate": {"id": "minakessler", "firstname": "Mina", "lastname": "Kessler"},
-        "amount": 5,
-        "currency": "EUR",
-    }
-    assert first.content == second.content == third.content
-    assert [is_processed(first), is_replay(second), is_replay(third)] == [True] * 3
-    count = len(body) if isinstance(body, list) else 1
-    assert account.payments.count() == account.transfers.count() == count
-
-
 def test_creates_a_payment_for_each_key(account, api, scenario):
     keys = ["pay-march", "PAY-MARCH", "~", "k" * 255, '"{}" /?=;,', "pay march"]
 

@@ -121,18 +121,6 @@ def test_creation_does_not_tell_who_has_a_user_elsewhere(
     assert list(users.values()) == before
 
 
-def test_nobody_can_take_an_address_from_another_account(
-    staff_client, account, other_account
-):
-    """The owner of another account has created the address and knows its password."""
-    make_staff_user(other_account)
-
-    response = staff_client().post(reverse(ADD), {"email": EMAIL, "role": "owner"})
-
-    assert can_sign_in(EMAIL, response.context["secret"])
-    assert not can_sign_in(EMAIL, PASSWORD)
-
-
 def test_preselects_the_role_with_the_fewest_permissions(staff_client):
     form = staff_client().get(reverse(ADD)).context["adminform"].form
 
@@ -148,26 +136,6 @@ def test_ignores_account_and_rights_in_the_form(staff_client, account, other_acc
     user = User.objects.get(email=EMAIL)
     assert (user.account, user.is_superuser) == (account, False)
     assert not user.check_password("chosen-by-somebody")
-
-
-@pytest.mark.parametrize("email", ["owner@harbor.example.org", "nobody", ""])
-def test_rejects_invalid_users(staff_client, account, email):
-    response = staff_client().post(
-        reverse(ADD), {"email": email, "role": "viewer"}, follow=True
-    )
-
-    assert response.status_code == 200
-    assert account.staff.count() == 1
-
-
-def test_rejects_an_email_that_differs_only_in_case(staff_client, account, zoe):
-    form = {"email": EMAIL.upper(), "role": "viewer"}
-
-    response = staff_client().post(reverse(ADD), form)
-
-    assert response.context["form"].errors == {
-        "email": [f"A user with e-mail '{EMAIL}' already exists"]
-    }
 
 
 @pytest.mark.parametrize("role", Role.values)
@@ -215,20 +183,13 @@ def test_shows_one_password_at_a_time(staff_client, account, zoe, action):
     assert can_sign_in(EMAIL, PASSWORD)
 
 
-def test_deactivation_ends_sessions(staff_client, zoe):
-    client, foreign = staff_client(), create_signed_in_client(zoe)
-    assert is_signed_in(foreign)
-
-    confirm_action(client, "deactivate_selected", zoe)
-
-    assert not is_signed_in(foreign)
-    assert not can_sign_in(EMAIL, PASSWORD)
-
-
-def test_reactivation_does_not_restore_sessions(staff_client, zoe):
+def test_deactivation_ends_sessions_for_good(staff_client, zoe):
     """A session cookie is valid for eight hours; reactivation must not revive it."""
     client, foreign = staff_client(), create_signed_in_client(zoe)
+    assert is_signed_in(foreign)
     confirm_action(client, "deactivate_selected", zoe)
+    assert not is_signed_in(foreign)
+    assert not can_sign_in(EMAIL, PASSWORD)
 
     messages, password = confirm_action(client, "activate_selected", zoe)
 

@@ -24,9 +24,6 @@ from tracking import claims
 from tracking.claims import Trust
 from tracking.errors import ClaimNotFound
 from tracking.services.affiliates import PersonData
-from tracking.services.enrollments import set_approval
-from tracking.services.hierarchy import set_parent
-from tracking.services.programs import update_program
 from tracking.services.prospects import ProspectData, create_prospect
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -90,6 +87,14 @@ def get_commissions(account):
 def get_balance(account, affiliate):
     rows = account.ledger_accounts.filter(affiliate=affiliate.affiliate, kind="payable")
     return sum((row.balance for row in rows), Decimal(0))
+
+
+def add_extra(api, account):
+    """Add a commission for 10 to the only conversion; return it."""
+    path = f"/conversions/{account.conversions.get().pk}/commissions/"
+    response = api.post(path, {"conversion_sub_amount": 10})
+    assert response.status_code == 200
+    return response.json()[-1]
 
 
 # Conversions.
@@ -227,9 +232,7 @@ def test_change_by_key_takes_back_what_staff_approved_but_not_what_is_paid(
 ):
     """As a call with a key does that confirms the claim."""
     scenario.create_level(2, "1")
-    set_parent(
-        scenario.account, affiliate_id="mallorythorn", parent_id="minakessler", at=NOON
-    )
+    scenario.add_child(scenario.mallory, scenario.mina, at=NOON)
     for external_id in ("order-1", "order-2"):
         page.report(scenario.mallory, external_id)
     for row in scenario.account.commissions.all():
@@ -459,12 +462,7 @@ def test_page_relies_on_the_customer_if_its_cookie_expired(
 
 
 def test_program_can_trust_customers_of_pages(page, scenario, api):
-    update_program(
-        scenario.account,
-        slug=scenario.program.slug,
-        changes={"trust_browser_customers": True},
-        at=NOON,
-    )
+    scenario.program.update_row(trust_browser_customers=True)
     page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
 
     body = {"customer_id": "acct-1", "coupon": scenario.mallory.coupon, "amount": 100}
@@ -542,40 +540,39 @@ def test_change_by_key_takes_the_customer_id_of_an_unconfirmed_one(page, scenari
 
 @pytest.fixture
 def prospect_code(scenario):
+    """The referral code of a prospect, by which pages report."""
     data = ProspectData(person=PersonData(firstname="Pia", lastname="Prosper"))
     prospect = create_prospect(scenario.account, data=data, at=NOON)
-    return scenario.account.referral_codes.get(prospect=prospect).code
+    return scenario.account.referral_codes.get(prospect=prospect)
 
 
 def test_prospect_promoted_by_a_claim_waits_for_approval(
     page, scenario, api, prospect_code
 ):
-    vid = page.call("click", referral_code=prospect_code).json()["vid"]
-    page.call("conversion", vid=vid, external_id="order-1", amount=200)
+    vid = page.report(prospect_code, amount=200)
     enrollment = scenario.account.enrollments.get(promoted_by_claim=True)
     assert enrollment.approved is None
     page.call("conversion", vid=vid, external_id="order-2", amount=200)
     assert scenario.account.conversions.count() == 2
 
-    body = {"referral_code": prospect_code, "external_id": "order-3", "amount": 100}
+    body = {
+        "referral_code": prospect_code.code,
+        "external_id": "order-3",
+        "amount": 100,
+    }
     assert api.post("/conversions/", body).status_code == 200
 
     assert enrollment.reload().approved is True
 
 
 def test_disapproved_promotion_stays_disapproved(page, scenario, api, prospect_code):
-    vid = page.call("click", referral_code=prospect_code).json()["vid"]
-    page.call("conversion", vid=vid, external_id="order-1", amount=200)
-    affiliate = scenario.account.conversions.get().affiliate
-    set_approval(
-        scenario.account,
-        program=scenario.program,
-        affiliate_id=affiliate.slug,
-        approved=False,
-        at=NOON,
-    )
+    page.report(prospect_code, amount=200)
+    promoted = scenario.account.conversions.get().affiliate
+    scenario.set_approval(promoted, False, at=NOON)
 
-    response = api.post("/conversions/", {"referral_code": prospect_code, "amount": 1})
+    response = api.post(
+        "/conversions/", {"referral_code": prospect_code.code, "amount": 1}
+    )
 
     assert response.json()["errors"][0]["message"] == (
         "Affiliate is not approved for this program"
@@ -712,12 +709,7 @@ def test_account_can_require_signatures(page, scenario):
 
 
 def test_switch_for_browser_sales_approves_claims(page, scenario):
-    update_program(
-        scenario.account,
-        slug=scenario.program.slug,
-        changes={"auto_approve_browser_sales": True},
-        at=NOON,
-    )
+    scenario.program.update_row(auto_approve_browser_sales=True)
 
     page.report(scenario.mina)
 
@@ -875,13 +867,7 @@ def test_fact_trusts_the_next_claim_if_the_first_was_disapproved(
     page.report(scenario.mallory)
     page.report(scenario.mina)
     if by == "affiliate":
-        set_approval(
-            scenario.account,
-            program=scenario.program,
-            affiliate_id=scenario.mallory.slug,
-            approved=False,
-            at=NOON,
-        )
+        scenario.set_approval(scenario.mallory, False, at=NOON)
     else:
         commission = scenario.account.commissions.get()
         api.delete(f"/commissions/{commission.pk}/approved/")
@@ -916,8 +902,7 @@ def test_contested_claim_does_not_confirm_a_customer(page, scenario, api, is_cla
 def test_contested_claim_does_not_approve_a_promoted_affiliate(
     page, scenario, api, prospect_code
 ):
-    vid = page.call("click", referral_code=prospect_code).json()["vid"]
-    page.call("conversion", vid=vid, external_id="order-1", amount=100)
+    page.report(prospect_code, amount=100)
     page.report(scenario.mina, amount=100)
 
     api.post("/conversions/", {"external_id": "order-1", "amount": 100})
@@ -932,8 +917,7 @@ def test_contested_claim_does_not_approve_a_promoted_affiliate(
 def test_affiliate_promoted_by_a_claim_earns_nothing_automatically(
     page, scenario, api, prospect_code
 ):
-    vid = page.call("click", referral_code=prospect_code).json()["vid"]
-    page.call("conversion", vid=vid, external_id="order-1", amount=100)
+    page.report(prospect_code, amount=100)
 
     response = api.post("/conversions/", {"external_id": "order-1", "amount": 100})
 
@@ -1115,9 +1099,8 @@ def test_a_fact_for_another_affiliate_takes_back_an_extra_reward(
     page, scenario, api, time_machine
 ):
     page.report(scenario.mallory)
-    path = f"/conversions/{scenario.account.conversions.get().pk}/commissions/"
     time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
-    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+    add_extra(api, scenario.account)
 
     body = {"external_id": "order-1", "amount": 50, "coupon": scenario.mina.coupon}
     assert api.post("/conversions/", body).status_code == 200
@@ -1130,9 +1113,8 @@ def test_confirming_the_first_claim_pays_its_extra_reward_once(
 ):
     account = scenario.account
     page.report(scenario.mallory)
-    path = f"/conversions/{account.conversions.get().pk}/commissions/"
     time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
-    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+    add_extra(api, account)
     page.report(scenario.mina)
 
     claim = account.conversion_claims.get(is_original=True)
@@ -1200,8 +1182,7 @@ def test_an_extra_reward_of_the_same_moment_is_not_what_was_reported(
     """Times say nothing: the clock stands still."""
     account = scenario.account
     page.report(scenario.mallory)
-    path = f"/conversions/{account.conversions.get().pk}/commissions/"
-    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+    add_extra(api, account)
 
     fact = {"external_id": "order-1", "amount": 50}
     assert api.post("/conversions/", fact).status_code == 200
@@ -1218,8 +1199,7 @@ def test_a_fact_in_another_currency_takes_back_an_extra_reward(
     account = scenario.account
     page.report(scenario.mallory)
     time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
-    path = f"/conversions/{account.conversions.get().pk}/commissions/"
-    assert api.post(path, {"conversion_sub_amount": 10}).status_code == 200
+    add_extra(api, account)
 
     fact = {"external_id": "order-1", "amount": 50, "currency": "USD"}
     assert api.post("/conversions/", fact).status_code == 200
@@ -1237,8 +1217,7 @@ def test_a_paid_extra_reward_refuses_a_fact_in_another_currency(
     account = scenario.account
     page.report(scenario.mallory)
     time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
-    path = f"/conversions/{account.conversions.get().pk}/commissions/"
-    extra = api.post(path, {"conversion_sub_amount": 10}).json()[-1]
+    extra = add_extra(api, account)
     assert api.put(f"/commissions/{extra['id']}/approved/").status_code == 200
     order = {"affiliate_id": "mallorythorn", "amount": 1, "currency": "EUR"}
     assert api.post("/payments/", order).status_code == 200

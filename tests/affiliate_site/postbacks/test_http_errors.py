@@ -6,7 +6,6 @@ import pytest
 from django.test import Client
 
 from accounts.services.accounts import lock_account
-from accounts.services.api_keys import revoke_api_key
 from tests.conftest import ApiClient
 from tests.program_scenario import CONVERSION_CREATED_AT
 
@@ -152,51 +151,7 @@ def test_accepts_key_in_header_only(api, account, bodies_by_path, path, name):
     assert_no_effect(account)
 
 
-def test_accepts_other_header_name(api, bodies_by_path):
-    query = urlencode(bodies_by_path["con/c/"])
-
-    response = Client().get(f"/1.7/pb/con/c/?{query}", headers={"Api-Key": api.key})
-
-    assert response.status_code == 200
-
-
-def test_rejects_revoked_key(api, account, bodies_by_path, send_postback):
-    revoke_api_key(
-        account, prefix=account.api_keys.get().prefix, at=CONVERSION_CREATED_AT
-    )
-
-    assert_error_response(
-        send_postback("con/c/", bodies_by_path["con/c/"]), 401, "Authentication Failed."
-    )
-    assert_no_effect(account)
-
-
 # Role and plan.
-
-
-@pytest.mark.parametrize(
-    ("role", "plan", "status"),
-    [
-        ("viewer", "enterprise", 403),
-        ("manager", "pro", 200),
-        ("owner", "pro", 200),
-        ("owner", "basic", 403),
-    ],
-)
-@every_path
-def test_requires_manager_role_and_plan_with_api(
-    account, make_key, set_plan, bodies_by_path, send_postback, path, role, plan, status
-):
-    set_plan(account, plan)
-
-    response = send_postback(
-        path, bodies_by_path[path], by=ApiClient(make_key(account, role))
-    )
-
-    assert response.status_code == status
-    if status == 403:
-        assert_error_response(response, 403, "Forbidden")
-        assert_no_effect(account)
 
 
 @every_path
@@ -213,30 +168,3 @@ def test_rejects_large_body(api, scenario, path):
     response = api.post(f"/pb/{path}", " " * (1024 * 1024 + 1))
 
     assert_error_response(response, 413, "Request Entity Too Large")
-
-
-# Idempotency-Key.
-
-
-def test_replays_response_of_repeated_post(api, account, bodies_by_path):
-    first, second = [
-        api.post("/pb/con/c/", bodies_by_path["con/c/"], **{"Idempotency-Key": "k-1"})
-        for _ in range(2)
-    ]
-
-    assert second.content == first.content
-    assert second["Idempotent-Replayed"] == "true"
-    assert "Idempotent-Replayed" not in first
-    assert account.conversions.count() == 2
-
-
-@pytest.mark.parametrize("key", ["k-1", "x" * 256, "ä"])
-def test_get_ignores_idempotency_key(api, account, bodies_by_path, key):
-    url = f"/pb/con/c/?{urlencode(bodies_by_path['con/c/'])}"
-
-    first = api.get(url, **{"Idempotency-Key": key})
-    second = api.get(url, **{"Idempotency-Key": key})
-
-    assert (first.status_code, second.status_code) == (200, 400)
-    assert second.json()["errors"][0]["message"].startswith("Duplicate conversion.")
-    assert not account.idempotency_keys.exists()

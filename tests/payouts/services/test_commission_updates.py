@@ -14,7 +14,6 @@ from payouts.errors import (
 )
 from payouts.models.commission_types import RateKind
 from payouts.services.bonuses import grant_bonuses
-from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import delete_conversion, update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import (
@@ -55,14 +54,6 @@ def apply_changes(commission, **changes):
     return commission.reload()
 
 
-def apply_status(commission, status):
-    """Change the status of a pending commission."""
-    decide = {"approved": approve_commission, "disapproved": disapprove_commission}
-    if status in decide:
-        arguments = {"commission_id": commission.pk, "at": CONVERSION_CREATED_AT}
-        decide[status](commission.account, **arguments)
-
-
 def get_patchable_values(commission):
     """The values that PATCH can change."""
     return (commission.sub_amount, commission.amount, commission.status)
@@ -82,9 +73,9 @@ def balance(account):
 @pytest.mark.parametrize("status", ["pending", "approved", "disapproved"])
 @pytest.mark.parametrize("amount", ["0", "0.01", "19.99", "20.01", "9999999999999.99"])
 def test_sets_the_amount_at_any_status_without_the_payout_feature(
-    account, commission, status, amount
+    scenario, account, commission, status, amount
 ):
-    apply_status(commission, status)
+    scenario.set_status(commission, status)
 
     after = apply_changes(commission, amount=amount)
 
@@ -106,7 +97,7 @@ def test_sets_the_amount_at_any_status_without_the_payout_feature(
 def test_recalculates_at_the_stored_rate_and_adjusts_the_conversion(
     scenario, account, commission, status, sub_amount, amount
 ):
-    apply_status(commission, status)
+    scenario.set_status(commission, status)
     account.commission_types.update(value=Decimal(50))
 
     after = apply_changes(commission, sub_amount=sub_amount)
@@ -217,10 +208,10 @@ def test_recalculates_levels_for_a_sub_amount_but_not_for_an_amount(account, hie
     ]
 
 
-def test_posts_changes_of_level_commissions(account, hierarchy):
+def test_posts_changes_of_level_commissions(scenario, account, hierarchy):
     for row in hierarchy[:2]:
-        apply_status(row, "approved")
-    apply_status(hierarchy[2], "disapproved")
+        scenario.set_status(row, "approved")
+    scenario.set_status(hierarchy[2], "disapproved")
 
     apply_changes(hierarchy[0], sub_amount="100")
 
@@ -233,7 +224,7 @@ def test_posts_changes_of_level_commissions(account, hierarchy):
 
 def test_keeps_final_levels(scenario, account, hierarchy):
     scenario.enable_payouts("6")
-    apply_status(hierarchy[1], "approved")
+    scenario.set_status(hierarchy[1], "approved")
 
     apply_changes(hierarchy[0], sub_amount="300")
 
@@ -256,7 +247,9 @@ def test_changes_the_amount_of_a_level_but_not_its_sub_amount(account, hierarchy
 
 def test_changes_a_bonus(scenario, account):
     scenario.create_bonus(goal=1, value=50)
-    apply_status(scenario.get_commission(scenario.create_conversion("200")), "approved")
+    scenario.set_status(
+        scenario.get_commission(scenario.create_conversion("200")), "approved"
+    )
     (bonus,) = grant_bonuses(
         account, at=CONVERSION_CREATED_AT + timedelta(days=40)
     ).granted
@@ -275,8 +268,10 @@ def test_changes_a_bonus(scenario, account):
 
 @pytest.mark.parametrize("before", ["pending", "approved", "disapproved"])
 @pytest.mark.parametrize("goal", ["pending", "approved", "disapproved"])
-def test_sets_any_status_without_the_payout_feature(account, commission, before, goal):
-    apply_status(commission, before)
+def test_sets_any_status_without_the_payout_feature(
+    scenario, account, commission, before, goal
+):
+    scenario.set_status(commission, before)
 
     after = apply_changes(commission, status=goal)
 
@@ -288,7 +283,7 @@ def test_sets_any_status_without_the_payout_feature(account, commission, before,
 def test_removes_the_payment_of_a_commission_no_longer_approved(
     scenario, account, commission, goal
 ):
-    apply_status(commission, "approved")
+    scenario.set_status(commission, "approved")
     scenario.pay(20)
 
     after = apply_changes(commission, status=goal)
@@ -299,7 +294,7 @@ def test_removes_the_payment_of_a_commission_no_longer_approved(
 def test_keeps_the_payment_of_a_commission_with_another_amount(
     scenario, account, commission
 ):
-    apply_status(commission, "approved")
+    scenario.set_status(commission, "approved")
     payment = scenario.pay(20)
 
     after = apply_changes(commission, amount="25", comment="more")
@@ -330,7 +325,7 @@ def test_accepts_changes_of_a_final_commission_that_keep_its_amount(
     scenario, account, commission, changes
 ):
     scenario.enable_payouts("20")
-    apply_status(commission, "approved")
+    scenario.set_status(commission, "approved")
 
     after = apply_changes(commission, **changes)
 
@@ -344,7 +339,7 @@ def test_updates_commissions_that_are_not_final_with_the_payout_feature(
     scenario, account, commission, before, goal
 ):
     scenario.enable_payouts()
-    apply_status(commission, before)
+    scenario.set_status(commission, before)
 
     after = apply_changes(commission, sub_amount="100", status=goal)
 
@@ -357,7 +352,7 @@ def test_needs_funds_for_payables_and_the_new_amount(scenario, commission):
     sale = scenario.create_conversion("300", affiliate=other_affiliate)
     payable = scenario.get_commission(sale)
     scenario.enable_payouts("45")
-    apply_status(payable, "approved")
+    scenario.set_status(payable, "approved")
 
     with pytest.raises(CommissionUnfunded):
         apply_changes(commission, amount="15.01", status="approved")

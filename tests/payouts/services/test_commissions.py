@@ -23,14 +23,6 @@ DECIDED = CONVERSION_CREATED_AT + timedelta(days=1)
 LATER = CONVERSION_CREATED_AT + timedelta(days=2)
 
 
-def apply_status(account, commission, status):
-    """Change the status of a pending commission."""
-    if status == "approved":
-        approve_commission(account, commission_id=commission.pk, at=DECIDED)
-    elif status == "disapproved":
-        disapprove_commission(account, commission_id=commission.pk, at=DECIDED)
-
-
 BOTH = pytest.mark.parametrize("decide", [approve_commission, disapprove_commission])
 
 
@@ -137,7 +129,7 @@ def approve_if_funded(account, commission):
 
 @pytest.mark.parametrize("status", ["pending", "disapproved"])
 def test_disapproves_with_the_payout_feature(scenario, account, commission, status):
-    apply_status(account, commission, status)
+    scenario.set_status(commission, status)
     scenario.enable_payouts()
 
     decided = disapprove_commission(account, commission_id=commission.pk, at=LATER)
@@ -174,9 +166,9 @@ def test_approves_zero_if_payables_are_funded(account, scenario, payable, is_fun
 
 
 @BOTH
-def test_stores_nothing_when_any_statement_fails(account, commission, decide):
+def test_stores_nothing_when_any_statement_fails(scenario, account, commission, decide):
     if decide is disapprove_commission:
-        apply_status(account, commission, "approved")
+        scenario.set_status(commission, "approved")
 
     assert_atomic(
         account, lambda: decide(account, commission_id=commission.pk, at=LATER), least=7

@@ -10,14 +10,12 @@ from django.db import IntegrityError
 from accounts.errors import ErrorList
 from payouts.models.commission_types import RateKind
 from payouts.services import conversion_updates
-from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
     update_commission,
     update_conversion,
 )
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import (
     assert_atomic,
@@ -95,18 +93,6 @@ def list_stored_commissions(conversion):
     return list(
         conversion.account.commissions.filter(conversion=conversion).order_by("id")
     )
-
-
-def approve_with_payouts(*chosen):
-    """Enable the payout feature and approve these commissions."""
-    account = chosen[0].account
-    account.uses_payouts = True
-    account.save()
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
-    for row in chosen:
-        approve_commission(account, commission_id=row.pk, at=CONVERSION_CREATED_AT)
 
 
 def override_amount(commission, amount):
@@ -320,7 +306,8 @@ def test_overwrites_an_overridden_level_amount(scenario, odette):
 
 def test_updates_a_conversion_whose_commissions_are_all_final(scenario, account):
     conversion = scenario.create_conversion("200")
-    approve_with_payouts(scenario.get_commission(conversion))
+    scenario.enable_payouts(100)
+    scenario.approve(scenario.get_commission(conversion))
 
     apply_changes(conversion, "100")
 
@@ -349,7 +336,8 @@ def test_keeps_final_commissions_and_scales_the_others(
     scenario, odette, sold, final, regular, level
 ):
     conversion = scenario.create_conversion(*sold)
-    approve_with_payouts(list_stored_commissions(conversion)[final])
+    scenario.enable_payouts(100)
+    scenario.approve(list_stored_commissions(conversion)[final])
 
     apply_changes(conversion, "100")
 

@@ -3,7 +3,6 @@
 import pytest
 
 from payouts.services.bonuses import grant_bonuses
-from payouts.services.commissions import approve_commission, disapprove_commission
 from tests.affiliate_site.api.resources.expected import expected_commission
 from tests.affiliate_site.responses import (
     build_field_error,
@@ -219,14 +218,6 @@ def test_reports_the_field_when_the_conversion_grows_too_large(api, scenario, ac
 # Status transitions: docs/api-contract.md, section 2.3.3.
 
 
-def apply_status(account, commission, status):
-    if status != "pending":
-        decide = {"approved": approve_commission, "disapproved": disapprove_commission}[
-            status
-        ]
-        decide(account, commission_id=commission.pk, at=CONVERSION_CREATED_AT)
-
-
 ACTIONS = {
     "approve": ("PATCH", "", {"approved": True}),
     "approve-by-put": ("PUT", "approved/", None),
@@ -248,7 +239,7 @@ ONLY_COMMENTS = {"same-amounts", "comment"}
 def test_finalizes_and_requires_funds_with_the_payouts_feature(
     api, scenario, account, commission, action, status
 ):
-    apply_status(account, commission, status)
+    scenario.set_status(commission, status)
     scenario.enable_payouts()
     before = snapshot_account_data(account)
     method, path, body = ACTIONS[action]
@@ -272,7 +263,7 @@ def test_finalizes_and_requires_funds_with_the_payouts_feature(
 def test_makes_a_funded_approval_final(
     api, scenario, account, commission, action, status
 ):
-    apply_status(account, commission, status)
+    scenario.set_status(commission, status)
     scenario.enable_payouts(20)
     method, path, body = ACTIONS[action]
 

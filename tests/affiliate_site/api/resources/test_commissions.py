@@ -163,13 +163,6 @@ def test_approves_and_disapproves_from_any_status(
     assert get_json(api.get("/affiliates/minakessler/balances/")) == balance
 
 
-@pytest.mark.parametrize("body", [b"nonsense", b'{"approved": false}'])
-def test_ignores_the_body(api, commission, body):
-    response = api.put(f"/commissions/{commission.pk}/approved/", body)
-
-    assert get_json(response) == expected_commission(commission, **APPROVED)
-
-
 @pytest.mark.parametrize("number", ["abc", "01", "%31%00", str(2**63), "٣"])
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
 def test_invalid_ids_return_404(api, commission, method, number):

@@ -4,13 +4,10 @@ See docs/api-contract.md, sections 2.2.6 to 2.2.8.
 """
 
 from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 from django.test import Client
 
-from payouts.services.commissions import approve_commission
-from payouts.services.funding import top_up_payout_balance
 from tests.affiliate_site.api.resources.expected import (
     expected_conversion,
     expected_nested_commission,
@@ -82,17 +79,6 @@ RECALCULATED = "?recalculate_commissions=true"
 def assert_errors(response, *entries):
     assert response.status_code == 400, response.content
     assert response.json() == {"errors": list(entries)}
-
-
-def approve_with_payouts(account, *chosen):
-    """Approve these commissions in an account with the payouts feature."""
-    account.uses_payouts = True
-    account.save()
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
-    for number in chosen:
-        approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT)
 
 
 # PATCH /conversions/{id}/
@@ -272,7 +258,8 @@ def test_rejects_deletion_when_a_commission_is_final(
     api, account, scenario, odette, final
 ):
     sale = scenario.create_conversion("200", "100")
-    approve_with_payouts(account, list_commission_ids(sale)[final])
+    scenario.enable_payouts(100)
+    scenario.approve(account.commissions.get(pk=list_commission_ids(sale)[final]))
 
     with assert_unchanged(account, snapshot_account_data):
         response = api.delete(build_path(sale))
