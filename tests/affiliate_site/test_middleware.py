@@ -8,7 +8,6 @@ import re
 import pytest
 from django.test import Client
 
-from tests.conftest import ApiClient
 from tests.wsgi_client import send_request
 
 pytestmark = [
@@ -415,12 +414,3 @@ def test_ignores_parameters(api, program, query):
 
     assert response.status_code == 200
     assert response.content == expected.content
-
-
-def test_locked_account_can_read(api, account, program):
-    account.locked_at = program.created_at
-    account.save()
-
-    response = ApiClient(api.key).get("/programs/")
-
-    assert response.status_code == 200

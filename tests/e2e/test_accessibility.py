@@ -76,6 +76,11 @@ class PageVisits:
             "a conversion": f"tracking/conversion/{conversion.pk}/change/",
             "removing a conversion": f"tracking/conversion/{conversion.pk}/remove/",
             "a commission": f"payouts/commission/{commission_id}/change/",
+            **{
+                f"the tab {tab} of an affiliate": "tracking/affiliate/"
+                f"{scenario.mina.affiliate.pk}/change/?tab={tab}"
+                for tab in ("conversions", "commissions", "payments", "activity")
+            },
             "a program": f"tracking/program/{scenario.program.pk}/change/",
             "bulk payouts": "payouts/ledgeraccount/bulk-payouts/?minimum=0&currency=EUR"
             f"&approved_until={timezone.now():%Y-%m-%d}",

@@ -1,4 +1,7 @@
-"""The back office in Chromium, without console messages or requests to other hosts."""
+"""The back office in Chromium, without console messages or requests to other hosts.
+
+What staff do there is in test_staff_jobs.py.
+"""
 
 import re
 
@@ -7,14 +10,9 @@ from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.test import Client
 from django.utils import timezone
-from django_otp.oath import totp
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models.api_keys import Role
-from accounts.services.api_keys import find_api_key
-from accounts.services.invitations import create_invitation
 from accounts.services.staff import create_staff_user
-from payouts.services.commissions import approve_commission
 from tests.command_line import ROOT, run_manage_py
 from tests.e2e.browser import open_context
 
@@ -66,10 +64,6 @@ class BackOfficePage:
         self.page.check("#action-toggle")
         self.page.select_option("select[name=action]", label=action)
         return self.click('button[name=index], button[type=submit]:has-text("Run")')
-
-    def confirm(self):
-        """Confirm the action; returns the text of the next page."""
-        return self.click("form button.bg-primary-600")
 
     def confirm_by(self, button):
         """Press a button; returns the text of the next page."""
@@ -161,115 +155,6 @@ def test_copies_the_code_and_hides_the_checklist(back_office, scenario):
     assert "Set up your affiliate program" not in page
 
 
-def test_explains_a_conversion(back_office, scenario):
-    conversion = scenario.create_conversion(
-        "200", external_id="order-1", at=timezone.now()
-    )
-
-    back_office.open(f"tracking/conversion/{conversion.pk}/change/")
-
-    page = back_office.page.inner_text("body")
-    assert "200 at 10 % = 20" in page
-    assert "Verified: attribution and calculation give the same result" in page
-
-
-def test_approves_pays_and_cancels(back_office, scenario):
-    for amount in ("200", "50"):
-        scenario.create_conversion(amount, at=timezone.now())
-    account = scenario.account
-
-    assert "25.00 EUR" in back_office.select_action("payouts/commission/", "Approve")
-    assert "Approve commissions: 2 done." in back_office.confirm()
-    assert set(account.commissions.values_list("status", flat=True)) == {"approved"}
-
-    assert "25.00 EUR" in back_office.select_action(
-        "payouts/ledgeraccount/", "Pay balance in full"
-    )
-    assert "Pay affiliates: 1 done." in back_office.confirm()
-    payment = account.payments.get()
-    assert payment.canceled_at is None
-
-    back_office.select_action("payouts/payment/", "Cancel")
-    back_office.page.get_by_label("Reason").fill("Returned by the bank")
-    assert "Cancel payments: 1 done." in back_office.confirm()
-    assert account.payments.get().canceled_at
-
-
-@pytest.mark.parametrize("width", [1440, PHONE], ids=["desktop", "phone"])
-def test_corrects_an_amount_after_showing_what_moves(back_office, scenario, width):
-    conversion = scenario.create_conversion("200", at=timezone.now())
-    account, page = scenario.account, back_office.page
-    commission = scenario.get_commission(conversion)
-    approve_commission(account, commission_id=commission.pk, at=timezone.now())
-    page.set_viewport_size({"width": width, "height": 844})
-
-    back_office.open(f"tracking/conversion/{conversion.pk}/change/")
-    back_office.click('a:has-text("Correct")')
-    page.fill("#id_amount", "150")
-    text = back_office.click("button[name=_save]")
-    assert "20.00 EUR, approved" in text
-    assert "15.00 EUR, approved" in text
-    assert account.conversions.get().amount == 200
-
-    back_office.click("button[name=_change_entries]")
-    assert page.input_value("#id_amount") == "150"
-    page.fill("#id_amount", "160")
-    back_office.click("button[name=_save]")
-    text = back_office.click("button[name=_save]")
-    assert f"Conversion {conversion} was saved." in text
-    assert account.conversions.get().amount == 160
-    assert account.commissions.get().amount == 16
-
-
-def test_disapproves_in_bulk_with_a_reason_by_keyboard(back_office, scenario):
-    for amount in ("200", "50"):
-        scenario.create_conversion(amount, at=timezone.now())
-    account, page = scenario.account, back_office.page
-    press = page.keyboard.press
-
-    def press_until(key, selector):
-        """Press a key until an element has the focus."""
-        for _ in range(12):
-            press(key)
-            if page.evaluate("s => document.activeElement.matches(s)", selector):
-                return
-        pytest.fail(f"{selector} was not reached")
-
-    back_office.open("payouts/commission/?status__exact=pending")
-    page.focus("input.action-select >> nth=0")
-    press("Space")
-    press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Go to the actions"
-    back_office.click("#result_list tbody a >> nth=1")  # a look at a row
-    page.go_back()
-    page.wait_for_function("document.querySelector('.action-select').checked")
-    assert page.inner_text(".action-counter").startswith("1 of 2")
-
-    page.focus("input.action-select >> nth=1")
-    press("Space")
-    press("Tab")
-    press("Enter")
-    assert page.evaluate("document.activeElement.name") == "action"
-    page.keyboard.type("Dis")
-    page.wait_for_selector("button[name=index]")  # shown once an action is selected
-    press_until("Tab", "button[name=index]")
-    with page.expect_navigation(wait_until="load"):
-        press("Enter")
-    assert "2 commissions, total 25.00 EUR" in page.inner_text("#main")
-    page.wait_for_function("document.activeElement.id === 'id_reason'")
-    page.keyboard.type("Own orders")
-    press_until("Tab", "button[type=submit]")
-    with page.expect_navigation(wait_until="load"):
-        press("Enter")
-
-    assert "Disapprove commissions: 2 done." in page.inner_text("body")
-    found = account.commissions.values_list("status", "comment")
-    assert set(found) == {("disapproved", "Disapproved: Own orders")}
-    back_office.confirm_by("Put back to pending")
-    assert set(account.commissions.values_list("status", flat=True)) == {"pending"}
-    assert not page.locator("input.action-select:checked").count()
-
-
 def test_enter_opens_a_result_of_all_that_was_typed(back_office):
     page = back_office.page
     back_office.open("")
@@ -292,37 +177,6 @@ def test_archives_a_program(back_office, scenario):
 
     assert "The program is archived." in back_office.confirm_by("Archive")
     assert scenario.account.programs.get().archived_at
-
-
-def test_creates_and_revokes_an_api_key(back_office, scenario):
-    back_office.open("accounts/apikey/add/")
-    back_office.page.fill("#id_name", "shop")
-    back_office.page.click("button[name=_save]")
-    text = back_office.page.inner_text("#secret")
-    assert find_api_key(text).account == scenario.account
-
-    back_office.page.click("text=Copy >> nth=0")
-    back_office.select_action("accounts/apikey/", "Revoke")
-    assert "Revoke API keys: 1 done." in back_office.confirm()
-    assert find_api_key(text) is None
-
-
-def test_creates_and_deactivates_staff(back_office, scenario):
-    back_office.open("accounts/user/add/")
-    email = f"zoe@{scenario.account.slug}.example.org"
-    back_office.page.fill("#id_email", email)
-    back_office.page.select_option("#id_role", value="manager")
-    back_office.page.click("button[name=_save]")
-    password = back_office.page.inner_text("#secret")
-    zoe = scenario.account.staff.get(email=email)
-    assert zoe.role == "manager"
-    assert Argon2PasswordHasher().verify(password, zoe.password)
-
-    text = back_office.select_action("accounts/user/", "Deactivate")
-    assert "you cannot change your own sign-in; ask another owner" in text
-    assert "Deactivate staff: 1 done." in back_office.confirm()
-    zoe.refresh_from_db()
-    assert not zoe.is_active
 
 
 @pytest.mark.parametrize("width", [1400, PHONE], ids=["desktop", "phone"])
@@ -385,115 +239,3 @@ def test_approves_the_rows_of_all_pages(back_office, scenario):
     text = back_office.click("button[name=index]")
 
     assert "51 commissions, total 51.00 EUR" in text
-
-
-@pytest.mark.parametrize("width", [1280, PHONE], ids=["desktop", "phone"])
-def test_sets_up_two_factor_authentication_and_signs_in(back_office, scenario, width):
-    back_office.page.set_viewport_size({"width": width, "height": 800})
-    back_office.open("second-factor/")
-    back_office.page.click("text=Set up")
-    back_office.page.wait_for_selector(".backoffice-qr-code svg")
-    fits_width = "document.documentElement.scrollWidth <= window.innerWidth"
-    assert back_office.page.evaluate(fits_width)
-    device = TOTPDevice.objects.get(user__account=scenario.account)
-    back_office.page.fill("#code", f"{totp(device.bin_key):06d}")
-    back_office.page.fill("#password", PASSWORD)
-    text = back_office.confirm_by("Confirm")
-    assert "Two-factor authentication is enabled" in text
-    assert back_office.page.evaluate(fits_width)
-    recovery_code = back_office.page.inner_text("#codes").split()[0]
-    device.refresh_from_db()  # its clock can be a step behind since the confirmation
-
-    back_office.page.context.clear_cookies()
-    back_office.open("")
-    back_office.page.fill("#id_account", scenario.account.slug)
-    back_office.page.fill("#id_username", device.user.email)
-    back_office.page.fill("#id_password", PASSWORD)
-    back_office.page.fill(
-        "#id_code", f"{totp(device.bin_key, drift=device.drift + 1):06d}"
-    )
-    back_office.page.click("button[type=submit]")
-    back_office.page.wait_for_url(f"{back_office.home}/admin/")
-
-    back_office.page.context.clear_cookies()
-    back_office.open("")
-    back_office.page.fill("#id_account", scenario.account.slug)
-    back_office.page.fill("#id_username", device.user.email)
-    back_office.page.fill("#id_password", PASSWORD)
-    back_office.page.fill("#id_code", recovery_code)
-    back_office.page.click("button[type=submit]")
-    back_office.page.wait_for_url(f"{back_office.home}/admin/")
-    assert "9 are left" in back_office.page.inner_text("body")
-
-    back_office.open("second-factor/")
-    back_office.page.fill("#proof", PASSWORD)
-    assert "Two-factor authentication is disabled" in back_office.confirm_by(
-        "Disable two-factor authentication"
-    )
-
-
-@pytest.mark.parametrize(
-    ("theme", "width"),
-    [("light", 1440), pytest.param("dark", 390, marks=pytest.mark.slow)],
-)
-def test_joins_by_an_invitation(back_office, scenario, width, theme):
-    """From the link over the own password and a device to a recovery code."""
-    account, page = scenario.account, back_office.page
-    owner = account.staff.get()
-    email = f"zoe@{account.slug}.example.org"
-    _, token = create_invitation(
-        account, email=email, role=Role.MANAGER, by=owner, at=timezone.now()
-    )
-    account.require_second_factor = True
-    account.save()
-    page.set_viewport_size({"width": width, "height": 844})
-    page.emulate_media(color_scheme=theme)
-
-    back_office.open(f"invitation/?token={token}")
-    overflow = "document.documentElement.scrollWidth - window.innerWidth"
-    assert page.evaluate(overflow) <= 0
-    page.fill("#id_password", PASSWORD)
-    page.fill("#id_repeated", PASSWORD)
-    assert "Your password is set." in back_office.confirm_by("Set password")
-    assert page.input_value("#id_account") == account.slug
-
-    page.fill("#id_username", email)
-    page.fill("#id_password", PASSWORD)
-    text = back_office.confirm_by("Log in")
-    assert "Your account requires two-factor authentication" in text
-    back_office.confirm_by("Set up")
-    device = TOTPDevice.objects.get(user__email=email)
-    page.fill("#code", f"{totp(device.bin_key):06d}")
-    page.fill("#password", PASSWORD)
-    back_office.confirm_by("Confirm")
-    recovery_code = page.inner_text("#codes").split()[0]
-
-    page.context.clear_cookies()
-    back_office.open(f"login/?account={account.slug}")
-    page.fill("#id_username", email)
-    page.fill("#id_password", PASSWORD)
-    page.fill("#id_code", recovery_code)
-    assert "9 are left" in back_office.confirm_by("Log in")
-
-
-def test_changes_settings_and_webhooks(back_office, scenario):
-    page, account = back_office.page, scenario.account
-    back_office.open("")
-    back_office.click("text=Account settings")
-    page.fill("#id_name", "Harbor Lamps Ltd")
-    page.select_option("#id_default_currency", "SEK")
-    assert "The settings were saved." in back_office.confirm_by("Save")
-    account.refresh_from_db()
-    assert (account.name, account.default_currency) == ("Harbor Lamps Ltd", "SEK")
-
-    back_office.open("accounts/webhookendpoint/add/")
-    page.fill("#id_url", "https://hooks.example.net/a")
-    assert "whsec_" in back_office.confirm_by("Create webhook")
-    webhook = account.webhook_endpoints.get()
-    back_office.open(f"accounts/webhookendpoint/{webhook.pk}/change/")
-    back_office.click("text=Edit")
-    page.fill("#id_url", "https://hooks.example.net/b")
-    text = back_office.confirm_by("Save")
-    assert "https://hooks.example.net/b" in text
-    back_office.click("text=Send test event")
-    assert "webhook.test" in back_office.confirm_by("Send test event")

@@ -331,7 +331,8 @@ def test_brings_affiliates_into_a_program(walk):
     ):
         assert sentence in text
     walk.follow("affiliate hanakim")
-    text = walk.follow("Activity")
+    for tab in ("Conversions", "Commissions", "Payments", "Activity"):
+        text = walk.follow(tab)
     assert "into the group Magazines" in text
     assert "to noahmeyer" in text
 
@@ -652,11 +653,14 @@ def decide_by_keyboard(walk):
     press_until("button[type=submit]", 3)
     enter()
     assert "Disapprove commissions: 2 done." in walk.text
+    found = walk.account.commissions.filter(comment="Disapproved: Own orders")
+    assert {commission.status for commission in found} == {"disapproved"}
     press("Tab")
     press("Enter")
     press_until("form button[type=submit]", 40)
     enter()
     assert "Put back to pending: 2 done." in walk.text
+    assert not page.locator("input.action-select:checked").count()
 
 
 def test_runs_the_account(walk_with_mail, mail_server):

@@ -7,7 +7,6 @@ from tests.command_line import (
     run_failing_command,
     run_json_command,
 )
-from tests.conftest import ApiClient
 from tests.ledger_checks import assert_unchanged, snapshot_account
 
 
@@ -32,17 +31,6 @@ def test_changes_nothing_on_the_current_plan(account):
         output = run_json_command("set_plan", "harbor", "enterprise")
 
     assert output["plan"] == "enterprise"
-
-
-def test_applies_from_the_next_request(account, make_key):
-    api = ApiClient(make_key(account))
-    statuses = []
-
-    for plan in ("basic", "pro"):
-        run_command("set_plan", "harbor", plan)
-        statuses.append(api.get("/programs/").status_code)
-
-    assert statuses == [403, 200]
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,7 @@ def test_counts_rows_of_the_account_only(api, other_account, programs):
         ("p%61ge=2", ""),
         ("a=%0d%0aSet-Cookie:x", "a=%0d%0aSet-Cookie:x&"),
         ("a=%3E%22", "a=%3E%22&"),
+        ('x="<a>,;next&y=%20z', "x=%22%3Ca%3E,;next&y=%20z&"),
         ("a=1;b=2", "a=1;b=2&"),
     ],
 )

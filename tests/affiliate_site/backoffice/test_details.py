@@ -16,7 +16,6 @@ from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
     update_commission,
-    update_conversion,
 )
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.affiliate_site.backoffice.money_forms import page_url, submit_and_confirm
@@ -149,15 +148,11 @@ def test_history_names_who_paid(staff_client, account, conversion, commission):
     assert history[-1] == (f"paid by {payment}", "owner@harbor.example.org")
 
 
-def test_shows_corrections_and_removals(staff_client, account, conversion, commission):
+def test_shows_corrections_and_removals(
+    staff_client, scenario, account, conversion, commission
+):
     client = staff_client()
-    update_conversion(
-        account,
-        conversion_id=conversion.pk,
-        changes={"amount": Decimal(50)},
-        should_recalculate=True,
-        at=LATER,
-    )
+    scenario.change_amount(conversion, 50, at=LATER)
     _, sections, _ = get_details(client, conversion)
     history = [str(row[1]) for row in sections["History"].rows]
     assert any("amount: 100.92 → 50" in text for text in history)
@@ -389,27 +384,18 @@ def test_says_why_less_is_due_than_an_unpaid_commission(
 
 
 def test_says_why_the_commissions_are_not_of_the_amount_of_the_sale(
-    staff_client, account, conversion
+    staff_client, scenario, account, conversion
 ):
     client = staff_client()
     line_items = build_added_line_items(
         [{"conversion_sub_amount": Decimal(40)}], is_array=False
     )
 
-    def change_amount(amount, *, should_recalculate):
-        update_conversion(
-            account,
-            conversion_id=conversion.pk,
-            changes={"amount": Decimal(amount)},
-            should_recalculate=should_recalculate,
-            at=LATER,
-        )
-
     def get_note():
         (note,) = get_details(client, conversion)[1]["Calculation"].notes
         return note
 
-    change_amount(50, should_recalculate=True)
+    scenario.change_amount(conversion, 50, at=LATER)
     add_commissions(
         account, conversion_id=conversion.pk, line_items=line_items, at=LATER
     )
@@ -417,7 +403,7 @@ def test_says_why_the_commissions_are_not_of_the_amount_of_the_sale(
         "The commissions are calculated from 90.00 EUR, the sale is 50.00 EUR: a"
         " commission was added. See History."
     )
-    change_amount(70, should_recalculate=False)
+    scenario.change_amount(conversion, 70, recalculate=False, at=LATER)
     assert "its amount was changed, and they were kept; a commission" in get_note()
 
 

@@ -14,9 +14,7 @@ from payouts.services.commissions import approve_commission, disapprove_commissi
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
-    update_conversion,
 )
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug, open_ledger_session
 from tests.factories.accounts import PlanFactory
 from tests.ledger_checks import (
@@ -32,7 +30,6 @@ from tests.program_scenario import (
     build_line_items,
 )
 from tracking.services.affiliates import delete_affiliate
-from tracking.services.hierarchy import set_parent
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -132,11 +129,7 @@ def test_keeps_an_unfunded_bonus_pending(scenario, account, funds, states):
     scenario.create_conversion(
         "200", affiliate=scenario.create_enrolled_affiliate("Odette", "Varga")
     )
-    account.uses_payouts = True
-    account.save()
-    top_up_payout_balance(
-        account, amount=Decimal(funds), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    scenario.enable_payouts(funds)
 
     made = grant_bonuses(account, at=APRIL).granted
 
@@ -198,13 +191,7 @@ def test_counts_the_present_amount_of_a_conversion_once(scenario, account):
 
     assert make_bonuses(account) == []
 
-    update_conversion(
-        account,
-        conversion_id=conversion.pk,
-        changes={"amount": Decimal(250)},
-        should_recalculate=False,
-        at=APRIL,
-    )
+    scenario.change_amount(conversion, 250, recalculate=False, at=APRIL)
     assert make_bonuses(account) == [MINA_50]
 
 
@@ -220,12 +207,7 @@ def test_counts_each_affiliate_separately(scenario, account):
 
 def test_does_not_count_conversions_of_sub_affiliates(scenario, account):
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
-    set_parent(
-        account,
-        affiliate_id="minakessler",
-        parent_id=odette.slug,
-        at=CONVERSION_CREATED_AT,
-    )
+    scenario.add_child(scenario.mina, odette)
     scenario.create_level(2, "3")
     scenario.create_bonus(goal="1", value="50")
     scenario.create_conversion("200")
@@ -233,31 +215,17 @@ def test_does_not_count_conversions_of_sub_affiliates(scenario, account):
     assert make_bonuses(account) == [MINA_50]
 
 
-@pytest.mark.parametrize(
-    "take_back",
-    [
-        pytest.param(
-            lambda scenario, conversion: delete_conversion(
-                scenario.account, conversion_id=conversion.pk, at=CONVERSION_CREATED_AT
-            ),
-            id="deleted",
-        ),
-        pytest.param(
-            lambda scenario, conversion: disapprove_commission(
-                scenario.account,
-                commission_id=scenario.get_commission(conversion).pk,
-                at=CONVERSION_CREATED_AT,
-            ),
-            id="disapproved",
-        ),
-    ],
-)
+@pytest.mark.parametrize("take_back", ["delete", "disapprove"])
 def test_does_not_count_a_conversion_without_approved_commission(
     scenario, account, take_back
 ):
     scenario.create_bonus(goal="2", value="50")
     scenario.create_conversion("200")
-    take_back(scenario, scenario.create_conversion("200"))
+    conversion = scenario.create_conversion("200")
+    if take_back == "delete":
+        scenario.delete(conversion)
+    else:
+        scenario.disapprove(scenario.get_commission(conversion))
 
     assert make_bonuses(account) == []
 
@@ -567,11 +535,7 @@ def test_stores_nothing_when_any_statement_fails(scenario, account):
     scenario.create_conversion(
         "200", affiliate=scenario.create_enrolled_affiliate("Odette", "Varga")
     )
-    account.uses_payouts = True
-    account.save()
-    top_up_payout_balance(
-        account, amount=Decimal(100), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    scenario.enable_payouts(100)
     before = snapshot_account(account)
 
     for number in range(100):

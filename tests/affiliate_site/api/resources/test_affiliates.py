@@ -327,6 +327,7 @@ EVERYBODY = ["nobody", "minakessler", "odettevarga"]
 FILTERS = [
     ("email=odette@notes.example.org", ["odettevarga"]),
     ("email=ODETTE%40Notes.Example.ORG", ["odettevarga"]),
+    ("email=%20odette@notes.example.org%09", ["odettevarga"]),
     ("email=100%25_x@x.example", ["nobody"]),
     ("email=%25", []),
     ("email=zz-marker@notes.example.org", []),

@@ -103,6 +103,8 @@ FILTERS = [
     ("approved=1", {"approved"}),
     ("approved=FALSE", {"disapproved"}),
     ("status=pending&approved=true", {"pending"}),
+    ("status=%20approved%20", {"approved"}),
+    ("status=approved&approved=perhaps", {"approved"}),
     ("status=&approved=true", {"approved"}),
     ("paid=true", set()),
     ("paid=false", ALL),
