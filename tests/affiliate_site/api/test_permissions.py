@@ -36,12 +36,6 @@ def assert_forbidden(response):
 # Plans
 
 
-@pytest.mark.parametrize("path", ["/programs/", "/programs/unknown/", "/dummies/"])
-@pytest.mark.parametrize("role", ROLES)
-def test_forbids_every_request_on_the_basic_plan(request_as, path, role):
-    assert_forbidden(request_as("GET", path, role=role, plan="basic"))
-
-
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 403), ("OPTIONS", 204)])
 def test_checks_the_plan_where_a_key_is_required(request_as, method, status):
     response = request_as(method, "/programs/", plan="basic")

@@ -280,12 +280,6 @@ def test_leaves_cells_without_a_value_empty(staff_client, scenario):
     assert format_cell(EMPTY_VALUE) == ""
 
 
-def test_requires_a_sign_in(client, db):
-    response = client.get(reverse("admin:payouts_commission_export"))
-
-    assert response.status_code == 302
-
-
 PAGES = [f"tracking_{name}" for name in ("click", "customer", "conversion")]
 
 

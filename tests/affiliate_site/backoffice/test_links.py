@@ -154,16 +154,6 @@ def test_downloads_no_qr_code_of_another_account(staff_client, scenario, other_a
         assert client.get(url).status_code == 404
 
 
-def test_download_requires_a_sign_in(client, scenario):
-    number = scenario.mina.enrollment.pk
-
-    response = client.get(
-        reverse("admin:tracking_enrollment_qr", args=[number, "asset"])
-    )
-
-    assert response.status_code == 302
-
-
 def test_shows_no_qr_code_of_a_link_that_is_too_long(staff_client, scenario, account):
     account.programs.update(landing_page="https://shop.example.net/?" + "ü" * 1200)
     client = staff_client()

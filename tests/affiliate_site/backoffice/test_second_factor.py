@@ -98,6 +98,14 @@ def get_messages(client, step, **form):
     return " ".join(str(message) for message in response.context["messages"])
 
 
+def enable(client):
+    """Set up and confirm a device; return it."""
+    get_messages(client, "begin")
+    device = TOTPDevice.objects.get()
+    get_messages(client, "confirm", password=PASSWORD, code=generate_code(device))
+    return device
+
+
 def list_logged_kinds(account):
     events = account.audit_log.filter(kind__startswith="staff.second_factor")
     return list(events.order_by("pk").values_list("kind", flat=True))
@@ -188,10 +196,10 @@ def test_limits_wrong_codes_as_wrong_passwords(device, client, guess):
 )
 def test_limits_attempts_to_confirm_and_to_remove(owner, step, field):
     client = create_signed_in_client(owner)
-    get_messages(client, "begin")
     if step == "remove":
-        form = {"password": PASSWORD, "code": generate_code(TOTPDevice.objects.get())}
-        get_messages(client, "confirm", **form)
+        enable(client)
+    else:
+        get_messages(client, "begin")
     guess = {"path": f"{PAGE}{step}/", "data": {field: "guess"}}
     for _ in range(5):
         client.post(**guess)
@@ -261,17 +269,8 @@ def test_adds_a_device(owner, account, client, clock):
 
 
 def test_confirmation_ends_other_sessions(owner):
-    client, other_client = (
-        create_signed_in_client(owner),
-        create_signed_in_client(owner),
-    )
-    get_messages(client, "begin")
-    get_messages(
-        client,
-        "confirm",
-        password=PASSWORD,
-        code=generate_code(TOTPDevice.objects.get()),
-    )
+    client, other_client = (create_signed_in_client(owner) for _ in range(2))
+    enable(client)
 
     assert (is_signed_in(client), is_signed_in(other_client)) == (True, False)
 
@@ -398,9 +397,7 @@ def test_changes_require_post(owner, step):
 def test_is_available_to_operators(db, clock):
     operator = User.objects.create_superuser("ops@example.org", PASSWORD)
     client = create_signed_in_client(operator)
-    get_messages(client, "begin")
-    device = TOTPDevice.objects.get()
-    get_messages(client, "confirm", password=PASSWORD, code=generate_code(device))
+    device = enable(client)
     clock.shift(STEP)
 
     form = {"account": "", "email": operator.email}
@@ -588,9 +585,7 @@ def test_a_required_device_is_set_up_before_anything_else(
 
 def test_a_required_device_opens_the_pages(requiring_account, owner):
     client = create_signed_in_client(owner)
-    get_messages(client, "begin")
-    code = generate_code(TOTPDevice.objects.get())
-    get_messages(client, "confirm", password=PASSWORD, code=code)
+    enable(client)
 
     assert is_signed_in(client)
     get_messages(client, "remove", proof=PASSWORD)
@@ -615,9 +610,7 @@ def test_devices_have_no_page():
 
 def test_shows_no_secret_elsewhere(owner, account, caplog, capfd):
     client = create_signed_in_client(owner)
-    get_messages(client, "begin")
-    device = TOTPDevice.objects.get()
-    get_messages(client, "confirm", password=PASSWORD, code=generate_code(device))
+    device = enable(client)
 
     pages = {"accounts_user_changelist": {}, "search": {"s": EMAIL, "extended": "1"}}
     texts = [

@@ -258,11 +258,18 @@ def test_opens_all_pages_of_the_own_account(
                     assert response.status_code == 200, row
 
 
-def test_requires_a_sign_in(client):
-    response = client.get(reverse("admin:payouts_commission_changelist"))
+def test_requires_a_sign_in(client, scenario):
+    urls = [
+        reverse(f"admin:payouts_commission_{page}")
+        for page in ("changelist", "export", "export_xlsx")
+    ]
+    enrollment = scenario.mina.enrollment.pk
+    urls.append(reverse("admin:tracking_enrollment_qr", args=[enrollment, "asset"]))
 
-    assert response.status_code == 302
-    assert response["Location"].startswith(reverse("admin:login"))
+    for url in urls:
+        response = client.get(url)
+        assert response.status_code == 302
+        assert response["Location"].startswith(reverse("admin:login"))
 
 
 def test_rows_cannot_be_added_by_hand(staff_client):

@@ -299,7 +299,3 @@ def test_contains_nothing_of_another_account(
             with subtests.test(role=role, model=model._meta.label):
                 page = f"{model._meta.app_label}_{model._meta.model_name}"
                 assert "zz-marker" not in str(download_sheet(client, page))
-
-
-def test_requires_a_sign_in(client, db):
-    assert client.get(get_export_url("payouts_commission")).status_code == 302

@@ -80,6 +80,7 @@ def headers():
         "Referer": f"https://{CANARY}.example/",
         "Cookie": f"session={CANARY}",
         "Authorization": f"Bearer {CANARY}",
+        "Origin": f"https://{CANARY}.example",
         "X-Forwarded-For": ADDRESS,
     }
 
@@ -143,6 +144,10 @@ def test_api_operations_and_browser_calls(shared, db, log, headers):
         query = f"?email={CANARY}@example.org&api_key={key}&{CANARY}=1"
         send(case.method, path + query, put_canary(case.body or {}) | body, None)
         send(case.method, path + query, f'{{"{CANARY}', None)
+    for path in ("/1.6/programs/", "/1.6/nothing/", "/docs/", "/healthz"):
+        for sent in (key, f"aff_live_{CANARY}", ""):
+            client.get(path + query, headers=headers | {"X-Api-Key": sent})
+            client.options(path + query, headers=headers | {"X-Api-Key": sent})
     for call in ("click", "customer", "conversion"):
         sent = {"account": account.slug, "external_id": CANARY, "vid": CANARY} | body
         client.post(f"/track/{call}/", sent, content_type="application/json")

@@ -7,14 +7,11 @@ import pytest
 
 from accounts.errors import ErrorList
 from payouts.calculation import LineItem
-from payouts.services import conversion_creation
 from payouts.services.conversion_creation import ConversionData, create_conversion
-from payouts.services.ledger import LedgerSession
 from tests.ledger_checks import (
     assert_atomic,
     assert_ledger_consistent,
     assert_unchanged,
-    snapshot_account,
 )
 from tests.program_scenario import (
     CLICK_CREATED_AT,
@@ -394,34 +391,6 @@ def test_keeps_unfunded_commissions_pending(scenario, account):
 
 
 # Atomicity.
-
-
-@pytest.mark.parametrize(
-    ("owner", "step"),
-    [
-        *(
-            (conversion_creation, step)
-            for step in (
-                *("attribute", "list_rates", "write_conversion"),
-                *("build_calculation_input", "calculate_commissions"),
-                *("open_ledger_session", "create_commissions", "record_all_changes"),
-            )
-        ),
-        (LedgerSession, "post_commission_created"),
-        (LedgerSession, "write_transfers"),
-    ],
-)
-def test_stores_nothing_when_a_step_fails(scenario, account, monkeypatch, owner, step):
-    def fail(*args, **kwargs):
-        raise RuntimeError(step)
-
-    before = snapshot_account(account)
-    monkeypatch.setattr(owner, step, fail)
-
-    with pytest.raises(RuntimeError, match=step):
-        scenario.create_conversion("200", "49.90", customer_id="acct-1")
-
-    assert snapshot_account(account) == before
 
 
 @pytest.mark.parametrize(

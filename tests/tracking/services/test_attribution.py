@@ -64,30 +64,6 @@ def run_attribution(
     )
 
 
-def test_prefers_the_coupon_over_the_click(account, odette, rival_click):
-    attribution = run_attribution(account, coupon="ODETTE10", click_id=str(rival_click))
-
-    assert attribution.winning_parameter == "coupon"
-    assert attribution.program == odette.program
-    assert attribution.affiliate == odette.affiliate
-    assert attribution.enrollment == odette
-    assert [each.affiliate for each in attribution.result.rejected_candidates] == [
-        "rival"
-    ]
-
-
-def test_known_customer_keeps_its_affiliate(account, odette, rival_click):
-    customer = CustomerFactory(account=account, enrollment=odette, customer_id="acct-1")
-
-    attribution = run_attribution(
-        account, customer_id="acct-1", click_id=str(rival_click)
-    )
-
-    assert attribution.winning_parameter == "customer"
-    assert attribution.customer == customer
-    assert attribution.affiliate == odette.affiliate
-
-
 def test_has_no_program_or_affiliate_without_an_eligible_winner(account):
     attribution = run_attribution(account, coupon="unknown")
 

@@ -245,15 +245,6 @@ def test_rejects_invalid_fields(api, account, body, errors):
     assert account.affiliates.count() == 0
 
 
-def test_requires_both_names(api):
-    response = api.post("/affiliates/", {})
-
-    assert response.status_code == 400
-    assert response.json() == {
-        "errors": [build_field_error(name, MISSING) for name in NAME]
-    }
-
-
 @pytest.mark.parametrize(
     "email", ["odette@notes.example.org", " ODETTE@Notes.Example.ORG "]
 )
