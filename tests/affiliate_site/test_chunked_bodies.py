@@ -121,17 +121,6 @@ def test_refuses_chunked_body_without_a_proxy(api, path):
 
 
 @pytest.mark.parametrize(
-    ("size", "status"), [(MIB, 200), (MIB + 1, 413)], ids=["1 MiB", "1 byte more"]
-)
-def test_limits_body_with_content_length(api, size, status):
-    response = send_request(
-        "POST", "/1.6/dummies/", body=build_padded_body(size), HTTP_X_API_KEY=api.key
-    )
-
-    assert response.status == status
-
-
-@pytest.mark.parametrize(
     ("size", "read"), [(10 * MIB, 10 * MIB), (10 * MIB + 1, 0)], ids=["10 MiB", "more"]
 )
 def test_drops_body_over_the_limit(api, size, read):

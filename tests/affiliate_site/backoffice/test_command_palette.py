@@ -130,16 +130,6 @@ def test_says_what_is_searched_if_nothing_is_found(staff_client):
     assert "coupons" in result.description
 
 
-def test_finds_only_the_row_of_the_own_account(staff_client, account, other_account):
-    """Accounts may use the same external ID."""
-    own, _ = (
-        ProgramScenario(owner, prefix=marker).create_conversion(external_id="order-1")
-        for owner, marker in ((account, ""), (other_account, "zz-marker-"))
-    )
-
-    assert find_rows(staff_client(), "order-1") == [get_page_url(own)]
-
-
 @pytest.mark.parametrize("role", Role.values)
 def test_all_roles_find_rows(staff_client, scenario, role):
     conversion = scenario.create_conversion("20", external_id="Order-1")
@@ -175,14 +165,6 @@ def test_excludes_deleted_customers(staff_client, rows):
     assert find_rows(staff_client(), term) == []
 
 
-def test_finds_affiliates_by_any_part(staff_client, scenario):
-    odette = scenario.create_enrolled_affiliate("Odétte", "Varga", email="o@v.example")
-    client, url = staff_client(), get_page_url(odette.affiliate)
-
-    for term in ("dett", "VARGA ode", "o@v", odette.code):
-        assert find_rows(client, term) == [url]
-
-
 def test_says_what_found_a_row(staff_client, scenario):
     results = search_palette(staff_client(), scenario.mina.coupon).context["results"]
 
@@ -204,22 +186,14 @@ def test_links_to_the_list_of_more_affiliates(staff_client, scenario):
     assert results[-1].link == "/admin/tracking/affiliate/?q=kessler"
 
 
-def test_finds_conversions_in_any_case_and_by_their_number(staff_client, scenario):
-    url = get_page_url(scenario.create_conversion("20", external_id="ORDER-1288"))
-    client = staff_client()
-
-    for term in ("order-12", "1288"):
-        assert find_rows(client, term) == [url]
-
-
 def test_finds_conversions_by_the_beginning_of_their_order_id(staff_client, scenario):
-    url = get_page_url(scenario.create_conversion("20", external_id="QZX-42"))
+    url = get_page_url(scenario.create_conversion("20", external_id="QZX-1288"))
     client = staff_client()
 
     # Nobody's generated code has these letters.
-    for term in ("QZX-42", "QZX-4"):
+    for term in ("QZX-1288", "QZX-12", "qzx-12", "1288"):
         assert find_rows(client, term) == [url]
-    for term in ("ZX-42", "QZX-43"):
+    for term in ("ZX-1288", "QZX-13"):
         assert find_rows(client, term) == []
 
 

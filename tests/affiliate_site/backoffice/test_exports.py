@@ -12,6 +12,7 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html
 
+from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
 from affiliate_site.backoffice.lists.exports import format_cell, format_csv_line
@@ -210,12 +211,13 @@ def test_exports_nothing_of_another_account(
 ):
     foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
     foreign.create_conversion("10", customer_id="zz-marker", external_id="zz-marker")
-    client = staff_client()
 
-    for model in admin.site._registry:
-        with subtests.test(model=model._meta.label):
-            page = f"{model._meta.app_label}_{model._meta.model_name}"
-            assert "zz-marker" not in str(export_csv(client, page))
+    for role in Role.values:
+        client = staff_client(role=role)
+        for model in admin.site._registry:
+            with subtests.test(role=role, model=model._meta.label):
+                page = f"{model._meta.app_label}_{model._meta.model_name}"
+                assert "zz-marker" not in str(export_csv(client, page))
 
 
 def test_titles_of_moments_say_the_zone(staff_client, account, api, subtests):

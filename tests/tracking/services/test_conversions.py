@@ -177,33 +177,6 @@ def test_a_wait_for_the_external_id_is_a_concurrent_attempt(
         insert(external_id="order-1")
 
 
-def test_allows_several_conversions_without_external_id(account, insert):
-    assert [insert(), insert()] == list(account.conversions.order_by("id"))
-
-
-def test_creates_the_customer(account, scenario, insert):
-    click = scenario.create_click()
-
-    conversion = insert(
-        TrackingParameters(click_id=str(click.public_id), customer_id="acct-1")
-    )
-
-    assert conversion.customer == account.customers.get(customer_id="acct-1")
-    assert conversion.customer.status == "paying"
-    assert conversion.click == conversion.customer.click == click
-    assert conversion.tracking_source == "click"
-
-
-def test_sets_a_known_customer_to_paying(account, scenario, insert):
-    customer = scenario.create_customer("acct-1", status="trial")
-
-    conversion = insert(TrackingParameters(customer_id="acct-1"))
-
-    assert conversion.customer == customer
-    assert conversion.customer.reload().status == "paying"
-    assert conversion.tracking_source == "customer"
-
-
 @pytest.mark.parametrize(
     ("customer_id", "warnings"),
     [

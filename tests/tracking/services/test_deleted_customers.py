@@ -10,7 +10,6 @@ from tracking.services.attribution import attribute, verify_attribution_record
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import (
     delete_customer,
-    get_customer,
     get_or_create_customer,
     update_customer,
 )
@@ -91,18 +90,6 @@ def test_repeats_the_attribution_if_the_customer_is_created_concurrently(
     assert conversion.tracking_source == "customer"
 
 
-def test_logs_one_event_per_status_change(account, scenario):
-    customer = scenario.create_customer("acct-1", status="lead")
-    stale = get_customer(account, customer.public_id)
-
-    scenario.create_conversion(customer_id="acct-1")
-    scenario.create_conversion(customer_id="acct-1")
-
-    events = account.audit_log.filter(kind="customer.updated")
-    assert stale.status == CustomerStatus.LEAD
-    assert [event.details for event in events] == [{"status": ["lead", "paying"]}]
-
-
 def test_attribution_records_do_not_contain_the_customer_id(account, scenario):
     scenario.create_conversion(customer_id=SECRET)
     scenario.create_conversion(customer_id=SECRET)
@@ -129,13 +116,3 @@ def test_erases_visitor_data_of_its_conversions(account, scenario):
 
     conversion = account.conversions.get()
     assert (conversion.user_agent, conversion.ip) == (None, None)
-
-
-def test_deletes_a_customer_only_once(account, scenario):
-    stale = scenario.create_customer("acct-1")
-    delete_customer(account, public_id=stale.public_id, at=CONVERSION_CREATED_AT)
-
-    with pytest.raises(CustomerNotFound):
-        delete_customer(account, public_id=stale.public_id, at=CONVERSION_CREATED_AT)
-
-    assert account.audit_log.filter(kind="customer.deleted").count() == 1

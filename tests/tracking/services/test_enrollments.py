@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory, ProgramFactory
-from tracking.errors import AffiliateNotFound, AlreadyEnrolled
+from tracking.errors import AffiliateNotFound
 from tracking.services import enrollments
 from tracking.services.enrollments import (
     EnrollmentData,
@@ -55,17 +55,6 @@ def test_generates_another_code_if_one_is_taken(account, program, odette, monkey
     enrollment = make_enrollment(account, program)
 
     assert account.referral_codes.get(enrollment=enrollment).code == "free000"
-
-
-def test_rejects_a_second_enrollment(account, program, odette):
-    make_enrollment(account, program)
-
-    with pytest.raises(AlreadyEnrolled):
-        make_enrollment(account, program, coupon="ODETTE10")
-
-    assert account.enrollments.count() == account.referral_codes.count() == 1
-    assert account.coupons.count() == 0
-    assert account.audit_log.count() == 1
 
 
 def test_adds_an_affiliate_to_several_programs(account, program, odette):

@@ -5,12 +5,9 @@ from itertools import pairwise
 import pytest
 
 from tests.ledger_checks import assert_unchanged, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import (
     AffiliateHierarchyCycle,
-    AffiliateNotFound,
-    GroupNotFound,
-    UnknownReference,
 )
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.hierarchy import (
@@ -79,38 +76,6 @@ def test_prefers_an_id_to_a_code(account, scenario):
     assert (
         attach_child(account, "minakessler", "odettevarga").parent == odette.affiliate
     )
-
-
-@pytest.mark.parametrize("attribute", ["unknown", "slug", "code"])
-def test_rejects_a_parent_of_another_account(
-    account, other_account, scenario, attribute
-):
-    other = ProgramScenario(other_account, prefix="zz-marker-")
-    parent = getattr(other.mina, attribute, attribute)
-
-    with pytest.raises(UnknownReference):
-        attach_child(account, "minakessler", parent)
-    with pytest.raises(AffiliateNotFound):
-        attach_child(account, other.mina.slug, "minakessler")
-
-
-def test_rejects_a_group_of_another_account(account, other_account, scenario):
-    foreign = create_group(
-        other_account, title="zz-marker", at=CONVERSION_CREATED_AT
-    ).public_id
-
-    with pytest.raises(UnknownReference):
-        set_group(
-            account,
-            affiliate_id="minakessler",
-            group_id=foreign,
-            at=CONVERSION_CREATED_AT,
-        )
-    with pytest.raises(GroupNotFound):
-        update_group(account, group_id=foreign, title="Mine", at=CONVERSION_CREATED_AT)
-
-    assert scenario.mina.affiliate.reload().group is None
-    assert other_account.affiliate_groups.get().title == "zz-marker"
 
 
 def test_writes_nothing_if_nothing_changes(account, scenario):
