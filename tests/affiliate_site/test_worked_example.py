@@ -17,8 +17,6 @@ from tests.affiliate_site.api.resources.expected import (
 from tests.affiliate_site.responses import get_json
 from tests.ledger_checks import assert_ledger_consistent
 
-TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00")
-
 
 @pytest.fixture
 def harbor(account):

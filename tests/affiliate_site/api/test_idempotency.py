@@ -59,7 +59,6 @@ INVALID_KEY = {
         )
     ]
 }
-INVALID_BODY = {"errors": [{"message": "Request body was not valid JSON"}]}
 
 
 @pytest.fixture

@@ -30,7 +30,6 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 ADD_URL = "/admin/tracking/conversion/add/"
 CONVERSION_PAGES = ("edit", "add-commission", "remove")
-COMMISSION_PAGES = ("edit", "approve", "disapprove")
 
 
 @pytest.fixture(autouse=True)

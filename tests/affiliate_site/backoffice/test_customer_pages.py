@@ -10,8 +10,6 @@ from tests.affiliate_site.backoffice.money_forms import (
 
 pytestmark = pytest.mark.engine_independent  # its queries are tested with services
 
-PAGES = ("edit", "cancel", "remove")
-
 
 @pytest.fixture
 def customer(scenario):

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from django.urls import reverse
 
 from payouts.services.commissions import approve_commission
 from tests.affiliate_site.backoffice.money_forms import list_messages, page_url
@@ -11,25 +10,13 @@ from tests.conftest import NOW
 from tracking.services.affiliates import PersonData, delete_affiliate
 from tracking.services.prospects import ProspectData, create_prospect
 
-PAGES = ("export_person", "erase_person")
-TITLES = ("Export personal data", "Erase personal data")
-
-
-def make_people(scenario):
-    person = PersonData(firstname="Pia", lastname="Lang", email="pia@notes.example.org")
-    prospect = create_prospect(scenario.account, data=ProspectData(person), at=NOW)
-    return [scenario.mina.affiliate, prospect, scenario.create_customer("anna@x.org")]
-
 
 @pytest.fixture
 def people(scenario):
-    return make_people(scenario)
-
-
-def get_page(client, row):
-    opts = row._meta
-    name = f"admin:{opts.app_label}_{opts.model_name}_change"
-    return client.get(reverse(name, args=[row.pk])).content.decode()
+    """An affiliate, a prospect and a customer."""
+    person = PersonData(firstname="Pia", lastname="Lang", email="pia@notes.example.org")
+    prospect = create_prospect(scenario.account, data=ProspectData(person), at=NOW)
+    return [scenario.mina.affiliate, prospect, scenario.create_customer("anna@x.org")]
 
 
 def test_downloads_what_the_command_prints(staff_client, people):

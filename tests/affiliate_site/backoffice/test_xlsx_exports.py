@@ -63,10 +63,6 @@ def download_sheet(client, page, **filters):
     return parse_sheet(b"".join(response.streaming_content))
 
 
-def get_cell_texts(sheet):
-    return [[text for _, text in line] for line in sheet]
-
-
 def write_sheet(*values):
     """A sheet with these values, one below the other."""
     text = io.BytesIO()

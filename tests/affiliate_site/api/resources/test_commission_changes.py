@@ -16,7 +16,6 @@ from tests.program_scenario import CONVERSION_CREATED_AT, mark_deleted
 
 pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_amounts")
 
-UNKNOWN = {"errors": [{"message": "Commission not found"}]}
 APPROVED = {"approved": True, "status": "approved"}
 DISAPPROVED = {"status": "disapproved"}
 FROZEN = {
@@ -260,9 +259,7 @@ def test_finalizes_and_requires_funds_with_the_payouts_feature(
 
 @pytest.mark.parametrize("status", ["pending", "disapproved"])
 @pytest.mark.parametrize("action", ["approve", "approve-by-put"])
-def test_makes_a_funded_approval_final(
-    api, scenario, account, commission, action, status
-):
+def test_makes_a_funded_approval_final(api, scenario, commission, action, status):
     scenario.set_status(commission, status)
     scenario.enable_payouts(20)
     method, path, body = ACTIONS[action]
