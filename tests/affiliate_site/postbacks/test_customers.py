@@ -19,10 +19,6 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 MISSING = "Missing mandatory parameter(s)"
 LOCKED = "Advertiser account locked"
-NOT_APPROVED = "Affiliate is not approved for this program"
-DUPLICATE = "Duplicate customer. There is already a customer for Customer id 'acct-1'"
-
-
 # cus/c.
 
 

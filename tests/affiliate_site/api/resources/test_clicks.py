@@ -14,7 +14,6 @@ from tests.factories.tracking import ClickFactory, EnrollmentFactory
 pytestmark = pytest.mark.usefixtures("frozen_time")
 
 FORM = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-TYPE = "This value should be of type {{ type }}."
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:131.0) Gecko/20100101 Firefox/131.0"
 CODE = {"referral_code": "qv7kd2p"}
 
