@@ -4,14 +4,12 @@ import hashlib
 from datetime import datetime
 from typing import Any
 
-from django.contrib import admin, messages
-from django.contrib.admin import ModelAdmin
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
 from django.http import Http404
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.views.generic.edit import FormView
 
@@ -240,75 +238,6 @@ def title_object(model_admin, row) -> TitledObject:
     """The object as breadcrumbs show it."""
     get_title = getattr(model_admin, "get_object_title", str)
     return TitledObject(row, get_title(row))
-
-
-class FormPagesMixin(ModelAdmin):
-    """Adds `add_page` and `row_pages` to a page of the back office, with buttons."""
-
-    add_page: type[FormPage] | None = None
-    row_pages: tuple[type[FormPage], ...] = ()
-
-    def has_add_permission(self, request, obj=None):
-        """Operators have no account to add to."""
-        return (
-            self.add_page is not None
-            and request.user.account_id is not None
-            and self.add_page.is_allowed(request.user)
-        )
-
-    def add_view(self, request, form_url="", extra_context=None):
-        if self.add_page is None:
-            raise PermissionDenied
-        return self.add_page.as_view(model_admin=self)(request)
-
-    def get_urls(self):
-        """Add the pages of an object."""
-        return [
-            path(
-                f"<int:object_id>/{page.name}/",
-                self.admin_site.admin_view(page.as_view(model_admin=self)),
-                name=f"{self.opts.app_label}_{self.opts.model_name}_{page.name}",
-            )
-            for page in self.row_pages
-        ] + super().get_urls()
-
-    def change_view(self, request, object_id, form_url="", extra_context=None):
-        """Add the buttons that the user may press in the object's present state."""
-        row = self.get_object(request, object_id)
-        context: dict[str, Any] = {
-            "page_buttons": self.list_buttons(request, row) if row else []
-        }
-        if row:
-            context["subtitle"] = self.get_object_title(row)
-        response = super().change_view(
-            request, object_id, form_url, context | (extra_context or {})
-        )
-        if row and isinstance(response, TemplateResponse) and response.context_data:
-            response.context_data["original"] = title_object(self, row)
-        return response
-
-    def get_object_title(self, row) -> str:
-        """The name of an object in breadcrumbs and the title of its page."""
-        return str(row)
-
-    def list_buttons(self, request, row) -> list[tuple[type[FormPage], str]]:
-        """The pages that are offered for an object, with their URLs."""
-        return list_page_links(request.user, row)
-
-    def get_page_urls(self, request, row) -> dict[str, str]:
-        """The URLs of the form pages that are offered for a row, by their names."""
-        return {page.name: url for page, url in self.list_buttons(request, row)}
-
-
-def list_page_links(user, row) -> list[tuple[type[FormPage], str]]:
-    """The pages on which this user may change an object, with their URLs."""
-    prefix = f"admin:{row._meta.app_label}_{row._meta.model_name}"
-    model_admin = admin.site.get_model_admin(type(row))
-    return [
-        (page, reverse(f"{prefix}_{page.name}", args=[row.pk]))
-        for page in getattr(model_admin, "row_pages", ())
-        if page.is_allowed(user) and page.is_offered(row)
-    ]
 
 
 def calculate_version(form, values: dict[str, Any]) -> str:

@@ -1,48 +1,172 @@
-"""Pages about one object, in place of the theme's read-only form."""
+"""Pages about one object: its content, its buttons, and links to its neighbors."""
 
-from urllib.parse import urlencode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
-from django.contrib.admin.utils import unquote
+from django.contrib import admin
+from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
 
-from affiliate_site.backoffice.form_pages import FormPagesMixin, title_object
+from accounts.models.audit_log import AuditLogEntry
+from affiliate_site.backoffice.audit_sentences import (
+    describe_actor,
+    find_names,
+    render_action,
+)
+from affiliate_site.backoffice.form_pages import FormPage, title_object
+from affiliate_site.backoffice.formatters import (
+    STATUS_COLORS,
+    format_datetime,
+)
+from payouts.models.commissions import Commission
 
+FILTERS_VAR = "_changelist_filters"
 PAGE_SIZE = 25  # rows of a section
+Posting = tuple[datetime, str, str | None]  # its time, its text, who caused it
+LINK_TEMPLATE = '<a class="details-link" href="{}">{}</a>'
 
 
-class ObjectPageMixin(FormPagesMixin):
-    """Renders `object_template` for an object, with what `get_object_context` adds.
+@dataclass(frozen=True)
+class Column:
+    """A column of a table; amounts are aligned to the right."""
 
-    `page_urls` of the context has the URLs of the form pages that the user may open
-    now, by their names.
+    title: str
+    is_amount: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of a page: notes, facts without empty values, and a table."""
+
+    title: str
+    facts: Sequence[tuple[str, Any]] = ()
+    notes: Sequence[str] = ()
+    columns: Sequence[Column] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    lines: str = ""  # lines of text as HTML
+
+    @property
+    def cells(self) -> list[list[tuple[Column, Any]]]:
+        """The rows, each value with its column."""
+        return [list(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Details:
+    """The content of a page about one object."""
+
+    headline: str
+    labels: Sequence[tuple[str, str]] = ()  # texts and colors
+    is_removed: bool = False
+    sections: Sequence[Section] = field(default_factory=list)
+
+
+class ObjectPageMixin(ModelAdmin):
+    """A page about an object, and the form pages that create and change objects.
+
+    The page shows `get_details`, else the `fields` of Django; a page with a
+    `change_form_template` of its own gives it what `get_object_context` returns. All
+    have `page_buttons`, the form pages that the user may open now with their URLs, and
+    `page_urls`, these URLs by the names of the pages.
     """
 
-    object_template = ""
+    add_page: type[FormPage] | None = None
+    row_pages: tuple[type[FormPage], ...] = ()
 
-    def get_object_context(self, request, row) -> dict:
-        """What the template shows of the object."""
-        raise NotImplementedError
+    def get_object_title(self, row) -> str:
+        """The name of an object in breadcrumbs and the title of its page."""
+        return str(row)
 
-    def change_view(self, request, object_id, form_url="", extra_context=None):
-        row = self.get_object(request, unquote(object_id))
-        if row is None:
-            redirect = self._get_obj_does_not_exist_redirect  # type: ignore[attr-defined]  # missing in the stubs
-            return redirect(request, self.opts, object_id)
-        if request.method != "GET" or not self.has_view_permission(request, row):
-            raise PermissionDenied
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": self.get_object_title(row),
-            "opts": self.opts,
+    def get_details(self, request, row) -> Details | None:
+        """The content of the page."""
+        return None
+
+    def find_neighbors(self, row) -> tuple:
+        """The objects before and after this one in the list, or None."""
+        return find_neighbors(
+            row, type(row)._base_manager.filter(account=row.account_id)
+        )
+
+    def list_buttons(self, user, row) -> list[tuple[type[FormPage], str]]:
+        """The pages that are offered for an object, with their URLs."""
+        return list_page_links(user, row)
+
+    def get_object_context(self, request, row) -> dict[str, Any]:
+        """What the template shows of an object."""
+        details = self.get_details(request, row)
+        if details is None:
+            return {}
+        filters = request.GET.get(FILTERS_VAR, "")
+        neighbors = link_neighbors(self.find_neighbors(row), filters)
+        return {"details": details, "neighbors": neighbors}
+
+    def render_change_form(self, request, context, *args, **kwargs):
+        """Add what the templates of objects show."""
+        row = context["original"]
+        buttons = self.list_buttons(request.user, row)
+        context |= {
             "original": title_object(self, row),
-            "media": self.media,
-            "page_urls": self.get_page_urls(request, row),
+            "subtitle": self.get_object_title(row),
+            "page_buttons": buttons,
+            "page_urls": {page.name: url for page, url in buttons},
             **self.get_object_context(request, row),
         }
-        return TemplateResponse(request, self.object_template, context)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def has_add_permission(self, request, obj=None):
+        """Operators have no account to add to."""
+        return (
+            self.add_page is not None
+            and request.user.account_id is not None
+            and self.add_page.is_allowed(request.user)
+        )
+
+    def add_view(self, request, form_url="", extra_context=None):
+        if self.add_page is None:
+            raise PermissionDenied
+        return self.add_page.as_view(model_admin=self)(request)
+
+    def get_urls(self):
+        """Add the pages of an object."""
+        return [
+            path(
+                f"<int:object_id>/{page.name}/",
+                self.admin_site.admin_view(page.as_view(model_admin=self)),
+                name=f"{self.opts.app_label}_{self.opts.model_name}_{page.name}",
+            )
+            for page in self.row_pages
+        ] + super().get_urls()
+
+
+def list_page_links(user, row) -> list[tuple[type[FormPage], str]]:
+    """The pages on which this user may change an object, with their URLs."""
+    prefix = f"admin:{row._meta.app_label}_{row._meta.model_name}"
+    model_admin = admin.site.get_model_admin(type(row))
+    return [
+        (page, reverse(f"{prefix}_{page.name}", args=[row.pk]))
+        for page in getattr(model_admin, "row_pages", ())
+        if page.is_allowed(user) and page.is_offered(row)
+    ]
+
+
+def link_to(row, text: Any = "") -> str:
+    """A link to the page of a row; empty without a row."""
+    if row is None:
+        return ""
+    opts = row._meta
+    name = f"admin:{opts.app_label}_{opts.model_name}_change"
+    return format_html(LINK_TEMPLATE, reverse(name, args=[row.pk]), text or row)
+
+
+def label_status(status: str) -> tuple[str, str]:
+    """A coloured label."""
+    return status, STATUS_COLORS.get(status, "")
 
 
 def find_neighbors(row, rows, moment: str = "created_at") -> tuple:
@@ -56,6 +180,58 @@ def find_neighbors(row, rows, moment: str = "created_at") -> tuple:
         f"-{moment}", "-id"
     )
     return newer_rows.first(), older_rows.first()
+
+
+def link_neighbors(neighbors, filters: str = "") -> list[tuple[str, str]]:
+    """Texts and URLs of the links to the next newer and older object, which keep the
+    filters of the list that the page leads back to."""
+    query = f"?{urlencode({FILTERS_VAR: filters})}" if filters else ""
+    return [
+        (
+            text,
+            reverse(
+                f"admin:{row._meta.app_label}_{row._meta.model_name}_change",
+                args=[row.pk],
+            )
+            + query,
+        )
+        for text, row in zip(("Newer", "Older"), neighbors, strict=True)
+        if row is not None
+    ]
+
+
+def build_history(
+    request, subjects: Iterable[Any], postings: Iterable[Posting] = ()
+) -> Section:
+    """Who did what to some objects, with postings to the ledger, oldest first.
+
+    The log names the removal of a conversion only, not those of its commissions.
+    """
+    rows = list(subjects)
+    conversions = [row.conversion_id for row in rows if isinstance(row, Commission)]
+    entries = AuditLogEntry.objects.filter(
+        Q(subject__in=[f"{row._meta.model_name}:{row}" for row in rows])
+        | Q(
+            subject__in=[f"conversion:{pk}" for pk in conversions],
+            kind="conversion.deleted",
+        ),
+        account=rows[0].account_id,
+    ).order_by("id")
+    lines = list(postings)
+    names = find_names(request.user, entries, [actor for *_, actor in lines])
+    lines[:0] = [
+        (entry.created_at, render_action(entry, names, is_line=True), entry.actor)
+        for entry in entries
+    ]
+    lines.sort(key=lambda line: line[0])
+    return Section(
+        "History",
+        columns=(Column("Time"), Column("What"), Column("Who")),
+        rows=[
+            (format_datetime(at), text, describe_actor(actor, names))
+            for at, text, actor in lines
+        ],
+    )
 
 
 class RowPage:

@@ -23,7 +23,7 @@ READERS = {
     "affiliate_site/backoffice/affiliates/affiliate_detail.py": "activity",
     "affiliate_site/backoffice/conversions/conversion_details.py": "who reported it",
     "affiliate_site/backoffice/conversions/customer_details.py": "timeline",
-    "affiliate_site/backoffice/details.py": "history of an object",
+    "affiliate_site/backoffice/object_pages.py": "history of an object",
     "affiliate_site/privacy/person_export.py": "export of a person's data",
 }
 

@@ -22,12 +22,12 @@ from affiliate_site.backoffice.actions import (
     run_admin_action,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
-from affiliate_site.backoffice.form_pages import FormPagesMixin
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.secret_page import show_secret_once
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class ApiKeyAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """API keys: created and shown once, later revoked."""
 
     list_display = fields = (
@@ -61,7 +61,7 @@ class ApiKeyAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(User)
-class StaffUserAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Staff users and their roles, managed by owners."""
 
     list_display = fields = ("email", "role", "is_active", "last_login", "created_at")

@@ -27,9 +27,9 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
-from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, STATUS_COLORS
 from affiliate_site.backoffice.lists.filters import FormFilter
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.secret_page import show_secret_once
 
 
@@ -107,7 +107,7 @@ def mask_url_name(request, names) -> list[str]:
 
 @admin.register(WebhookEndpoint)
 class WebhookEndpointAdmin(
-    SenderNoteMixin, MaskedUrlMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin
+    SenderNoteMixin, MaskedUrlMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     """Webhooks of the account, and postbacks of its affiliates."""
 

@@ -43,14 +43,6 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
-from affiliate_site.backoffice.details import (
-    Details,
-    DetailsMixin,
-    Section,
-    label_status,
-    link_to,
-)
-from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -83,7 +75,14 @@ from affiliate_site.backoffice.lists.state_filters import (
     DeletedFilter,
     PromotedFilter,
 )
-from affiliate_site.backoffice.object_pages import ObjectPageMixin, find_neighbors
+from affiliate_site.backoffice.object_pages import (
+    Details,
+    ObjectPageMixin,
+    Section,
+    find_neighbors,
+    label_status,
+    link_to,
+)
 from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
@@ -113,7 +112,7 @@ class RowChoicesView(AutocompleteJsonView):
 class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list."""
 
-    object_template = "admin/affiliates/affiliate.html"
+    change_form_template = "admin/affiliates/affiliate.html"
 
     add_page = AddAffiliatePage
     row_pages = (
@@ -163,8 +162,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         return super().get_queryset(request).select_related(*relations)
 
     def get_object_context(self, request, row):
-        enrollment_admin = self.admin_site.get_model_admin(Enrollment)
-        return build_affiliate_context(enrollment_admin, request, row)
+        return build_affiliate_context(request, row)
 
     def get_urls(self):
         """Add the suggestions of filters by an affiliate, and the choices of forms."""
@@ -294,7 +292,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 
 
 @admin.register(Enrollment)
-class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
+class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
 
     add_page = AddEnrollmentPage
@@ -413,7 +411,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmi
 class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Groups of affiliates with their own commission rates."""
 
-    object_template = "admin/affiliates/group.html"
+    change_form_template = "admin/affiliates/group.html"
     add_page = AddGroupPage
     row_pages = GROUP_PAGES
 
@@ -433,7 +431,7 @@ class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """People who may become affiliates."""
 
-    object_template = "admin/affiliates/prospect.html"
+    change_form_template = "admin/affiliates/prospect.html"
     add_page = AddProspectPage
     row_pages = (*PROSPECT_PAGES, *PERSONAL_DATA_PAGES)
 
@@ -483,7 +481,7 @@ class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
 
 @admin.register(Note)
-class NoteAdmin(AffiliateSearchMixin, FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class NoteAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Notes about affiliates."""
 
     row_pages = NOTE_PAGES

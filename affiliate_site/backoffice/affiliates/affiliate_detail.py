@@ -22,7 +22,11 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
-from affiliate_site.backoffice.object_pages import RowPage, find_neighbors
+from affiliate_site.backoffice.object_pages import (
+    RowPage,
+    find_neighbors,
+    list_page_links,
+)
 from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.models.payments import PayoutMethodKind
 from payouts.services.payables import get_payable_balances, list_payable_accounts
@@ -69,16 +73,17 @@ class ProgramCard:
     urls: dict[str, str]
 
 
-def build_affiliate_context(enrollment_admin, request, affiliate) -> dict:
+def build_affiliate_context(request, affiliate) -> dict:
     """What the page of an affiliate shows; the tab is in the query of the URL."""
     account, at = affiliate.account, timezone.now()
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else next(iter(TABS))
-    programs = list_program_cards(enrollment_admin, request, affiliate)
+    programs = list_program_cards(request.user, affiliate)
     balances = get_payable_balances(account, [affiliate.pk]).get(affiliate.pk, {})
     previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())
     return {
         "title": get_full_name(affiliate),
+        "subtitle": "",
         "affiliate": affiliate,
         "full_name": get_full_name(affiliate),
         "badges": list_badges(affiliate, programs),
@@ -246,7 +251,7 @@ def list_children(affiliate) -> list:
     return list(rows.newest_first()[: MAX_BADGES + 1])
 
 
-def list_program_cards(enrollment_admin, request, affiliate) -> list[ProgramCard]:
+def list_program_cards(user, affiliate) -> list[ProgramCard]:
     """The programs of the affiliate, the newest first, with their links."""
     rows = affiliate.account.enrollments.filter(affiliate=affiliate).newest_first()
     enrollments = {
@@ -268,7 +273,9 @@ def list_program_cards(enrollment_admin, request, affiliate) -> list[ProgramCard
                 coupon=part["coupon__code"] or "",
                 links=build_links(part, style),
                 has_qr_codes=index < MAX_QR_CODES,
-                urls=enrollment_admin.get_page_urls(request, enrollment),
+                urls={
+                    page.name: url for page, url in list_page_links(user, enrollment)
+                },
             )
         )
     return cards

@@ -4,9 +4,10 @@ from django import forms
 from django.contrib import admin
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
-from affiliate_site.backoffice.form_pages import FormPage, FormPagesMixin
+from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.forms import MULTI_LINE, NewIdField, ServiceForm
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.services.custom_fields import (
     create_custom_field,
@@ -103,7 +104,7 @@ class RemoveCustomFieldPage(FormPage):
 
 
 @admin.register(CustomField)
-class CustomFieldAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class CustomFieldAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Custom fields of the account's affiliates."""
 
     list_display = ("title", "slug", "type_title", "required")

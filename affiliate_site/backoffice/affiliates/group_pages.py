@@ -6,10 +6,10 @@ from affiliate_site.api.resources.groups import (
     AffiliateGroupInputSerializer,
     AffiliateGroupUpdateSerializer,
 )
-from affiliate_site.backoffice.form_pages import FormPage, list_page_links
+from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.forms import ServiceForm
-from affiliate_site.backoffice.object_pages import RowPage
+from affiliate_site.backoffice.object_pages import RowPage, list_page_links
 from affiliate_site.backoffice.programs.rate_pages import AddGroupRatePage
 from payouts.models.commission_types import RateKind
 from payouts.services.payables import get_payable_balances
@@ -32,6 +32,7 @@ def build_group_context(request, group) -> dict:
     return {
         "group": group,
         "title": group.title,
+        "subtitle": "",
         "section": section,
         "affiliate_count": members.count(),
         "rates": [

@@ -33,6 +33,7 @@ def build_prospect_context(prospect) -> dict:
         "prospect": prospect,
         "full_name": get_full_name(prospect),
         "title": get_full_name(prospect),
+        "subtitle": "",
         "badges": list_badges(prospect),
         "referral_link": build_referral_link(landing_page, code.code) if code else "",
         "details": list_details(prospect),

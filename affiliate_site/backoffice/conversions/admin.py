@@ -36,7 +36,6 @@ from affiliate_site.backoffice.conversions.new_conversion_page import (
     TRACKING_SOURCE_TEXTS,
     AddConversionPage,
 )
-from affiliate_site.backoffice.details import DetailsMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
@@ -63,6 +62,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     GoalFilter,
     PaidFilter,
 )
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from payouts.explanation import explain_initial_status
 from payouts.models.commissions import (
     Commission,
@@ -102,7 +102,7 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
 
 
 @admin.register(Customer)
-class CustomerAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin):
+class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Customers, their affiliates and a timeline of each."""
 
     list_display = (
@@ -150,7 +150,7 @@ class CustomerAdmin(AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin)
 
 @admin.register(Conversion)
 class ConversionAdmin(
-    OrderSearchMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
+    OrderSearchMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     """Conversions, with an explanation of attribution and commissions."""
 
@@ -258,7 +258,7 @@ class ConversionAdmin(
 
 @admin.register(Commission)
 class CommissionAdmin(
-    OrderSearchMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
+    OrderSearchMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     """Commissions, approved and disapproved by actions."""
 

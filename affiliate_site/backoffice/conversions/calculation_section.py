@@ -9,16 +9,16 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
 from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.details import (
-    Column,
-    Posting,
-    Section,
-    link_to,
-)
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
     describe_recurring,
     format_money,
+)
+from affiliate_site.backoffice.object_pages import (
+    Column,
+    Posting,
+    Section,
+    link_to,
 )
 from payouts.calculation import InitialStatusReason
 from payouts.explanation import explain_initial_status, translate_reason

@@ -19,8 +19,6 @@ from affiliate_site.backoffice.conversions.conversion_details import (
     describe_claim_outcome,
 )
 from affiliate_site.backoffice.conversions.customer_details import LINK_TEMPLATE
-from affiliate_site.backoffice.details import link_to
-from affiliate_site.backoffice.form_pages import FormPagesMixin
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_affiliate,
@@ -33,6 +31,7 @@ from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFil
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.lists.state_filters import DecidedFilter
 from affiliate_site.backoffice.money_pages import MoneyFormPage
+from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
 
@@ -78,7 +77,7 @@ class ConfirmClaimPage(MoneyFormPage):
 
 
 @admin.register(ConversionClaim)
-class ConversionClaimAdmin(FormPagesMixin, OrderSearchMixin, ReadOnlyBackOfficeAdmin):
+class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOfficeAdmin):
     """Conversions that two visitors claim: each claim, and an action to decide."""
 
     list_display = (
@@ -196,7 +195,7 @@ class ConversionClaimAdmin(FormPagesMixin, OrderSearchMixin, ReadOnlyBackOfficeA
 
 
 @admin.register(SigningSecret)
-class SigningSecretAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class SigningSecretAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Secrets that sign what pages report: shown once, later revoked."""
 
     list_display = fields = ("prefix", "created_at", "revoked_at")

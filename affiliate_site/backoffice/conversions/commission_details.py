@@ -12,16 +12,16 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_group_titles,
     list_postings,
 )
-from affiliate_site.backoffice.details import (
+from affiliate_site.backoffice.formatters import (
+    format_datetime,
+    format_money,
+)
+from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
     build_history,
     label_status,
     link_to,
-)
-from affiliate_site.backoffice.formatters import (
-    format_datetime,
-    format_money,
 )
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.explanation import explain_initial_status

@@ -7,7 +7,6 @@ from affiliate_site.api.resources.commissions import (
     CommissionUpdateSerializer,
     build_commission_changes,
 )
-from affiliate_site.backoffice.details import link_to
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
@@ -19,6 +18,7 @@ from affiliate_site.backoffice.money_pages import (
     MoneyFormPage,
     get_amount_initial,
 )
+from affiliate_site.backoffice.object_pages import link_to
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
     CommissionKind,

@@ -10,18 +10,18 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     build_calculation_section,
     list_postings,
 )
-from affiliate_site.backoffice.details import (
+from affiliate_site.backoffice.formatters import (
+    format_datetime,
+    format_key_values,
+    format_money,
+)
+from affiliate_site.backoffice.object_pages import (
     Column,
     Details,
     Section,
     build_history,
     label_status,
     link_to,
-)
-from affiliate_site.backoffice.formatters import (
-    format_datetime,
-    format_key_values,
-    format_money,
 )
 from payouts.explanation import (
     WARNING_TEXTS,

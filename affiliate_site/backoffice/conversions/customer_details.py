@@ -9,15 +9,15 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
-from affiliate_site.backoffice.details import (
-    Details,
-    Section,
-    link_to,
-)
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
     format_money,
+)
+from affiliate_site.backoffice.object_pages import (
+    Details,
+    Section,
+    link_to,
 )
 from payouts.services.commission_history import list_allocations, list_histories
 

@@ -25,7 +25,6 @@ from affiliate_site.backoffice.base import (
     action,
     display,
 )
-from affiliate_site.backoffice.details import DetailsMixin, link_to
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -49,6 +48,7 @@ from affiliate_site.backoffice.lists.search import (
     AffiliateSearchMixin,
 )
 from affiliate_site.backoffice.lists.state_filters import CanceledFilter
+from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
 from affiliate_site.backoffice.payouts.bulk_payouts import (
     build_payments_url,
@@ -144,7 +144,7 @@ class BulkPayoutsLinkMixin(ModelAdmin):
 
 @admin.register(LedgerAccount)
 class BalanceAdmin(
-    BulkPayoutsLinkMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
+    BulkPayoutsLinkMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
@@ -268,7 +268,7 @@ class BalanceAdmin(
 
 @admin.register(Payment)
 class PaymentAdmin(
-    BulkPayoutsLinkMixin, AffiliateSearchMixin, DetailsMixin, ReadOnlyBackOfficeAdmin
+    BulkPayoutsLinkMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     """Payments; canceling one makes its amount due again."""
 

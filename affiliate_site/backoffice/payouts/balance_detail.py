@@ -5,12 +5,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
-from affiliate_site.backoffice.details import Column, Details, Section, link_to
 from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
     format_money,
 )
+from affiliate_site.backoffice.object_pages import Column, Details, Section, link_to
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.models.commissions import CommissionStatus
 from tracking.amounts import ExactSum

@@ -4,14 +4,14 @@ from typing import Any
 
 from django.utils.html import format_html
 
-from affiliate_site.backoffice.details import (
+from affiliate_site.backoffice.formatters import format_datetime, format_money
+from affiliate_site.backoffice.object_pages import (
     Column,
     Details,
     Section,
     build_history,
     link_to,
 )
-from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.services.commission_history import list_paid_amounts
 from payouts.services.payables import PaymentBalance, get_payment_balance

@@ -11,11 +11,7 @@ from affiliate_site.backoffice.base import (
     ReadOnlyBackOfficeAdmin,
     display,
 )
-from affiliate_site.backoffice.form_pages import (
-    FormPage,
-    FormPagesMixin,
-    list_page_links,
-)
+from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     describe_recurring,
@@ -24,6 +20,7 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.lists.filters import CurrencyFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
+from affiliate_site.backoffice.object_pages import ObjectPageMixin, list_page_links
 from affiliate_site.backoffice.programs import program_pages, rate_pages
 from affiliate_site.backoffice.programs.program_pages import render_snippet
 from payouts.models.bonuses import Bonus, GoalType
@@ -58,7 +55,7 @@ class RateTable:
 
 
 @admin.register(Program)
-class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Programs with their rules, rates and bonuses."""
 
     list_display = ("title", "slug", "status_label", "currency", "rules_summary")
@@ -94,30 +91,25 @@ class ProgramAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
     def get_object_title(self, row):
         return row.title
 
-    def change_view(self, request, object_id, form_url="", extra_context=None):
-        """Show the program in words and tables."""
-        program = self.get_object(request, object_id)
-        if program is None:
-            return super().change_view(request, object_id, form_url, extra_context)
-        buttons = self.list_buttons(request, program)
-        add_pages = {page: (page, url) for page, url in buttons}
-        context = {
-            "page_buttons": [
-                button
-                for button in buttons
-                if button[0] not in rate_pages.PROGRAM_RATE_PAGES
-            ],
-            "cards": list_cards(program),
-            "rules": list_rules(program),
-            "rate_tables": list(list_rate_tables(request.user, program, add_pages)),
-            "snippet": render_snippet(program.account),
+    def list_buttons(self, user, row):
+        """The links to the pages of rates are beside the rates."""
+        return [
+            (page, url)
+            for page, url in super().list_buttons(user, row)
+            if page not in rate_pages.PROGRAM_RATE_PAGES
+        ]
+
+    def get_object_context(self, request, row):
+        """The program in words and tables."""
+        return {
+            "cards": list_cards(row),
+            "rules": list_rules(row),
+            "rate_tables": list(list_rate_tables(request.user, row)),
+            "snippet": render_snippet(row.account),
         }
-        return super().change_view(
-            request, object_id, form_url, context | (extra_context or {})
-        )
 
 
-class RateAdmin(FormPagesMixin, ReadOnlyBackOfficeAdmin):
+class RateAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """A rate of a program; the program's page lists them."""
 
     ordering = ("id",)
@@ -223,10 +215,11 @@ def format_commission_rate(row, currency: str) -> str:
     return f"{row.value.normalize():f} %"
 
 
-def list_rate_tables(user, program: Program, add_pages):
+def list_rate_tables(user, program: Program):
     """The tables of a program's page; features that the plan lacks are left out."""
     account, currency, plan = program.account, program.currency, program.account.plan
     levels = list(account.levels.filter(program=program).order_by("level"))
+    add_pages = {page: (page, url) for page, url in list_page_links(user, program)}
     pays_parents = "yes" if levels else "once there are levels"
     types = account.commission_types.filter(program=program).in_definition_order()
 
