@@ -16,7 +16,6 @@ from django.views.generic.edit import FormView
 from accounts.errors import DomainError
 from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE
 from affiliate_site.backoffice.forms import ServiceForm
-from affiliate_site.backoffice.secret_page import render_secret
 
 CHANGED_MEANWHILE = (
     "Somebody changed this while the page was open: {changes}. What you entered is"
@@ -27,10 +26,10 @@ CHANGED_MEANWHILE = (
 class FormPage(FormView):
     """A form at `/admin/<app>/<model>/<pk>/<name>/`, or at `…/add/` without an object.
 
-    Subclasses declare the attributes below and `save`, which calls the service; what a
-    fixed text cannot say, they return from the methods of the same names. A
-    `DomainError` appears beside the field of its path, and the entries stay. If an
-    initial value was changed since the page was opened, nothing is saved.
+    Subclasses declare the attributes below; what a fixed text cannot say, they return
+    from the methods of the same names. `save` calls the service. A `DomainError`
+    appears beside the field of its path, and the entries stay. If an initial value was
+    changed since the page was opened, nothing is saved.
     """
 
     template_name = "admin/form_page.html"
@@ -40,18 +39,21 @@ class FormPage(FormView):
     title = ""
     button = "Save"
     permission = ""  # such as "tracking.change_program"
+    service: Any = None  # a staticmethod
     explanation = ""  # shown above the form
     # Formats with `row`, and the message after saving also with `page` and `result`.
     subject = "{row}"
     done_message = "{page.title}: done."
     is_dangerous = False
+    leave_button = "Cancel"
 
     row: Any = None
 
     @classmethod
     def is_offered(cls, row) -> bool:
-        """Whether the page of this object has a button that leads here."""
-        return True
+        """Whether the page of this object has a button that leads here; by default
+        until the object is removed."""
+        return getattr(row, "deleted_at", None) is None
 
     @classmethod
     def is_allowed(cls, user) -> bool:
@@ -69,9 +71,19 @@ class FormPage(FormView):
         """What the page is about, in its heading."""
         return self.subject.format(row=self.row)
 
+    def get_row_arguments(self) -> dict[str, Any]:
+        """The arguments of the service that name the object."""
+        return {"pk": self.row.pk} if self.row else {}
+
+    def get_values(self, form) -> dict[str, Any]:
+        """The arguments of the service with the values of the form."""
+        return form.values
+
     def save(self, form, at: datetime) -> Any:
-        """Call the service; the result is the object to show, or None for the list."""
-        raise NotImplementedError
+        """Call the service; a page without an object shows the result, a new one."""
+        return self.service(
+            self.account, **self.get_row_arguments(), **self.get_values(form), at=at
+        )
 
     def perform(self, form, at: datetime) -> Any:
         """What a valid form does, in a transaction; `respond` gets the result."""
@@ -81,14 +93,18 @@ class FormPage(FormView):
         """The message after saving."""
         return self.done_message.format(page=self, row=self.row, result=result)
 
+    def get_list_url(self) -> str:
+        """The list of objects."""
+        opts = self.model_admin.opts
+        return reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
+
+    def get_back_url(self) -> str:
+        """The page that a button leads back to: that of the object, or the list."""
+        return get_object_url(self.row) if self.row else self.get_list_url()
+
     def get_done_url(self, result) -> str:
         """The page to show after saving: that of the object."""
-        opts = self.model_admin.opts
-        prefix = f"admin:{opts.app_label}_{opts.model_name}"
-        target = self.row or result
-        if target is None:
-            return reverse(f"{prefix}_changelist")
-        return reverse(f"{prefix}_change", args=[target.pk])
+        return self.get_back_url() if self.row else get_object_url(result)
 
     def get_unlocked_initial(self, row) -> dict[str, Any]:
         """The present values of the fields, read from the object."""
@@ -105,7 +121,7 @@ class FormPage(FormView):
             self.account = self.row.account
             if not self.is_offered(self.row):
                 messages.error(request, f"{self.title}: not possible in this state.")
-                return redirect(self.get_done_url(None))
+                return redirect(self.get_back_url())
         elif self.account is None:
             raise PermissionDenied("operators have no account")
         return super().dispatch(request, *args, **kwargs)
@@ -186,39 +202,26 @@ class FormPage(FormView):
             "inline_admin_formsets": [],
             "version": calculate_version(form, self.get_initial()) if self.row else "",
             "page": self,
-            "back_url": self.get_done_url(None),
+            "back_url": self.get_back_url(),
         }
 
 
-class SecretPage(FormPage):
-    """A page that creates a row with a secret, and then shows the secret once."""
+class EditPage(FormPage):
+    """Changes columns of the object that have the names of the fields."""
 
-    def get_secret_title(self, result) -> str:
-        """The heading above the secret of what `save` returned."""
-        raise NotImplementedError
+    title = "Edit"
 
-    def get_secret(self, result) -> str:
-        """The secret of what `save` returned."""
-        raise NotImplementedError
+    def get_unlocked_initial(self, row):
+        names = self.get_form_class().base_fields
+        return {name: getattr(row, name) for name in names}
 
-    def explain_secret(self, result) -> str:
-        """What the secret of what `save` returned is, and who needs it."""
-        raise NotImplementedError
 
-    def get_sign_in_url(self) -> str:
-        """The page that asks for the secret, if it is a password."""
-        return ""
+class RemovePage(FormPage):
+    """Removes the object."""
 
-    def respond(self, form, result):
-        """Show the secret instead of the object."""
-        return render_secret(
-            self.model_admin,
-            self.request,
-            title=self.get_secret_title(result),
-            secret=self.get_secret(result),
-            explanation=self.explain_secret(result),
-            sign_in_url=self.get_sign_in_url(),
-        )
+    name = "remove"
+    title = "Remove"
+    is_dangerous = True
 
 
 class TitledObject:
@@ -232,6 +235,12 @@ class TitledObject:
 
     def __str__(self) -> str:
         return self.breadcrumb
+
+
+def get_object_url(row) -> str:
+    """The page about an object."""
+    opts = row._meta
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
 
 
 def title_object(model_admin, row) -> TitledObject:

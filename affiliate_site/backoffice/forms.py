@@ -293,6 +293,11 @@ class ServiceForm(forms.Form):
         values = self.cleaned_data
         return {name: values[name] for name in self.changed_data if name in values}
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The valid values, as the serializer gives them if there is one."""
+        return self.validated if self.serializer_class else self.cleaned_data
+
     def build_body(self) -> dict:
         """The body of the API call with the valid values of this form."""
         body: dict = {}

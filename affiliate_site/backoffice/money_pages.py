@@ -38,7 +38,6 @@ class MoneyFormPage(FormPage):
     template_name = "admin/conversions/money_form_page.html"
     button = "Continue"
     confirm_button = ""  # the text of the second button
-    leave_button = "Cancel"
 
     def get_explanation(self) -> str:
         """What to know; a page without anything to enter says what comes next."""
@@ -72,7 +71,7 @@ class MoneyFormPage(FormPage):
         if outcome is None:
             text = SUBMITTED_ALREADY.format(title=self.title)
             messages.warning(self.request, text)
-            return redirect(self.get_done_url(None))
+            return redirect(self.get_back_url())
         result, facts = outcome.result
         if outcome.is_done:
             return super().respond(form, result)

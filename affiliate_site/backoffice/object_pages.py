@@ -19,7 +19,7 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
-from affiliate_site.backoffice.form_pages import FormPage, title_object
+from affiliate_site.backoffice.form_pages import FormPage, get_object_url, title_object
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
@@ -159,9 +159,7 @@ def link_to(row, text: Any = "") -> str:
     """A link to the page of a row; empty without a row."""
     if row is None:
         return ""
-    opts = row._meta
-    name = f"admin:{opts.app_label}_{opts.model_name}_change"
-    return format_html(LINK_TEMPLATE, reverse(name, args=[row.pk]), text or row)
+    return format_html(LINK_TEMPLATE, get_object_url(row), text or row)
 
 
 def label_status(status: str) -> tuple[str, str]:
@@ -187,14 +185,7 @@ def link_neighbors(neighbors, filters: str = "") -> list[tuple[str, str]]:
     filters of the list that the page leads back to."""
     query = f"?{urlencode({FILTERS_VAR: filters})}" if filters else ""
     return [
-        (
-            text,
-            reverse(
-                f"admin:{row._meta.app_label}_{row._meta.model_name}_change",
-                args=[row.pk],
-            )
-            + query,
-        )
+        (text, get_object_url(row) + query)
         for text, row in zip(("Newer", "Older"), neighbors, strict=True)
         if row is not None
     ]

@@ -14,8 +14,9 @@ from accounts.services.invitations import create_invitation
 from accounts.services.notifications import can_send_mail, send_invitation
 from accounts.services.staff import create_staff_user
 from accounts.tenant_admin import get_user
-from affiliate_site.backoffice.form_pages import SecretPage
+from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.secret_page import render_secret
 
 NOT_SENT_MESSAGE = (
     "The mail server did not accept the invitation. Check the address and invite again;"
@@ -37,32 +38,30 @@ class ApiKeyForm(ServiceForm):
     role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.VIEWER)
 
 
-class AddApiKeyPage(SecretPage):
+class AddApiKeyPage(FormPage):
     """Create an API key, and show it once."""
 
     title = button = "Create API key"
     permission = "accounts.add_apikey"
     form_class = ApiKeyForm
+    service = staticmethod(create_api_key)
 
-    def save(self, form, at):
-        return create_api_key(self.account, **form.cleaned_data, at=at)
-
-    def get_secret_title(self, result):
-        return "New API key"
-
-    def get_secret(self, result):
-        return result[1]
-
-    def explain_secret(self, result):
-        key, _ = result
+    def respond(self, form, result):
+        key, secret = result
         name = f" “{key.name}”" if key.name else ""
-        return (
-            f"This is the API key{name} with the role {key.role}. Your server sends it"
-            " in the header X-Api-Key of each call."
+        return render_secret(
+            self.model_admin,
+            self.request,
+            title="New API key",
+            secret=secret,
+            explanation=(
+                f"This is the API key{name} with the role {key.role}. Your server sends"
+                " it in the header X-Api-Key of each call."
+            ),
         )
 
 
-class AddSigningSecretPage(SecretPage):
+class AddSigningSecretPage(FormPage):
     """Create a signing secret, and show it once."""
 
     title = button = "Create signing secret"
@@ -72,20 +71,18 @@ class AddSigningSecretPage(SecretPage):
         " secret can be valid beside the first one while you change over; then revoke"
         " the old one."
     )
+    service = staticmethod(create_signing_secret)
 
-    def save(self, form, at):
-        return create_signing_secret(self.account, at=at)
-
-    def get_secret_title(self, result):
-        return "New signing secret"
-
-    def get_secret(self, result):
-        return result.secret
-
-    def explain_secret(self, result):
-        return (
-            "This is a signing secret for calls of your pages. Your server signs with"
-            " it the sales and customers that your pages report."
+    def respond(self, form, signing_secret):
+        return render_secret(
+            self.model_admin,
+            self.request,
+            title="New signing secret",
+            secret=signing_secret.secret,
+            explanation=(
+                "This is a signing secret for calls of your pages. Your server signs"
+                " with it the sales and customers that your pages report."
+            ),
         )
 
 
@@ -110,7 +107,7 @@ class StaffUserForm(ServiceForm):
             del self.fields["send_invitation"]
 
 
-class AddStaffUserPage(SecretPage):
+class AddStaffUserPage(FormPage):
     """Invite a person, or create a staff user and show the password once."""
 
     title = button = "Add staff user"
@@ -134,26 +131,21 @@ class AddStaffUserPage(SecretPage):
 
     def respond(self, form, result):
         """Send the invitation that was stored, or show the password."""
-        invitation, token = result
-        if not isinstance(invitation, Invitation):
-            return super().respond(form, result)
-        if send_invitation(invitation, url=build_invitation_url(token)):
-            messages.success(self.request, f"{invitation} was invited.")
+        row, secret = result
+        if not isinstance(row, Invitation):
+            return render_secret(
+                self.model_admin,
+                self.request,
+                title=f"Password for {row}",
+                secret=secret,
+                explanation=explain_password(row),
+                sign_in_url=get_sign_in_url(self.account),
+            )
+        if send_invitation(row, url=build_invitation_url(secret)):
+            messages.success(self.request, f"{row} was invited.")
         else:
             messages.error(self.request, NOT_SENT_MESSAGE)
         return redirect("admin:accounts_invitation_changelist")
-
-    def get_secret_title(self, result):
-        return f"Password for {result[0]}"
-
-    def get_secret(self, result):
-        return result[1]
-
-    def explain_secret(self, result):
-        return explain_password(result[0])
-
-    def get_sign_in_url(self):
-        return get_sign_in_url(self.account)
 
 
 def explain_password(user) -> str:

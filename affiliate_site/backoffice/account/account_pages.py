@@ -160,7 +160,7 @@ class AccountSettingsPage(FormPage):
             set_logo(self.account, image=image, at=at)
         return update_account_settings(self.account, changes=changes, at=at)
 
-    def get_done_url(self, account):
+    def get_back_url(self):
         return reverse("admin:account_settings")
 
     def get_context_data(self, **kwargs):

@@ -15,9 +15,10 @@ from accounts.services.command_runs import (
 )
 from accounts.services.deliveries import has_enabled_endpoints, send_test_event
 from accounts.services.webhooks import create_webhook, update_webhook
-from affiliate_site.backoffice.form_pages import FormPage, SecretPage
+from affiliate_site.backoffice.form_pages import EditPage, FormPage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.secret_page import render_secret
 
 
 class WebhookForm(ServiceForm):
@@ -34,24 +35,22 @@ class WebhookForm(ServiceForm):
     )
 
 
-class AddWebhookPage(SecretPage):
+class AddWebhookPage(FormPage):
     """Create a webhook, and show its secret once."""
 
     title = button = "Create webhook"
     permission = "accounts.add_webhookendpoint"
     form_class = WebhookForm
+    service = staticmethod(create_webhook)
 
-    def save(self, form, at):
-        return create_webhook(self.account, **form.cleaned_data, at=at)
-
-    def get_secret_title(self, webhook):
-        return f"Webhook secret for {webhook}"
-
-    def get_secret(self, webhook):
-        return webhook.secret
-
-    def explain_secret(self, webhook):
-        return explain_secret(webhook)
+    def respond(self, form, webhook):
+        return render_secret(
+            self.model_admin,
+            self.request,
+            title=f"Webhook secret for {webhook}",
+            secret=webhook.secret,
+            explanation=explain_secret(webhook),
+        )
 
 
 def explain_secret(webhook) -> str:
@@ -62,45 +61,43 @@ def explain_secret(webhook) -> str:
     )
 
 
-class EditWebhookPage(FormPage):
-    """Change the URL and the events of a webhook."""
+class WebhookPage(FormPage):
+    """A form page of a webhook that is no postback of an affiliate."""
 
-    title = "Edit"
     permission = "accounts.change_webhookendpoint"
-    explanation = "The webhook secret stays. Deliveries that wait go to the new URL."
-    form_class = WebhookForm
-    done_message = "The webhook was saved."
 
     @classmethod
     def is_offered(cls, webhook):
         return not webhook.affiliate
 
-    def get_unlocked_initial(self, webhook):
-        return {"url": webhook.url, "events": webhook.events}
-
-    def save(self, form, at):
-        webhook = self.row.public_id
-        return update_webhook(self.account, webhook=webhook, **form.cleaned_data, at=at)
+    def get_row_arguments(self):
+        return {"webhook": self.row.public_id}
 
 
-class SendTestEventPage(FormPage):
+class EditWebhookPage(WebhookPage, EditPage):
+    """Change the URL and the events of a webhook."""
+
+    explanation = "The webhook secret stays. Deliveries that wait go to the new URL."
+    form_class = WebhookForm
+    service = staticmethod(update_webhook)
+    done_message = "The webhook was saved."
+
+
+class SendTestEventPage(WebhookPage):
     """Send a test event to a webhook."""
 
     name = "test"
     title = button = "Send test event"
-    permission = "accounts.change_webhookendpoint"
     explanation = (
         "The webhook receives the event webhook.test, signed like any other, with a"
         ' body that says "test": true. It is sent once; if it fails, it is not repeated'
         " and does not disable the webhook."
     )
+    service = staticmethod(send_test_event)
 
     @classmethod
     def is_offered(cls, webhook):
-        return not webhook.affiliate and webhook.disabled_at is None
-
-    def save(self, form, at):
-        return send_test_event(self.account, webhook=self.row.public_id, at=at)
+        return super().is_offered(webhook) and webhook.disabled_at is None
 
     def get_done_message(self, delivery):
         if describe_stopped_sender(timezone.now()):
@@ -108,8 +105,6 @@ class SendTestEventPage(FormPage):
         return "The test event is on its way. Reload this list for the answer."
 
     def get_done_url(self, delivery):
-        if delivery is None:
-            return super().get_done_url(delivery)
         query = urlencode({"q": self.row.public_id})
         return f"{reverse('admin:accounts_delivery_changelist')}?{query}"
 

@@ -9,7 +9,7 @@ from affiliate_site.backoffice.affiliates.person_forms import (
     NewAffiliateForm,
     get_person_values,
 )
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
@@ -31,15 +31,11 @@ class AddAffiliatePage(FormPage):
     permission = "tracking.add_affiliate"
     explanation = "A new affiliate is in no program: the next step adds it to one."
     form_class = NewAffiliateForm
+    service = staticmethod(create_affiliate)
     done_message = "{result.firstname} {result.lastname} was created."
 
-    def save(self, form, at):
-        return create_affiliate(
-            self.account,
-            data=build_person_data(form.validated),
-            password=form.password,
-            at=at,
-        )
+    def get_values(self, form):
+        return {"data": build_person_data(form.values), "password": form.password}
 
     def respond(self, form, affiliate):
         response = super().respond(form, affiliate)
@@ -61,44 +57,36 @@ class AddAffiliatePage(FormPage):
 
 
 class AffiliatePage(FormPage):
-    """A form page of an affiliate that is not removed."""
+    """A form page of an affiliate."""
 
     subject = "{row.firstname} {row.lastname}"
 
-    @classmethod
-    def is_offered(cls, affiliate):
-        return affiliate.deleted_at is None
+    def get_row_arguments(self):
+        return {"affiliate_id": self.row.slug}
 
 
 class EditAffiliatePage(AffiliatePage):
     """Change name, e-mail address, company, address, custom fields and meta data."""
 
-    name = "edit"
     title = "Edit"
     permission = "tracking.change_affiliate"
     form_class = AffiliateForm
+    service = staticmethod(update_affiliate)
     done_message = "The changes were saved."
 
     def get_unlocked_initial(self, affiliate):
         return get_person_values(affiliate)
 
-    def save(self, form, at):
-        return update_affiliate(
-            self.account,
-            affiliate_id=self.row.slug,
-            changes=build_affiliate_changes(form.validated),
-            at=at,
-        )
+    def get_values(self, form):
+        return {"changes": build_affiliate_changes(form.values)}
 
 
-class RemoveAffiliatePage(AffiliatePage):
+class RemoveAffiliatePage(AffiliatePage, RemovePage):
     """Remove an affiliate, after a page that says what stays."""
 
-    name = "remove"
-    title = "Remove"
     button = "Remove affiliate"
     permission = "tracking.delete_affiliate"
-    is_dangerous = True
+    service = staticmethod(delete_affiliate)
     done_message = "{row} was removed."
 
     def get_explanation(self):
@@ -128,9 +116,6 @@ class RemoveAffiliatePage(AffiliatePage):
         )
         return "\n".join(lines)
 
-    def save(self, form, at):
-        delete_affiliate(self.account, affiliate_id=self.row.slug, at=at)
-
 
 class GroupForm(ServiceForm):
     """The group of an affiliate."""
@@ -155,18 +140,14 @@ class SetGroupPage(AffiliatePage):
         " commissions stay as they are."
     )
     form_class = GroupForm
+    service = staticmethod(set_group)
 
     def get_unlocked_initial(self, affiliate):
         return {"group_id": affiliate.group_id}
 
-    def save(self, form, at):
-        group = form.cleaned_data["group_id"]
-        return set_group(
-            self.account,
-            affiliate_id=self.row.slug,
-            group_id=group.public_id if group else None,
-            at=at,
-        )
+    def get_values(self, form):
+        group = form.values["group_id"]
+        return {"group_id": group.public_id if group else None}
 
     def get_done_message(self, affiliate):
         if affiliate.group is None:
@@ -197,6 +178,7 @@ class SetParentPage(AffiliatePage):
         " the levels of the program. Earlier commissions stay as they are."
     )
     form_class = ParentForm
+    service = staticmethod(set_parent)
 
     @classmethod
     def is_offered(cls, affiliate):
@@ -209,14 +191,9 @@ class SetParentPage(AffiliatePage):
         lock_hierarchy(self.account)  # before the affiliate, as the service does
         return super().find_concurrent_changes(form)
 
-    def save(self, form, at):
-        parent = form.cleaned_data["affiliate_id"]
-        return set_parent(
-            self.account,
-            affiliate_id=self.row.slug,
-            parent_id=parent.slug if parent else None,
-            at=at,
-        )
+    def get_values(self, form):
+        parent = form.values["affiliate_id"]
+        return {"parent_id": parent.slug if parent else None}
 
     def get_done_message(self, affiliate):
         if affiliate.parent is None:

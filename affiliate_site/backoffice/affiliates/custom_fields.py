@@ -4,7 +4,7 @@ from django import forms
 from django.contrib import admin
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.forms import MULTI_LINE, NewIdField, ServiceForm
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
@@ -57,20 +57,18 @@ class AddCustomFieldPage(FormPage):
     title = button = "Add custom field"
     permission = "tracking.add_customfield"
     form_class = NewCustomFieldForm
+    service = staticmethod(create_custom_field)
     done_message = "The custom field {result.title} was created."
-
-    def save(self, form, at):
-        return create_custom_field(self.account, at=at, **form.cleaned_data)
 
 
 class EditCustomFieldPage(FormPage):
     """Change a custom field."""
 
-    name = "edit"
     title = "Edit"
     permission = "tracking.change_customfield"
     explanation = "Answers that affiliates have given already stay as they are."
     form_class = CustomFieldForm
+    service = staticmethod(update_custom_field)
     done_message = "The custom field {result.title} was saved."
 
     def get_unlocked_initial(self, field):
@@ -80,27 +78,23 @@ class EditCustomFieldPage(FormPage):
             "required": field.required,
         }
 
-    def save(self, form, at):
-        return update_custom_field(
-            self.account, pk=self.row.pk, changes=form.cleaned_data, at=at
-        )
+    def get_values(self, form):
+        return {"changes": form.values}
 
 
-class RemoveCustomFieldPage(FormPage):
+class RemoveCustomFieldPage(RemovePage):
     """Remove a custom field."""
 
-    name = "remove"
-    title = button = "Remove"
+    button = "Remove"
     permission = "tracking.delete_customfield"
     explanation = (
         "The field is no longer asked for. Answers that affiliates have given are kept."
     )
-    is_dangerous = True
+    service = staticmethod(delete_custom_field)
     done_message = "The custom field was removed."
 
-    def save(self, form, at):
-        delete_custom_field(self.account, pk=self.row.pk, at=at)
-        self.row = None
+    def get_done_url(self, result):
+        return self.get_list_url()
 
 
 @admin.register(CustomField)

@@ -128,8 +128,6 @@ class EnrollmentSavePage(FormPage):
         return f"Added to {enrollment.program.title}: {status}."
 
     def get_done_url(self, enrollment):
-        if enrollment is None:
-            return super().get_done_url(None)
         return get_programs_url(enrollment.affiliate_id)
 
 
@@ -151,6 +149,7 @@ class EnrollmentPage(FormPage):
     """A form page of an affiliate in a program, neither of them gone."""
 
     permission = "tracking.change_enrollment"
+    service = staticmethod(update_enrollment)
     subject = "{row.affiliate} in {row.program.title}"
 
     @classmethod
@@ -158,20 +157,11 @@ class EnrollmentPage(FormPage):
         affiliate, program = enrollment.affiliate, enrollment.program
         return affiliate.deleted_at is None and program.archived_at is None
 
-    def get_changes(self, form) -> dict:
-        """The changes that the service makes."""
-        raise NotImplementedError
+    def get_row_arguments(self):
+        row = self.row
+        return {"program": row.program, "affiliate_id": row.affiliate.slug}
 
-    def save(self, form, at):
-        return update_enrollment(
-            self.account,
-            program=self.row.program,
-            affiliate_id=self.row.affiliate.slug,
-            changes=self.get_changes(form),
-            at=at,
-        )
-
-    def get_done_url(self, enrollment):
+    def get_back_url(self):
         return get_programs_url(self.row.affiliate_id)
 
 
@@ -186,8 +176,8 @@ class ApprovalPage(EnrollmentPage):
             cls.approved
         )
 
-    def get_changes(self, form):
-        return {"approved": self.approved}
+    def get_values(self, form):
+        return {"changes": {"approved": self.approved}}
 
 
 class ApproveEnrollmentPage(ApprovalPage):
@@ -265,11 +255,11 @@ class EditCodesPage(EnrollmentPage):
             "referral_code": code.code if code else "",
         }
 
-    def get_changes(self, form):
-        changes = dict(form.validated)
+    def get_values(self, form):
+        changes = dict(form.values)
         if "coupon" in changes:
             changes["coupon"] = changes["coupon"] or None
-        return changes
+        return {"changes": changes}
 
 
 ENROLLMENT_PAGES = (

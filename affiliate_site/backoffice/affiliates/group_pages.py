@@ -2,11 +2,8 @@
 
 from django import forms
 
-from affiliate_site.api.resources.groups import (
-    AffiliateGroupInputSerializer,
-    AffiliateGroupUpdateSerializer,
-)
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.api.resources.groups import AffiliateGroupInputSerializer
+from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import RowPage, list_page_links
@@ -66,18 +63,12 @@ def format_group_rate(rate) -> str:
     return f"{value} {rate.commission_type.program.currency}"
 
 
-class GroupTitleForm(ServiceForm):
-    """The title of a new group."""
+class GroupForm(ServiceForm):
+    """The title of a group."""
 
-    serializer_class: type = AffiliateGroupInputSerializer
+    serializer_class = AffiliateGroupInputSerializer
 
     title = forms.CharField()
-
-
-class GroupTitleUpdateForm(GroupTitleForm):
-    """Another title."""
-
-    serializer_class = AffiliateGroupUpdateSerializer
 
 
 class AddGroupPage(FormPage):
@@ -89,44 +80,36 @@ class AddGroupPage(FormPage):
         "Affiliates of a group can earn by rates of their own. An affiliate is in at"
         " most one group."
     )
-    form_class = GroupTitleForm
+    form_class = GroupForm
+    service = staticmethod(create_group)
     done_message = "The group {result.title} was created."
 
-    def save(self, form, at):
-        return create_group(self.account, title=form.validated["title"], at=at)
+
+class GroupPage(FormPage):
+    """A form page of a group."""
+
+    subject = "{row.title}"
+
+    def get_row_arguments(self):
+        return {"group_id": self.row.public_id}
 
 
-class RenameGroupPage(FormPage):
+class RenameGroupPage(GroupPage, EditPage):
     """Change the title of a group."""
 
-    name = "edit"
     title = "Rename"
     permission = "tracking.change_affiliategroup"
-    form_class = GroupTitleUpdateForm
-    subject = "{row.title}"
+    form_class = GroupForm
+    service = staticmethod(update_group)
     done_message = "The group is called {result.title} now."
 
-    def get_unlocked_initial(self, group):
-        return {"title": group.title}
 
-    def save(self, form, at):
-        return update_group(
-            self.account,
-            group_id=self.row.public_id,
-            title=form.validated["title"],
-            at=at,
-        )
-
-
-class RemoveGroupPage(FormPage):
+class RemoveGroupPage(GroupPage, RemovePage):
     """Remove a group, after a page that says whom it concerns."""
 
-    name = "remove"
-    title = "Remove"
     button = "Remove group"
     permission = "tracking.delete_affiliategroup"
-    is_dangerous = True
-    subject = "{row.title}"
+    service = staticmethod(delete_group)
     done_message = "The group was removed."
 
     def get_explanation(self):
@@ -139,9 +122,8 @@ class RemoveGroupPage(FormPage):
             " by the rates of the program; earlier commissions stay as they are."
         )
 
-    def save(self, form, at):
-        delete_group(self.account, group_id=self.row.public_id, at=at)
-        self.row = None  # the next page is the list
+    def get_done_url(self, result):
+        return self.get_list_url()
 
 
 GROUP_PAGES = (RenameGroupPage, RemoveGroupPage)

@@ -3,28 +3,22 @@
 from django import forms
 from django.urls import reverse
 
-from affiliate_site.api.resources.notes import NoteInputSerializer, NoteUpdateSerializer
+from affiliate_site.api.resources.notes import NoteInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
 from tracking.services.notes import create_note, delete_note, update_note
 
 
 class NoteForm(ServiceForm):
-    """A new note."""
+    """The text of a note."""
 
-    serializer_class: type = NoteInputSerializer
+    serializer_class = NoteInputSerializer
 
     note = forms.CharField(
         widget=MULTI_LINE({"rows": 6}),
         help_text="At most 5,000 characters. Affiliates do not see it.",
     )
-
-
-class NoteUpdateForm(NoteForm):
-    """Changes of a note."""
-
-    serializer_class = NoteUpdateSerializer
 
 
 class AddNotePage(AffiliatePage):
@@ -38,10 +32,10 @@ class AddNotePage(AffiliatePage):
 
     def save(self, form, at):
         return create_note(
-            self.account, affiliate=self.row, text=form.validated["note"], at=at
+            self.account, affiliate=self.row, text=form.values["note"], at=at
         )
 
-    def get_done_url(self, note):
+    def get_back_url(self):
         return get_notes_url(self.row.pk)
 
 
@@ -54,51 +48,36 @@ class NotePage(FormPage):
     def is_offered(cls, note):
         return note.affiliate.deleted_at is None
 
-    def get_done_url(self, note):
+    def get_row_arguments(self):
+        return {"affiliate": self.row.affiliate, "note_id": self.row.public_id}
+
+    def get_back_url(self):
         return get_notes_url(self.row.affiliate_id)
 
 
-class EditNotePage(NotePage):
+class EditNotePage(NotePage, EditPage):
     """Change the text of a note."""
 
-    name = "edit"
     title = "Edit note"
     permission = "tracking.change_note"
-    form_class = NoteUpdateForm
+    form_class = NoteForm
+    service = staticmethod(update_note)
     done_message = "The note was saved."
 
-    def get_unlocked_initial(self, note):
-        return {"note": note.note}
-
-    def save(self, form, at):
-        return update_note(
-            self.account,
-            affiliate=self.row.affiliate,
-            note_id=self.row.public_id,
-            text=form.validated["note"],
-            at=at,
-        )
+    def get_values(self, form):
+        return {"text": form.values["note"]}
 
 
-class RemoveNotePage(NotePage):
+class RemoveNotePage(NotePage, RemovePage):
     """Delete a note."""
 
-    name = "remove"
     title = button = "Delete note"
     permission = "tracking.delete_note"
-    is_dangerous = True
+    service = staticmethod(delete_note)
     done_message = "The note was deleted."
 
     def get_explanation(self):
         return f"This text is deleted for good:\n\n{self.row.note}"
-
-    def save(self, form, at):
-        delete_note(
-            self.account,
-            affiliate=self.row.affiliate,
-            note_id=self.row.public_id,
-            at=at,
-        )
 
 
 NOTE_PAGES = (EditNotePage, RemoveNotePage)

@@ -74,6 +74,7 @@ class SetPayoutMethodPage(AffiliatePage):
         " pay by another one first."
     )
     form_class = PayoutMethodForm
+    service = staticmethod(set_payout_method)
 
     def get_unlocked_initial(self, affiliate):
         kind = self.request.GET.get("kind", "")
@@ -87,15 +88,12 @@ class SetPayoutMethodPage(AffiliatePage):
             "primary": method.is_primary,
         }
 
-    def save(self, form, at):
-        return set_payout_method(
-            self.account,
-            affiliate_id=self.row.slug,
-            kind=form.cleaned_data["kind"],
-            details=form.validated.get("details"),
-            is_primary=form.validated["primary"],
-            at=at,
-        )
+    def get_values(self, form):
+        return {
+            "kind": form.cleaned_data["kind"],
+            "details": form.values.get("details"),
+            "is_primary": form.values["primary"],
+        }
 
     def get_done_message(self, method):
         return f"{method.get_kind_display()} was saved as a payout method."

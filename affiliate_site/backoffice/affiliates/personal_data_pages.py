@@ -39,11 +39,18 @@ class PersonalDataPage(FormPage):
 
     permission = "accounts.change_account"  # owners
 
+    @classmethod
+    def is_offered(cls, row):
+        return True
+
     @property
     def identifier(self) -> str:
         """The ID by which the service finds the person."""
         row = self.row
         return row.slug if isinstance(row, Affiliate) else row.public_id
+
+    def get_row_arguments(self):
+        return {"identifier": self.identifier}
 
     def get_subject(self):
         return self.identifier
@@ -55,13 +62,11 @@ class ExportPersonPage(PersonalDataPage):
     name = "export_person"
     title = "Export personal data"
     button = "Download JSON file"
+    service = staticmethod(export_person)
     explanation = (
         "The file has everything that is kept about this person. Notes, comments and"
         " sales can tell something about others: read it before you hand it out."
     )
-
-    def save(self, form, at):
-        return export_person(self.account, identifier=self.identifier, at=at)
 
     def respond(self, form, result):
         """Send the file."""
@@ -78,6 +83,7 @@ class ErasePersonPage(PersonalDataPage):
 
     name = "erase_person"
     title = button = "Erase personal data"
+    service = staticmethod(erase_person)
     is_dangerous = True
 
     def get_explanation(self):
@@ -111,15 +117,9 @@ class ErasePersonPage(PersonalDataPage):
             " methods are erased: pay first, or keep them elsewhere."
         ]
 
-    def save(self, form, at):
-        return erase_person(self.account, identifier=self.identifier, at=at)
-
     def get_done_message(self, erasure):
         ids = ", ".join(erasure.ids)
         return f"Erased: {ids}. Keep this for the case that a backup is restored."
-
-    def get_done_url(self, erasure):
-        return super().get_done_url(None)
 
 
 PERSONAL_DATA_PAGES = (ExportPersonPage, ErasePersonPage)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.urls import reverse
-
 from affiliate_site.api.person_serializers import build_person_data
 from affiliate_site.api.resources.prospects import ProspectInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_detail import (
@@ -11,7 +9,7 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
     list_details,
 )
 from affiliate_site.backoffice.affiliates.person_forms import PersonForm
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import FormPage, RemovePage, get_object_url
 from affiliate_site.backoffice.forms import RowChoiceField
 from affiliate_site.backoffice.object_pages import find_neighbors
 from affiliate_site.links import build_referral_link
@@ -101,19 +99,28 @@ class AddProspectPage(FormPage):
         return create_prospect(self.account, data=data, at=at)
 
 
-class PromoteProspectPage(FormPage):
+class ProspectPage(FormPage):
+    """A form page of a prospect."""
+
+    subject = "{row.firstname} {row.lastname}"
+
+    def get_row_arguments(self):
+        return {"public_id": self.row.public_id}
+
+
+class PromoteProspectPage(ProspectPage):
     """Make a prospect an affiliate without waiting for a sale."""
 
     name = "promote"
     title = button = "Make affiliate"
     permission = "tracking.change_prospect"
-    subject = "{row.firstname} {row.lastname}"
+    service = staticmethod(promote_prospect_manually)
 
     @classmethod
     def is_offered(cls, prospect):
         return (
-            prospect.promoted_at is None
-            and prospect.deleted_at is None
+            super().is_offered(prospect)
+            and prospect.promoted_at is None
             and prospect.program.archived_at is None
         )
 
@@ -124,16 +131,8 @@ class PromoteProspectPage(FormPage):
             f" in {prospect.program.title}. The referral link and its clicks stay."
         )
 
-    def save(self, form, at):
-        return promote_prospect_manually(
-            self.account, public_id=self.row.public_id, at=at
-        )
-
     def get_done_url(self, enrollment):
-        if enrollment is None:
-            return super().get_done_url(None)
-        affiliate = enrollment.affiliate_id
-        return reverse("admin:tracking_affiliate_change", args=[affiliate])
+        return get_object_url(enrollment.affiliate)
 
     def get_done_message(self, enrollment):
         text = f"{enrollment.affiliate} is an affiliate now"
@@ -142,28 +141,18 @@ class PromoteProspectPage(FormPage):
         return f"{text}."
 
 
-class RemoveProspectPage(FormPage):
+class RemoveProspectPage(ProspectPage, RemovePage):
     """Remove a prospect."""
 
-    name = "remove"
-    title = "Remove"
     button = "Remove prospect"
     permission = "tracking.delete_prospect"
-    is_dangerous = True
-    subject = "{row.firstname} {row.lastname}"
+    service = staticmethod(delete_prospect)
     done_message = "The prospect was removed."
-
-    @classmethod
-    def is_offered(cls, prospect):
-        return prospect.deleted_at is None
 
     def get_explanation(self):
         if self.row.promoted_at:
             return "The prospect is removed. The affiliate and its link stay."
         return "The prospect is removed, and the referral link stops working."
-
-    def save(self, form, at):
-        delete_prospect(self.account, public_id=self.row.public_id, at=at)
 
 
 PROSPECT_PAGES = (PromoteProspectPage, RemoveProspectPage)

@@ -53,6 +53,7 @@ class ConfirmClaimPage(MoneyFormPage):
     title = confirm_button = "Confirm this claim"
     permission = "tracking.change_conversionclaim"
     explanation = CONFIRMATION_EXPLANATION
+    service = staticmethod(confirm_claim)
 
     @classmethod
     def is_offered(cls, claim):
@@ -65,8 +66,8 @@ class ConfirmClaimPage(MoneyFormPage):
         """Not locked: the service locks customer and conversion first."""
         return self.row
 
-    def save(self, form, at):
-        return confirm_claim(self.account, claim_id=self.row.pk, at=at)
+    def get_row_arguments(self):
+        return {"claim_id": self.row.pk}
 
     def list_facts(self, form, conversion):
         return [

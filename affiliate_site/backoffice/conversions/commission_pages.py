@@ -111,14 +111,13 @@ class CommissionForm(MoneyForm):
 
 
 class CommissionFormPage(MoneyFormPage):
-    """A page of a commission that is not removed."""
+    """A form page of a commission."""
 
     permission = "payouts.change_commission"
     subject = "commission {row} of {row.affiliate}"
 
-    @classmethod
-    def is_offered(cls, commission):
-        return commission.deleted_at is None
+    def get_row_arguments(self):
+        return {"commission_id": self.row.pk}
 
     def lock_row(self, at):
         return lock_commission(self.account, commission_id=self.row.pk, at=at)
@@ -135,10 +134,10 @@ class CommissionFormPage(MoneyFormPage):
 class EditCommissionPage(CommissionFormPage):
     """Correct amount or comment."""
 
-    name = "edit"
     title = "Correct"
     confirm_button = "Confirm correction"
     form_class = CommissionForm
+    service = staticmethod(update_commission)
     done_message = "Commission {row} was saved."
 
     def get_unlocked_initial(self, commission):
@@ -157,16 +156,14 @@ class EditCommissionPage(CommissionFormPage):
         """The sale changes even if a fixed commission does not."""
         return "conversion_sub_amount" in form.changed_data
 
+    def get_values(self, form):
+        return {"changes": build_commission_changes(form.values)}
+
     def save(self, form, at):
         """Return the sale before and after; both are None without one."""
         sales = self.account.conversions.filter(pk=self.row.conversion_id)
         sale_before = sales.first()
-        update_commission(
-            self.account,
-            commission_id=self.row.pk,
-            changes=build_commission_changes(form.validated),
-            at=at,
-        )
+        super().save(form, at)
         return sale_before, sales.first()
 
     def list_facts(self, form, result):
@@ -198,6 +195,7 @@ class ApproveCommissionPage(DecisionPage):
     name = "approve"
     title = "Approve"
     confirm_button = "Approve commission"
+    service = staticmethod(approve_commission)
     target_status = CommissionStatus.APPROVED
 
     def get_explanation(self):
@@ -223,9 +221,6 @@ class ApproveCommissionPage(DecisionPage):
             f"commission {each} of {each.affiliate}"
             for each in rows.select_related("affiliate").order_by("id")
         )
-
-    def save(self, form, at):
-        return approve_commission(self.account, commission_id=self.row.pk, at=at)
 
 
 def describe_pending_base(commission) -> str:
@@ -254,15 +249,8 @@ class DisapproveCommissionPage(DecisionPage):
     confirm_button = "Disapprove commission"
     is_dangerous = True
     form_class = ReasonForm
+    service = staticmethod(disapprove_commission)
     target_status = CommissionStatus.DISAPPROVED
-
-    def save(self, form, at):
-        return disapprove_commission(
-            self.account,
-            commission_id=self.row.pk,
-            reason=form.cleaned_data["reason"],
-            at=at,
-        )
 
 
 class ReopenCommissionPage(DecisionPage):
@@ -271,10 +259,8 @@ class ReopenCommissionPage(DecisionPage):
     name = "reopen"
     title = "Put back to pending"
     confirm_button = "Put back to pending"
+    service = staticmethod(reopen_commission)
     target_status = CommissionStatus.PENDING
-
-    def save(self, form, at):
-        return reopen_commission(self.account, commission_id=self.row.pk, at=at)
 
 
 COMMISSION_PAGES = (

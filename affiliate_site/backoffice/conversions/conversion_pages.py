@@ -13,6 +13,7 @@ from affiliate_site.backoffice.conversions.commission_pages import (
     warn_of_payments,
 )
 from affiliate_site.backoffice.conversions.new_conversion_page import MAX_ID_LENGTH
+from affiliate_site.backoffice.form_pages import RemovePage
 from affiliate_site.backoffice.formatters import format_change, format_money
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
@@ -65,13 +66,12 @@ class ConversionForm(MoneyForm):
 
 
 class ConversionPage(MoneyFormPage):
-    """A page of a conversion that is not removed."""
+    """A form page of a conversion."""
 
     permission = "tracking.change_conversion"
 
-    @classmethod
-    def is_offered(cls, conversion):
-        return conversion.deleted_at is None
+    def get_row_arguments(self):
+        return {"conversion_id": self.row.pk}
 
     def get_subject(self):
         return f"conversion {self.row.external_id or self.row}"
@@ -86,7 +86,6 @@ class ConversionPage(MoneyFormPage):
 class EditConversionPage(ConversionPage):
     """Correct amount, order ID or meta data."""
 
-    name = "edit"
     title = "Correct"
     confirm_button = "Confirm correction"
     form_class = ConversionForm
@@ -94,6 +93,7 @@ class EditConversionPage(ConversionPage):
         "With a new amount the commissions follow at the rates that they were"
         " calculated with, unless you keep them. A partial refund is a lower amount."
     )
+    service = staticmethod(update_conversion)
     done_message = "Conversion {result} was saved."
 
     def get_unlocked_initial(self, conversion):
@@ -114,19 +114,13 @@ class EditConversionPage(ConversionPage):
         holders = rows.filter(external_id=form.cleaned_data["external_id"])
         return "amount" in form.changed_data or holders.exists()
 
-    def save(self, form, at):
+    def get_values(self, form):
         has_new_amount = "amount" in form.changed_data
-        changes = build_conversion_changes(form.validated)
+        changes = build_conversion_changes(form.values)
         if not has_new_amount:
             changes.pop("amount", None)  # staff confirm only what they enter
-        return update_conversion(
-            self.account,
-            conversion_id=self.row.pk,
-            changes=changes,
-            should_recalculate=has_new_amount
-            and form.cleaned_data["should_recalculate"],
-            at=at,
-        )
+        recalculates = has_new_amount and form.cleaned_data["should_recalculate"]
+        return {"changes": changes, "should_recalculate": recalculates}
 
     def list_facts(self, form, conversion):
         has_new_amount = "amount" in form.changed_data
@@ -138,23 +132,19 @@ class EditConversionPage(ConversionPage):
         ]
 
 
-class RemoveConversionPage(ConversionPage):
+class RemoveConversionPage(ConversionPage, RemovePage):
     """Refund a sale: remove the conversion with its commissions."""
 
-    name = "remove"
     title = "Remove (refund)"
     confirm_button = "Remove conversion"
     permission = "tracking.delete_conversion"
-    is_dangerous = True
     explanation = (
         "A removed conversion counts nowhere any more; its commissions are taken back."
         " It stays visible here, and its order ID can be used again. This cannot be"
         " undone."
     )
+    service = staticmethod(delete_conversion)
     done_message = "Conversion {row} was removed."
-
-    def save(self, form, at):
-        delete_conversion(self.account, conversion_id=self.row.pk, at=at)
 
 
 class NewCommissionForm(MoneyForm):
@@ -192,17 +182,10 @@ class AddCommissionPage(ConversionPage):
     confirm_button = "Add commission"
     permission = "payouts.add_commission"
     form_class = NewCommissionForm
+    service = staticmethod(add_commissions)
 
-    def get_unlocked_initial(self, conversion):
-        return {}
-
-    def save(self, form, at):
-        return add_commissions(
-            self.account,
-            conversion_id=self.row.pk,
-            line_items=build_added_line_items([form.validated], is_array=False),
-            at=at,
-        )
+    def get_values(self, form):
+        return {"line_items": build_added_line_items([form.values], is_array=False)}
 
     def get_done_message(self, commissions):
         return f"Added to conversion {self.row}: " + ", ".join(

@@ -4,7 +4,7 @@ from django import forms
 
 from affiliate_site.api.resources.customers import CustomerUpdateSerializer
 from affiliate_site.backoffice.conversions.new_conversion_page import MAX_ID_LENGTH
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.forms import MetaDataField, ServiceForm
 from tracking.errors import DuplicateCustomer
 from tracking.models.customers import CustomerStatus
@@ -29,34 +29,23 @@ class CustomerForm(ServiceForm):
 
 
 class CustomerPage(FormPage):
-    """A page of a customer that is not removed."""
+    """A form page of a customer."""
 
     permission = "tracking.change_customer"
     done_message = "Customer {row.customer_id} was saved."
 
-    @classmethod
-    def is_offered(cls, customer):
-        return customer.deleted_at is None
+    def get_row_arguments(self):
+        return {"public_id": self.row.public_id}
 
 
-class EditCustomerPage(CustomerPage):
+class EditCustomerPage(CustomerPage, EditPage):
     """Correct the ID or the metadata."""
 
-    name = "edit"
-    title = "Edit"
     form_class = CustomerForm
+    service = staticmethod(update_customer)
 
-    def get_unlocked_initial(self, customer):
-        return {"customer_id": customer.customer_id, "meta_data": customer.meta_data}
-
-    def save(self, form, at):
-        return update_customer(
-            self.account,
-            customer=self.row,
-            customer_id=form.validated.get("customer_id"),
-            meta_data=form.validated.get("meta_data"),
-            at=at,
-        )
+    def get_row_arguments(self):
+        return {"customer": self.row}
 
 
 class CancelCustomerPage(CustomerPage):
@@ -68,14 +57,12 @@ class CancelCustomerPage(CustomerPage):
         "The customer counts as canceled until a sale of it is reported. Conversions"
         " and commissions stay. You can undo it."
     )
+    service = staticmethod(cancel_customer)
 
     @classmethod
     def is_offered(cls, customer):
         is_canceled = customer.status == CustomerStatus.CANCELED
         return super().is_offered(customer) and not is_canceled
-
-    def save(self, form, at):
-        return cancel_customer(self.account, public_id=self.row.public_id, at=at)
 
 
 class RestoreCustomerPage(CustomerPage):
@@ -84,32 +71,25 @@ class RestoreCustomerPage(CustomerPage):
     name = "restore"
     title = button = "Undo cancellation"
     explanation = "The customer gets back the status that it had before."
+    service = staticmethod(uncancel_customer)
 
     @classmethod
     def is_offered(cls, customer):
         is_canceled = customer.status == CustomerStatus.CANCELED
         return super().is_offered(customer) and is_canceled
 
-    def save(self, form, at):
-        return uncancel_customer(self.account, public_id=self.row.public_id, at=at)
 
-
-class RemoveCustomerPage(CustomerPage):
+class RemoveCustomerPage(CustomerPage, RemovePage):
     """Remove a customer."""
 
-    name = "remove"
-    title = "Remove"
     button = "Remove customer"
     permission = "tracking.delete_customer"
-    is_dangerous = True
     explanation = (
         "Your ID of the customer, its metadata, IP address and user agent are erased."
         " Conversions and commissions stay. This cannot be undone."
     )
+    service = staticmethod(delete_customer)
     done_message = "Customer {row.public_id} was removed."
-
-    def save(self, form, at):
-        delete_customer(self.account, public_id=self.row.public_id, at=at)
 
 
 CUSTOMER_PAGES = (

@@ -5,6 +5,7 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils.html import format_html
 
+from affiliate_site.backoffice.form_pages import get_object_url
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
 from affiliate_site.backoffice.money_pages import (
@@ -114,9 +115,7 @@ class PayBalancePage(MoneyFormPage):
         return f"Payment {payment} of {amount} was recorded."
 
     def get_done_url(self, payment):
-        if payment is None:
-            return super().get_done_url(None)
-        return reverse("admin:payouts_payment_change", args=[payment.pk])
+        return get_object_url(payment)
 
 
 class CancelPaymentForm(ServiceForm):

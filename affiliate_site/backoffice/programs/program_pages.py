@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import EditPage, FormPage
 from affiliate_site.backoffice.forms import (
     DecimalField,
     FieldSets,
@@ -160,64 +160,61 @@ class AddProgramPage(FormPage):
         )
 
 
-class EditProgramPage(FormPage):
+class ProgramPage(FormPage):
+    """A form page of a program."""
+
+    permission = "tracking.change_program"
+
+    def get_row_arguments(self):
+        return {"slug": self.row.slug}
+
+
+class EditProgramPage(ProgramPage, EditPage):
     """Change the settings of a program."""
 
-    name = "edit"
     title = "Edit settings"
-    permission = "tracking.change_program"
     explanation = (
         "New settings count for sales from now on; earlier commissions stay as they"
         " are."
     )
     form_class = ProgramForm
+    service = staticmethod(update_program)
     done_message = "The settings were saved."
 
-    def get_unlocked_initial(self, program):
-        return {name: getattr(program, name) for name in self.form_class.base_fields}
-
-    def save(self, form, at):
-        return update_program(
-            self.account, slug=self.row.slug, changes=form.cleaned_data, at=at
-        )
+    def get_values(self, form):
+        return {"changes": form.values}
 
 
-class ArchiveProgramPage(FormPage):
+class ArchiveProgramPage(ProgramPage):
     """Archive a program."""
 
     name = "archive"
     title = button = "Archive"
-    permission = "tracking.change_program"
     explanation = (
         "An archived program accepts no clicks, customers, sales and affiliates."
         " Commissions that exist can be approved and paid. You can unarchive it."
     )
     is_dangerous = True
+    service = staticmethod(archive_program)
     done_message = "The program is archived."
 
     @classmethod
     def is_offered(cls, program):
         return program.archived_at is None
 
-    def save(self, form, at):
-        return archive_program(self.account, slug=self.row.slug, at=at)
 
-
-class UnarchiveProgramPage(FormPage):
+class UnarchiveProgramPage(ProgramPage):
     """Unarchive a program."""
 
     name = "unarchive"
     title = button = "Unarchive"
-    permission = "tracking.change_program"
     explanation = "The program accepts clicks, customers, sales and affiliates again."
+    service = staticmethod(unarchive_program)
     done_message = "The program is active again."
 
     @classmethod
     def is_offered(cls, program):
         return program.archived_at is not None
-
-    def save(self, form, at):
-        return unarchive_program(self.account, slug=self.row.slug, at=at)
 
 
 PROGRAM_PAGES = (EditProgramPage, ArchiveProgramPage, UnarchiveProgramPage)

@@ -6,10 +6,14 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.urls import reverse
 from django.utils.text import capfirst
 
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import (
+    EditPage,
+    FormPage,
+    RemovePage,
+    get_object_url,
+)
 from affiliate_site.backoffice.forms import (
     DecimalField,
     NewIdField,
@@ -139,11 +143,11 @@ class RatePage(FormPage):
     def get_done_message(self, result):
         return self.done_message.format(rate=capfirst(describe(result or self.row)))
 
-    def get_done_url(self, result):
+    def get_back_url(self):
         program = getattr(self.row, "program", None) or getattr(
             getattr(self.row, "commission_type", None), "program", self.row
         )
-        return reverse("admin:tracking_program_change", args=[program.pk])
+        return get_object_url(program)
 
 
 def describe(row) -> str:
@@ -154,17 +158,16 @@ def describe(row) -> str:
 
 
 class AddRatePage(RatePage):
-    """Add a rate to a program, by `create`; `feature` is one of the plan's."""
+    """Add a rate to a program; `feature` is one of the plan's."""
 
     feature = ""
-    create: Any = None
 
     @classmethod
     def is_offered(cls, row):
         return not cls.feature or getattr(row.account.plan, cls.feature)
 
-    def save(self, form, at):
-        return self.create(self.account, program=self.row, at=at, **form.cleaned_data)
+    def get_row_arguments(self):
+        return {"program": self.row}
 
 
 class AddCommissionTypePage(AddRatePage):
@@ -173,7 +176,7 @@ class AddCommissionTypePage(AddRatePage):
     name = "add-commission-type"
     title = button = "Add commission type"
     form_class = NewCommissionTypeForm
-    create = staticmethod(rates.create_commission_type)
+    service = staticmethod(rates.create_commission_type)
 
 
 class AddGroupRatePage(AddRatePage):
@@ -199,7 +202,7 @@ class AddLevelPage(AddRatePage):
         " parent's parent, and so on."
     )
     form_class = TitledRateForm
-    create = staticmethod(rates.create_level)
+    service = staticmethod(rates.create_level)
 
 
 class AddBonusPage(AddRatePage):
@@ -213,12 +216,10 @@ class AddBonusPage(AddRatePage):
         " several bonuses with the same goal and period, the highest reached counts."
     )
     form_class = BonusForm
+    service = staticmethod(bonus_rules.create_bonus)
 
-    def save(self, form, at):
-        rule = bonus_rules.BonusRule(**form.cleaned_data)
-        return bonus_rules.create_bonus(
-            self.account, program=self.row, rule=rule, at=at
-        )
+    def get_values(self, form):
+        return {"rule": bonus_rules.BonusRule(**form.values)}
 
 
 def update_group_rate(account, *, pk: int, changes, at):
@@ -271,11 +272,8 @@ RATES: dict[type, RateDeclaration] = {
 }
 
 
-class EditRatePage(RatePage):
+class EditRatePage(RatePage, EditPage):
     """Change a rate as `RATES` declares it."""
-
-    name = "edit"
-    title = "Edit"
 
     def get_explanation(self):
         return RATES[type(self.row)].change
@@ -284,12 +282,9 @@ class EditRatePage(RatePage):
         return RATES[type(self.row)].form
 
     def get_unlocked_initial(self, row):
-        values = {
-            name: getattr(row, name) for name in self.get_form_class().base_fields
-        }
         return {
             name: f"{value.normalize():f}" if isinstance(value, Decimal) else value
-            for name, value in values.items()
+            for name, value in super().get_unlocked_initial(row).items()
         }
 
     def save(self, form, at):
@@ -297,13 +292,11 @@ class EditRatePage(RatePage):
         return update(self.account, pk=self.row.pk, changes=form.cleaned_data, at=at)
 
 
-class RemoveRatePage(RatePage):
+class RemoveRatePage(RatePage, RemovePage):
     """Remove a rate as `RATES` declares it."""
 
-    name = "remove"
-    title = button = "Remove"
+    button = "Remove"
     done_message = "{rate} was removed."
-    is_dangerous = True
 
     @classmethod
     def is_offered(cls, row):
