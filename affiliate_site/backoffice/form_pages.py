@@ -45,14 +45,14 @@ class FormPage(FormView):
     subject = "{row}"
     done_message = "{page.title}: done."
     is_dangerous = False
+    has_button = True  # beside others at the top of the object's page
     leave_button = "Cancel"
 
     row: Any = None
 
     @classmethod
     def is_offered(cls, row) -> bool:
-        """Whether the page of this object has a button that leads here; by default
-        until the object is removed."""
+        """Whether the object's page leads here: by default until it is removed."""
         return getattr(row, "deleted_at", None) is None
 
     @classmethod

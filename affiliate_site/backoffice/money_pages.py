@@ -39,9 +39,14 @@ class MoneyFormPage(FormPage):
     button = "Continue"
     confirm_button = ""  # the text of the second button
 
+    @property
+    def begins_with_preview(self) -> bool:
+        """Whether there is nothing to enter: buttons that lead here send the form."""
+        return not self.form_class.base_fields
+
     def get_explanation(self) -> str:
-        """What to know; a page without anything to enter says what comes next."""
-        is_first = self.request.method == "GET" and not self.form_class.base_fields
+        """What to know; who comes by a link to a page without fields, what is next."""
+        is_first = self.request.method == "GET" and self.begins_with_preview
         parts = [super().get_explanation(), NEXT_STEP if is_first else ""]
         return " ".join(filter(None, parts))
 

@@ -73,7 +73,7 @@ class ObjectPageMixin(ModelAdmin):
     The page shows `get_details`, else the `fields` of Django; a page with a
     `change_form_template` of its own gives it what `get_object_context` returns. All
     have `page_buttons`, the form pages that the user may open now with their URLs, and
-    `page_urls`, these URLs by the names of the pages.
+    `page_urls`, all these URLs by the names of the pages.
     """
 
     add_page: type[FormPage] | None = None
@@ -93,10 +93,6 @@ class ObjectPageMixin(ModelAdmin):
             row, type(row)._base_manager.filter(account=row.account_id)
         )
 
-    def list_buttons(self, user, row) -> list[tuple[type[FormPage], str]]:
-        """The pages that are offered for an object, with their URLs."""
-        return list_page_links(user, row)
-
     def get_object_context(self, request, row) -> dict[str, Any]:
         """What the template shows of an object."""
         details = self.get_details(request, row)
@@ -109,12 +105,12 @@ class ObjectPageMixin(ModelAdmin):
     def render_change_form(self, request, context, *args, **kwargs):
         """Add what the templates of objects show."""
         row = context["original"]
-        buttons = self.list_buttons(request.user, row)
+        links = list_page_links(request.user, row)
         context |= {
             "original": title_object(self, row),
             "subtitle": self.get_object_title(row),
-            "page_buttons": buttons,
-            "page_urls": {page.name: url for page, url in buttons},
+            "page_buttons": [(page, url) for page, url in links if page.has_button],
+            "page_urls": {page.name: url for page, url in links},
             **self.get_object_context(request, row),
         }
         return super().render_change_form(request, context, *args, **kwargs)

@@ -452,9 +452,8 @@ def test_corrects_sales_and_pays(walk):
         walk.fill({"Amount that earns": "30", "Comment": "Forgotten lamp"})
         walk.press("Continue")
         assert "of 3.00 EUR" in walk.press("Add commission")
-    with walk.job("refund a sale", clicks=3):
-        walk.follow("Remove (refund)")
-        assert "5.00 EUR, pending" in walk.press("Continue")
+    with walk.job("refund a sale", clicks=2):
+        assert "5.00 EUR, pending" in walk.press("Remove (refund)")
         text = walk.press("Remove conversion")
     assert "was removed." in text
 
@@ -492,14 +491,12 @@ def test_corrects_sales_and_pays(walk):
         walk.press("Continue")
         text = walk.press("Disapprove commission")
     assert "Own order" in text
-    with walk.job("put a commission back to pending", clicks=3):
-        walk.follow("Put back to pending")
-        walk.press("Continue")
+    with walk.job("put a commission back to pending", clicks=2):
+        walk.press("Put back to pending")
         text = walk.press("Put back to pending")
     assert "Own order" in text
-    with walk.job("approve a commission", clicks=3):
-        walk.follow("Approve")
-        assert "Balance due" in walk.press("Continue")
+    with walk.job("approve a commission", clicks=2):
+        assert "Balance due" in walk.press("Approve")
         text = walk.press("Approve commission")
     assert "of 16.00 EUR is approved now." in text
 
@@ -524,8 +521,7 @@ def test_corrects_sales_and_pays(walk):
 
     walk.go("Conversions")
     walk.follow(str(find_conversion(walk, "A-1").pk))
-    walk.follow("Remove (refund)")
-    text = walk.press("Continue")
+    text = walk.press("Remove (refund)")
     assert "Balance due of hanakim becomes negative: -16.00 EUR." in text
     assert walk.main.locator("#effects .negative").count()
     text = walk.press("Remove conversion")

@@ -59,6 +59,7 @@ class AddAffiliatePage(FormPage):
 class AffiliatePage(FormPage):
     """A form page of an affiliate."""
 
+    permission = "tracking.change_affiliate"
     subject = "{row.firstname} {row.lastname}"
 
     def get_row_arguments(self):
@@ -69,7 +70,6 @@ class EditAffiliatePage(AffiliatePage):
     """Change name, e-mail address, company, address, custom fields and meta data."""
 
     title = "Edit"
-    permission = "tracking.change_affiliate"
     form_class = AffiliateForm
     service = staticmethod(update_affiliate)
     done_message = "The changes were saved."
@@ -134,7 +134,6 @@ class SetGroupPage(AffiliatePage):
 
     name = "group"
     title = "Set group"
-    permission = "tracking.change_affiliate"
     explanation = (
         "Sales from now on earn by the rates of the group, where it has some. Earlier"
         " commissions stay as they are."
@@ -172,7 +171,6 @@ class SetParentPage(AffiliatePage):
 
     name = "parent"
     title = "Set parent"
-    permission = "tracking.change_affiliate"
     explanation = (
         "The parent earns level commissions from this affiliate's sales from now on, by"
         " the levels of the program. Earlier commissions stay as they are."

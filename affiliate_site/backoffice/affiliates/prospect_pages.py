@@ -87,16 +87,17 @@ class AddProspectPage(FormPage):
         " makes the prospect an affiliate of the program."
     )
     form_class = ProspectForm
+    service = staticmethod(create_prospect)
     done_message = "{result.firstname} {result.lastname} was created."
 
-    def save(self, form, at):
-        body = form.validated
+    def get_values(self, form):
+        body = form.values
         data = ProspectData(
             person=build_person_data(body),
             program_id=body.get("program_id"),
             group_id=body.get("affiliate_group_id"),
         )
-        return create_prospect(self.account, data=data, at=at)
+        return {"data": data}
 
 
 class ProspectPage(FormPage):

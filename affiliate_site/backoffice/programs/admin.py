@@ -91,14 +91,6 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     def get_object_title(self, row):
         return row.title
 
-    def list_buttons(self, user, row):
-        """The links to the pages of rates are beside the rates."""
-        return [
-            (page, url)
-            for page, url in super().list_buttons(user, row)
-            if page not in rate_pages.PROGRAM_RATE_PAGES
-        ]
-
     def get_object_context(self, request, row):
         """The program in words and tables."""
         return {

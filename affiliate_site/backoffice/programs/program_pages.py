@@ -141,6 +141,7 @@ class AddProgramPage(FormPage):
     title = button = "Add program"
     permission = "tracking.add_program"
     form_class = NewProgramForm
+    service = staticmethod(create_program)
     done_message = "Program {result.title} was created."
 
     def get_initial(self):
@@ -152,12 +153,10 @@ class AddProgramPage(FormPage):
             "auto_approve_commissions": account.default_auto_approve_commissions,
         }
 
-    def save(self, form, at):
-        values = dict(form.cleaned_data)
+    def get_values(self, form):
+        values = dict(form.values)
         slug = values.pop("slug")
-        return create_program(
-            self.account, slug=slug, settings=ProgramSettings(**values), at=at
-        )
+        return {"slug": slug, "settings": ProgramSettings(**values)}
 
 
 class ProgramPage(FormPage):

@@ -161,6 +161,7 @@ class AddRatePage(RatePage):
     """Add a rate to a program; `feature` is one of the plan's."""
 
     feature = ""
+    has_button = False  # but a link below the rates
 
     @classmethod
     def is_offered(cls, row):

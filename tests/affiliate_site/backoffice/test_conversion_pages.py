@@ -764,6 +764,19 @@ def test_approves_disapproves_and_reopens(staff_client, account, commission):
     assert get_payable_balances_by_slug(account) == {}
 
 
+def test_buttons_without_entries_show_what_moves(staff_client, account, commission):
+    client = staff_client("manager")
+    url = page_url(commission, "approve")
+
+    page = client.get(page_url(commission, "change")).content.decode()
+    shown = client.post(url)
+
+    assert f'<form method="post" action="{url}">' in page
+    assert f'<a href="{page_url(commission, "disapprove")}"' in page
+    assert "20.00 EUR, approved" in shown.content.decode().replace("\u00a0", " ")
+    assert account.commissions.get().status == "pending"
+
+
 def test_a_disapproval_needs_a_reason(staff_client, account, commission):
     client, url = staff_client(), page_url(commission, "disapprove")
 
