@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.generic.edit import FormView
 
 from accounts.errors import DomainError
-from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE
+from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE, get_title
 from affiliate_site.backoffice.forms import ServiceForm
 
 CHANGED_MEANWHILE = (
@@ -195,7 +195,8 @@ class FormPage(FormView):
             **context,
             "title": self.title,
             "opts": opts,
-            "original": self.row and title_object(self.model_admin, self.row),
+            "original": self.row
+            and TitledObject(self.row, get_title(self.model_admin, self.row)),
             "adminform": admin_form,
             "errors": form.errors,
             "media": self.model_admin.media + admin_form.media,
@@ -241,12 +242,6 @@ def get_object_url(row) -> str:
     """The page about an object."""
     opts = row._meta
     return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
-
-
-def title_object(model_admin, row) -> TitledObject:
-    """The object as breadcrumbs show it."""
-    get_title = getattr(model_admin, "get_object_title", str)
-    return TitledObject(row, get_title(row))
 
 
 def calculate_version(form, values: dict[str, Any]) -> str:

@@ -37,7 +37,7 @@ class MoneyFormPage(FormPage):
 
     template_name = "admin/conversions/money_form_page.html"
     button = "Continue"
-    confirm_button = ""  # the text of the second button
+    confirm_button = ""  # the text of the second button, by default the title
 
     @property
     def begins_with_preview(self) -> bool:

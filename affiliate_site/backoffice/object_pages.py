@@ -19,7 +19,7 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
-from affiliate_site.backoffice.form_pages import FormPage, get_object_url, title_object
+from affiliate_site.backoffice.form_pages import FormPage, TitledObject, get_object_url
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
@@ -105,10 +105,11 @@ class ObjectPageMixin(ModelAdmin):
     def render_change_form(self, request, context, *args, **kwargs):
         """Add what the templates of objects show."""
         row = context["original"]
+        title = self.get_object_title(row)
         links = list_page_links(request.user, row)
         context |= {
-            "original": title_object(self, row),
-            "subtitle": self.get_object_title(row),
+            "original": TitledObject(row, title),
+            "subtitle": title,
             "page_buttons": [(page, url) for page, url in links if page.has_button],
             "page_urls": {page.name: url for page, url in links},
             **self.get_object_context(request, row),

@@ -120,14 +120,10 @@ class AddStaffUserPage(FormPage):
         return "You see a password once, and give it to the person."
 
     def save(self, form, at):
-        values = dict(form.cleaned_data)
+        values = form.values | {"by": get_user(self.request)}
         if values.pop("send_invitation", False):
-            return create_invitation(
-                self.account, **values, by=get_user(self.request), at=at
-            )
-        return create_staff_user(
-            self.account, **values, password=None, by=get_user(self.request), at=at
-        )
+            return create_invitation(self.account, **values, at=at)
+        return create_staff_user(self.account, **values, password=None, at=at)
 
     def respond(self, form, result):
         """Send the invitation that was stored, or show the password."""

@@ -50,7 +50,7 @@ class ConfirmClaimPage(MoneyFormPage):
     """Decide an order for one of its claims."""
 
     name = "confirm"
-    title = confirm_button = "Confirm this claim"
+    title = "Confirm this claim"
     permission = "tracking.change_conversionclaim"
     explanation = CONFIRMATION_EXPLANATION
     service = staticmethod(confirm_claim)

@@ -258,7 +258,6 @@ class ReopenCommissionPage(DecisionPage):
 
     name = "reopen"
     title = "Put back to pending"
-    confirm_button = "Put back to pending"
     service = staticmethod(reopen_commission)
     target_status = CommissionStatus.PENDING
 

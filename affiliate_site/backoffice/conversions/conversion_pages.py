@@ -179,7 +179,6 @@ class AddCommissionPage(ConversionPage):
 
     name = "add-commission"
     title = "Add commission"
-    confirm_button = "Add commission"
     permission = "payouts.add_commission"
     form_class = NewCommissionForm
     service = staticmethod(add_commissions)

@@ -238,7 +238,6 @@ class AddConversionPage(MoneyFormPage):
     """Add a conversion by hand."""
 
     title = "Add conversion"
-    confirm_button = "Add conversion"
     permission = "tracking.add_conversion"
     form_class = NewConversionForm
     explanation = (

@@ -133,7 +133,6 @@ class CancelPaymentPage(MoneyFormPage):
 
     name = "cancel"
     title = "Cancel payment"
-    confirm_button = "Cancel payment"
     form_class = CancelPaymentForm
     leave_button = "Keep payment"
     permission = "payouts.delete_payment"
