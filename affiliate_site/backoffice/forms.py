@@ -17,7 +17,8 @@ from accounts.errors import DomainError, ErrorList
 from affiliate_site.api.errors import MISSING_PARAMETER, flatten_errors
 from affiliate_site.api.fields import parse_integer_id
 from affiliate_site.backoffice.formatters import format_person
-from tracking.models.affiliates import Affiliate
+from tracking.models.affiliates import Affiliate, AffiliateGroup
+from tracking.models.programs import Program
 
 FIELD_WIDGETS = {
     forms.CharField: widgets.UnfoldAdminTextInputWidget,
@@ -74,7 +75,9 @@ class DecimalField(forms.DecimalField):
 
 def label_row(row) -> str:
     """What a choice says of a row: `Mina Kessler (mina)` of an affiliate."""
-    return format_person(row) if isinstance(row, Affiliate) else str(row)
+    if isinstance(row, Affiliate):
+        return format_person(row)
+    return row.title if isinstance(row, AffiliateGroup | Program) else str(row)
 
 
 class RowSearchWidget(AutocompleteSelect):

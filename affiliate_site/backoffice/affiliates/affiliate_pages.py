@@ -1,5 +1,7 @@
 """Forms of affiliates: create, edit and remove one, its group, parent and notes."""
 
+from django.urls import reverse
+
 from affiliate_site.api.person_serializers import (
     build_affiliate_changes,
     build_person_data,
@@ -54,6 +56,12 @@ class AddAffiliatePage(FormPage):
             back_url=response.url,
             back_text="Continue to the affiliate",
         )
+
+
+def get_tab_url(affiliate_id: int, tab: str) -> str:
+    """A tab on the page of an affiliate, such as `notes`."""
+    url = reverse("admin:tracking_affiliate_change", args=[affiliate_id])
+    return f"{url}?tab={tab}"
 
 
 class AffiliatePage(FormPage):
@@ -125,7 +133,6 @@ class GroupForm(ServiceForm):
         label="Group",
         required=False,
         empty_label="No group",
-        label_from=lambda group: group.title,
     )
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.urls import reverse
 
 from affiliate_site.api.resources.enrollments import (
     EnrollmentInputSerializer,
@@ -11,7 +10,10 @@ from affiliate_site.api.resources.enrollments import (
     build_enrollment_data,
 )
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
-from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.affiliates.affiliate_pages import (
+    AffiliatePage,
+    get_tab_url,
+)
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
 from tracking.errors import DuplicateCoupon, DuplicateReferralCode
@@ -54,7 +56,7 @@ class EnrollmentForm(CodeOwnerForm):
 
     serializer_class = EnrollmentInputSerializer
 
-    program = RowChoiceField("programs", label_from=lambda program: program.title)
+    program = RowChoiceField("programs")
     approval = forms.ChoiceField(required=False, choices=APPROVAL_CHOICES)
     coupon = forms.CharField(
         required=False,
@@ -128,7 +130,7 @@ class EnrollmentSavePage(FormPage):
         return f"Added to {enrollment.program.title}: {status}."
 
     def get_done_url(self, enrollment):
-        return get_programs_url(enrollment.affiliate_id)
+        return get_tab_url(enrollment.affiliate_id, "programs")
 
 
 class AddToProgramPage(EnrollmentSavePage, AffiliatePage):
@@ -162,7 +164,7 @@ class EnrollmentPage(FormPage):
         return {"program": row.program, "affiliate_id": row.affiliate.slug}
 
     def get_back_url(self):
-        return get_programs_url(self.row.affiliate_id)
+        return get_tab_url(self.row.affiliate_id, "programs")
 
 
 class ApprovalPage(EnrollmentPage):
@@ -268,9 +270,3 @@ ENROLLMENT_PAGES = (
     EditCodesPage,
     DisapproveEnrollmentPage,
 )
-
-
-def get_programs_url(affiliate_id: int) -> str:
-    """The programs and links on the page of an affiliate."""
-    url = reverse("admin:tracking_affiliate_change", args=[affiliate_id])
-    return f"{url}?tab=programs"

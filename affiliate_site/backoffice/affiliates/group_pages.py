@@ -63,7 +63,7 @@ def format_group_rate(rate) -> str:
     return f"{value} {rate.commission_type.program.currency}"
 
 
-class GroupForm(ServiceForm):
+class GroupTitleForm(ServiceForm):
     """The title of a group."""
 
     serializer_class = AffiliateGroupInputSerializer
@@ -80,7 +80,7 @@ class AddGroupPage(FormPage):
         "Affiliates of a group can earn by rates of their own. An affiliate is in at"
         " most one group."
     )
-    form_class = GroupForm
+    form_class = GroupTitleForm
     service = staticmethod(create_group)
     done_message = "The group {result.title} was created."
 
@@ -99,7 +99,7 @@ class RenameGroupPage(GroupPage, EditPage):
 
     title = "Rename"
     permission = "tracking.change_affiliategroup"
-    form_class = GroupForm
+    form_class = GroupTitleForm
     service = staticmethod(update_group)
     done_message = "The group is called {result.title} now."
 

@@ -1,10 +1,12 @@
 """Forms of the notes about affiliates."""
 
 from django import forms
-from django.urls import reverse
 
 from affiliate_site.api.resources.notes import NoteInputSerializer
-from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.affiliates.affiliate_pages import (
+    AffiliatePage,
+    get_tab_url,
+)
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
 from tracking.services.notes import create_note, delete_note, update_note
@@ -36,7 +38,7 @@ class AddNotePage(AffiliatePage):
         )
 
     def get_back_url(self):
-        return get_notes_url(self.row.pk)
+        return get_tab_url(self.row.pk, "notes")
 
 
 class NotePage(FormPage):
@@ -52,7 +54,7 @@ class NotePage(FormPage):
         return {"affiliate": self.row.affiliate, "note_id": self.row.public_id}
 
     def get_back_url(self):
-        return get_notes_url(self.row.affiliate_id)
+        return get_tab_url(self.row.affiliate_id, "notes")
 
 
 class EditNotePage(NotePage, EditPage):
@@ -81,10 +83,3 @@ class RemoveNotePage(NotePage, RemovePage):
 
 
 NOTE_PAGES = (EditNotePage, RemoveNotePage)
-
-
-def get_notes_url(affiliate_id: int) -> str:
-    """The notes on the page of an affiliate."""
-    return (
-        f"{reverse('admin:tracking_affiliate_change', args=[affiliate_id])}?tab=notes"
-    )

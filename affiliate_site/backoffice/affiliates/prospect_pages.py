@@ -60,14 +60,12 @@ class ProspectForm(PersonForm):
         label="Program",
         required=False,
         empty_label="The oldest active program",
-        label_from=lambda program: program.title,
     )
     affiliate_group_id = RowChoiceField(
         "affiliate_groups",
         label="Group",
         required=False,
         empty_label="No group",
-        label_from=lambda group: group.title,
     )
 
     def __init__(self, *args, **kwargs):

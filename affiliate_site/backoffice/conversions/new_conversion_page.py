@@ -77,7 +77,6 @@ class NewConversionForm(MoneyForm):
     program = RowChoiceField(
         "programs",
         required=False,
-        label_from=lambda program: program.title,
         help_text="Empty: the only one that the affiliate is approved in.",
     )
     coupon = forms.CharField(required=False, max_length=MAX_ID_LENGTH)

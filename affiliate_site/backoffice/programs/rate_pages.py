@@ -96,7 +96,7 @@ class NewGroupRateForm(RateForm):
     commission_type = RowChoiceField(
         "commission_types", label_from=lambda row: f"{row.title} ({row.identifier})"
     )
-    group = RowChoiceField("affiliate_groups", label_from=lambda row: row.title)
+    group = RowChoiceField("affiliate_groups")
 
     field_order = ("group", "commission_type")
 
