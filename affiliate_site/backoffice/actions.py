@@ -15,7 +15,6 @@ from django.db import OperationalError, transaction
 from django.http import QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 
 from accounts.errors import DomainError
@@ -24,6 +23,7 @@ from accounts.models.accounts import Account
 from accounts.services.idempotency import claim_submission
 from affiliate_site.backoffice.effect_tables import build_effect_tables
 from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.theme import get_object_url
 from payouts.services.previews import BalanceEffect, MoneyEffects
 
 MAX_ROWS = 900  # rows per action; Django accepts 1,000 form fields
@@ -207,8 +207,6 @@ def list_rows(
     """Of each row: URL, name, titles and values of the columns, and amount."""
     listed = []
     for row in rows:
-        opts = row._meta
-        url_name = f"admin:{opts.app_label}_{opts.model_name}_change"
         amount = (
             format_money(getattr(row, admin_action.amount_field), row.currency)
             if admin_action.amount_field
@@ -216,7 +214,7 @@ def list_rows(
         )
         values = [(name, get_value(row)) for name, get_value in admin_action.columns]
         title = get_title(model_admin, row)
-        listed.append((reverse(url_name, args=[row.pk]), title, values, amount))
+        listed.append((get_object_url(row), title, values, amount))
     return listed
 
 

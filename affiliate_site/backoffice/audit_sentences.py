@@ -20,6 +20,7 @@ from accounts.events import EVENT_SENTENCES
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
+from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate, AffiliateGroup
@@ -188,11 +189,8 @@ def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
     model_name, name = parse_subject(entry)
     row = rows.get((model_name, name))
     if row is not None:
-        url_name = f"admin:{row._meta.app_label}_{model_name}_change"
-        url = reverse(url_name, args=[row.pk])
-        return format_html(
-            '<a href="{}">{}</a>', url, describe_row(row, has_amount=has_amount)
-        )
+        text = describe_row(row, has_amount=has_amount)
+        return format_html('<a href="{}">{}</a>', get_object_url(row), text)
     if model_name in SUBJECT_LISTS:
         list_name, title = SUBJECT_LISTS[model_name]
         url, term = reverse(f"admin:{list_name}_changelist"), name.rstrip("…")

@@ -18,7 +18,11 @@ from django.utils.text import capfirst
 
 from affiliate_site.backoffice.formatters import format_person
 from affiliate_site.backoffice.lists.search import PK_PATTERN
-from affiliate_site.backoffice.theme import list_navigation, reverse_changelist
+from affiliate_site.backoffice.theme import (
+    get_object_url,
+    list_navigation,
+    reverse_changelist,
+)
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate
@@ -194,7 +198,7 @@ def build_result(row, search_field: SearchField, term: str) -> SearchResult:
     return SearchResult(
         title=title if title == term else f"{term} ({title})",
         description=capfirst(row._meta.verbose_name),
-        link=get_page_url(row),
+        link=get_object_url(row),
         icon=search_field.icon,
     )
 
@@ -207,7 +211,7 @@ def search_programs(request, term: str) -> Iterator[SearchResult]:
     rows = model_admin.get_queryset(request).filter(title__icontains=term)
     for row in rows.exclude(slug=term).order_by("title", "pk")[:MAX_ROWS]:
         title = f"{row.title} ({row.slug})"
-        yield SearchResult(title, "Program", get_page_url(row), "campaign")
+        yield SearchResult(title, "Program", get_object_url(row), "campaign")
 
 
 def search_commissions(request, term: str) -> Iterator[SearchResult]:
@@ -219,7 +223,7 @@ def search_commissions(request, term: str) -> Iterator[SearchResult]:
     for row in rows.select_related("affiliate"):
         title = f"Commission {row} of {row.affiliate}"
         description = "Commission, removed" if row.deleted_at else "Commission"
-        yield SearchResult(title, description, get_page_url(row), "percent")
+        yield SearchResult(title, description, get_object_url(row), "percent")
 
 
 def search_affiliates(request, term: str) -> Iterator[SearchResult]:
@@ -237,7 +241,7 @@ def search_affiliates(request, term: str) -> Iterator[SearchResult]:
         yield SearchResult(
             title=format_person(row),
             description=", ".join(["Affiliate", *filter(None, details)]),
-            link=get_page_url(row),
+            link=get_object_url(row),
             icon="group",
         )
     if len(pks) > MAX_ROWS:
@@ -263,12 +267,6 @@ def search_conversions(request, term: str) -> Iterator[SearchResult]:
         yield SearchResult(
             title=f"{row.external_id} ({row.pk})",
             description="Conversion, removed" if row.deleted_at else "Conversion",
-            link=get_page_url(row),
+            link=get_object_url(row),
             icon="shopping_cart",
         )
-
-
-def get_page_url(row) -> str:
-    """The URL of the page of a row."""
-    opts = row._meta
-    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])

@@ -16,6 +16,7 @@ from django.views.generic.edit import FormView
 from accounts.errors import DomainError
 from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE, get_title
 from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.theme import get_object_url
 
 CHANGED_MEANWHILE = (
     "Somebody changed this while the page was open: {changes}. What you entered is"
@@ -236,12 +237,6 @@ class TitledObject:
 
     def __str__(self) -> str:
         return self.breadcrumb
-
-
-def get_object_url(row) -> str:
-    """The page about an object."""
-    opts = row._meta
-    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
 
 
 def calculate_version(form, values: dict[str, Any]) -> str:

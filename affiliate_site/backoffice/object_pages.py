@@ -19,11 +19,12 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
-from affiliate_site.backoffice.form_pages import FormPage, TitledObject, get_object_url
+from affiliate_site.backoffice.form_pages import FormPage, TitledObject
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
 )
+from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.commissions import Commission
 
 FILTERS_VAR = "_changelist_filters"

@@ -16,6 +16,12 @@ def reverse_changelist(model_name: str) -> str:
     return reverse(f"admin:{model_name}_changelist")
 
 
+def get_object_url(row) -> str:
+    """The page about an object."""
+    opts = row._meta
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[row.pk])
+
+
 def build_sidebar_item(title: str, icon: str, *model_names: str) -> dict:
     """An entry of the sidebar, shown to users who can view the list of the first model.
 

@@ -71,12 +71,11 @@ class SenderNoteMixin:
         note = {"list_note": describe_stopped_sender(timezone.now())}
         return super().changelist_view(request, note | (extra_context or {}))  # type: ignore[misc]
 
-    def change_view(self, request, object_id, form_url="", extra_context=None):
-        row = self.get_object(request, object_id)  # type: ignore[attr-defined]
+    def render_change_form(self, request, context, *args, **kwargs):
         note = describe_stopped_sender(timezone.now())
-        if note and row and self.is_waiting(row):
+        if note and self.is_waiting(context["original"]):
             messages.warning(request, note)
-        return super().change_view(request, object_id, form_url, extra_context)  # type: ignore[misc]
+        return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[misc]
 
 
 class MaskedUrlMixin:

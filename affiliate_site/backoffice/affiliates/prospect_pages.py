@@ -9,9 +9,10 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
     list_details,
 )
 from affiliate_site.backoffice.affiliates.person_forms import PersonForm
-from affiliate_site.backoffice.form_pages import FormPage, RemovePage, get_object_url
+from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.forms import RowChoiceField
 from affiliate_site.backoffice.object_pages import find_neighbors
+from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.links import build_referral_link
 from tracking.services.prospects import (
     ProspectData,

@@ -19,6 +19,7 @@ from affiliate_site.backoffice.object_pages import (
     Section,
     link_to,
 )
+from affiliate_site.backoffice.theme import get_object_url
 from payouts.services.commission_history import list_allocations, list_histories
 
 MAX_CONVERSIONS = 100  # per page, the newest
@@ -156,9 +157,7 @@ def list_payment_entries(payment, commission_link, released_at) -> list[Timeline
 
 def render_link(row, text: str) -> str:
     """A link to the page of a row."""
-    opts = row._meta
-    name = f"admin:{opts.app_label}_{opts.model_name}_change"
-    return format_html(LINK_TEMPLATE, reverse(name, args=[row.pk]), text)
+    return format_html(LINK_TEMPLATE, get_object_url(row), text)
 
 
 def render_older_conversions_notice(customer) -> str:

@@ -5,7 +5,6 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils.html import format_html
 
-from affiliate_site.backoffice.form_pages import get_object_url
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
 from affiliate_site.backoffice.money_pages import (
@@ -15,6 +14,7 @@ from affiliate_site.backoffice.money_pages import (
 )
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from affiliate_site.backoffice.theme import get_object_url
 from payouts.services.payables import find_next_commission, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tracking.amounts import ExactSum

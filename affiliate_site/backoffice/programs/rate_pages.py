@@ -12,7 +12,6 @@ from affiliate_site.backoffice.form_pages import (
     EditPage,
     FormPage,
     RemovePage,
-    get_object_url,
 )
 from affiliate_site.backoffice.forms import (
     DecimalField,
@@ -21,6 +20,7 @@ from affiliate_site.backoffice.forms import (
     ServiceForm,
 )
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
+from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
 from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.services import bonus_rules, rates
