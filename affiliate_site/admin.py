@@ -7,10 +7,13 @@ import affiliate_site.backoffice.account.invitations
 import affiliate_site.backoffice.account.webhooks
 import affiliate_site.backoffice.affiliates.admin
 import affiliate_site.backoffice.affiliates.custom_fields
+import affiliate_site.backoffice.affiliates.prospects
 import affiliate_site.backoffice.conversions.admin
 import affiliate_site.backoffice.conversions.claims
 import affiliate_site.backoffice.conversions.clicks
+import affiliate_site.backoffice.conversions.commissions
 import affiliate_site.backoffice.payouts.admin
+import affiliate_site.backoffice.payouts.ledger
 import affiliate_site.backoffice.programs.admin
 from affiliate_site.backoffice.formatters import set_field_labels
 

@@ -17,7 +17,7 @@ class AffiliateSiteConfig(AppConfig):
 class BackOfficeConfig(SimpleAdminConfig):
     """Django's admin with the project's own site and only the pages of admin.py."""
 
-    default_site = "affiliate_site.backoffice.base.BackOfficeAdminSite"
+    default_site = "affiliate_site.backoffice.site.BackOfficeAdminSite"
     default = False
 
     def ready(self):

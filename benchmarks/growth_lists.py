@@ -149,4 +149,5 @@ def list_orders(user: User) -> Iterator[tuple[str, str]]:
         changelist: Any = page.get_changelist_instance(request)
         for number, column in enumerate(changelist.list_display):
             if changelist.get_ordering_field(column):
-                yield f"{name} by {column}", f"{url}?o={number}"
+                title = getattr(column, "name", column)
+                yield f"{name} by {title}", f"{url}?o={number}"

@@ -1,53 +1,33 @@
-"""Base classes of the back office; the only module that imports the theme (Unfold)."""
+"""Base classes of the pages of the back office, with the theme (Unfold)."""
 
-from datetime import timedelta
-from functools import partial, wraps
-from typing import Any
-from zoneinfo import ZoneInfo
+from collections.abc import Sequence
 
-from django import forms
-from django.conf import settings
-from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
-from django.contrib.auth import authenticate
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
-from django.core.paginator import InvalidPage
-from django.db import DataError
 from django.db.models import Q
-from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.template.response import SimpleTemplateResponse, TemplateResponse
+from django.template.response import TemplateResponse
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.text import capfirst
-from django.views.decorators.debug import sensitive_variables
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
-from unfold.forms import AuthenticationForm
 from unfold.paginator import InfinitePaginator
-from unfold.sites import UnfoldAdminSite
 from unfold.templatetags import unfold_list
 from unfold.views import ChangeList
 
-from accounts import replica
-from accounts.actor import set_actor
-from accounts.models.accounts import Account
-from accounts.services.staff import log_password_change
 from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantInline
-from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
-from affiliate_site.backoffice.account.invitation_pages import invitation_view
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
-from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists.chips import list_chips
+from affiliate_site.backoffice.lists.columns import ACCOUNT, ListColumn, as_column
 from affiliate_site.backoffice.lists.exports import export_csv
 from affiliate_site.backoffice.lists.long_lists import (
     RowNumber,
@@ -58,19 +38,12 @@ from affiliate_site.backoffice.lists.long_lists import (
 )
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
-from affiliate_site.backoffice.theme import list_navigation
-from affiliate_site.http_errors import render_error_page
-from affiliate_site.operations.logs import log_refused_filter
-from affiliate_site.throttling import count_sign_in_attempt
 
 __all__ = [
-    "BackOfficeAdminSite",
     "BackOfficeInline",
     "ReadOnlyBackOfficeAdmin",
-    "SignInForm",
     "action",
     "display",
-    "throttle_sign_in",
 ]
 
 # The theme's class names fill 500 bytes of each cell; the rules of these are in
@@ -78,195 +51,6 @@ __all__ = [
 unfold_list.ROW_CLASSES[:] = ["cell"]
 unfold_list.CHECKBOX_CLASSES[:] = ["action-checkbox", "cell"]
 unfold_list.LINK_CLASSES.clear()
-
-HTTP_FOUND = 302  # the response to a form that was accepted
-TOO_MANY_SIGN_INS_MESSAGE = "Too many sign-in attempts. Wait a minute and try again."
-ACCOUNT_COOKIE_NAME = "account"
-ACCOUNT_COOKIE_AGE = timedelta(days=365)
-
-
-class SignInForm(AuthenticationForm):
-    """The sign-in form: account, e-mail address and password.
-
-    The account is prefilled from the URL or from the last sign-in of the browser.
-    """
-
-    error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": (
-            "Please enter the correct account, email and password. The account and the"
-            " password are case-sensitive."
-        )
-    }
-
-    account = forms.CharField(
-        required=False,
-        max_length=64,
-        help_text="The short name of your company's account; operators leave it empty.",
-        widget=forms.TextInput({"autocomplete": "organization"}),
-    )
-
-    def __init__(self, request=None, *args, **kwargs):
-        super().__init__(request, *args, **kwargs)
-        css_class = self.fields["username"].widget.attrs["class"]
-        self.fields["account"].widget.attrs["class"] = css_class
-        if request is not None:
-            last_account = request.COOKIES.get(ACCOUNT_COOKIE_NAME, "")
-            self.initial["account"] = request.GET.get("account", last_account)
-
-    @sensitive_variables()
-    def clean(self):
-        """Authenticate as Django's form does, with the account."""
-        credentials = {
-            name: self.cleaned_data.get(name)
-            for name in ("account", "username", "password")
-        }
-        if None not in credentials.values():
-            self.user_cache = authenticate(self.request, **credentials)
-            if self.user_cache is None:
-                raise self.get_invalid_login_error()
-            self.confirm_login_allowed(self.user_cache)
-        return self.cleaned_data
-
-
-class BackOfficeAdminSite(UnfoldAdminSite):
-    """The admin site: limits sign-in attempts and sets the actor of the audit log."""
-
-    index_title = "Dashboard"
-    login_form = SignInForm
-
-    def get_urls(self):
-        """Add the settings of the account, and the pages that belong to no model."""
-        model_admin = ThemedModelAdmin(Account, self)
-        settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
-        views = {
-            "account_settings": ("settings/", settings_view),
-            "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
-        }
-        return [
-            *(
-                path(route, self.admin_view(view), name=name)
-                for name, (route, view) in views.items()
-            ),
-            path("invitation/", invitation_view, {"site": self}, name="invitation"),
-            *super().get_urls(),
-        ]
-
-    def get_app_list(self, request, app_label=None):
-        """The models of one app; pages that list all have the sidebar instead."""
-        return super().get_app_list(request, app_label) if app_label else []
-
-    def get_sidebar_list(self, request):
-        """The groups of the sidebar; the theme compares all links with all tabs."""
-        groups = list_navigation(request)
-        for item in [item for group in groups for item in group["items"]]:
-            is_allowed = item.get("permission")
-            item["has_permission"] = is_allowed is None or is_allowed(request)
-            item["active"] = request.path == item["link"] or request.path.startswith(
-                item.get("paths", ())
-            )
-        return groups
-
-    def _search_apps(self, app_list, search_term):
-        """Leave the pages to the command palette, which knows their titles."""
-        return []
-
-    def login(self, request, extra_context=None):
-        """Sign in, unless there were too many attempts."""
-        if request.method != "POST":
-            return super().login(request, extra_context)
-        email = request.POST.get("username", "")
-        if too_many_requests := throttle_sign_in(request, email):
-            return too_many_requests
-        response = super().login(request, extra_context)
-        if response.status_code == HTTP_FOUND:
-            remember_account(request, response)
-            warn_about_password_reset(request)
-        return response
-
-    def password_change(self, request, extra_context=None):
-        """Change the password and log it; attempts count as sign-in attempts."""
-        if request.method == "POST" and (
-            too_many_requests := throttle_sign_in(request, request.user.email)
-        ):
-            return too_many_requests
-        response = super().password_change(request, extra_context)
-        if request.method == "POST" and response.status_code == HTTP_FOUND:
-            log_password_change(request.user, at=timezone.now())
-        return response
-
-    def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
-        """Set the signed-in user as the actor, and the time zone of the account; answer
-        400 to an invalid filter. Lists and the dashboard may come from a replica."""
-
-        @wraps(view)
-        def view_with_actor(request, *args, **kwargs):
-            def build_page():
-                response = view(request, *args, **kwargs)
-                if isinstance(response, SimpleTemplateResponse):
-                    response.render()  # while the time zone is set
-                return response
-
-            set_actor(request.user.actor_name)
-            with timezone.override(get_time_zone(request.user)):
-                try:
-                    if may_read_replica(request):
-                        build_page = partial(replica.read_page, build_page)
-                    return build_page()
-                except (DataError, OverflowError, InvalidPage) as error:
-                    if request.method == "POST" or not request.GET:
-                        raise
-                    log_refused_filter(request, error)
-                    raise BadRequest("Invalid filter or page") from None
-
-        return super().admin_view(view_with_actor, cacheable)
-
-
-def may_read_replica(request) -> bool:
-    """Whether the page is a list or the dashboard."""
-    name = request.resolver_match.url_name or ""  # an unknown page has none
-    return request.method == "GET" and (name == "index" or name.endswith("_changelist"))
-
-
-def get_time_zone(user) -> ZoneInfo:
-    """The time zone of the user's account; operators see all accounts, in UTC."""
-    return ZoneInfo(user.account.time_zone if user.account else "UTC")
-
-
-def remember_account(request, response) -> None:
-    """Set the cookie that prefills the account at the next sign-in."""
-    account = request.user.account
-    response.set_cookie(
-        ACCOUNT_COOKIE_NAME,
-        account.slug if account else "",
-        max_age=ACCOUNT_COOKIE_AGE,
-        path=reverse("admin:login"),
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
-    )
-
-
-def warn_about_password_reset(request) -> None:
-    """Show who reset the password, at each sign-in until the user changes it."""
-    user = request.user
-    if user.password_reset_by is None:
-        return
-    by = (
-        "an operator" if user.password_reset_by.is_superuser else user.password_reset_by
-    )
-    messages.warning(
-        request,
-        f"On {format_datetime(user.password_reset_at)} your password was reset by {by},"
-        " who saw the new one. Change it to end this notice. If you did not ask for the"
-        " reset, look at the audit log and tell an owner.",
-    )
-
-
-def throttle_sign_in(request, email: str) -> HttpResponse | None:
-    """Count a sign-in attempt; the 429 response if there were too many, else None."""
-    if not count_sign_in_attempt(request, email):
-        return None
-    return render_error_page(request, 429, TOO_MANY_SIGN_INS_MESSAGE)
 
 
 class PreparedChangeList(ChangeList):
@@ -302,15 +86,6 @@ class PreparedChangeList(ChangeList):
         self.params.pop(ORDER_VAR, None)
         self.is_order_ignored = True
         return rows_of_long_list
-
-    def get_ordering_field(self, field_name):
-        """What a column is sorted by; rows of a relation would repeat those of the
-        list."""
-        field = super().get_ordering_field(field_name)
-        related = {
-            relation.get_accessor_name() for relation in self.opts.related_objects
-        }
-        return None if field in related else field
 
     @cached_property
     def chips(self):
@@ -382,19 +157,25 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     warn_unsaved_form = True
     compressed_fields = True
     empty_value_display = EMPTY_VALUE
-    export_columns: tuple[str, ...] = ()  # empty: those of the list
-    # Where an export finds its columns without instances: see `exports.py`.
-    export_sources: dict[str, str | tuple] | None = None
+    columns: tuple[str | ListColumn, ...] = ()  # of the list and of exports
 
     def get_changelist(self, request, **kwargs):
         return PreparedChangeList
 
-    def get_export_columns(self, request) -> list[str]:
+    def get_columns(self, request) -> Sequence[str | ListColumn]:
+        """The columns of the list and of exports, without the account."""
+        return self.columns
+
+    def get_list_display(self, request):
+        """The columns of the list as Django expects them: names and functions."""
+        columns = map(as_column, self.get_columns(request))
+        return [it if it.show else it.name for it in columns if it.is_listed]
+
+    def get_export_columns(self, request) -> list[ListColumn]:
         """The columns of exports, with the account for operators."""
-        columns: list[Any] = list(self.get_list_display(request))
-        if not self.export_columns:  # other programs may use IDs, not titles
-            return ["program" if it == "program_title" else it for it in columns]
-        return [*[name for name in columns if name == "account"], *self.export_columns]
+        account = [ACCOUNT] if request.user.is_superuser else []
+        columns = map(as_column, self.get_columns(request))
+        return [*account, *(it for it in columns if it.is_exported)]
 
     @display(description="Select")
     def action_checkbox(self, obj):
@@ -406,11 +187,6 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
             obj.pk,
             obj,
         )
-
-    @display(description="Program", ordering="program")
-    def program_title(self, row):
-        """The title of the program of a row."""
-        return row.program.title if row.program else EMPTY_VALUE
 
     def format_sums(self, rows) -> tuple[str, int]:
         """The sums of the amounts of these rows per currency, and their number."""

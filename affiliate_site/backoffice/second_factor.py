@@ -29,7 +29,7 @@ from accounts.services.recovery_codes import (
 )
 from accounts.services.staff import log_second_factor_change
 from affiliate_site.backoffice import qr_codes
-from affiliate_site.backoffice.base import (
+from affiliate_site.backoffice.site import (
     BackOfficeAdminSite,
     SignInForm,
     throttle_sign_in,

@@ -20,6 +20,8 @@ CALLED_BY_NAME = {
     "run_command_line": "manage.py calls it",
     "is_staff": "Django's admin reads it",
     "has_module_perms": "the same",
+    "short_description": "the same, of functions in `list_display`",
+    "admin_order_field": "the same",
     "create_superuser": "the command createsuperuser",
     "process_exception": "Django calls it on middleware",
     "from_db_value": "Django calls it on model fields",

@@ -59,7 +59,7 @@ MODULES_USING_ACTOR = {
     "accounts/commands.py",
     "accounts/services/changes.py",
     "affiliate_site/api/access.py",
-    "affiliate_site/backoffice/base.py",
+    "affiliate_site/backoffice/site.py",
     "affiliate_site/operations/logs.py",
     "payouts/services/ledger.py",  # who caused a transfer
 }

@@ -53,10 +53,9 @@ replica.read = lambda function: read(
 )
 admin = ConversionAdmin(Conversion, site)
 rows = Conversion.objects.order_by("-pk")
-chunks = exports.iterate_csv_chunks(admin, ["external_id"], rows)
-next(chunks)
-for chunk in chunks:
-    print(aliases[-1], chunk.replace('"', "").replace("\\r\\n", " "), flush=True)
+cells = [exports.Cell("Order ID", ("external_id",))]
+for chunk in exports.iterate_chunks(admin, None, cells, rows):
+    print(aliases[-1], *(order for (order,) in chunk), flush=True)
     sys.stdin.readline()
 """
 # Signs in staff and counts, for each page, the statements that read each database.

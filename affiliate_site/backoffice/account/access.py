@@ -30,7 +30,7 @@ from affiliate_site.backoffice.secret_page import show_secret_once
 class ApiKeyAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """API keys: created and shown once, later revoked."""
 
-    list_display = fields = (
+    columns = fields = (
         "prefix",
         "name",
         "role",
@@ -64,7 +64,7 @@ class ApiKeyAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Staff users and their roles, managed by owners."""
 
-    list_display = fields = ("email", "role", "is_active", "last_login", "created_at")
+    columns = fields = ("email", "role", "is_active", "last_login", "created_at")
     list_filter = ("role", "is_active")
     search_fields = ("email__exact",)
     search_help_text = "Search by e-mail"

@@ -13,35 +13,31 @@ from affiliate_site.backoffice.audit_sentences import (
     parse_actor_id,
     render_actions,
 )
-from affiliate_site.backoffice.base import (
-    ReadOnlyBackOfficeAdmin,
-    display,
-)
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.formatters import format_key_values
+from affiliate_site.backoffice.lists.columns import ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from tracking.models.affiliates import Affiliate
 
 AFFILIATE_PREFIX = "affiliate:"
 SUBJECT_SEPARATOR_PATTERN = re.compile(r"\s*:\s*|\s+")
+DETAILS = ("kind", "named_subject", "named_actor", "formatted_details")
 
 
 @admin.register(AuditLogEntry)
 class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     """One row per change."""
 
-    list_display = ("created_at", "sentence")
-    export_columns = (
+    columns = (
         "created_at",
-        "kind",
-        "named_subject",
-        "named_actor",
-        "formatted_details",
+        ListColumn("sentence", is_exported=False),
+        *(ListColumn(name, is_listed=False) for name in DETAILS),
     )
     list_filter = (DateFilter,)
     search_fields = ("subject__exact",)
     search_help_text = "Search by kind and ID, such as affiliate adastone"
     ordering = ("-id",)
-    fields = readonly_fields = ("sentence", *export_columns, "trace_id")
+    fields = readonly_fields = ("sentence", "created_at", *DETAILS, "trace_id")
 
     def get_object(self, request, object_id, from_field=None):
         entry = super().get_object(request, object_id, from_field)

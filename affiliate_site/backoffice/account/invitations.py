@@ -15,7 +15,7 @@ STATE_COLORS = {"open": "info", "accepted": "success", "expired": "warning"}
 class InvitationAdmin(ReadOnlyBackOfficeAdmin):
     """Invitations, which owners can revoke while they are open."""
 
-    list_display = fields = (
+    columns = fields = (
         "email",
         "role",
         "state",

@@ -7,27 +7,17 @@ from django.utils import timezone
 
 from accounts.models.webhooks import Delivery, WebhookEndpoint
 from accounts.services.deliveries import resend_delivery
-from accounts.services.webhooks import (
-    disable_webhook,
-    enable_webhook,
-    rotate_secret,
-)
+from accounts.services.webhooks import disable_webhook, enable_webhook, rotate_secret
 from affiliate_site.backoffice.account.webhook_pages import (
     WEBHOOK_PAGES,
     AddWebhookPage,
     describe_stopped_sender,
     explain_secret,
 )
-from affiliate_site.backoffice.actions import (
-    AdminAction,
-    run_admin_action,
-)
-from affiliate_site.backoffice.base import (
-    ReadOnlyBackOfficeAdmin,
-    action,
-    display,
-)
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, STATUS_COLORS
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
+from affiliate_site.backoffice.lists.columns import ListColumn, build_status_column
 from affiliate_site.backoffice.lists.filters import FormFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.secret_page import show_secret_once
@@ -85,23 +75,32 @@ class MaskedUrlMixin:
     def masked_url(self, row):
         return mask_url(row.url) or EMPTY_VALUE
 
-    def get_list_display(self, request):
-        columns = super().get_list_display(request)  # type: ignore[misc]
-        return mask_url_name(request, columns)
-
-    def get_export_columns(self, request):
-        return mask_url_name(request, super().get_export_columns(request))  # type: ignore[misc]
+    def get_columns(self, request):
+        return mask_url_name(request, super().get_columns(request))  # type: ignore[misc]
 
     def get_fields(self, request, obj=None):
-        fields = super().get_fields(request, obj)  # type: ignore[misc]
-        return mask_url_name(request, fields)
+        return mask_url_name(request, super().get_fields(request, obj))  # type: ignore[misc]
 
 
-def mask_url_name(request, names) -> list[str]:
-    """The names of columns or fields, with `masked_url` if the user sees no secrets."""
+def mask_url_name(request, names) -> list:
+    """The names or columns, with `masked_url` if the user sees no secrets."""
     if request.user.has_perm("accounts.change_webhookendpoint"):
         return list(names)
     return ["masked_url" if name == "url" else name for name in names]
+
+
+def get_webhook_status(webhook) -> str:
+    """Whether it works."""
+    if webhook.disabled_at:
+        return "disabled"
+    return "failing" if webhook.failing_since else "active"
+
+
+def get_delivery_status(delivery) -> str:
+    """Whether the receiver accepted it."""
+    if delivery.delivered_at:
+        return "delivered"
+    return "pending" if delivery.due_at else "failed"
 
 
 @admin.register(WebhookEndpoint)
@@ -110,22 +109,14 @@ class WebhookEndpointAdmin(
 ):
     """Webhooks of the account, and postbacks of its affiliates."""
 
-    list_display = (
+    columns = (
         "public_id",
         "url",
-        "status_label",
+        build_status_column(get_webhook_status, is_exported=False),
         "subscribed_events",
         "affiliate",
         "failing_since",
-        "disabled_because",
-    )
-    export_columns = (
-        "public_id",
-        "url",
-        "subscribed_events",
-        "affiliate",
-        "failing_since",
-        "disabled_at",
+        ListColumn("disabled_at", is_listed=False),
         "disabled_because",
     )
     list_filter = (WebhookStateFilter,)
@@ -143,12 +134,6 @@ class WebhookEndpointAdmin(
 
     def is_waiting(self, webhook):
         return webhook.disabled_at is None
-
-    @display(description="Status", label=STATUS_COLORS)
-    def status_label(self, webhook):
-        if webhook.disabled_at:
-            return "disabled"
-        return "failing" if webhook.failing_since else "active"
 
     @display(description="Events")
     def subscribed_events(self, webhook):
@@ -200,25 +185,16 @@ class WebhookEndpointAdmin(
 class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     """Deliveries of events, with the response of the receiver."""
 
-    list_display = (
+    columns = (
         "message_id",
-        "event_name",
-        "endpoint",
-        "status_label",
+        ListColumn("event_name", export="event__kind"),
+        ListColumn("endpoint", export="endpoint__public_id"),
+        build_status_column(get_delivery_status, is_exported=False),
         "attempts",
         "attempted_at",
+        ListColumn("status", is_listed=False),
         "error",
-        "due_at",
-    )
-    export_columns = (
-        "message_id",
-        "event_name",
-        "endpoint",
-        "attempts",
-        "attempted_at",
-        "status",
-        "error",
-        "delivered_at",
+        ListColumn("delivered_at", is_listed=False),
         "due_at",
     )
     list_select_related = ("event", "endpoint")
@@ -235,12 +211,6 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     @display(description="Event", ordering="event")
     def event_name(self, delivery):
         return delivery.event.kind
-
-    @display(description="Status", label=STATUS_COLORS)
-    def status_label(self, delivery):
-        if delivery.delivered_at:
-            return "delivered"
-        return "pending" if delivery.due_at else "failed"
 
     @display(description="Body")
     def formatted_body(self, delivery):

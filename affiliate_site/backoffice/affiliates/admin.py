@@ -1,4 +1,4 @@
-"""The pages of affiliates, program affiliates, groups, prospects and notes."""
+"""The pages of affiliates, program affiliates, groups and notes."""
 
 from datetime import timedelta
 
@@ -33,27 +33,26 @@ from affiliate_site.backoffice.affiliates.group_pages import (
 from affiliate_site.backoffice.affiliates.note_pages import NOTE_PAGES, AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
-from affiliate_site.backoffice.affiliates.prospect_pages import (
-    PROSPECT_PAGES,
-    AddProspectPage,
-    build_prospect_context,
-)
-from affiliate_site.backoffice.base import (
-    ReadOnlyBackOfficeAdmin,
-    action,
-    display,
-)
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
-    format_affiliate,
     format_datetime,
     format_labels,
+    format_money,
     format_person,
     format_totals,
 )
 from affiliate_site.backoffice.forms import label_row
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
+from affiliate_site.backoffice.lists.columns import (
+    AFFILIATE,
+    PERSON,
+    PROGRAM_TITLE,
+    AmountSource,
+    ListColumn,
+    build_status_column,
+)
 from affiliate_site.backoffice.lists.date_filters import (
     ApplicationDateFilter,
     DateFilter,
@@ -70,11 +69,7 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
-from affiliate_site.backoffice.lists.state_filters import (
-    ApprovalFilter,
-    DeletedFilter,
-    PromotedFilter,
-)
+from affiliate_site.backoffice.lists.state_filters import ApprovalFilter, DeletedFilter
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -88,7 +83,6 @@ from payouts.services.statistics import calculate_performance
 from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.enrollments import LINK_COLUMNS, Enrollment
-from tracking.models.prospects import Prospect
 from tracking.services.enrollments import set_approval
 from tracking.services.search import (
     list_affiliates_by_text,
@@ -98,7 +92,6 @@ from tracking.services.search import (
 
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
 APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
-PERSON_FIELDS = ("firstname", "lastname", "email")
 
 
 class RowChoicesView(AutocompleteJsonView):
@@ -106,6 +99,60 @@ class RowChoicesView(AutocompleteJsonView):
 
     def serialize_result(self, obj, to_field_name):
         return super().serialize_result(obj, to_field_name) | {"text": label_row(obj)}
+
+
+def label_approvals(affiliate) -> str:
+    """Labels of the approval statuses, with the number of programs if several."""
+    if affiliate.deleted_at:
+        return format_labels([("danger", "Removed")])
+    return format_labels(
+        (
+            STATUS_COLORS[status],
+            f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
+        )
+        for approved, status in APPROVAL_STATUSES.items()
+        if (n := affiliate.approvals.count(approved))
+    )
+
+
+def count_approvals(affiliate) -> str:
+    """The number of programs per approval status."""
+    if affiliate.deleted_at:
+        return f"Removed {format_datetime(affiliate.deleted_at)}"
+    counts = [
+        f"{affiliate.approvals.count(approved)} {status}"
+        for approved, status in APPROVAL_STATUSES.items()
+        if approved in affiliate.approvals
+    ]
+    return ", ".join(counts) or EMPTY_VALUE
+
+
+def build_totals_column(name: str, title: str) -> ListColumn:
+    """A column of the statistics with amounts, of one currency or several."""
+
+    def get_totals(affiliate):
+        if affiliate.performance is None:
+            return format_money(None, "")
+        return format_totals(getattr(affiliate.performance, name))
+
+    source = AmountSource(get_totals, lambda row: get_totals(row).currency)
+    return ListColumn(name, title, get_totals, export=source)
+
+
+NAME_AND_EMAIL = ListColumn(
+    "person",
+    "Name and e-mail",
+    lambda row: format_html(
+        '{} <span class="subtext">{}</span>', get_full_name(row), row.email or ""
+    ),
+    is_exported=False,
+)
+FOUND_BY = ListColumn(
+    "found_by",
+    "Found by",
+    lambda row: ", ".join(row.found_by) or EMPTY_VALUE,
+    is_exported=False,
+)
 
 
 @admin.register(Affiliate)
@@ -123,31 +170,41 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         *PERSONAL_DATA_PAGES,
     )
 
-    list_display_links = ("slug", "person")
-    list_display = (
+    list_display_links = ("slug", NAME_AND_EMAIL)
+    columns = (
         "slug",
-        "person",
-        "group_title",
-        "status_labels",
-        "clicks",
-        "conversions",
-        "revenue",
-        "balance_due",
-        "joined_on",
+        NAME_AND_EMAIL,
+        FOUND_BY,
+        ListColumn("name", "Name", export=get_full_name, is_listed=False),
+        ListColumn("email", is_listed=False),
+        ListColumn(
+            "group_title",
+            "Group",
+            lambda row: row.group.title if row.group else EMPTY_VALUE,
+            export="group__title",
+        ),
+        ListColumn("status_labels", "Status", label_approvals, export=count_approvals),
+        ListColumn(
+            "clicks",
+            f"Clicks, {STATISTICS_DAYS} days",
+            lambda row: row.performance.clicks if row.performance else EMPTY_VALUE,
+        ),
+        ListColumn(
+            "conversions",
+            f"Conversions, {STATISTICS_DAYS} days",
+            lambda row: row.performance.conversions if row.performance else EMPTY_VALUE,
+        ),
+        build_totals_column("revenue", f"Revenue, {STATISTICS_DAYS} days"),
+        build_totals_column("balance_due", "Balance due"),
+        ListColumn(
+            "joined_on",
+            "Created",
+            lambda row: timezone.localdate(row.created_at),
+            order="created_at",
+            is_exported=False,
+        ),
+        ListColumn("created_at", is_listed=False),
     )
-    export_columns = (
-        "slug",
-        "name",
-        "email",
-        "group_title",
-        "status",
-        "clicks",
-        "conversions",
-        "revenue",
-        "balance_due",
-        "created_at",
-    )
-    list_select_related = ("group",)
     search_fields = ("slug__exact", "email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     affiliate_column = "pk"
@@ -188,12 +245,11 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
             {"results": [(row.slug, format_person(row)) for row in found]}
         )
 
-    def get_list_display(self, request):
-        """Add what a search found an affiliate by."""
-        columns = list(super().get_list_display(request))
-        if request.GET.get(SEARCH_VAR):
-            columns.insert(columns.index("person") + 1, "found_by")
-        return columns
+    def get_columns(self, request):
+        """Say what a search found an affiliate by."""
+        is_search = request.GET.get(SEARCH_VAR)
+        columns = super().get_columns(request)
+        return [each for each in columns if is_search or each is not FOUND_BY]
 
     def prepare_rows(self, request, rows):
         """Add the statistics; operators see them if all rows are of one account."""
@@ -215,81 +271,6 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
                 approved for pk, approved, *_ in enrollments if pk == row.pk
             ]
 
-    @display(description="Name")
-    def name(self, affiliate):
-        return f"{affiliate.firstname} {affiliate.lastname}".strip()
-
-    @display(description="Name and e-mail")
-    def person(self, affiliate):
-        return format_html(
-            '{} <span class="subtext">{}</span>',
-            self.name(affiliate),
-            affiliate.email or "",
-        )
-
-    @display(description="Created", ordering="created_at")
-    def joined_on(self, affiliate):
-        return timezone.localdate(affiliate.created_at)
-
-    @display(description="Status")
-    def status_labels(self, affiliate):
-        """Labels of the approval statuses, with the number of programs if several."""
-        if affiliate.deleted_at:
-            return format_labels([("danger", "Removed")])
-        return format_labels(
-            (
-                STATUS_COLORS[status],
-                f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
-            )
-            for approved, status in APPROVAL_STATUSES.items()
-            if (n := affiliate.approvals.count(approved))
-        )
-
-    @display(description="Group")
-    def group_title(self, affiliate):
-        return affiliate.group.title if affiliate.group else EMPTY_VALUE
-
-    @display(description="Found by")
-    def found_by(self, affiliate):
-        return ", ".join(affiliate.found_by) or EMPTY_VALUE
-
-    def status(self, affiliate):
-        """The number of programs per approval status."""
-        if affiliate.deleted_at:
-            return f"Removed {format_datetime(affiliate.deleted_at)}"
-        counts = [
-            f"{affiliate.approvals.count(approved)} {status}"
-            for approved, status in APPROVAL_STATUSES.items()
-            if approved in affiliate.approvals
-        ]
-        return ", ".join(counts) or EMPTY_VALUE
-
-    @display(description=f"Clicks, {STATISTICS_DAYS} days")
-    def clicks(self, affiliate):
-        return affiliate.performance.clicks if affiliate.performance else EMPTY_VALUE
-
-    @display(description=f"Conversions, {STATISTICS_DAYS} days")
-    def conversions(self, affiliate):
-        return (
-            affiliate.performance.conversions if affiliate.performance else EMPTY_VALUE
-        )
-
-    @display(description=f"Revenue, {STATISTICS_DAYS} days")
-    def revenue(self, affiliate):
-        return (
-            format_totals(affiliate.performance.revenue)
-            if affiliate.performance
-            else EMPTY_VALUE
-        )
-
-    @display(description="Balance due")
-    def balance_due(self, affiliate):
-        return (
-            format_totals(affiliate.performance.balance_due)
-            if affiliate.performance
-            else EMPTY_VALUE
-        )
-
 
 @admin.register(Enrollment)
 class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
@@ -298,9 +279,17 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     add_page = AddEnrollmentPage
     row_pages = ENROLLMENT_PAGES
 
-    list_display = ("person", "program_title", "status", "applied_at")
-    export_columns = ("affiliate", "program", "status", "applied_at")
-    list_select_related = ("affiliate", "program")
+    columns = (
+        PERSON,
+        PROGRAM_TITLE,
+        build_status_column(
+            lambda enrollment: APPROVAL_STATUSES[enrollment.approved],
+            name="status",
+            order="approved",
+            export=(APPROVAL_STATUSES.get, "approved"),
+        ),
+        "applied_at",
+    )
     list_filter = (
         ApprovalFilter,
         ProgramFilter,
@@ -339,10 +328,6 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     def get_object_title(self, row):
         return str(row.affiliate)
 
-    @display(description="Affiliate", ordering="affiliate")
-    def person(self, enrollment):
-        return format_affiliate(enrollment.affiliate)
-
     def get_details(self, request, enrollment):
         rows = enrollment.account.enrollments.filter(pk=enrollment.pk)
         row = rows.with_link_parts().values(*LINK_COLUMNS, "coupon__code").get()
@@ -358,7 +343,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         ]
         return Details(
             headline=f"{get_full_name(affiliate)} in {program.title}",
-            labels=[label_status(self.status(enrollment))],
+            labels=[label_status(APPROVAL_STATUSES[enrollment.approved])],
             is_removed=affiliate.deleted_at is not None,
             sections=[
                 Section("Program affiliate", facts=facts),
@@ -370,10 +355,6 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         """Those of the same program."""
         rows = enrollment.account.enrollments.filter(program=enrollment.program_id)
         return find_neighbors(enrollment, rows, "applied_at")
-
-    @display(description="Status", ordering="approved", label=STATUS_COLORS)
-    def status(self, enrollment):
-        return APPROVAL_STATUSES[enrollment.approved]
 
     def has_manage_permission(self, request):
         return request.user.has_perm("tracking.change_enrollment")
@@ -415,7 +396,7 @@ class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     add_page = AddGroupPage
     row_pages = GROUP_PAGES
 
-    list_display = ("title", "public_id", "created_at")
+    columns = ("title", "public_id", "created_at")
     search_fields = ("title__exact", "public_id__exact")
     search_help_text = "Search by ID or title"
     ordering = ("title", "id")
@@ -427,66 +408,13 @@ class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         return build_group_context(request, row)
 
 
-@admin.register(Prospect)
-class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """People who may become affiliates."""
-
-    change_form_template = "admin/affiliates/prospect.html"
-    add_page = AddProspectPage
-    row_pages = (*PROSPECT_PAGES, *PERSONAL_DATA_PAGES)
-
-    list_display = (
-        *PERSON_FIELDS,
-        "program_title",
-        "signup_source",
-        "created",
-        "promoted_at",
-    )
-    export_columns = (
-        *PERSON_FIELDS,
-        "program",
-        "signup_source",
-        "created_at",
-        "promoted_at",
-        "deleted_at",
-    )
-    list_select_related = ("program",)
-    list_filter = (
-        "signup_source",
-        ProgramFilter,
-        GroupFilter,
-        PromotedFilter,
-        DeletedFilter,
-        DateFilter,
-    )
-    search_fields = ("public_id__exact", "email_folded__exact")
-    search_help_text = "Search by ID or e-mail"
-    ordering = ("-created_at", "-id")
-
-    class Media:
-        js = ("backoffice/copy.js",)
-
-    def get_object_title(self, row):
-        return get_full_name(row)
-
-    def get_object_context(self, request, row):
-        return build_prospect_context(row)
-
-    @display(description="Created at", ordering="created_at")
-    def created(self, prospect):
-        """When it was created, or that it was removed."""
-        if prospect.deleted_at:
-            return format_labels([("danger", "Removed")])
-        return format_datetime(prospect.created_at)
-
-
 @admin.register(Note)
 class NoteAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Notes about affiliates."""
 
     row_pages = NOTE_PAGES
 
-    list_display = ("affiliate", "note", "created_at")
+    columns = (AFFILIATE, "note", "created_at")
     list_filter = (AffiliateFilter, DateFilter)
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)

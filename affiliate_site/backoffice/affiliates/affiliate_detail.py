@@ -14,7 +14,7 @@ from affiliate_site.backoffice.audit_sentences import (
     render_action,
 )
 from affiliate_site.backoffice.dashboard.charts import Sparkline, build_sparkline
-from affiliate_site.backoffice.dashboard.context import build_changelist_url
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,

@@ -101,7 +101,7 @@ class RemoveCustomFieldPage(RemovePage):
 class CustomFieldAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Custom fields of the account's affiliates."""
 
-    list_display = ("title", "slug", "type_title", "required")
+    columns = ("title", "slug", "type_title", "required")
     fields = readonly_fields = ("title", "slug", "type_title", "choices", "required")
     ordering = ("id",)
     add_page = AddCustomFieldPage

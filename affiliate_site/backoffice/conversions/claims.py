@@ -10,11 +10,7 @@ from accounts.models.api_keys import SigningSecret
 from accounts.services.api_keys import revoke_signing_secret
 from affiliate_site.backoffice.account.access_pages import AddSigningSecretPage
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
-from affiliate_site.backoffice.base import (
-    ReadOnlyBackOfficeAdmin,
-    action,
-    display,
-)
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
 from affiliate_site.backoffice.conversions.conversion_details import (
     describe_claim_outcome,
 )
@@ -26,6 +22,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_person,
 )
+from affiliate_site.backoffice.lists.columns import AFFILIATE, AmountSource, ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
@@ -81,11 +78,11 @@ class ConfirmClaimPage(MoneyFormPage):
 class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOfficeAdmin):
     """Conversions that two visitors claim: each claim, and an action to decide."""
 
-    list_display = (
-        "claim_id",
+    columns = (
+        ListColumn("claim_id", "ID", lambda claim: claim.pk, export="pk"),
         "conversion_link",
-        "affiliate",
-        "formatted_amount",
+        AFFILIATE,
+        ListColumn("formatted_amount", export=AmountSource()),
         "outcome",
         "visitor",
         "created_at",
@@ -114,10 +111,6 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
     def get_object_title(self, claim):
         """The order, of which there are several claims."""
         return f"{claim.conversion.external_id or claim.conversion}, claim {claim.pk}"
-
-    @display(description="ID")
-    def claim_id(self, claim):
-        return claim.pk
 
     @display(description="Conversion")
     def conversion_link(self, claim):
@@ -199,7 +192,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
 class SigningSecretAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Secrets that sign what pages report: shown once, later revoked."""
 
-    list_display = fields = ("prefix", "created_at", "revoked_at")
+    columns = fields = ("prefix", "created_at", "revoked_at")
     search_fields = ("prefix__exact",)
     search_help_text = "Search by prefix"
     ordering = ("-created_at", "-id")

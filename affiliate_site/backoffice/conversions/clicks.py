@@ -6,11 +6,9 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.utils import lookup_field
 
-from affiliate_site.backoffice.base import (
-    ReadOnlyBackOfficeAdmin,
-    display,
-)
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_key_values
+from affiliate_site.backoffice.lists.columns import AFFILIATE, PROGRAM_TITLE, ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
@@ -30,21 +28,16 @@ def get_browser(user_agent: str | None) -> str:
 class ClickAdmin(ReadOnlyBackOfficeAdmin):
     """Clicks on affiliate links, with referrer, landing page and browser."""
 
-    list_display = (
+    columns = (
         "created_at",
-        "affiliate",
-        "program_title",
+        AFFILIATE,
+        PROGRAM_TITLE,
         "referrer",
         "landing_page",
-        "browser",
+        ListColumn("browser", export=(get_browser, "user_agent")),
     )
     list_select_related = ("affiliate", "program")
     list_filter = (ProgramFilter, AffiliateFilter, AffiliateGroupFilter, DateFilter)
-    export_sources = {
-        "affiliate": "affiliate__slug",
-        "program": "program__slug",
-        "browser": (get_browser, "user_agent"),
-    }
     search_fields = ("public_id__exact",)
     search_help_text = "Search by click ID"
     extra_lookups = ("affiliate_id",)
@@ -195,7 +188,7 @@ PROBLEMS = {
 class FailedPageCallAdmin(ReadOnlyBackOfficeAdmin):
     """Calls of the tracking script that were not stored, by day, reason and page."""
 
-    list_display = ("day", "problem", "hint", "shown_page", "count", "last_at")
+    columns = ("day", "problem", "hint", "shown_page", "count", "last_at")
     extra_lookups = ("day__gte",)
     ordering = ("-day", "-last_at", "-id")
     ordering_of_long_list = ("-day", "-reason", "-page", "-id")  # its index

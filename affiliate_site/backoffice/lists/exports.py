@@ -5,15 +5,16 @@ section 9.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from html import unescape
 from itertools import chain, islice
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from django.contrib.admin.utils import label_for_field, lookup_field
+from django.contrib.admin.utils import label_for_field
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import DateTimeField
 from django.http import StreamingHttpResponse
@@ -26,9 +27,11 @@ from accounts import replica
 from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, Money
+from affiliate_site.backoffice.lists.columns import AmountSource, ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 
 CHUNK_SIZE = 1000  # rows
+ROW = "(row)"  # the row itself, among look-ups
 TIME_LENGTH = len("2026-11-20T23:54:00")
 # Formulas, and the vertical bar of calls to other programs, may begin with white space
 # or control characters, and in full width.
@@ -49,13 +52,6 @@ PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 MOMENT_TITLE = "{title} (UTC)"
 CURRENCY_TITLE = "{title}: currency"
-
-
-class AmountSource(NamedTuple):
-    """The look-ups of an amount and of its currency, which has a column of its own."""
-
-    amount: str = "amount"
-    currency: str = "currency"
 
 
 def format_cell(value) -> str:
@@ -100,18 +96,22 @@ def _escape_separated_formula(match: re.Match[str]) -> str:
     return f"{separator}'{formula_start}" if formula_start else separator
 
 
+class Cell(NamedTuple):
+    """A column of a file: the look-ups of its value, and a function of them."""
+
+    title: str
+    lookups: tuple[str, ...]
+    function: Callable[..., Any] | None = None  # None: the value of the only look-up
+    is_amount: bool = False  # whose currency is in the next column
+
+
 def export_csv(model_admin, request) -> StreamingHttpResponse:
     """The filtered list, all its pages, as a CSV file."""
-    columns, rows, name = prepare_export(model_admin, request)
-    if model_admin.export_sources is None:
-        prepared = iterate_prepared_rows(model_admin, request, rows)
-        lines: Iterable[str] = map(
-            format_csv_line, iterate_lines(model_admin, columns, prepared)
-        )
-    else:
-        lines = iterate_csv_chunks(model_admin, columns, rows)
+    cells, rows, name = prepare_export(model_admin, request)
+    chunks = iterate_chunks(model_admin, request, cells, rows)
+    titles = format_csv_line(cell.title for cell in cells)
     return StreamingHttpResponse(
-        lines,
+        chain([titles], ("".join(map(format_csv_line, chunk)) for chunk in chunks)),
         content_type="text/csv; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="{name}.csv"',
@@ -123,8 +123,8 @@ def prepare_export(model_admin, request):
     """The columns, the rows of all pages of the filtered list, and a file name."""
     changelist = model_admin.get_changelist_instance(request)
     columns = model_admin.get_export_columns(request)
-    rows = changelist.get_queryset(request)
-    return columns, rows, get_export_name(changelist)
+    cells = list(list_cells(model_admin, columns))
+    return cells, changelist.get_queryset(request), get_export_name(changelist)
 
 
 def get_export_name(changelist) -> str:
@@ -136,133 +136,96 @@ def get_export_name(changelist) -> str:
     return f"{slugify(changelist.opts.verbose_name_plural)}-{days}"
 
 
-def get_column_titles(model_admin, columns: list[str]) -> list[str]:
-    """The headings of the columns; those of moments name the zone, unlike lists."""
+def list_cells(model_admin, columns: Iterable[ListColumn]) -> Iterator[Cell]:
+    """The columns of a file: an amount takes two."""
     model = model_admin.model
-    titles = [
-        capfirst(str(label_for_field(name, model, model_admin))) for name in columns
-    ]
-    return [
-        MOMENT_TITLE.format(title=title) if is_moment(model, name) else title
-        for name, title in zip(columns, titles, strict=True)
-    ]
+    for column in columns:
+        name = column.name
+        title = capfirst(column.title or str(label_for_field(name, model, model_admin)))
+        source = column.export or column.show or getattr(model_admin, name, name)
+        if isinstance(source, AmountSource):
+            yield build_cell(model, title, source.amount)._replace(is_amount=True)
+            title = CURRENCY_TITLE.format(title=title)
+            yield build_cell(model, title, source.currency)
+        else:
+            yield build_cell(model, title, source)
 
 
-def is_moment(model, name: str) -> bool:
-    """Whether a column is a field of the model that holds a moment."""
+def build_cell(model, title: str, source) -> Cell:
+    """The cell of a source as `ListColumn.export` describes it.
+
+    Headings of moments name the zone, unlike those of lists. A relation is exported as
+    the text of its row.
+    """
+    if isinstance(source, tuple):
+        function, *lookups = source
+        return Cell(title, tuple(lookups), function)
+    if callable(source):
+        return Cell(title, (ROW,), source)
     try:
-        return isinstance(model._meta.get_field(name), DateTimeField)
-    except FieldDoesNotExist:
-        return False
+        field = model._meta.get_field(source)
+    except FieldDoesNotExist:  # a look-up of a relation
+        return Cell(title, (source,))
+    if field.is_relation:
+        return Cell(title, (ROW,), attrgetter(source))
+    if isinstance(field, DateTimeField):
+        title = MOMENT_TITLE.format(title=title)
+    return Cell(title, (source,))
 
 
-def get_cell_values(model_admin, columns: list[str], row) -> list:
-    """The values of a row in these columns, not yet formatted."""
-    return [lookup_field(name, row, model_admin)[2] for name in columns]
-
-
-def iterate_prepared_rows(model_admin, request, rows) -> Iterator:
-    """The rows, prepared in chunks.
+def iterate_chunks(
+    model_admin, request, cells: Sequence[Cell], rows
+) -> Iterator[list[tuple]]:
+    """The lines of a file, in chunks that may each come from a replica.
 
     Only the ids are read at once, in the order of the list: the database would sort and
-    store all rows with their relations before the first one. The query of a large
-    export may exceed the statement timeout of other requests. A chunk may come from a
-    replica.
+    store all rows with their relations before the first one.
     """
-
-    def prepare_chunk(chunk_ids: list[int]) -> list:
-        by_id = rows.order_by().in_bulk(chunk_ids)
-        chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
-        model_admin.prepare_rows(request, chunk)
-        return chunk
-
+    read = partial(read_lines, model_admin, request, cells, rows.order_by())
     for chunk_ids in iterate_chunks_of_ids(rows):
-        yield from replica.read_page(partial(prepare_chunk, chunk_ids))
+        yield replica.read_page(partial(read, chunk_ids))
 
 
 def iterate_chunks_of_ids(rows) -> Iterator[list[int]]:
-    """The ids of the rows in their order."""
+    """The ids of the rows in their order.
+
+    The query of a large export may exceed the statement timeout of other requests.
+    """
     with without_statement_timeout():
         ids = rows.values_list("pk", flat=True).iterator(chunk_size=CHUNK_SIZE)
         while chunk_ids := list(islice(ids, CHUNK_SIZE)):
             yield chunk_ids
 
 
-def iterate_csv_chunks(model_admin, columns: list[str], rows) -> Iterator[str]:
-    """The lines of `iterate_lines` in chunks, read as columns: much faster.
+def read_lines(
+    model_admin, request, cells: Sequence[Cell], rows, ids: list[int]
+) -> list[tuple]:
+    """The lines of the rows with these ids, read as columns: much faster than rows.
 
-    `model_admin.export_sources` has, for each column that is no field, a look-up, an
-    `AmountSource`, or a function and the look-ups of its arguments. A chunk may come
-    from a replica.
+    Rows are read, too, if a column is a function of them: such pages look up what they
+    show of all rows at once, or describe it from many fields.
     """
-    titles: list[str] = []
-    calls: list[tuple] = []
-    shown = zip(columns, get_column_titles(model_admin, columns), strict=True)
-    for name, title in shown:
-        source = model_admin.export_sources.get(name, name)
-        if isinstance(source, AmountSource):
-            titles += [title, CURRENCY_TITLE.format(title=title)]
-            calls += [(None, source.amount), (None, source.currency)]
-            continue
-        titles.append(title)
-        calls.append((None, source) if isinstance(source, str) else source)
-    yield format_csv_line(titles)
-    lookups = list(dict.fromkeys(lookup for _, *used in calls for lookup in used))
-    for chunk_ids in iterate_chunks_of_ids(rows):
-        found = rows.order_by().filter(pk__in=chunk_ids)
-        by_id = read_values(found, lookups)
-        chunk = [by_id[pk] for pk in chunk_ids if pk in by_id]
-        _, *values = zip(*chunk, strict=True) if chunk else ((), *((),) * len(lookups))
-        by_lookup = dict(zip(lookups, values, strict=True))
-        cells = [
-            map(
-                format_csv_cell,
-                map(function, *[by_lookup[lookup] for lookup in used])
-                if function
-                else by_lookup[used[0]],
-            )
-            for function, *used in calls
-        ]
-        yield "".join([f"{','.join(line)}\r\n" for line in zip(*cells, strict=True)])
-
-
-def read_values(rows, lookups: list[str]) -> dict[int, tuple]:
-    """The values of the rows by their ids."""
-
-    def read(alias: str) -> dict[int, tuple]:
-        found = rows.using(alias).values_list("pk", *lookups)
-        return {row[0]: row for row in found}
-
-    return replica.read(read)
-
-
-def iterate_lines(model_admin, columns: list[str], rows: Iterable) -> Iterator[list]:
-    """The titles of the columns, then the values of each row.
-
-    After a column of amounts comes one of their currencies.
-    """
-    lines = (get_cell_values(model_admin, columns, row) for row in rows)
-    first = list(islice(lines, 1))
-    amounts = {n for line in first for n, v in enumerate(line) if isinstance(v, Money)}
-    titles = []
-    for index, title in enumerate(get_column_titles(model_admin, columns)):
-        titles.append(title)
-        if index in amounts:
-            titles.append(CURRENCY_TITLE.format(title=title))
-    yield titles
-    for line in chain(first, lines):
-        yield list(split_amounts(line, amounts))
-
-
-def split_amounts(values: Iterable, amounts: set[int]) -> Iterator:
-    """The values of a row, with the currency after each of these columns of amounts."""
-    for index, value in enumerate(values):
-        is_money = isinstance(value, Money)
-        if index not in amounts:
-            yield SafeString(value) if is_money else value
-            continue
-        yield value
-        yield value.currency if is_money else ""
+    lookups = dict.fromkeys(lookup for cell in cells for lookup in cell.lookups)
+    needs_rows = ROW in lookups
+    lookups.pop(ROW, None)
+    found = rows.filter(pk__in=ids).values_list("pk", *lookups)
+    by_id = {pk: values for pk, *values in found}
+    rows_by_id = rows.in_bulk(ids) if needs_rows else by_id
+    ids = [pk for pk in ids if pk in by_id and pk in rows_by_id]
+    columns = zip(*[by_id[pk] for pk in ids], strict=True)
+    values: dict[str, Sequence[Any]] = dict(zip(lookups, columns, strict=False))
+    if needs_rows:
+        values[ROW] = [rows_by_id[pk] for pk in ids]
+        model_admin.prepare_rows(request, values[ROW])
+    if not ids:
+        return []
+    shown = (
+        map(cell.function, *[values[lookup] for lookup in cell.lookups])
+        if cell.function
+        else values[cell.lookups[0]]
+        for cell in cells
+    )
+    return list(zip(*shown, strict=True))
 
 
 def format_csv_line(values: Iterable) -> str:

@@ -5,11 +5,13 @@ numbers are numbers if a spreadsheet keeps all their digits, and so are amounts,
 their currency in a column of its own. A list that does not fit is not exported.
 """
 
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from tempfile import TemporaryFile
+from typing import Any
 
 from django.contrib import messages
 from django.http import FileResponse
@@ -20,9 +22,9 @@ from xlsxwriter import Workbook
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.formatters import Money
 from affiliate_site.backoffice.lists.exports import (
+    Cell,
     format_cell,
-    iterate_lines,
-    iterate_prepared_rows,
+    iterate_chunks,
     prepare_export,
 )
 from tracking.money import get_exponent
@@ -67,37 +69,31 @@ def export_xlsx(model_admin, request):
 
 def create_workbook_file(model_admin, request):
     """A temporary file with the rows, positioned at its beginning, and its name."""
-    columns, rows, name = prepare_export(model_admin, request)
+    cells, rows, name = prepare_export(model_admin, request)
     if rows.order_by().values("pk")[MAX_ROWS : MAX_ROWS + 1]:
         raise ExportTooLarge(
             f"Excel exports hold at most {MAX_ROWS:,} rows. Filter the list, or export"
             " as CSV."
         )
+    chunks = iterate_chunks(model_admin, request, cells, rows)
+    lines = islice(chain.from_iterable(chunks), MAX_ROWS)
     with ExitStack() as stack:
         file = stack.enter_context(TemporaryFile())
-        write_workbook(
-            file,
-            model_admin,
-            columns,
-            islice(iterate_prepared_rows(model_admin, request, rows), MAX_ROWS),
-        )
+        write_workbook(file, model_admin.opts.verbose_name_plural, cells, lines)
         stack.pop_all()  # the response closes the file
     file.seek(0)
     return file, name
 
 
-def write_workbook(file, model_admin, columns: list[str], rows) -> None:
-    """Write a sheet with column titles and rows to a file."""
+def write_workbook(file, name, cells: Sequence[Cell], lines: Iterable) -> None:
+    """Write a sheet with column titles and lines to a file."""
     with Workbook(file, WORKBOOK_OPTIONS) as book:
-        sheet = book.add_worksheet(
-            str(model_admin.opts.verbose_name_plural)[:MAX_SHEET_NAME_LENGTH]
-        )
+        sheet = book.add_worksheet(str(name)[:MAX_SHEET_NAME_LENGTH])
         sheet.freeze_panes(1, 0)
         formats = NumberFormats(book)
-        titles: list[str] = []
-        for row_index, line in enumerate(iterate_lines(model_admin, columns, rows)):
-            titles = titles or line
-            write_row(sheet, row_index, line, titles, formats)
+        titles = [cell.title for cell in cells]
+        for row_index, line in enumerate(chain([titles], lines)):
+            write_row(sheet, row_index, line, cells, formats)
 
 
 class NumberFormats(dict):
@@ -112,18 +108,17 @@ class NumberFormats(dict):
         return self[number_format]
 
 
-def write_row(sheet, row_index: int, values, titles, formats) -> None:
+def write_row(sheet, row_index: int, values, cells: Sequence[Cell], formats) -> None:
     """Write the cells in order; in constant memory, rows cannot be changed later."""
     for column, value in enumerate(values):
-        amount = value.amount if isinstance(value, Money) else None
-        if amount is not None and is_exact_number(amount):
-            decimals = get_exponent(value.currency)
-            number_format = f"#,##0.{'0' * decimals}".rstrip(".")
+        amount: Any = value.amount if isinstance(value, Money) else value
+        if is_exact_number(amount):
+            number_format = None
+            if cells[column].is_amount:
+                decimals = get_exponent(values[column + 1])
+                number_format = formats[f"#,##0.{'0' * decimals}".rstrip(".")]
             number = to_cell_number(amount)
-            sheet.write_number(row_index, column, number, formats[number_format])
-            continue
-        if is_exact_number(value):
-            sheet.write_number(row_index, column, to_cell_number(value))
+            sheet.write_number(row_index, column, number, number_format)
             continue
         if isinstance(value, datetime) and value.year >= FIRST_YEAR:
             sheet.write_datetime(row_index, column, value)
@@ -133,7 +128,7 @@ def write_row(sheet, row_index: int, values, titles, formats) -> None:
             continue
         if sheet.write_string(row_index, column, format_xlsx_text(value)):
             raise ExportTooLarge(
-                f"{titles[column]} in row {row_index + 1} is longer than"
+                f"{cells[column].title} in row {row_index + 1} is longer than"
                 f" {MAX_CELL_LENGTH:,} characters, the limit of an Excel cell. Export"
                 " as CSV instead."
             )

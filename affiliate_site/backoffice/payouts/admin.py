@@ -1,38 +1,26 @@
-"""The pages of balances, payments, payout methods and the ledger."""
+"""The pages of balances, payments and payout methods."""
 
-from django.contrib import admin, messages
+from dataclasses import replace
+
+from django.contrib import admin
 from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
-from django.db import OperationalError
 from django.db.models import Q
-from django.shortcuts import redirect
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.html import format_html
-from django.views.decorators.http import require_POST
 
 from accounts.tenant_admin import SearchMatch
-from affiliate_site.backoffice.actions import (
-    DATABASE_TIMEOUT_MESSAGE,
-    MAX_LISTED_ROWS,
-    MAX_ROWS,
-    AdminAction,
-    run_admin_action,
-)
+from affiliate_site.backoffice.actions import MAX_ROWS, AdminAction, run_admin_action
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
-from affiliate_site.backoffice.base import (
-    ReadOnlyBackOfficeAdmin,
-    action,
-    display,
-)
-from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
-from affiliate_site.backoffice.formatters import (
-    EMPTY_VALUE,
-    STATUS_COLORS,
-    Money,
-    format_affiliate,
-    format_ledger_note,
-    format_money,
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.formatters import format_affiliate, format_money
+from affiliate_site.backoffice.lists.columns import (
+    AFFILIATE,
+    AMOUNT,
+    PERSON,
+    AmountSource,
+    ListColumn,
+    build_status_column,
 )
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
@@ -40,7 +28,6 @@ from affiliate_site.backoffice.lists.filters import (
     AffiliateGroupFilter,
     BalanceFilter,
     CurrencyFilter,
-    LedgerAffiliateFilter,
     ZeroBalanceFilter,
 )
 from affiliate_site.backoffice.lists.search import (
@@ -48,7 +35,7 @@ from affiliate_site.backoffice.lists.search import (
     AffiliateSearchMixin,
 )
 from affiliate_site.backoffice.lists.state_filters import CanceledFilter
-from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
 from affiliate_site.backoffice.payouts.bulk_payouts import (
     build_payments_url,
@@ -65,61 +52,30 @@ from affiliate_site.backoffice.payouts.payout_texts import (
     add_payout_texts,
     warn_of_missing_methods,
 )
-from payouts.models.ledger import LedgerAccount, LedgerAccountType, Transfer
+from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.commission_history import list_payments_of_order
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
-from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
 BULK_PAYOUTS_TITLE = "Bulk payout"
-NUMBERS_NOTE = "IDs have gaps, because previews use some."
 BULK_PAYOUTS_PATH = "bulk-payouts/"
 AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 
 
-def get_ledger_account_name(ledger_account) -> str:
-    """`Balance due of adastone`; accounts of no affiliate by their kind alone."""
-    name = LEDGER_ACCOUNT_NAMES[ledger_account.kind]
-    affiliate = ledger_account.affiliate
-    return f"{name} of {affiliate}" if affiliate else name
+def format_balance(ledger_account) -> str:
+    """What is due, or that more was paid."""
+    amount = format_money(ledger_account.balance, ledger_account.currency)
+    if ledger_account.balance >= 0:
+        return amount
+    return format_html('{} <span class="subtext">overpaid</span>', amount)
 
 
-def check_ledger(account) -> tuple[int, str]:
-    """Check the ledger of an account; the level and the text of the message."""
-    try:
-        report = check_account(account, at=timezone.now())
-    except OperationalError:
-        return messages.ERROR, DATABASE_TIMEOUT_MESSAGE.capitalize()
-    if report is None:
-        return messages.WARNING, (
-            f"More than {MAX_CHECKED_TRANSFERS:,} ledger entries: too many to check"
-            " while you wait. The nightly commands check them all; an operator can do"
-            f" so at any time: check_ledger --account {account.slug} --note."
-        )
-    if not report.discrepancies:
-        number = f"{report.transfer_count:,}"
-        text = f"Ledger balanced: {number} entries, checked just now."
-        if account.discrepancy_count:
-            return messages.WARNING, (
-                f"{text} But the nightly check, which sees more, found discrepancies:"
-                " pay nobody until an operator has explained them."
-            )
-        return messages.SUCCESS, text
-    return messages.ERROR, format_discrepancies(report.discrepancies)
-
-
-def format_discrepancies(discrepancies) -> str:
-    """What does not agree, in words, and what to do."""
-    listed = "; ".join(
-        f"{each.row}: {each.stored} instead of {each.computed} ({each.invariant})"
-        for each in discrepancies[:MAX_LISTED_ROWS]
-    )
-    more = len(discrepancies) - MAX_LISTED_ROWS
-    return (
-        f"Ledger checked just now: {len(discrepancies)} discrepancies. {listed}"
-        f"{f'; and {more} more' if more > 0 else ''}. Pay nobody until an operator has"
-        " explained them."
-    )
+NAME = ListColumn(
+    "name", "Name", export=lambda row: get_full_name(row.affiliate), is_listed=False
+)
+PAYOUT_METHOD = ListColumn(
+    "payout_method", "Primary payout method today", lambda row: row.payout_text
+)
 
 
 def has_bulk_payouts_permission(request) -> bool:
@@ -148,8 +104,18 @@ class BalanceAdmin(
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
-    list_display = ("person", "shown_balance", "payout_method")
-    export_columns = ("affiliate", "name", "balance_due", "payout_method")
+    columns = (
+        replace(PERSON, order=None),
+        NAME,
+        ListColumn(
+            "shown_balance",
+            "Balance due",
+            format_balance,
+            order="balance",
+            export=AmountSource("balance"),
+        ),
+        PAYOUT_METHOD,
+    )
     list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
@@ -201,30 +167,8 @@ class BalanceAdmin(
             raise PermissionDenied
         return bulk_payouts_view(self, request)
 
-    @display(description="Affiliate")
-    def person(self, ledger_account):
-        return format_affiliate(ledger_account.affiliate)
-
-    def name(self, ledger_account):
-        return get_full_name(ledger_account.affiliate)
-
     def prepare_rows(self, request, rows):
         add_payout_texts(rows)
-
-    @display(description="Primary payout method today")
-    def payout_method(self, ledger_account):
-        return ledger_account.payout_text
-
-    def balance_due(self, ledger_account):
-        return format_money(ledger_account.balance, ledger_account.currency)
-
-    @display(description="Balance due", ordering="balance")
-    def shown_balance(self, ledger_account):
-        amount = self.balance_due(ledger_account)
-        if ledger_account.balance >= 0:
-            return amount
-        html = format_html('{} <span class="subtext">overpaid</span>', amount)
-        return Money(html, amount.amount, amount.currency)
 
     def has_pay_permission(self, request):
         return request.user.has_perm("payouts.add_payment")
@@ -272,23 +216,17 @@ class PaymentAdmin(
 ):
     """Payments; canceling one makes its amount due again."""
 
-    list_display = (
+    columns = (
         "public_id",
-        "person",
-        "formatted_amount",
-        "status_label",
+        PERSON,
+        NAME,
+        AMOUNT,
+        build_status_column(
+            lambda payment: "canceled" if payment.canceled_at else "paid"
+        ),
         "created_at",
         "canceled_at",
-    )
-    export_columns = (
-        "public_id",
-        "affiliate",
-        "name",
-        "formatted_amount",
-        "status_label",
-        "created_at",
-        "canceled_at",
-        "payout_method",
+        replace(PAYOUT_METHOD, is_listed=False),
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
@@ -317,27 +255,8 @@ class PaymentAdmin(
     def get_details(self, request, payment):
         return get_payment_details(request, payment)
 
-    @display(description="Affiliate", ordering="affiliate")
-    def person(self, payment):
-        return format_affiliate(payment.affiliate)
-
-    def name(self, payment):
-        return get_full_name(payment.affiliate)
-
     def prepare_rows(self, request, rows):
         add_payout_texts(rows)
-
-    @display(description="Primary payout method today")
-    def payout_method(self, payment):
-        return payment.payout_text
-
-    @display(description="Amount", ordering="amount")
-    def formatted_amount(self, payment):
-        return format_money(payment.amount, payment.currency)
-
-    @display(description="Status", label=STATUS_COLORS)
-    def status_label(self, payment):
-        return "canceled" if payment.canceled_at else "paid"
 
     def has_cancel_permission(self, request):
         return request.user.has_perm("payouts.delete_payment")
@@ -368,86 +287,9 @@ class PaymentAdmin(
 class PayoutMethodAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
     """Payout methods of affiliates."""
 
-    list_display = ("affiliate", "kind", "is_primary")
+    columns = (AFFILIATE, "kind", "is_primary")
     list_select_related = ("affiliate",)
     list_filter = ("kind", AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-affiliate", "-kind")
-
-
-@admin.register(Transfer)
-class TransferAdmin(ReadOnlyBackOfficeAdmin):
-    """Ledger entries: amount, debit account, credit account and reason; append-only."""
-
-    list_display = (
-        "id",
-        "type",
-        "formatted_amount",
-        "debit_account",
-        "credit_account",
-        "reason",
-        "created_at",
-    )
-    list_select_related = (
-        "debit__affiliate",
-        "credit__affiliate",
-        "commission",
-        "payment",
-    )
-    list_filter = ("kind", LedgerAffiliateFilter, CurrencyFilter, DateFilter)
-    ordering = ("-created_at", "-id")
-    # Sorted by ID, a small account would read the entries of all others.
-    sortable_by = ("created_at",)
-    exclude = ("kind", "amount", "debit", "credit")
-    readonly_fields = ("type", "formatted_amount", "debit_account", "credit_account")
-
-    def get_ordering(self, request):
-        """Operators see all accounts, for which only the IDs are indexed."""
-        return self.ordering if request.user.account else ("-id",)
-
-    def changelist_view(self, request, extra_context=None):
-        """Say whether the ledger agrees; operators see several ledgers."""
-        account = request.user.account
-        context = (
-            {
-                "list_note": f"{format_ledger_note(account)} {NUMBERS_NOTE}",
-                "list_button": ("Check now", reverse("admin:check_ledger")),
-            }
-            if account
-            else {}
-        )
-        return super().changelist_view(request, context | (extra_context or {}))
-
-    def get_urls(self):
-        """Add the check of the ledger."""
-        view = require_POST(self.admin_site.admin_view(self.check_view))
-        return [path("check/", view, name="check_ledger"), *super().get_urls()]
-
-    def check_view(self, request):
-        """Check the ledger of the account now; it moves nothing, so all roles may."""
-        account = request.user.account
-        if account is None or not self.has_view_permission(request):
-            raise PermissionDenied
-        level, text = check_ledger(account)
-        self.message_user(request, text, level=level)
-        return redirect("admin:payouts_transfer_changelist")
-
-    def type(self, transfer):
-        return transfer.get_kind_display()
-
-    def debit_account(self, transfer):
-        return get_ledger_account_name(transfer.debit)
-
-    def credit_account(self, transfer):
-        return get_ledger_account_name(transfer.credit)
-
-    @display(description="Amount")
-    def formatted_amount(self, transfer):
-        return format_money(transfer.amount, transfer.currency)
-
-    def reason(self, transfer):
-        if transfer.payment:
-            return link_to(transfer.payment)
-        commission = transfer.commission
-        return link_to(commission, f"commission {commission}") or EMPTY_VALUE

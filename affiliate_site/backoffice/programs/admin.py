@@ -7,29 +7,21 @@ from django.contrib import admin
 from django.db.models import Count, Q
 from django.urls import reverse
 
-from affiliate_site.backoffice.base import (
-    ReadOnlyBackOfficeAdmin,
-    display,
-)
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
-    STATUS_COLORS,
     describe_recurring,
     format_datetime,
     format_money,
 )
+from affiliate_site.backoffice.lists.columns import ListColumn, build_status_column
 from affiliate_site.backoffice.lists.filters import CurrencyFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, list_page_links
 from affiliate_site.backoffice.programs import program_pages, rate_pages
 from affiliate_site.backoffice.programs.program_pages import render_snippet
 from payouts.models.bonuses import Bonus, GoalType
-from payouts.models.commission_types import (
-    CommissionType,
-    GroupRate,
-    Level,
-    RateKind,
-)
+from payouts.models.commission_types import CommissionType, GroupRate, Level, RateKind
 from tracking.models.programs import Program
 
 MAX_ENDED_BONUSES = 10  # that a program shows
@@ -58,8 +50,22 @@ class RateTable:
 class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Programs with their rules, rates and bonuses."""
 
-    list_display = ("title", "slug", "status_label", "currency", "rules_summary")
-    export_columns = ("slug", "title", "currency", "rules_summary", "archived_at")
+    columns = (
+        ListColumn("slug", is_listed=False),
+        "title",
+        ListColumn("slug", is_exported=False),
+        build_status_column(
+            lambda program: "archived" if program.archived_at else "active",
+            is_exported=False,
+        ),
+        "currency",
+        ListColumn(
+            "rules_summary",
+            "Rules",
+            lambda program: ", ".join(list_rules(program)[:3]),
+        ),
+        ListColumn("archived_at", is_listed=False),
+    )
     list_filter = (
         "auto_approve_commissions",
         "auto_approve_affiliates",
@@ -76,14 +82,6 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     class Media:
         js = ("backoffice/copy.js",)
-
-    @display(description="Status", label=STATUS_COLORS)
-    def status_label(self, program):
-        return "archived" if program.archived_at else "active"
-
-    @display(description="Rules")
-    def rules_summary(self, program):
-        return ", ".join(list_rules(program)[:3])
 
     def get_queryset(self, request):
         return super().get_queryset(request).select_related("account__plan")
@@ -118,7 +116,7 @@ class RateAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 class CommissionTypeAdmin(RateAdmin):
     """Commission types."""
 
-    list_display = ("identifier", "title", "program", "kind", "value", "is_default")
+    columns = ("identifier", "title", "program", "kind", "value", "is_default")
     list_select_related = ("program",)
 
 
@@ -126,7 +124,7 @@ class CommissionTypeAdmin(RateAdmin):
 class GroupRateAdmin(RateAdmin):
     """Group rates."""
 
-    list_display = ("group", "commission_type", "kind", "value")
+    columns = ("group", "commission_type", "kind", "value")
     list_select_related = ("group", "commission_type")
 
 
@@ -134,7 +132,7 @@ class GroupRateAdmin(RateAdmin):
 class LevelAdmin(RateAdmin):
     """Levels."""
 
-    list_display = ("level", "title", "program", "kind", "value")
+    columns = ("level", "title", "program", "kind", "value")
     list_select_related = ("program",)
 
 
@@ -142,7 +140,7 @@ class LevelAdmin(RateAdmin):
 class BonusAdmin(RateAdmin):
     """Bonuses."""
 
-    list_display = ("title", "program", "goal_type", "goal", "period", "kind", "value")
+    columns = ("title", "program", "goal_type", "goal", "period", "kind", "value")
     list_select_related = ("program",)
     row_pages = (rate_pages.EditRatePage, rate_pages.EndBonusPage)
 

@@ -13,12 +13,8 @@ from django.utils import timezone
 
 from accounts.models.users import User
 from accounts.services.accounts import update_settings
-from affiliate_site.backoffice.dashboard.context import (
-    GOOD,
-    build_card,
-    get_last_month,
-    parse_period,
-)
+from affiliate_site.backoffice.dashboard.cards import GOOD, build_card
+from affiliate_site.backoffice.dashboard.context import get_last_month, parse_period
 from payouts.statistics import Period
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario

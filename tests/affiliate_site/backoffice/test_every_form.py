@@ -25,13 +25,13 @@ from accounts.models.api_keys import RateWindow, Role
 from accounts.models.users import User
 from accounts.services.api_keys import create_api_key
 from accounts.services.staff import create_staff_user
-from affiliate_site.backoffice.base import BackOfficeAdminSite
 from affiliate_site.backoffice.form_pages import (
     FormPage,
     calculate_version,
     digest_entry,
 )
 from affiliate_site.backoffice.forms import RowChoiceField
+from affiliate_site.backoffice.site import BackOfficeAdminSite
 from tests.affiliate_site.backoffice.form_samples import (
     create_rows_for_all_pages,
     list_cases,

@@ -9,6 +9,7 @@ from django.urls import reverse
 from affiliate_site.backoffice import base
 from affiliate_site.backoffice.formatters import keep_amounts_together
 from affiliate_site.backoffice.lists import long_lists
+from affiliate_site.backoffice.lists.columns import AMOUNT
 from payouts.services.commissions import disapprove_commission
 from payouts.services.conversion_updates import delete_conversion
 from tests.conftest import NOW
@@ -144,8 +145,7 @@ def test_counts_long_lists_by_stored_days(client, sales, short_pages, monkeypatc
 
 
 def test_sorts_by_amount(client, sales):
-    columns = open_list(client).context["cl"].list_display
-    column = columns.index("formatted_amount")
+    column = open_list(client).context["cl"].list_display.index(AMOUNT)
 
     rows = open_list(client, o=str(column)).context["cl"].result_list
     assert [row.amount for row in rows] == [10, 20, 30, 40, 50]

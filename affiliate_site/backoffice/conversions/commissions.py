@@ -1,0 +1,292 @@
+"""The page of commissions, and the actions that decide them."""
+
+from dataclasses import replace
+
+from django.contrib import admin
+from django.db.models import Q
+from django.urls import reverse
+from django.utils.html import format_html
+
+from affiliate_site.backoffice.actions import MAX_ROWS, AdminAction, run_admin_action
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.conversions.admin import (
+    REMOVED,
+    get_conversion_text,
+    get_status_text,
+    list_review_labels,
+)
+from affiliate_site.backoffice.conversions.commission_details import (
+    GOAL_MISSED_TEXT,
+    get_commission_details,
+)
+from affiliate_site.backoffice.conversions.commission_pages import (
+    COMMISSION_PAGES,
+    ReasonForm,
+    describe_pending_base,
+)
+from affiliate_site.backoffice.conversions.conversion_details import format_warnings
+from affiliate_site.backoffice.conversions.new_conversion_page import (
+    TRACKING_SOURCE_TEXTS,
+)
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_labels,
+    format_money,
+)
+from affiliate_site.backoffice.lists.columns import (
+    AMOUNT,
+    DELETED_AT,
+    PERSON,
+    ListColumn,
+    build_status_column,
+)
+from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.backoffice.lists.filters import (
+    AffiliateFilter,
+    AffiliateGroupFilter,
+    CommissionProgramFilter,
+    CurrencyFilter,
+)
+from affiliate_site.backoffice.lists.search import (
+    AffiliateSearchMixin,
+    OrderSearchMixin,
+)
+from affiliate_site.backoffice.lists.state_filters import (
+    DeletedFilter,
+    GoalFilter,
+    PaidFilter,
+)
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from payouts.explanation import explain_initial_status
+from payouts.models.commissions import (
+    Commission,
+    CommissionKind,
+    CommissionStatus,
+    is_final,
+)
+from payouts.services.commissions import (
+    approve_commission,
+    disapprove_commission,
+    reopen_commission,
+)
+from payouts.services.previews import preview_status
+
+
+def link_to_conversion(commission) -> str:
+    """A link named after the order; bonuses have none."""
+    conversion = commission.conversion
+    if conversion is None:
+        return EMPTY_VALUE
+    url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
+    text = get_conversion_text(conversion.external_id, conversion.pk)
+    return format_html('<a href="{}">{}</a>', url, text)
+
+
+def name_commission_type(commission) -> str:
+    """The title of its type, with its kind unless it is regular."""
+    if commission.kind == CommissionKind.REGULAR:
+        return commission.name
+    return f"{commission.name} ({commission.get_kind_display().lower()})"
+
+
+def label_commission(commission) -> str:
+    """What may be wrong with the conversion or bonus, for staff who approve many."""
+    conversion = commission.conversion
+    if commission.goal_missed_at is not None:
+        return format_labels([("danger", GOAL_MISSED_TEXT)])
+    return format_labels(list_review_labels(conversion) if conversion else ())
+
+
+@admin.register(Commission)
+class CommissionAdmin(
+    OrderSearchMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
+):
+    """Commissions, approved and disapproved by actions."""
+
+    columns = (
+        ListColumn("commission_id", "ID", lambda row: row.pk, export="pk"),
+        PERSON,
+        AMOUNT,
+        build_status_column(
+            lambda row: "removed" if row.deleted_at else get_status_text(row),
+            name="shown_status",
+            order="status",
+            export="status",
+        ),
+        ListColumn("review_hints", "To check", label_commission, is_exported=False),
+        ListColumn(
+            "type", "Type", name_commission_type, order="name", is_exported=False
+        ),
+        ListColumn("kind", is_listed=False),
+        ListColumn("name", is_listed=False),
+        ListColumn(
+            "conversion_link",
+            "Conversion",
+            link_to_conversion,
+            export=(get_conversion_text, "conversion__external_id", "conversion_id"),
+        ),
+        ListColumn("payment", export="payment__public_id", is_listed=False),
+        "created_at",
+        DELETED_AT,
+    )
+    list_select_related = ("affiliate", "payment", "conversion")
+    list_filter = (
+        "status",
+        PaidFilter,
+        "kind",
+        GoalFilter,
+        CommissionProgramFilter,
+        AffiliateFilter,
+        AffiliateGroupFilter,
+        CurrencyFilter,
+        DeletedFilter,
+        DateFilter,
+    )
+    search_fields = (
+        "pk__exact",
+        "affiliate__slug__exact",
+        "conversion__external_id__begins_with",
+    )
+    search_help_text = "Search by order ID, commission ID or affiliate"
+    amount_column = "amount"
+    left_out_of_sums = (
+        REMOVED,
+        ("disapproved", "status", ~Q(status=CommissionStatus.DISAPPROVED)),
+    )
+    ordering = ("-created_at", "-id")
+    row_pages = COMMISSION_PAGES
+    actions = ("approve_selected", "disapprove_selected", "reopen_selected")
+
+    def get_details(self, request, commission):
+        return get_commission_details(request, commission)
+
+    def has_review_permission(self, request):
+        return request.user.has_perm("payouts.change_commission")
+
+    @action(description="Approve", permissions=["review"])
+    def approve_selected(self, request, rows):
+        return self._set_status(
+            request,
+            rows,
+            AdminAction(
+                "Approve commissions",
+                perform=lambda row, at: approve_commission(
+                    row.account, commission_id=row.pk, confirmed=row, at=at
+                ),
+                undo_action="reopen_selected",
+                undo_title="Undo: put back to pending",
+                can_undo=lambda row: not is_final(row.status, row.account),
+            ),
+            CommissionStatus.APPROVED,
+        )
+
+    @action(description="Disapprove", permissions=["review"])
+    def disapprove_selected(self, request, rows):
+        is_confirmed = "confirmed" in request.POST
+        form = ReasonForm(request.POST if is_confirmed else None, account=None)
+        return self._set_status(
+            request,
+            rows,
+            AdminAction(
+                "Disapprove commissions",
+                perform=lambda row, at: disapprove_commission(
+                    row.account,
+                    commission_id=row.pk,
+                    reason=form.cleaned_data["reason"],
+                    confirmed=row,
+                    at=at,
+                ),
+                form=form,
+                undo_action="reopen_selected",
+                undo_title="Undo: put back to pending",
+            ),
+            CommissionStatus.DISAPPROVED,
+        )
+
+    @action(description="Put back to pending", permissions=["review"])
+    def reopen_selected(self, request, rows):
+        return self._set_status(
+            request,
+            rows,
+            AdminAction(
+                "Put back to pending",
+                perform=lambda row, at: reopen_commission(
+                    row.account, commission_id=row.pk, confirmed=row, at=at
+                ),
+            ),
+            CommissionStatus.PENDING,
+        )
+
+    def _set_status(self, request, rows, admin_action, target_status):
+        is_approval = target_status == CommissionStatus.APPROVED
+
+        def get_skip_reason(row):
+            if row.deleted_at:
+                return "its conversion was removed"
+            if is_approval and row.conversion and row.conversion.is_contested:
+                return "two visitors claim its conversion: confirm a claim first"
+            if row.status == target_status:
+                return f"already {target_status}"
+            if is_final(row.status, row.account):
+                return "an approved commission is final"
+            return ""
+
+        def get_balances(included):
+            return [
+                effect
+                for account in {row.account for row in included}
+                for effect in preview_status(
+                    account,
+                    [row for row in included if row.account == account],
+                    target_status,
+                )
+            ]
+
+        selected = set(rows.values_list("pk", flat=True)[:MAX_ROWS])
+
+        def get_check(row):
+            is_base_selected = row.base_commission_id in selected
+            return "" if is_base_selected else describe_pending_base(row)
+
+        check_columns = (("To check", get_check),) if is_approval else ()
+        admin_action = replace(
+            admin_action,
+            skip_reason=get_skip_reason,
+            amount_field="amount",
+            get_status=get_status_text,
+            columns=(*COMMISSION_COLUMNS, *check_columns),
+            get_balances=get_balances,
+        )
+        relations = ("conversion", "affiliate", "base_commission__affiliate")
+        rows = rows.select_related(*relations)
+        return run_admin_action(self, request, rows, admin_action)
+
+
+COMMISSION_COLUMNS = (
+    ("Affiliate", lambda row: row.affiliate),
+    ("Sale", lambda row: describe_sale(row)),
+    ("Why", lambda row: describe_reason(row)),
+    ("Status", get_status_text),
+)
+
+
+def describe_sale(commission) -> str:
+    """Order ID and amount."""
+    conversion = commission.conversion
+    if conversion is None:
+        return "bonus"
+    amount = format_money(conversion.amount, conversion.currency)
+    return f"{conversion.external_id or conversion}: {amount}"
+
+
+def describe_reason(commission) -> str:
+    """Why it began as it did, how the sale was attributed, and what looks odd."""
+    conversion = commission.conversion
+    parts = [explain_initial_status(commission)]
+    if conversion is not None:
+        source = conversion.tracking_source
+        parts.append(f"by {TRACKING_SOURCE_TEXTS.get(source, source)}")
+        parts.append(format_warnings(conversion.warnings))
+    if commission.goal_missed_at is not None:
+        parts.append(GOAL_MISSED_TEXT)
+    return "; ".join(filter(None, parts))

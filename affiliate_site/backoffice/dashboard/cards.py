@@ -1,0 +1,205 @@
+"""The cards of the dashboard: what needs attention, and numbers of a period."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.dashboard.list_urls import (
+    build_changelist_url,
+    build_list_url,
+)
+from affiliate_site.backoffice.formatters import (
+    format_datetime,
+    format_totals,
+    keep_amounts_together,
+)
+from payouts.services.statistics import count_to_review, get_balance_due, get_overpaid
+from payouts.statistics import Period, Sums, Totals
+from tracking.services.failed_page_calls import count_page_problems
+
+# What it means that a number grows: good news, bad news, or neither.
+GOOD, BAD, NEUTRAL = 1, -1, 0
+TONES = {GOOD: "better", BAD: "worse", NEUTRAL: ""}
+# Titles of cards, with the number of `Totals`, the list, and what growth means.
+CARDS = (
+    ("Clicks", "clicks", "clicks", GOOD),
+    ("Customers", "customers", "customers", GOOD),
+    ("Conversions", "conversions", "conversions", GOOD),
+    ("Conversion rate", "conversion_rate", "conversions", GOOD),
+    ("Revenue", "revenue", "conversions", GOOD),
+    ("Pending commissions", "pending", "pending", NEUTRAL),
+    ("Approved commissions", "approved", "approved", NEUTRAL),
+    ("Paid out", "paid", "payments", NEUTRAL),
+)
+
+Number = int | Decimal | Sums | None  # a count, a rate, or amounts by currency
+
+
+@dataclass(frozen=True)
+class Change:
+    """The relative change since the previous period, and whether that is good."""
+
+    text: str
+    tone: str  # better, worse or empty
+
+
+@dataclass(frozen=True)
+class DashboardCard:
+    """A number, its value in the previous period, and the list of its rows."""
+
+    title: str
+    value: str
+    previous_value: str = ""
+    url: str = ""
+    note: str = ""
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        return split_totals(self.value)
+
+    @property
+    def previous_text(self) -> str:
+        return keep_amounts_together(self.previous_value)
+
+    @property
+    def note_text(self) -> str:
+        return keep_amounts_together(self.note)
+
+
+def build_cards(
+    current: Totals, previous: Totals, period: Period
+) -> list[DashboardCard]:
+    """The cards that compare a period with the previous one."""
+    return [
+        build_card(
+            title,
+            getattr(current, number),
+            getattr(previous, number),
+            build_list_url(list_name, period),
+            meaning,
+        )
+        for title, number, list_name, meaning in CARDS
+    ]
+
+
+def build_card(
+    title: str, current: Number, previous: Number, url: str, meaning: int = GOOD
+) -> DashboardCard:
+    """A card with a number; `meaning` says whether growth is good."""
+    return DashboardCard(
+        title,
+        format_number(current),
+        format_number(previous),
+        url,
+        changes=tuple(list_changes(current, previous, meaning)),
+    )
+
+
+def build_balance_due_card(account) -> DashboardCard:
+    """The balance due now, independent of the period."""
+    overpaid = get_overpaid(account)
+    return DashboardCard(
+        "Balance due now",
+        format_totals(get_balance_due(account)),
+        note=f"Overpaid: {format_totals(overpaid)}, not subtracted" if overpaid else "",
+        url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),
+    )
+
+
+def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
+    """What staff have to do, with links to the lists; nothing that is zero."""
+    to_review = count_to_review(account, at=at)
+    pending_note: str = format_totals(to_review.sums)
+    if to_review.oldest:
+        pending_note += f"; the oldest since {format_datetime(to_review.oldest)}"
+    since = at.date() - timedelta(days=6)
+    failures, contested = count_page_problems(account, since=since)
+    counted = [
+        (
+            account.discrepancy_count or 0,
+            "Ledger discrepancies",
+            "Do not pay anyone; contact an operator",
+            build_changelist_url("payouts_transfer"),
+        ),
+        (
+            to_review.applications,
+            "Affiliate applications",
+            "Approve or disapprove them",
+            build_changelist_url("tracking_enrollment", approved="pending"),
+        ),
+        (
+            to_review.commissions,
+            "Pending commissions",
+            pending_note,
+            build_changelist_url(
+                "payouts_commission", status__exact="pending", deleted_at__isnull=True
+            ),
+        ),
+        (
+            contested,
+            "Contested conversions",
+            "Confirm one claim of each",
+            build_changelist_url("tracking_conversionclaim", decided_at__isnull="True"),
+        ),
+        (
+            to_review.webhooks,
+            "Failing webhooks",
+            "Mend the receiver, or disable the webhook",
+            build_changelist_url("accounts_webhookendpoint", status="failing"),
+        ),
+        (
+            failures,
+            "Failed page calls",
+            "Last 7 days, in UTC",
+            build_changelist_url("tracking_failedpagecall", day__gte=since),
+        ),
+    ]
+    return [
+        DashboardCard(title, f"{count:,}", url=url, note=note)
+        for count, title, note, url in counted
+        if count
+    ]
+
+
+def format_number(number: Number) -> str:
+    """A count, a rate, or amounts as text."""
+    if isinstance(number, Mapping):
+        return format_totals(number)
+    return f"{number:,}" if isinstance(number, int) else format_percentage(number)
+
+
+def list_changes(current: Number, previous: Number, meaning: int) -> Iterator[Change]:
+    """How much a number changed; of amounts, that of each currency."""
+    now, before = (
+        number if isinstance(number, Mapping) else {"": number or 0}
+        for number in (current, previous)
+    )
+    currencies = sorted({*now, *before})
+    for currency in currencies:
+        for change in compare(now.get(currency, 0), before.get(currency, 0), meaning):
+            text = f"{change.text} {currency}" if len(currencies) > 1 else change.text
+            yield Change(text, change.tone)
+
+
+def compare(
+    current: int | Decimal, previous: int | Decimal, meaning: int = GOOD
+) -> tuple[Change, ...]:
+    """The relative change of a number; nothing if it was zero."""
+    if not previous:
+        return ()
+    percentage = round((current - previous) * 100 / previous)
+    direction = (percentage > 0) - (percentage < 0)
+    return (Change(f"{percentage:+d} %", TONES[direction * meaning]),)
+
+
+def format_percentage(rate: Decimal | None) -> str:
+    """`3.2 %`; a dash without clicks, as plain text."""
+    return "-" if rate is None else f"{format_decimal(rate)} %"
+
+
+def split_totals(text: str) -> list[str]:
+    """The amounts of several currencies, for a line each."""
+    return text.split(", ")
