@@ -481,7 +481,7 @@ def open_ledger_session(
     at: datetime,
     funding_currencies: Iterable[str] = (),
 ) -> Iterator[LedgerSession]:
-    """Open a ledger session for these balances, and write its transfers after the block.
+    """Open a ledger session for these balances; write its transfers after the block.
 
     The session also has the payout balances in `funding_currencies`. An error in the
     block leaves nothing written.
