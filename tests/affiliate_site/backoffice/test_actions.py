@@ -15,7 +15,7 @@ from accounts.services.api_keys import create_api_key, find_api_key
 from accounts.services.webhooks import create_postback_endpoint, create_webhook
 from affiliate_site.backoffice import actions
 from affiliate_site.backoffice.actions import MAX_ROWS
-from affiliate_site.backoffice.conversions import admin as conversions
+from affiliate_site.backoffice.conversions import commissions as commissions_page
 from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
@@ -563,7 +563,7 @@ def test_skips_rows_on_a_database_timeout(
     def fail(*_, **__):
         raise OperationalError("canceling statement due to lock timeout")
 
-    monkeypatch.setattr(conversions, "approve_commission", fail)
+    monkeypatch.setattr(commissions_page, "approve_commission", fail)
 
     messages = confirm_action(staff_client(), "approve_selected", commissions[:1])
 

@@ -10,6 +10,7 @@ from django.utils.html import strip_tags
 
 from accounts.actor import use_actor
 from affiliate_site.api.resources.conversions import build_added_line_items
+from affiliate_site.backoffice.conversions.admin import label_conversion
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
@@ -416,9 +417,8 @@ def test_the_list_shows_the_statuses_of_the_commissions(
 
     response = staff_client().get("/admin/tracking/conversion/")
 
-    page = response.context["cl"].model_admin
     labels = {
-        row.external_id: strip_tags(page.status_labels(row)).split()
+        row.external_id: strip_tags(label_conversion(row)).split()
         for row in response.context["cl"].result_list
     }
     assert labels == {"order-1": ["Approved"], "order-2": ["Removed"]}
