@@ -65,9 +65,9 @@ def erase_deliveries(
     """Erase a person from the deliveries of all endpoints.
 
     A delivery concerns the person if its event is about one of the `subjects` of the
-    audit log, its body has one of the `ids` as a value, or the response to it has one
-    of the `texts`. Finished deliveries are deleted. Pending ones get a new body: the
-    present state of their object, which `find_payload_row` returns.
+    audit log, its body has one of the `ids` as a value, or its response or error has
+    one of the `texts`. Finished deliveries are deleted. Pending ones get a new body:
+    the present state of their object, which `find_payload_row` returns.
     """
     about = Q(event__account=account, event__subject__in=subjects)
     for text in texts:

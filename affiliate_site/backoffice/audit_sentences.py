@@ -293,8 +293,9 @@ def describe_event(entry, details, names: Names) -> str:
     if entry.kind == "affiliate.updated" and "parent" in details:
         return describe_parent_change(details.pop("parent"))
     if entry.kind.endswith(".updated"):
-        changed = [name for name, value in details.items() if is_change(value)]
-        if fields := [*details.pop("fields", []), *changed]:
+        fields = details.pop("fields", [])
+        fields = [*fields, *(name for name, it in details.items() if is_change(it))]
+        if fields:
             return describe_fields_change(fields, details)
     return EVENT_SENTENCES.get(entry.kind, f"{entry.kind} {{}}")  # of an older version
 

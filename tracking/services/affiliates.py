@@ -210,7 +210,7 @@ def insert_affiliate(
 def resolve_custom_field_values(
     account: Account, values: CustomFieldValues
 ) -> dict[str, Any]:
-    """Return the custom field values, keyed by id or title, keyed by id.
+    """Return custom field values by id, given `values` by id or title.
 
     Unknown fields are left out. A single text for a multi-select field becomes a list.
     Raises `MultipleValuesNotAllowed` for a list as value of any other field.

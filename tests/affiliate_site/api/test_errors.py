@@ -239,4 +239,4 @@ def test_returns_an_invalid_body_without_a_path(api):
 def test_covers_every_client_error_of_the_dummy_endpoints():
     server_errors = {name for name in FAILURES if name not in ERRORS_BY_NAME}
 
-    assert server_errors == {"crash", "recursion", "away", "cut-off"}
+    assert server_errors == {"crash", "recursion", "away", "cut-off", "full"}
