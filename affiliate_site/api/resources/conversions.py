@@ -116,13 +116,7 @@ class BaseConversionViewSet(TenantViewSet):
 
         That comes before the validation of the body (docs/api-contract.md, 2.2.5).
         """
-        value = self.body.get("external_id")
-        external_id = None
-        if value is not None and not is_blank(value):
-            try:
-                external_id = EXTERNAL_ID_FIELD.to_internal_value(value)
-            except ValidationError as error:
-                raise ValidationError({"external_id": error.detail}) from None
+        external_id = parse_external_id(self.body.get("external_id"))
         attempt = Attempt(self.account, origin=self.origin, external_id=external_id)
         attempt.ensure_allowed()
         self.attempt = attempt
@@ -229,6 +223,16 @@ class AddedCommissionViewSet(TenantViewSet):
         pks = [commission.pk for commission in added]
         rows = CommissionRepresentation.rows_by_pk.all(account=self.account, pks=pks)
         return self.render_rows(rows)
+
+
+def parse_external_id(value) -> str | None:
+    """Return the `external_id` of a body; None if it is missing or blank."""
+    if value is None or is_blank(value):
+        return None
+    try:
+        return EXTERNAL_ID_FIELD.to_internal_value(value)
+    except ValidationError as error:
+        raise ValidationError({"external_id": error.detail}) from None
 
 
 def build_conversion_changes(data: dict) -> dict:
