@@ -5,7 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from payouts.errors import BalanceChanged, BalanceTooLarge
+from accounts.errors import ErrorList
+from payouts.errors import BalanceChanged, BalanceTooLarge, PaymentNotFound
 from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -14,7 +15,7 @@ from tests.ledger_checks import (
     assert_ledger_consistent,
     assert_unchanged,
 )
-from tests.program_scenario import CONVERSION_CREATED_AT
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -260,6 +261,18 @@ def test_allocates_nothing_when_a_payment_is_canceled(scenario, account):
     assert list_covering_payments([first, second], *payments, third) == [2, None]
 
 
+def test_cancels_once(scenario, account):
+    make_approved_commissions(scenario, "20")
+    (payment,) = make_payments(account, "20")
+    cancel(account, payment)
+
+    with assert_unchanged(account), pytest.raises(PaymentNotFound) as raised:
+        cancel(account, payment)
+
+    assert str(raised.value) == "Payment not found"
+    assert get_balances(account) == {"minakessler": {"EUR": Decimal(20)}}
+
+
 def test_reverses_the_transfer(scenario, account):
     (payment,) = make_payments(account, "20")
     cancel(account, payment)
@@ -275,6 +288,25 @@ def test_reverses_the_transfer(scenario, account):
 
 
 # Affiliates and amounts.
+
+
+def test_rejects_the_whole_batch_and_reports_every_unknown_affiliate(
+    scenario, account, other_account
+):
+    ProgramScenario(other_account, prefix="zz-marker-")
+    slugs = ["minakessler", "zz-marker-minakessler", "Minakessler"]
+    orders = [
+        PaymentOrder(slug, Decimal(5), "EUR", f"[{index}].")
+        for index, slug in enumerate(slugs)
+    ]
+
+    with assert_unchanged(account), pytest.raises(ErrorList) as raised:
+        create_payments(account, orders=orders, at=PAID)
+
+    assert [(error.text, error.path) for error in raised.value.errors] == [
+        ("Unknown affiliate", "[1].affiliate_id"),
+        ("Unknown affiliate", "[2].affiliate_id"),
+    ]
 
 
 def test_rejects_a_negative_balance_that_exceeds_its_column(scenario, account):

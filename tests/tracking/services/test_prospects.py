@@ -5,26 +5,31 @@ import json
 import pytest
 from django.db import transaction
 
+from accounts.errors import ErrorList
 from payouts.services import conversion_creation
 from tests.conftest import NOW
 from tests.ledger_checks import (
     assert_atomic,
+    assert_unchanged,
 )
 from tests.program_scenario import (
     AFFILIATE_CREATED_AT,
     CONVERSION_CREATED_AT,
+    ProgramScenario,
 )
 from tracking.attribution import TrackingParameters
 from tracking.errors import (
     ArchivedProgramReadOnly,
     ProspectAlreadyPromoted,
     ProspectNotFound,
+    UnknownReference,
 )
 from tracking.services import candidates
 from tracking.services.affiliates import PersonData
 from tracking.services.attribution import verify_attribution_record
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.hierarchy import create_group
+from tracking.services.programs import archive_program
 from tracking.services.prospects import (
     ProspectData,
     create_prospect,
@@ -247,6 +252,36 @@ def test_creation_is_atomic(account, scenario):
     prospect = account.prospects.get()
     event = account.audit_log.get(kind="affiliate_prospect.created")
     assert (event.subject, event.details) == (f"prospect:{prospect.public_id}", {})
+
+
+@pytest.mark.parametrize(
+    ("fields", "error_class"),
+    [
+        ({"program_id": "zz-marker-harbor-lamp-partners"}, UnknownReference),
+        ({"group_id": "ag_zz"}, UnknownReference),
+        ({"program_id": "late"}, ArchivedProgramReadOnly),
+        ({"program_id": "late", "group_id": "ag_zz"}, UnknownReference),
+        ({"program_id": "late", "custom_fields": {"site": ["a"]}}, ErrorList),
+    ],
+    ids=[
+        "foreign program",
+        "foreign group",
+        "archived",
+        "reference first",
+        "custom field first",
+    ],
+)
+def test_rejects_invalid_references(
+    account, other_account, scenario, fields, error_class
+):
+    ProgramScenario(other_account, prefix="zz-marker-")
+    other_account.affiliate_groups.create(public_id="ag_zz", title="zz-marker")
+    account.field_definitions.create(slug="site", title="Site", type="text")
+    ProgramScenario(account, "late", email=None)
+    archive_program(account, slug="late", at=NOW)
+
+    with assert_unchanged(account), pytest.raises(error_class):
+        make_prospect(account, **fields)
 
 
 def test_staff_promote_a_prospect(account, scenario):
