@@ -81,14 +81,6 @@ def test_forbids_viewers_to_write_without_reading_the_body(
     assert_forbidden(request_as(method, path, body, role="viewer"))
 
 
-def test_sends_rate_limit_headers_with_a_403(request_as):
-    response = request_as("GET", "/dummies/", plan="basic")
-
-    assert response.status_code == 403
-    assert response["X-RateLimit-Limit"] == "3"
-    assert response["X-RateLimit-Remaining"] == "2"
-
-
 @pytest.mark.parametrize("accept", ["text/html", "*/*"])
 def test_403_is_always_json(account, make_key, set_plan, accept):
     set_plan(account, "basic")

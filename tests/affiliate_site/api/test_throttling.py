@@ -170,13 +170,3 @@ def test_invalid_body_of_another_operation_does_not_count(api, clock):
     api.post("/dummies/", "no JSON")
 
     assert get_rate_headers(api.get("/dummies/"))[1] == "2"
-
-
-def test_counts_with_one_query(api, capture_queries):
-    api.get("/dummies/")
-
-    with capture_queries() as queries:
-        api.get("/dummies/")
-
-    count_queries = [query for query in queries if "ratewindow" in query["sql"]]
-    assert len(count_queries) == 1

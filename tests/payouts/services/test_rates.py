@@ -24,7 +24,6 @@ from payouts.services.rates import (
     update_level,
 )
 from tests.conftest import NOW
-from tests.factories.tracking import ProgramFactory
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -172,15 +171,3 @@ def test_a_group_rate_replaces_the_rate_of_the_type(scenario, account):
         "group_rate.updated",
         "group_rate.deleted",
     ]
-
-
-def test_rows_of_other_accounts_are_not_found(scenario, other_account):
-    ProgramFactory(account=other_account)
-    foreign = other_account.commission_types.create(
-        program=other_account.programs.get(), identifier="x", title="X", **TEN_PERCENT
-    )
-
-    with pytest.raises(CommissionTypeNotFound):
-        update_commission_type(
-            scenario.account, pk=foreign.pk, changes={"title": "Mine"}, at=NOW
-        )
