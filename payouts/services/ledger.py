@@ -267,8 +267,8 @@ class LedgerSession:
         self.is_locked = True
         keys = self._list_keys()
         self.ledger_accounts = self._load_ledger_accounts()
-        # All sessions insert in the same order, so that they cannot deadlock; by `str`,
-        # because None and an affiliate's id cannot be compared.
+        # All sessions insert in the same order, so that they cannot deadlock: these
+        # first, by `str`, because None and an affiliate's id cannot be compared.
         missing = sorted(keys - set(self.ledger_accounts), key=str)
         for key in missing:
             self._insert_ledger_account(key)
@@ -302,9 +302,10 @@ class LedgerSession:
             return
         if not self.ledger_accounts:
             self.ledger_accounts = self._load_ledger_accounts()
-        # Missing ledger accounts are created in the same order by all sessions.
-        keys = self._list_keys() | {key for sides, _ in self.transfers for key in sides}
-        for key in sorted(keys, key=str):
+        keys = self._list_keys()
+        others = {key for sides, _ in self.transfers for key in sides} - keys
+        # In the order of `lock_balances`.
+        for key in [*sorted(keys, key=str), *sorted(others, key=str)]:
             self._ensure_ledger_account(key)
         actor = get_actor().name
         self.account.transfers.bulk_create(

@@ -8,7 +8,11 @@ from django.db import DatabaseError, connection, transaction
 from payouts.errors import BalanceTooLarge
 from payouts.models.commission_types import RateKind
 from payouts.services.commissions import approve_commission, disapprove_commission
-from payouts.services.ledger import get_payable_balances_by_slug, open_ledger_session
+from payouts.services.ledger import (
+    LedgerSession,
+    get_payable_balances_by_slug,
+    open_ledger_session,
+)
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 
@@ -354,3 +358,25 @@ def test_creates_no_ledger_account_before_its_first_use(
 
     assert list_statements(capture_queries, ask_nothing) == []
     assert get_stored_balances(account) == {}
+
+
+def test_creates_ledger_accounts_in_one_order_before_and_after_a_lock(
+    scenario, account, monkeypatch
+):
+    """Else two first sales in a new currency could wait for each other."""
+
+    def lock_and_write(ledger):
+        ledger.lock_balances()
+        write_transfers(ledger)
+
+    write_transfers = LedgerSession.write_transfers
+    scenario.create_conversion("200", currency="EUR")
+    monkeypatch.setattr(LedgerSession, "write_transfers", lock_and_write)
+    scenario.create_conversion("200", currency="USD")
+
+    rows = account.ledger_accounts.order_by("pk").values_list("currency", "kind")
+    kinds = {
+        name: [kind for currency, kind in rows if currency == name]
+        for name in ("EUR", "USD")
+    }
+    assert kinds["EUR"] == kinds["USD"] != []
