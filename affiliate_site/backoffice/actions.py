@@ -17,6 +17,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
+from accounts.db_compat import is_temporary
 from accounts.errors import DomainError
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
@@ -168,7 +169,9 @@ def perform_on_row(admin_action: AdminAction, row) -> str:
         admin_action.perform(row, timezone.now())
     except DomainError as error:
         return error.text
-    except OperationalError:
+    except OperationalError as error:
+        if not is_temporary(error):
+            raise
         return DATABASE_TIMEOUT_MESSAGE
     return ""
 

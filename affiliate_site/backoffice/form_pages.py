@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.generic.edit import FormView
 
+from accounts.db_compat import is_temporary
 from accounts.errors import DomainError
 from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE, get_title
 from affiliate_site.backoffice.forms import ServiceForm
@@ -144,7 +145,9 @@ class FormPage(FormView):
         except DomainError as error:
             form.add_domain_error(error)
             return self.form_invalid(form)
-        except OperationalError:
+        except OperationalError as error:
+            if not is_temporary(error):
+                raise
             form.add_error(None, DATABASE_TIMEOUT_MESSAGE)
             return self.form_invalid(form)
         if changes:

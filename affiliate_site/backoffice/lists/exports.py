@@ -181,7 +181,7 @@ def iterate_chunks(
     Only the ids are read at once, in the order of the list: the database would sort and
     store all rows with their relations before the first one.
     """
-    read = partial(read_lines, model_admin, request, cells, rows.order_by())
+    read = partial(read_export_rows, model_admin, request, cells, rows.order_by())
     for chunk_ids in iterate_chunks_of_ids(rows):
         yield replica.read_page(partial(read, chunk_ids))
 
@@ -197,7 +197,7 @@ def iterate_chunks_of_ids(rows) -> Iterator[list[int]]:
             yield chunk_ids
 
 
-def read_lines(
+def read_export_rows(
     model_admin, request, cells: Sequence[Cell], rows, ids: list[int]
 ) -> list[tuple]:
     """The lines of the rows with these ids, read as columns: much faster than rows.

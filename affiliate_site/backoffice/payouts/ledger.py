@@ -8,6 +8,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from accounts.db_compat import is_temporary
 from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE, MAX_LISTED_ROWS
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
@@ -51,7 +52,9 @@ def check_ledger(account) -> tuple[int, str]:
     """Check the ledger of an account; the level and the text of the message."""
     try:
         report = check_account(account, at=timezone.now())
-    except OperationalError:
+    except OperationalError as error:
+        if not is_temporary(error):
+            raise
         return messages.ERROR, DATABASE_TIMEOUT_MESSAGE.capitalize()
     if report is None:
         return messages.WARNING, (

@@ -572,6 +572,18 @@ def test_skips_rows_on_a_database_timeout(
     ]
 
 
+def test_hides_no_database_error_that_needs_a_repair(
+    staff_client, commissions, monkeypatch
+):
+    def fail(*_, **__):
+        raise OperationalError("FATAL: out of memory")
+
+    monkeypatch.setattr(commissions_page, "approve_commission", fail)
+
+    with pytest.raises(OperationalError, match="out of memory"):
+        confirm_action(staff_client(), "approve_selected", commissions[:1])
+
+
 def test_says_whose_balance_becomes_negative(staff_client, scenario, account):
     """Disapproving what was paid takes it back from later commissions."""
     commission = scenario.get_commission(scenario.create_conversion("100"))
