@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from accounts.exact_json import serialize_exact_json
-from tracking.services.concurrency import TEMPORARY_ERRORS
+from tracking.services.concurrency import UNAVAILABLE_ERRORS
 
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
 
@@ -130,7 +130,7 @@ def server_error(request):
 def get_status_code(exception: BaseException | None) -> int:
     """Return 503 for an unavailable database, a lock timeout and repeated concurrent
     updates, else 500."""
-    return 503 if isinstance(exception, TEMPORARY_ERRORS) else 500
+    return 503 if isinstance(exception, UNAVAILABLE_ERRORS) else 500
 
 
 def allow_methods(*methods: str):

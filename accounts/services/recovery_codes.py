@@ -26,7 +26,7 @@ def create_recovery_codes(user: User, *, at: datetime) -> list[str]:
         generate_random_text(CODE_LENGTH, ALPHABET) for _ in range(NUMBER_OF_CODES)
     ]
     with transaction.atomic():
-        _store(user, [calculate_digest(code) for code in codes])
+        _store_digests(user, [calculate_digest(code) for code in codes])
         log_second_factor_change(user, "staff.second_factor_codes_created", at=at)
     return [format_code(code) for code in codes]
 
@@ -46,14 +46,14 @@ def use_recovery_code(user: User, code: str, *, at: datetime) -> bool:
         ]
         if len(others) == len(stored.recovery_codes):
             return False
-        _store(user, others)
+        _store_digests(user, others)
         log_second_factor_change(user, "staff.second_factor_code_used", at=at)
     return True
 
 
 def delete_recovery_codes(user: User) -> None:
     """Delete the recovery codes of a user whose device is removed."""
-    _store(user, [])
+    _store_digests(user, [])
 
 
 def normalize_code(code: str) -> str:
@@ -72,6 +72,6 @@ def calculate_digest(code: str) -> str:
     return hashlib.sha256(code.encode()).hexdigest()
 
 
-def _store(user: User, digests: list[str]) -> None:
+def _store_digests(user: User, digests: list[str]) -> None:
     User.objects.filter(pk=user.pk).update(recovery_codes=digests)
     user.recovery_codes = digests

@@ -32,7 +32,7 @@ TABLE = re.compile(r'\b(?:FROM|INTO|UPDATE)\s+"?([a-z_]+)"?')
 
 
 @cache
-def get_provider(process_id: int) -> TracerProvider:
+def get_tracer_provider(process_id: int) -> TracerProvider:
     """Return the provider of this process, whose thread does not survive a fork."""
     named = (
         {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": "affiliate-site"}
@@ -53,7 +53,7 @@ class OpenTelemetryMiddleware:
         self.get_response = get_response
 
     def __call__(self, request):
-        tracer = get_provider(os.getpid()).get_tracer("affiliate_site")
+        tracer = get_tracer_provider(os.getpid()).get_tracer("affiliate_site")
         caller = TraceContextTextMapPropagator().extract(get_trace_parent(request))
         context = get_current_span(caller).get_span_context()
         with (

@@ -80,7 +80,7 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             account.payments.filter(**own),
             ("canceled_at", "cancel_reason"),
         ),
-        "events": _list_events(account, f"affiliate:{affiliate.pk}"),
+        "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }
 
 
@@ -90,7 +90,7 @@ def _export_prospect(account: Account, prospect: Prospect) -> dict[str, Any]:
         "meta_data": prospect.meta_data,
         "custom_fields": prospect.custom_fields,
         "removed_at": prospect.deleted_at,
-        "events": _list_events(account, f"prospect:{prospect.public_id}"),
+        "events": _list_audit_entries(account, f"prospect:{prospect.public_id}"),
     }
 
 
@@ -111,7 +111,7 @@ def _export_customer(account: Account, customer: Customer) -> dict[str, Any]:
         "former_external_ids": [str(row) for row in former_ids.order_by("pk")],
         "clicks": _represent(ClickRepresentation, account, clicks, VISITOR_DATA),
         "tracking_ids": [visitor.tracking_id for visitor in visitors.order_by("pk")],
-        "events": _list_events(account, f"customer:{customer.public_id}"),
+        "events": _list_audit_entries(account, f"customer:{customer.public_id}"),
     }
 
 
@@ -141,7 +141,7 @@ def _represent(
     ]
 
 
-def _list_events(account: Account, subject: str) -> list[dict[str, Any]]:
+def _list_audit_entries(account: Account, subject: str) -> list[dict[str, Any]]:
     """What the audit log says happened to the person."""
     events = account.audit_log.filter(subject=subject).order_by("pk")
     return [{"kind": event.kind, "created_at": event.created_at} for event in events]

@@ -159,7 +159,9 @@ def _erase(
     if isinstance(person, Affiliate):
         if is_active:
             delete_affiliate(account, affiliate_id=person.slug, at=at)
-        count = _erase_earnings(account, person) + erase_affiliate(account, person)
+        count = _erase_payout_details(account, person) + erase_affiliate(
+            account, person
+        )
     elif isinstance(person, Prospect):
         if is_active:
             delete_prospect(account, public_id=person.public_id, at=at)
@@ -173,7 +175,7 @@ def _erase(
     return count + is_active
 
 
-def _erase_earnings(account: Account, affiliate: Affiliate) -> int:
+def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
     """Erase payout methods, free texts, and the ID in the calculations of others."""
     own = account.commissions.filter(affiliate=affiliate)
     payments = account.payments.filter(affiliate=affiliate)

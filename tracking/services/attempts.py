@@ -12,7 +12,7 @@ from accounts.db_compat import get_database_time
 from accounts.models.accounts import Account
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.conversions import Conversion, ConversionAttempt
-from tracking.services.concurrency import TEMPORARY_ERRORS
+from tracking.services.concurrency import UNAVAILABLE_ERRORS
 
 MIN_RETRY_INTERVAL = timedelta(seconds=10)
 
@@ -77,7 +77,7 @@ class Attempt:
 
         An error that is answered with 503 is not stored: the client may retry at once.
         """
-        if self.external_id is None or isinstance(error, TEMPORARY_ERRORS):
+        if self.external_id is None or isinstance(error, UNAVAILABLE_ERRORS):
             return
         with suppress(DatabaseError):
             record_failed_attempt(

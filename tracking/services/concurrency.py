@@ -17,8 +17,8 @@ class ConcurrentUpdate(Exception):
     """A row was created, changed or deleted concurrently; retry the operation."""
 
 
-# An unchanged retry may succeed: interfaces answer 503.
-TEMPORARY_ERRORS = (OperationalError, InterfaceError, ConcurrentUpdate)
+# Interfaces answer 503. Which of them need a repair, `db_compat.is_temporary` says.
+UNAVAILABLE_ERRORS = (OperationalError, InterfaceError, ConcurrentUpdate)
 
 
 def retry_on_conflict(operation: Callable[Params, Result]) -> Callable[Params, Result]:

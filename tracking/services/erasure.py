@@ -282,7 +282,7 @@ def _change_records(
     """
 
     def change_record(record: AttributionRecord) -> None:
-        record.inputs, record.outcome = _change_attribution(
+        record.inputs, record.outcome = _rewrite_attribution(
             record.inputs, record.outcome, change
         )
 
@@ -295,7 +295,7 @@ def _change_claims(
     change_claim: Callable[[ConversionClaim], None] = lambda claim: None,
 ) -> int:
     def change_all(claim: ConversionClaim) -> None:
-        inputs, outcome = _change_attribution(
+        inputs, outcome = _rewrite_attribution(
             claim.attribution["inputs"], claim.attribution["outcome"], change
         )
         claim.attribution |= {"inputs": inputs, "outcome": outcome}
@@ -304,7 +304,7 @@ def _change_claims(
     return change_rows(claims, change_all, ("attribution", "line_items"))
 
 
-def _change_attribution(
+def _rewrite_attribution(
     inputs_text: str, outcome_text: str, change: Callable[[Entry], None]
 ) -> tuple[str, str]:
     inputs, outcome = json.loads(inputs_text), json.loads(outcome_text)

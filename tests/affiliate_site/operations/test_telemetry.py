@@ -98,10 +98,10 @@ def collector(receiver, settings, monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{receiver.address}")
     name = "affiliate_site.operations.tracing.OpenTelemetryMiddleware"
     settings.MIDDLEWARE = [settings.MIDDLEWARE[0], name, *settings.MIDDLEWARE[1:]]
-    tracing.get_provider.cache_clear()
+    tracing.get_tracer_provider.cache_clear()
     yield receiver
-    tracing.get_provider(os.getpid()).shutdown()
-    tracing.get_provider.cache_clear()
+    tracing.get_tracer_provider(os.getpid()).shutdown()
+    tracing.get_tracer_provider.cache_clear()
 
 
 def assert_no_canary(sent: bytes, key: str) -> None:
@@ -197,7 +197,7 @@ def test_traces_have_nothing_personal(collector, api):
     ):
         headers = HEADERS | {"traceparent": trace_parent}
         client.request(method, path, body, **headers)
-    tracing.get_provider(os.getpid()).force_flush()
+    tracing.get_tracer_provider(os.getpid()).force_flush()
     sent = collector.wait_for(b"GET 1.6/programs/")
 
     assert b"SELECT accounts_apikey" in sent
