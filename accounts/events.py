@@ -44,6 +44,8 @@ EVENT_SENTENCES = {
     "conversion.contested": "reported {} too, which is now contested",
     "conversion.created": "created {}",
     "conversion.deleted": "removed {}",
+    "conversion.reattributed": "attributed {} to another affiliate",
+    "conversion.refunded": "refunded {refunded} of {}",
     "conversion.updated": "changed {}",
     "custom_field.created": "created {}",
     "custom_field.deleted": "removed {}",

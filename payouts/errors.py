@@ -42,6 +42,47 @@ class CommissionApproved(Conflict):
     code = "commission_approved"
 
 
+class InvalidRefund(InvalidInput):
+    """A refund gives back something, of one line or more."""
+
+    message = "Enter an amount above 0."
+    property_path = "amount"
+
+
+class RefundTooLarge(InvalidInput):
+    """A refund cannot exceed what earlier refunds have left."""
+
+    message = "Only {left} {currency} is left to refund."
+    property_path = "amount"
+
+
+class RefundOfFinalCommission(Conflict):
+    """An approved commission is final if the account uses payouts."""
+
+    message = (
+        "Commission {commission} is approved for good and cannot be taken back. Lower"
+        " the amount of the sale by Correct: final commissions keep their amounts."
+    )
+    code = "commission_approved"
+
+
+class SameAffiliate(InvalidInput):
+    """The conversion belongs to this affiliate already."""
+
+    message = "The sale belongs to {affiliate} already."
+    property_path = "affiliate"
+
+
+class SettledCommission(Conflict):
+    """A sale whose commissions are paid or final keeps its affiliate."""
+
+    message = (
+        "A commission of this sale is paid or final, so the sale keeps its affiliate."
+        " Cancel the payment first; what is final cannot be taken back."
+    )
+    code = "commission_approved"
+
+
 class CommissionChanged(Conflict):
     """The commission is not as it was when its change of status was confirmed."""
 

@@ -6,11 +6,13 @@ from payouts.models.commissions import Commission, PaymentAllocation
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.models.refunds import Correction, Refund
 
 __all__ = [
     "Bonus",
     "Commission",
     "CommissionType",
+    "Correction",
     "DailyLandingPageClicks",
     "DailyStats",
     "GroupRate",
@@ -20,5 +22,6 @@ __all__ = [
     "Payment",
     "PaymentAllocation",
     "PayoutMethod",
+    "Refund",
     "Transfer",
 ]
