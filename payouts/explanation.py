@@ -12,7 +12,7 @@ from accounts.exact_json import format_decimal
 from payouts.calculation import InitialStatusReason
 from payouts.models.commissions import Commission
 from payouts.services.explanation import Explanation, list_initial_warnings
-from tracking.attribution import RejectionReason
+from tracking.attribution import STAFF, RejectionReason
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
@@ -98,6 +98,8 @@ def _render_attribution(attribution: dict[str, Any]) -> list[str]:
     }
     decided_by = names.get(winner["parameter"], winner["parameter"])
     lines = [f"Attribution: {winner['affiliate']} by {decided_by}"]
+    if winner["parameter"] == STAFF:
+        lines.append("  attributed by staff")
     if attribution["trust"] == Trust.CLAIM:
         lines.append("  reported by a page without a signature: a claim")
     if attribution["expired_by"]:

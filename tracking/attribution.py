@@ -35,6 +35,7 @@ CLICK_ID = "click_id"
 ASSET_AND_SOURCE = "asset_id"  # the value is stored
 TRACKING_ID = "tracking_id"
 CLAIM = "claim"  # the affiliate of the claim that a fact confirms
+STAFF = "staff"  # the affiliate that staff chose for a sale
 
 CandidateOrder = tuple[str, ...]
 
@@ -64,7 +65,11 @@ BROWSER_CONVERSION_ORDER: CandidateOrder = (CUSTOMER, COUPON, TRACKING_ID)
 BROWSER_CUSTOMER_ORDER: CandidateOrder = BROWSER_CONVERSION_ORDER[1:]
 
 # The API's `tracking_source` of a parameter, where it is not the parameter's name.
-TRACKING_SOURCE_NAMES = {CLICK_ID: "click", ASSET_AND_SOURCE: "asset_source"}
+TRACKING_SOURCE_NAMES = {
+    CLICK_ID: "click",
+    ASSET_AND_SOURCE: "asset_source",
+    STAFF: "manual",
+}
 
 UNKNOWN_PARAMETER_ERRORS = {
     COUPON: UnknownCoupon,

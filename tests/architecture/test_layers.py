@@ -61,6 +61,7 @@ MODULES_USING_ACTOR = {
     "affiliate_site/api/access.py",
     "affiliate_site/backoffice/site.py",
     "affiliate_site/operations/logs.py",
+    "payouts/services/corrections.py",  # who gave the reason
     "payouts/services/ledger.py",  # who caused a transfer
 }
 

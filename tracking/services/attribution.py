@@ -1,6 +1,7 @@
 """Attribution: look up all tracking parameters, select a winner, store the record."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from tracking.attribution import (
     CLICK_ID,
     CUSTOMER,
     ENGINE,
+    STAFF,
     TRACKING_ID,
     AttributionResult,
     CandidateOrder,
@@ -28,7 +30,11 @@ from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
-from tracking.services.candidates import ResolvedCandidate, resolve_candidates
+from tracking.services.candidates import (
+    ResolvedCandidate,
+    resolve_candidates,
+    resolve_staff_choice,
+)
 
 T = TypeVar("T")
 
@@ -183,14 +189,36 @@ def attribute(
     that only an unconfirmed customer comes after. A winner that is not eligible raises
     no error: callers use the checks of the result.
     """
-    resolved = resolve_candidates(account, parameters, claim)
+    return _attribute(
+        resolve_candidates(account, parameters, claim),
+        order=(CLAIM, *order) if claim else order,
+        at=at,
+        ignore_cookie_age=ignore_cookie_age,
+        trust=trust,
+    )
+
+
+def attribute_by_staff(
+    account: Account, *, program: Program, affiliate: Affiliate, at: datetime
+) -> Attribution:
+    """Attribute a sale to the affiliate that staff chose.
+
+    It may not be eligible: callers use the check of the result.
+    """
+    return _attribute(
+        [resolve_staff_choice(account, program, affiliate)],
+        order=(STAFF,),
+        at=at,
+        ignore_cookie_age=True,
+        trust=Trust.FACT,
+    )
+
+
+def _attribute(
+    resolved: Sequence[ResolvedCandidate], *, trust: Trust, **options: Any
+) -> Attribution:
     candidates = [each.candidate for each in resolved]
-    options: Any = {
-        "order": (CLAIM, *order) if claim else order,
-        "at": at,
-        "ignore_cookie_age": ignore_cookie_age,
-        "trust": trust,
-    }
+    options["trust"] = trust
     return Attribution(
         result=select_winner(candidates, **options),
         inputs=serialize_inputs(candidates, **options),

@@ -17,6 +17,7 @@ from tracking.attribution import (
     COUPON,
     CUSTOMER,
     REFERRAL_CODE,
+    STAFF,
     TRACKING_ID,
     Candidate,
     EnrollmentStatus,
@@ -33,6 +34,7 @@ from tracking.models.sources import Asset, Source
 from tracking.services.concurrency import ConcurrentUpdate
 
 NEW_CUSTOMER_VALUE = "a new customer"
+STAFF_VALUE = "chosen by staff"
 ENROLLMENT_STATUS_BY_APPROVAL = {
     True: EnrollmentStatus.APPROVED,
     False: EnrollmentStatus.DISAPPROVED,
@@ -224,6 +226,22 @@ def resolve_claim(
         click=claim.click,
         customer=conversion.customer if by_customer else None,
         is_contested=conversion.is_contested,
+    )
+
+
+def resolve_staff_choice(
+    account: Account, program: Program, affiliate: Affiliate
+) -> ResolvedCandidate:
+    """The affiliate that staff chose for a sale of a program."""
+    enrollment = enrollment_of.first(
+        account=account, program=program, affiliate=affiliate
+    )
+    status = get_effective_status(enrollment)
+    return ResolvedCandidate(
+        _build_candidate(STAFF, STAFF_VALUE, program, affiliate, status),
+        program=program,
+        affiliate=affiliate,
+        enrollment=enrollment,
     )
 
 

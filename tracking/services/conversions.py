@@ -165,8 +165,24 @@ def replace_claim(conversion: Conversion, *, at: datetime, **values: Any) -> Non
 
     The caller has locked the row and replaces the commissions afterwards.
     """
-    account = conversion.account
     was_contested = conversion.is_contested
+    _replace_values(conversion, "conversion.confirmed", values, at=at)
+    if was_contested and not conversion.is_contested:
+        end_contest(conversion, at=at)
+
+
+def replace_affiliate(conversion: Conversion, *, at: datetime, **values: Any) -> None:
+    """Update a conversion that staff attribute to another affiliate; log the change.
+
+    The caller has locked the row and replaces the commissions afterwards.
+    """
+    _replace_values(conversion, "conversion.reattributed", values, at=at)
+
+
+def _replace_values(
+    conversion: Conversion, event: str, values: Mapping[str, Any], *, at: datetime
+) -> None:
+    account = conversion.account
     before = {name: getattr(conversion, name) for name in AUDITED_COLUMNS}
     mark_stale(account, [conversion], at)
     record_late_change(account, [conversion.created_at], at=at)
@@ -176,9 +192,7 @@ def replace_claim(conversion: Conversion, *, at: datetime, **values: Any) -> Non
         for name, old in before.items()
         if getattr(conversion, name) != old
     }
-    log_event(account, "conversion.confirmed", conversion, at=at, **changes)
-    if was_contested and not conversion.is_contested:
-        end_contest(conversion, at=at)
+    log_event(account, event, conversion, at=at, **changes)
 
 
 def end_contest(conversion: Conversion, *, at: datetime) -> None:

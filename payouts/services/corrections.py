@@ -1,0 +1,130 @@
+"""Corrections of a sale by staff, each with a reason."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accounts.actor import get_actor
+from accounts.models.accounts import Account
+from payouts.calculation import LineItem
+from payouts.errors import SameAffiliate, SettledCommission
+from payouts.models.refunds import Correction
+from payouts.services.calculation_input import drop_unknown_types, list_rates
+from payouts.services.conversion_creation import write_commissions
+from payouts.services.conversion_updates import lock_conversion, update_conversion
+from payouts.services.refunds import list_lines, list_refundable_commissions
+from tracking.attribution import STAFF, TRACKING_SOURCE_NAMES
+from tracking.claims import ClaimStatus
+from tracking.errors import ContestedClaim, DuplicateConversion
+from tracking.models.conversions import Conversion
+from tracking.money import ZERO
+from tracking.services.affiliates import get_affiliate
+from tracking.services.attribution import (
+    attribute_by_staff,
+    create_attribution_record,
+)
+from tracking.services.conversions import replace_affiliate
+from tracking.services.warnings import CUSTOMER_IS_AFFILIATE, find_warnings
+
+
+def correct_conversion(
+    account: Account,
+    *,
+    conversion_id: int,
+    changes: Mapping[str, Any],
+    should_recalculate: bool,
+    reason: str,
+    at: datetime,
+) -> Conversion:
+    """Update a conversion as `update_conversion` does, and record the reason."""
+    with transaction.atomic():
+        conversion = update_conversion(
+            account,
+            conversion_id=conversion_id,
+            changes=changes,
+            should_recalculate=should_recalculate,
+            at=at,
+        )
+        _record_reason(conversion, reason, at=at)
+    return conversion
+
+
+def reattribute_conversion(
+    account: Account,
+    *,
+    conversion_id: int,
+    affiliate_id: str,
+    reason: str,
+    at: datetime,
+) -> Conversion:
+    """Attribute a conversion to another affiliate of its program, as staff decided.
+
+    All its commissions are removed. Its lines earn the new affiliate, and those above
+    it, what the rates of now give. The customer stays with its affiliate. Raises
+    `AffiliateNotFound`, `SameAffiliate`, `AffiliateNotApproved`, `ProgramArchived`,
+    `ContestedClaim`, and `SettledCommission` if a commission is paid or final.
+    """
+    with transaction.atomic():
+        conversion = lock_conversion(account, conversion_id)
+        if conversion.is_contested:
+            raise ContestedClaim
+        program, affiliate = conversion.program, get_affiliate(account, affiliate_id)
+        if affiliate == conversion.affiliate:
+            raise SameAffiliate(affiliate=affiliate.slug)
+        attribution = attribute_by_staff(
+            account, program=program, affiliate=affiliate, at=at
+        )
+        attribution.result.ensure_affiliate_eligible()
+        line_items = [
+            LineItem(row.sub_amount or ZERO, row.commission_type, row.comment)
+            for row in list_lines(list_refundable_commissions(conversion))
+        ]
+        customer = conversion.customer
+        warnings = find_warnings(
+            affiliate,
+            customer_id=customer.customer_id if customer else None,
+            extra_warnings=[
+                each
+                for each in conversion.warnings or ()
+                if each != CUSTOMER_IS_AFFILIATE
+            ],
+        )
+        replace_affiliate(
+            conversion,
+            affiliate=affiliate,
+            click=None,
+            tracking_source=TRACKING_SOURCE_NAMES[STAFF],
+            warnings=warnings,
+            claim_status=conversion.claim_status and ClaimStatus.REVIEWED,
+            at=at,
+        )
+        create_attribution_record(account, attribution, subject=conversion)
+        rates = list_rates(account, program, group_id=affiliate.group_id)
+        try:
+            write_commissions(
+                conversion,
+                drop_unknown_types(line_items, rates),
+                rates,
+                [("conversion.updated", conversion)],
+                is_browser_sale=conversion.is_amount_claimed,
+                replaces_claim=True,
+                at=at,
+            )
+        except DuplicateConversion:
+            raise SettledCommission from None
+        _record_reason(conversion, reason, at=at)
+    return conversion
+
+
+def list_corrections(conversion: Conversion) -> list[Correction]:
+    """Return the corrections of a conversion, the oldest first."""
+    rows = conversion.account.corrections.filter(conversion=conversion)
+    return list(rows.order_by("id"))
+
+
+def _record_reason(conversion: Conversion, reason: str, *, at: datetime) -> None:
+    conversion.account.corrections.create(
+        conversion=conversion, reason=reason, actor=get_actor().name, created_at=at
+    )
