@@ -14,6 +14,15 @@ from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 
 
+class PayoutMethodKind(models.TextChoices):
+    """The kinds of payout methods."""
+
+    PAYPAL = "paypal", "PayPal"
+    WIRE_TRANSFER = "wire_transfer", "Wire transfer"
+    BANK = "bank", "Bank account"
+    OTHER = "other", "Other"
+
+
 class PaymentQuerySet(TenantQuerySet["Payment"]):
     """Payments of one account."""
 
@@ -38,6 +47,12 @@ class Payment(DailyCountedRow):
     canceled_at = models.DateTimeField(null=True)
     # Why staff canceled it; the API has no such field.
     cancel_reason = models.CharField(max_length=500, default="", db_default="")
+    # The primary payout method at that time, "" without one. Null: an earlier version,
+    # which did not record it.
+    payout_kind = models.CharField(  # noqa: DJ001 - null: not recorded
+        max_length=16, null=True, choices=[("", "none"), *PayoutMethodKind.choices]
+    )
+    payout_details = models.TextField(default="", db_default="")
 
     objects = PaymentQuerySet.as_manager()
 
@@ -63,15 +78,6 @@ class Payment(DailyCountedRow):
 
     def __str__(self) -> str:
         return self.public_id
-
-
-class PayoutMethodKind(models.TextChoices):
-    """The kinds of payout methods."""
-
-    PAYPAL = "paypal", "PayPal"
-    WIRE_TRANSFER = "wire_transfer", "Wire transfer"
-    BANK = "bank", "Bank account"
-    OTHER = "other", "Other"
 
 
 class PayoutMethodQuerySet(TenantQuerySet["PayoutMethod"]):
@@ -109,3 +115,8 @@ class PayoutMethod(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.affiliate_id}/{self.kind}"
+
+    @property
+    def details_text(self) -> str:
+        """The details in one line: `iban: SI56 1910 0000 0123 438`."""
+        return ", ".join(f"{name}: {text}" for name, text in self.details.items())

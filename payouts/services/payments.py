@@ -1,7 +1,7 @@
 """Payments: creation, cancellation and allocation to commissions."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -25,7 +25,7 @@ from payouts.errors import (
     PaymentNotFound,
 )
 from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
-from payouts.models.payments import Payment
+from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payables import get_amount_due
 from tracking.amounts import ExactSum
@@ -79,6 +79,7 @@ def create_payments(
                 balance = ledger.get_payable_balance(balance_key)
                 _ensure_balance_unchanged(order, balance)
                 _ensure_amount_due_unchanged(account, order, balance_key)
+            methods = _get_primary_methods(account, affiliates.values())
             payments = account.payments.bulk_create(
                 Payment(
                     account=account,
@@ -87,6 +88,8 @@ def create_payments(
                     amount=order.amount,
                     currency=currency,
                     created_at=at,
+                    payout_kind=methods[affiliate_id].kind,
+                    payout_details=methods[affiliate_id].details_text,
                 )
                 for order, (affiliate_id, currency) in zip(
                     orders, balance_keys, strict=True
@@ -105,6 +108,15 @@ def create_payments(
             for order, payment in zip(orders, payments, strict=True):
                 _post_payment(order, payment, ledger)
     return payments
+
+
+def _get_primary_methods(
+    account: Account, affiliate_ids: Iterable[int]
+) -> dict[int, PayoutMethod]:
+    """Return the primary payout method of each affiliate, or one without a kind."""
+    methods = {pk: PayoutMethod(kind="") for pk in affiliate_ids}
+    rows = account.payout_methods.filter(affiliate__in=methods, is_primary=True)
+    return methods | {row.affiliate_id: row for row in rows}
 
 
 def _ensure_balance_unchanged(order: PaymentOrder, balance: Decimal) -> None:

@@ -23,7 +23,7 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     link_to,
 )
-from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
 from payouts.explanation import explain_initial_status
 from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
@@ -193,6 +193,6 @@ def build_payment_section(commission) -> Section:
                 and format_money(amount_when_paid, commission.currency),
             ),
             ("On", format_datetime(payment.created_at)),
-            ("Primary payout method today", get_payout_text(payment)),
+            ("Paid to", format_payment_method(payment)),
         ],
     )

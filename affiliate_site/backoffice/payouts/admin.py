@@ -50,6 +50,7 @@ from affiliate_site.backoffice.payouts.payment_pages import (
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
     add_payout_texts,
+    format_payment_method,
     warn_of_missing_methods,
 )
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
@@ -226,7 +227,7 @@ class PaymentAdmin(
         ),
         "created_at",
         "canceled_at",
-        replace(PAYOUT_METHOD, is_listed=False),
+        ListColumn("paid_to", "Paid to", format_payment_method, is_listed=False),
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
@@ -254,9 +255,6 @@ class PaymentAdmin(
 
     def get_details(self, request, payment):
         return get_payment_details(request, payment)
-
-    def prepare_rows(self, request, rows):
-        add_payout_texts(rows)
 
     def has_cancel_permission(self, request):
         return request.user.has_perm("payouts.delete_payment")

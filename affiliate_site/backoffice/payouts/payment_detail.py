@@ -12,7 +12,7 @@ from affiliate_site.backoffice.object_pages import (
     build_history,
     link_to,
 )
-from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
 from payouts.services.commission_history import list_paid_amounts
 from payouts.services.payables import PaymentBalance, get_payment_balance
 
@@ -41,7 +41,7 @@ def get_payment_details(request, payment) -> Details:
                         is_canceled and format_datetime(payment.canceled_at),
                     ),
                     ("Reason", payment.cancel_reason),
-                    ("Primary payout method today", get_payout_text(payment)),
+                    ("Paid to", format_payment_method(payment)),
                 ],
             ),
             Section(

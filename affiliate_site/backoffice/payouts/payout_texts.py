@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
-from payouts.models.payments import PayoutMethod
+from payouts.models.payments import Payment, PayoutMethod
 
 NO_PAYOUT_METHOD = "no payout method"
 QUERY_BATCH_SIZE = 1000  # affiliates of one query, a number that all databases accept
@@ -19,7 +19,7 @@ def get_payout_text(row) -> str:
 def find_payout_texts(rows: Iterable[Any]) -> dict[int, str]:
     """The texts by primary key of the affiliate, of rows with `affiliate`.
 
-    They are those of today: a payment does not store its method.
+    They are those of today: `format_payment_method` has that of a payment.
     """
     pairs = iter({(row.account_id, row.affiliate_id) for row in rows})
     texts: dict[int, str] = {}
@@ -35,8 +35,18 @@ def find_payout_texts(rows: Iterable[Any]) -> dict[int, str]:
 
 def format_payout_method(method: PayoutMethod) -> str:
     """`Bank account (iban: SI56 1910 0000 0123 438)`."""
-    details = ", ".join(f"{name}: {text}" for name, text in method.details.items())
-    kind = method.get_kind_display()
+    return join_method(method.get_kind_display(), method.details_text)
+
+
+def format_payment_method(payment: Payment) -> str:
+    """How a payment was paid: the affiliate's primary method when it was recorded."""
+    if payment.payout_kind is None:
+        return "not recorded"
+    return join_method(payment.get_payout_kind_display(), payment.payout_details)
+
+
+def join_method(kind: str, details: str) -> str:
+    """The kind, with the details in parentheses if there are any."""
     return f"{kind} ({details})" if details else kind
 
 

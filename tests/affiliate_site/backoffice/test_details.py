@@ -174,13 +174,14 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
     balance = account.ledger_accounts.get(kind="payable")
     ((_, link),) = sections["Payment"].facts
     assert page_url(balance, "change") in link
-    payment = scenario.pay("12.09", at=LATER)
-    account.payout_methods.create(
+    method = account.payout_methods.create(
         affiliate=scenario.mina.affiliate,
         kind="paypal",
         details={"email": "mina@pay.example.org"},
         is_primary=True,
     )
+    payment = scenario.pay("12.09", at=LATER)
+    method.update_row(kind="bank", details={})
 
     _, sections, _ = get_details(client, payment)
     facts = dict(sections["What it pays"].facts)
@@ -191,16 +192,30 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
     }
     (row,) = list_texts(sections["What it pays"].rows)
     assert row[2:] == ["10.09 EUR", "paid by it"]
-    method = dict(sections["Payment"].facts)["Primary payout method today"]
-    assert method == "PayPal (email: mina@pay.example.org)"
+    text = "PayPal (email: mina@pay.example.org)"
+    assert dict(sections["Payment"].facts)["Paid to"] == text
 
-    details, _, page = get_details(client, commission)
+    details, sections, page = get_details(client, commission)
+    assert dict(sections["Payment"].facts)["Paid to"] == text
     assert ("paid", "info") in details.labels
     assert payment.public_id in page
     scenario.disapprove(commission, at=LATER)
     _, sections, _ = get_details(client, payment)
     (row,) = list_texts(sections["What it pays"].rows)
     assert row[3] == "no longer paid by it"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [(None, "not recorded"), ("", "none"), ("bank", "Bank account")]
+)
+def test_a_payment_without_details_says_so(staff_client, scenario, kind, text):
+    """Of an earlier version, without a method, and of an erased affiliate."""
+    payment = scenario.pay("1", at=LATER)
+    payment.update_row(payout_kind=kind)
+
+    _, sections, _ = get_details(staff_client(), payment)
+
+    assert dict(sections["Payment"].facts)["Paid to"] == text
 
 
 def test_a_payment_names_the_payments_that_its_amount_comes_from_and_goes_to(

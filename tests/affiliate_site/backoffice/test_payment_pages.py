@@ -143,8 +143,10 @@ def test_exports_and_confirmations_say_where_to_pay(
     exports = [export(balances)]
     submit_and_confirm(client, page_url(balance, "pay"))
     exports.append(export("/admin/payouts/payment/"))
-    for titles, row in exports:
-        assert titles.endswith('"Primary payout method today"')
+    for (titles, row), title in zip(
+        exports, ("Primary payout method today", "Paid to"), strict=True
+    ):
+        assert titles.endswith(f'"{title}"')
         assert row.endswith(f'"{text}"')
 
 

@@ -419,3 +419,26 @@ def test_pays_only_if_the_balance_is_as_expected(scenario, account, amount):
     with pytest.raises(BalanceChanged, match="The balance is now 0 EUR"):
         pay_owed("20")
     assert account.payments.count() == 1
+
+
+def test_records_the_primary_payout_method_of_each_affiliate(account, scenario):
+    """Later changes of the methods do not change what was used."""
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    bank = account.payout_methods.create(
+        affiliate=scenario.mina.affiliate,
+        kind="bank",
+        details={"iban": "SI56 1910", "bic": "BAKOSI2X"},
+        is_primary=True,
+    )
+    account.payout_methods.create(affiliate=odette.affiliate, kind="paypal")
+
+    [paid] = make_payments(account, "1")
+    [other] = make_payments(account, "1", to=odette.slug)
+    bank.delete()
+
+    for payment, kind, details in (
+        (paid, "bank", "iban: SI56 1910, bic: BAKOSI2X"),
+        (other, "", ""),
+    ):
+        payment.refresh_from_db()
+        assert (payment.payout_kind, payment.payout_details) == (kind, details)
