@@ -51,6 +51,7 @@ def export_person(account: Account, *, identifier: str, at: datetime) -> dict[st
 
 def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
     own = {"affiliate": affiliate}
+    commissions = account.commissions.filter(**own)
     programs = _represent(
         EnrollmentEventRepresentation, account, account.enrollments.filter(**own)
     )
@@ -71,14 +72,13 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
         ),
         "notes": _represent(NoteRepresentation, account, account.notes.filter(**own)),
         "postbacks": list(postbacks.order_by("pk").values("url", "method", "events")),
-        "commissions": _represent(
-            CommissionRepresentation, account, account.commissions.filter(**own)
-        ),
+        "commissions": _represent(CommissionRepresentation, account, commissions),
+        **_list_reasons(account, commissions.values("conversion")),
         "payments": _represent(
             PaymentRepresentation,
             account,
             account.payments.filter(**own),
-            ("canceled_at", "cancel_reason"),
+            ("canceled_at", "cancel_reason", "payout_kind", "payout_details"),
         ),
         "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }
@@ -108,10 +108,25 @@ def _export_customer(account: Account, customer: Customer) -> dict[str, Any]:
         "conversions": _represent(
             ConversionRepresentation, account, conversions, VISITOR_DATA
         ),
+        **_list_reasons(account, conversions),
         "former_external_ids": [str(row) for row in former_ids.order_by("pk")],
         "clicks": _represent(ClickRepresentation, account, clicks, VISITOR_DATA),
         "tracking_ids": [visitor.tracking_id for visitor in visitors.order_by("pk")],
         "events": _list_audit_entries(account, f"customer:{customer.public_id}"),
+    }
+
+
+def _list_reasons(
+    account: Account, conversions: QuerySet[Any, Any]
+) -> dict[str, list[dict[str, Any]]]:
+    """Why sales were refunded and corrected, with the shop's IDs of refunds."""
+    own = {"conversion__in": conversions}
+    refunds = account.refunds.filter(**own).order_by("pk")
+    corrections = account.corrections.filter(**own).order_by("pk")
+    columns = ("conversion_id", "reason", "created_at")
+    return {
+        "refunds": list(refunds.values(*columns, "external_id")),
+        "corrections": list(corrections.values(*columns)),
     }
 
 

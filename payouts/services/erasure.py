@@ -169,8 +169,14 @@ def _erase(
     else:
         if is_active:
             delete_customer(account, public_id=person.public_id, at=at)
-        sales = account.commissions.filter(conversion__customer=person)
+        conversions = account.conversions.filter(customer=person)
+        sales = account.commissions.filter(conversion__in=conversions)
+        refunds = account.refunds.filter(conversion__in=conversions)
         count = update_other_values(sales, comment=None)
+        count += _erase_reasons(account, conversions)
+        count += update_other_values(
+            refunds.filter(external_id__contains="@"), external_id=None
+        )
         count += erase_customer(account, person)
     return count + is_active
 
@@ -192,9 +198,19 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
     return (
         account.payout_methods.filter(affiliate=affiliate).delete()[0]
         + update_other_values(own, comment=None)
-        + update_other_values(payments, cancel_reason="")
+        + update_other_values(payments, cancel_reason="", payout_details="")
+        + _erase_reasons(account, own.values("conversion"))
         + change_rows(naming, change, ["calculation"])
         + delete_postbacks_of(account, affiliate.slug)
+    )
+
+
+def _erase_reasons(account: Account, conversions: models.QuerySet[Any, Any]) -> int:
+    """Erase why sales were refunded and corrected."""
+    refunds = account.refunds.filter(conversion__in=conversions)
+    corrections = account.corrections.filter(conversion__in=conversions)
+    return update_other_values(refunds, reason="") + update_other_values(
+        corrections, reason=""
     )
 
 

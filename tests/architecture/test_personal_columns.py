@@ -49,6 +49,8 @@ OTHER_COLUMNS = {
     "payouts.DailyLandingPageClicks": "landing_page",
     "payouts.LedgerDigest": "previous segments digest",
     "payouts.Level": "title",
+    "payouts.Correction": "actor",
+    "payouts.Refund": "actor lines",
     "payouts.Transfer": "actor",
     "tracking.Affiliate": "promotion_method",
     "tracking.AffiliateGroup": "title",

@@ -1,5 +1,6 @@
 """What the page of a conversion shows."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.urls import reverse
@@ -27,7 +28,9 @@ from payouts.explanation import (
     WARNING_TEXTS,
     describe_rejection,
 )
+from payouts.services.corrections import list_corrections
 from payouts.services.explanation import explain_conversion
+from tracking.attribution import STAFF
 from tracking.claims import (
     ClaimStatus,
     Trust,
@@ -41,6 +44,7 @@ PARAMETER_NAMES = {
     "asset_id": "Affiliate and program",
     "tracking_id": "Tracking ID",
     "claim": "Claim of a page",
+    "staff": "Staff",
 }
 CLAIM_STATUS_TEXTS = {
     ClaimStatus.OPEN: "a page, not confirmed yet",
@@ -71,11 +75,19 @@ def get_conversion_details(request, conversion) -> Details:
             Section("Sale", facts=list_conversion_facts(request, conversion)),
             build_attribution_section(explanation.attribution, conversion),
             *list_claim_sections(conversion),
+            *list_refund_sections(request, conversion, by_id),
             build_calculation_section(explanation, by_id, conversion),
             build_history(
                 request,
                 [conversion, *commissions],
-                list_postings(conversion.account, commissions),
+                [
+                    *list_postings(conversion.account, commissions),
+                    *(
+                        (each.created_at, f"Reason: {each.reason}", each.actor)
+                        for each in list_corrections(conversion)
+                        if each.reason
+                    ),
+                ],
             ),
         ],
     )
@@ -147,6 +159,8 @@ def build_attribution_section(attribution, conversion) -> Section:
     if attribution["trust"] == Trust.CLAIM:
         confirmed = "" if conversion.claim_status else ", and confirmed later"
         notes.append(f"Reported by a page without a signature: a claim{confirmed}.")
+    if winner["parameter"] == STAFF:
+        notes.append("Attributed by staff.")
     if attribution["expired_by"]:
         notes.append(
             f"The cookie expired by {attribution['expired_by']}; its age was ignored."
@@ -198,6 +212,48 @@ def list_claim_sections(conversion) -> list[Section]:
         Column("Outcome"),
     )
     return [Section("Claims of this order", columns=columns, rows=rows)]
+
+
+def list_refund_sections(request, conversion, commissions) -> list[Section]:
+    """The refunds of a sale: when, how much, of which lines, why, and by whom."""
+    refunds = list(conversion.account.refunds.filter(conversion=conversion))
+    if not refunds:
+        return []
+    names = find_names(request.user, [], [each.actor for each in refunds])
+    rows = [
+        (
+            format_datetime(each.created_at),
+            format_money(each.amount, each.currency),
+            describe_refund(each, commissions),
+            each.reason,
+            describe_actor(each.actor, names),
+        )
+        for each in sorted(refunds, key=lambda each: each.pk)
+    ]
+    columns = (
+        Column("Time"),
+        Column("Amount", is_amount=True),
+        Column("What"),
+        Column("Reason"),
+        Column("Who"),
+    )
+    return [Section("Refunds", columns=columns, rows=rows)]
+
+
+def describe_refund(refund, commissions) -> str:
+    """`Everything that was left`, or the amount of each line."""
+    if refund.is_full:
+        return "everything that was left"
+    return "\n".join(
+        f"{format_money(Decimal(line['amount']), refund.currency)} of commission"
+        f" {line['commission']}, {name_line(commissions[line['commission']])}"
+        for line in refund.lines
+    )
+
+
+def name_line(commission) -> str:
+    """`Standard: lamp`: the type of a line, and what was sent as its comment."""
+    return ": ".join(filter(None, (commission.name, commission.comment)))
 
 
 def describe_claim_outcome(claim) -> str:

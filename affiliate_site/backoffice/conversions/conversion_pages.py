@@ -1,4 +1,4 @@
-"""Forms of a conversion: correct or remove it, add a commission."""
+"""Forms of a conversion: refund, correct or remove it, add a commission."""
 
 from django import forms
 
@@ -12,34 +12,67 @@ from affiliate_site.backoffice.conversions.commission_pages import (
     list_amount_change,
     warn_of_payments,
 )
-from affiliate_site.backoffice.conversions.new_conversion_page import MAX_ID_LENGTH
+from affiliate_site.backoffice.conversions.conversion_details import name_line
+from affiliate_site.backoffice.conversions.new_conversion_page import (
+    MAX_ID_LENGTH,
+    explain_approval,
+)
 from affiliate_site.backoffice.form_pages import RemovePage
 from affiliate_site.backoffice.formatters import format_change, format_money
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
     DecimalField,
     MetaDataField,
+    RowChoiceField,
+    ServiceForm,
 )
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,
     get_amount_initial,
 )
+from payouts.errors import CommissionNotFound
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
 )
+from payouts.models.refunds import MAX_REASON_LENGTH
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
     lock_conversion,
-    update_conversion,
+)
+from payouts.services.corrections import correct_conversion, reattribute_conversion
+from payouts.services.refunds import (
+    list_lines,
+    list_refundable_commissions,
+    refund_conversion,
 )
 from tracking.errors import (
+    AffiliateDeleted,
+    AffiliateNotApproved,
+    AffiliateNotFound,
     DuplicateConversion,
 )
+from tracking.models.affiliates import Affiliate
+
+EVERYTHING, LINES, AMOUNT = "everything", "lines", "amount"
+LINE_PREFIX = "line_"  # of the fields of lines, before the ID of the commission
 
 
-class ConversionForm(MoneyForm):
+class ReasonForm(ServiceForm):
+    """A form with a reason, below its other fields."""
+
+    def build_fields(self):
+        return super().build_fields() | {
+            "reason": forms.CharField(
+                max_length=MAX_REASON_LENGTH,
+                widget=MULTI_LINE({"rows": 3}),
+                help_text="Kept with the sale and shown on its page, for staff.",
+            )
+        }
+
+
+class ConversionForm(ReasonForm, MoneyForm):
     """What can be corrected about a conversion."""
 
     serializer_class = ConversionUpdateSerializer
@@ -91,9 +124,10 @@ class EditConversionPage(ConversionPage):
     form_class = ConversionForm
     explanation = (
         "With a new amount the commissions follow at the rates that they were"
-        " calculated with, unless you keep them. A partial refund is a lower amount."
+        " calculated with, unless you keep them. If the customer got money back, use"
+        " Refund."
     )
-    service = staticmethod(update_conversion)
+    service = staticmethod(correct_conversion)
     done_message = "Conversion {result} was saved."
 
     def get_unlocked_initial(self, conversion):
@@ -120,7 +154,11 @@ class EditConversionPage(ConversionPage):
         if not has_new_amount:
             changes.pop("amount", None)  # staff confirm only what they enter
         recalculates = has_new_amount and form.cleaned_data["should_recalculate"]
-        return {"changes": changes, "should_recalculate": recalculates}
+        return {
+            "changes": changes,
+            "should_recalculate": recalculates,
+            "reason": form.cleaned_data["reason"],
+        }
 
     def list_facts(self, form, conversion):
         has_new_amount = "amount" in form.changed_data
@@ -132,16 +170,170 @@ class EditConversionPage(ConversionPage):
         ]
 
 
-class RemoveConversionPage(ConversionPage, RemovePage):
-    """Refund a sale: remove the conversion with its commissions."""
+class AffiliateForm(ReasonForm):
+    """Who earns a sale instead."""
 
-    title = "Remove (refund)"
+    error_fields = {AffiliateDeleted: "affiliate", AffiliateNotFound: "affiliate"}
+
+    affiliate = RowChoiceField(
+        "affiliates",
+        search_field=Affiliate._meta.get_field("parent"),
+        help_text="It must be approved in the program of the sale.",
+    )
+
+    def add_domain_error(self, error):
+        """Lead to the approval of an affiliate that is not approved."""
+        if isinstance(error, AffiliateNotApproved):
+            self.add_error("affiliate", explain_approval(self.account, error))
+        else:
+            super().add_domain_error(error)
+
+
+class ChangeAffiliatePage(ConversionPage):
+    """Attribute a sale to another affiliate."""
+
+    name = "affiliate"
+    title = "Change affiliate"
+    confirm_button = "Confirm new affiliate"
+    form_class = AffiliateForm
+    explanation = (
+        "For a sale that another affiliate led to. All its commissions are taken back,"
+        " and the new affiliate earns what the rates of today give. The customer stays"
+        " with its affiliate: this sale is an exception."
+    )
+    service = staticmethod(reattribute_conversion)
+    done_message = "Conversion {result} belongs to {result.affiliate} now."
+
+    def must_be_confirmed(self, form):
+        """Who earns changes even if no money moves."""
+        return True
+
+    def get_values(self, form):
+        affiliate = form.cleaned_data["affiliate"].slug
+        return {"affiliate_id": affiliate, "reason": form.cleaned_data["reason"]}
+
+    def list_facts(self, form, conversion):
+        change = format_change(self.row.affiliate.slug, conversion.affiliate.slug)
+        return [("Affiliate", change), ("Reason", form.cleaned_data["reason"])]
+
+
+class RefundForm(ReasonForm, MoneyForm):
+    """How much the customer got back; with several lines also of which."""
+
+    error_fields = {CommissionNotFound: "refunded"}
+
+    refunded = forms.ChoiceField(label="The customer got back", initial=EVERYTHING)
+    amount = DecimalField(
+        required=False,
+        help_text="It lowers all lines in proportion. Empty unless you chose it above.",
+    )
+
+    def build_fields(self):
+        """Add a field for each of several lines."""
+        self.lines = list_lines(list_refundable_commissions(self.row))
+        if len(self.lines) == 1:
+            self.lines = []
+        left = format_money(self.row.amount, self.row.currency)
+        self.fields["refunded"].choices = [  # type: ignore[attr-defined]
+            (EVERYTHING, f"Everything: {left}"),
+            *([(LINES, "Lines of the sale")] if self.lines else []),
+            (AMOUNT, "An amount"),
+        ]
+        fields = {
+            f"{LINE_PREFIX}{line.pk}": DecimalField(
+                label=name_line(line),
+                required=False,
+                help_text=f"Of {format_money(line.sub_amount, line.currency)}.",
+            )
+            for line in self.lines
+        }
+        self.amount_fields = ("amount", *fields)
+        return fields | super().build_fields()
+
+    def get_fieldsets(self):
+        """The lines have a heading of their own."""
+        _, *lines = self.amount_fields
+        fieldsets = [
+            (None, ("refunded",)),
+            ("Lines: what the customer got back of each", lines),
+            (None, ("amount", "reason")),
+        ]
+        return [(title, {"fields": names}) for title, names in fieldsets if names]
+
+    def clean(self):
+        """Amounts, and only those, for what was chosen."""
+        values = super().clean()
+        chosen = values.get("refunded")
+        for name in self.amount_fields:
+            expected = AMOUNT if name == "amount" else LINES
+            if values.get(name) is not None and chosen != expected:
+                self.add_error(name, "Leave this empty, or choose it above.")
+        if chosen == LINES and not self.list_line_amounts() and not self.errors:
+            self.add_error("refunded", "Enter the amount of one line or more.")
+        if chosen == AMOUNT and values.get("amount") is None and not self.errors:
+            self.add_error("amount", "Enter an amount.")
+        return values
+
+    def list_line_amounts(self):
+        """The amounts that were entered, by the ID of the commission."""
+        return {
+            line.pk: amount
+            for line in self.lines
+            if (amount := self.cleaned_data.get(f"{LINE_PREFIX}{line.pk}"))
+        }
+
+
+class RefundPage(ConversionPage):
+    """Refund a sale: everything, lines of it, or an amount."""
+
+    name = "refund"
+    title = "Refund"
+    confirm_button = "Confirm refund"
+    form_class = RefundForm
+    explanation = (
+        "For a sale whose customer got money back: the commissions of what was"
+        " refunded are taken back. If everything was refunded, the sale counts nowhere"
+        " any more. This cannot be undone."
+    )
+    service = staticmethod(refund_conversion)
+
+    def must_be_confirmed(self, form):
+        """The sale changes even if no money moves."""
+        return True
+
+    def get_values(self, form):
+        chosen, values = form.cleaned_data["refunded"], {}
+        if chosen == LINES:
+            values = {"line_amounts": form.list_line_amounts()}
+        elif chosen == AMOUNT:
+            values = {"amount": form.cleaned_data["amount"]}
+        return values | {"reason": form.cleaned_data["reason"]}
+
+    def list_facts(self, form, refund):
+        before, currency = self.row.amount, refund.currency
+        after = format_money(before - refund.amount, currency)
+        return [
+            ("Refund", format_money(refund.amount, currency)),
+            ("Sale before", format_money(before, currency)),
+            ("Sale after", "removed" if refund.is_full else after),
+            ("Reason", refund.reason),
+        ]
+
+    def get_done_message(self, refund):
+        amount = format_money(refund.amount, refund.currency)
+        return f"{amount} of conversion {self.row} was refunded."
+
+
+class RemoveConversionPage(ConversionPage, RemovePage):
+    """Remove a conversion with its commissions."""
+
     confirm_button = "Remove conversion"
     permission = "tracking.delete_conversion"
     explanation = (
-        "A removed conversion counts nowhere any more; its commissions are taken back."
-        " It stays visible here, and its order ID can be used again. This cannot be"
-        " undone."
+        "For a sale that should never have been recorded, such as a test: it counts"
+        " nowhere any more, and its commissions are taken back. It stays visible here,"
+        " and its order ID can be used again. This cannot be undone. If the customer"
+        " got money back, use Refund."
     )
     service = staticmethod(delete_conversion)
     done_message = "Conversion {row} was removed."
@@ -193,4 +385,10 @@ class AddCommissionPage(ConversionPage):
         )
 
 
-CONVERSION_PAGES = (EditConversionPage, AddCommissionPage, RemoveConversionPage)
+CONVERSION_PAGES = (
+    RefundPage,
+    EditConversionPage,
+    ChangeAffiliatePage,
+    AddCommissionPage,
+    RemoveConversionPage,
+)

@@ -49,6 +49,7 @@ TRACKING_SOURCE_TEXTS = {
     "click": "click",
     "asset_source": "affiliate and program, of an asset link or chosen by staff",
     "tracking_id": "tracking ID of a visitor",
+    "manual": "staff, who chose the affiliate",
 }
 
 # The fields of the tracking parameters that decide who earns.
@@ -182,38 +183,7 @@ class NewConversionForm(MoneyForm):
         if not isinstance(error, AffiliateNotApproved):
             return super().add_domain_error(error)
         field = PARAMETER_FIELDS.get(error.params["parameter"], "affiliate")
-        return self.add_error(field, self.explain_approval(error))
-
-    def explain_approval(self, error: AffiliateNotApproved) -> str:
-        """Where staff approve an affiliate, or add it to the program first."""
-        slug, program_slug = error.params["affiliate"], error.params["program"]
-        affiliate = self.account.affiliates.filter(slug=slug, deleted_at=None).first()
-        program = self.account.programs.filter(slug=program_slug).first()
-        if affiliate is None or program is None:
-            return error.text
-        enrollment = self.account.enrollments.filter(
-            affiliate=affiliate, program=program
-        ).first()
-        if enrollment is None:
-            name, row, state, link = (
-                "affiliate_program",
-                affiliate,
-                "not in",
-                "Add it to the program",
-            )
-        else:
-            name, row, link = "enrollment_approve", enrollment, "Approve it"
-            state = "pending in" if enrollment.approved is None else "disapproved in"
-        return format_html(
-            "{} is {} {} and cannot earn there."
-            ' <a class="underline" href="{}" target="_blank">{}</a> (in a new tab),'
-            " then continue here.",
-            slug,
-            state,
-            program.title,
-            reverse(f"admin:tracking_{name}", args=[row.pk]),
-            link,
-        )
+        return self.add_error(field, explain_approval(self.account, error))
 
     def build_body(self):
         """An affiliate in a program stands for its asset and source."""
@@ -231,6 +201,38 @@ class NewConversionForm(MoneyForm):
         if commission_type := self.cleaned_data.get("commission_type"):
             body["commission_type"] = commission_type.identifier
         return body
+
+
+def explain_approval(account, error: AffiliateNotApproved) -> str:
+    """Where staff approve an affiliate, or add it to the program first."""
+    slug, program_slug = error.params["affiliate"], error.params["program"]
+    affiliate = account.affiliates.filter(slug=slug, deleted_at=None).first()
+    program = account.programs.filter(slug=program_slug).first()
+    if affiliate is None or program is None:
+        return error.text
+    enrollment = account.enrollments.filter(
+        affiliate=affiliate, program=program
+    ).first()
+    if enrollment is None:
+        name, row, state, link = (
+            "affiliate_program",
+            affiliate,
+            "not in",
+            "Add it to the program",
+        )
+    else:
+        name, row, link = "enrollment_approve", enrollment, "Approve it"
+        state = "pending in" if enrollment.approved is None else "disapproved in"
+    return format_html(
+        "{} is {} {} and cannot earn there."
+        ' <a class="underline" href="{}" target="_blank">{}</a> (in a new tab),'
+        " then continue here.",
+        slug,
+        state,
+        program.title,
+        reverse(f"admin:tracking_{name}", args=[row.pk]),
+        link,
+    )
 
 
 class AddConversionPage(MoneyFormPage):

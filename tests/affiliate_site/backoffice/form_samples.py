@@ -41,6 +41,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     "url": "https://sample.example/hook",
     ("AddConversionPage", "coupon"): "harbor-10",
     ("AddProgramPage", "currency"): "EUR",
+    ("ChangeAffiliatePage", "affiliate"): lambda conversion: find_other(conversion),
     ("AddCustomFieldPage", "options"): "small\nlarge",
     ("AddCustomFieldPage", "type"): "select",
     ("PayBalancePage", "amount"): "2",
@@ -112,8 +113,18 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
     sample.post("/conversions/", sale)
     customer = account.customers.get(customer_id=sale["customer_id"])
     cancel_customer(account, public_id=customer.public_id, at=timezone.now())
+    earner = {"affiliate": {"id": sample.create_affiliate("fourth")}, "approved": True}
+    sample.post(f"/programs/{program.slug}/affiliates/", earner)
     sample.create_affiliate("third")  # in no program
     return sample
+
+
+def find_other(conversion):
+    """Another affiliate who may earn the conversion."""
+    rows = conversion.account.enrollments.filter(
+        program=conversion.program, approved=True
+    )
+    return rows.exclude(affiliate=conversion.affiliate).first().affiliate
 
 
 @dataclass(frozen=True)
@@ -178,7 +189,8 @@ class PageCase:
     def get_value(self, name, field, initial):
         """The value that the form starts with, else a sample or the first choice."""
         if (self.name, name) in SAMPLES:
-            return SAMPLES[self.name, name]
+            sample = SAMPLES[self.name, name]
+            return sample(self.row) if callable(sample) else sample
         if initial not in (None, "", [], {}):
             return initial
         if name in SAMPLES:

@@ -9,13 +9,16 @@ def page_url(row, name):
 
 
 def get_entries(client, url):
-    """The values of a form as a browser would send them."""
+    """The values of a form as a browser would send them, with a reason if it asks."""
     context = client.get(url).context
+    form = context["form"]
     values = {
         name: "on" if value is True else value
-        for name, value in context["form"].initial.items()
+        for name, value in form.initial.items()
         if value not in (None, False, {})
     }
+    if "reason" in form.fields:
+        values["reason"] = "It was wrong."
     return values | {"version": context["version"]}
 
 

@@ -29,7 +29,7 @@ from tracking.services.hierarchy import set_parent
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 ADD_URL = "/admin/tracking/conversion/add/"
-CONVERSION_PAGES = ("edit", "add-commission", "remove")
+CONVERSION_PAGES = ("refund", "edit", "affiliate", "add-commission", "remove")
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,13 @@
 """`export_person` and `erase_person`: docs/privacy.md."""
 
 import json
+from decimal import Decimal
 
 import pytest
 
+from payouts.services.corrections import correct_conversion
 from payouts.services.payments import cancel_payment
+from payouts.services.refunds import refund_conversion
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
@@ -79,6 +82,35 @@ def test_exports_a_customer_with_visitor_data(account, scenario, api):
     }
     (visit,) = found["clicks"]
     assert (visit["ip"], visit["user_agent"]) == ("203.0.113.7", "Harbor/1")
+
+
+def test_exports_why_a_sale_was_refunded_and_corrected(account, scenario):
+    """To the customer and to the affiliate, whom the reasons may name."""
+    scenario.create_customer(EMAIL)
+    sale = scenario.create_conversion("10", customer_id=EMAIL)
+    refund_conversion(
+        account,
+        conversion_id=sale.pk,
+        amount=Decimal(4),
+        external_id="refund-1",
+        reason="Broken.",
+        at=NOW,
+    )
+    correct_conversion(
+        account,
+        conversion_id=sale.pk,
+        changes={},
+        should_recalculate=False,
+        reason="Checked.",
+        at=NOW,
+    )
+
+    result = run_json_command("export_person", "harbor", EMAIL)
+
+    for (person,) in (result["affiliates"], result["customers"]):
+        (refund,), (correction,) = person["refunds"], person["corrections"]
+        assert (refund["external_id"], refund["reason"]) == ("refund-1", "Broken.")
+        assert correction["reason"] == "Checked."
 
 
 def test_exports_removed_prospects(account, scenario, api):

@@ -18,10 +18,12 @@ from accounts.services.saved_views import create_saved_view
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from payouts.errors import PersonNotFound
+from payouts.services.corrections import correct_conversion
 from payouts.services.erasure import erase_again, erase_person
 from payouts.services.explanation import explain_conversion
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
+from payouts.services.refunds import refund_conversion
 from payouts.services.statistics import load_statistics
 from tests.conftest import NOW
 from tests.ledger_checks import (
@@ -195,6 +197,22 @@ class MarkedPerson:
         payment = {"affiliate_id": self.slug, "amount": 4, "currency": "EUR"}
         send(api, "POST", "/payments/", payment)
         send(api, "POST", "/payments/", payment | {"amount": 1})
+        correct_conversion(
+            account,
+            conversion_id=self.own_sale["id"],
+            changes={},
+            should_recalculate=False,
+            reason=MARK,
+            at=NOW,
+        )
+        refund_conversion(
+            account,
+            conversion_id=self.sale["id"],
+            amount=Decimal(1),
+            external_id=f"{EMAIL}-refund",
+            reason=MARK,
+            at=NOW,
+        )
         canceled = account.payments.get(amount=1).public_id
         cancel_payment(account, payment_id=canceled, reason=MARK, at=NOW)
         # As a parent that is not approved, it is skipped by Mina's commissions.
@@ -267,8 +285,8 @@ def list_personal_columns():
 
 
 def read_money(account):
-    """All transfers, and payments without their reasons."""
-    payments = account.payments.order_by("id").defer("cancel_reason")
+    """All transfers, and payments without what is erased."""
+    payments = account.payments.order_by("id").defer("cancel_reason", "payout_details")
     columns = [name for name in vars(payments[0]) if not name.startswith("_")]
     return snapshot_account(account)["Transfer"], list(payments.values_list(*columns))
 
