@@ -15,6 +15,8 @@ from payouts.services.conversion_updates import (
     update_commission,
     update_conversion,
 )
+from payouts.services.corrections import reattribute_conversion
+from payouts.services.refunds import refund_conversion
 from tests.program_scenario import build_line_items
 from tracking.attribution import TrackingParameters
 from tracking.models.conversions import Conversion
@@ -122,10 +124,35 @@ def parse_amounts(changes):
     return changes
 
 
+def refund_task(account, *, conversion_id, amount=None, lines=None, external_id=None):
+    """Refund all of a conversion, an amount, or amounts by commission."""
+    refund_conversion(
+        account,
+        conversion_id=conversion_id,
+        amount=None if amount is None else Decimal(amount),
+        line_amounts=lines and {int(pk): Decimal(it) for pk, it in lines.items()},
+        external_id=external_id,
+        reason="Returned.",
+        at=AT,
+    )
+
+
+def reattribute_task(account, *, conversion_id, affiliate_id):
+    reattribute_conversion(
+        account,
+        conversion_id=conversion_id,
+        affiliate_id=affiliate_id,
+        reason="A newsletter.",
+        at=AT,
+    )
+
+
 CONVERSION_TASKS = {
     "update_by_external_id": update_by_external_id_task,
     "update_conversion": update_conversion_task,
     "update_sub_amount": update_sub_amount_task,
+    "refund": refund_task,
+    "reattribute": reattribute_task,
     "delete_conversion": delete_conversion_task,
     "delete_conversions": delete_conversions_task,
     "count_rows": count_rows_task,
