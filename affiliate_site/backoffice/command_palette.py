@@ -197,10 +197,16 @@ def build_result(row, search_field: SearchField, term: str) -> SearchResult:
     title = str(row)
     return SearchResult(
         title=title if title == term else f"{term} ({title})",
-        description=capfirst(row._meta.verbose_name),
+        description=describe_result(row),
         link=get_object_url(row),
         icon=search_field.icon,
     )
+
+
+def describe_result(row) -> str:
+    """What was found: `Conversion`, or `Conversion, removed`."""
+    name = capfirst(row._meta.verbose_name)
+    return f"{name}, removed" if getattr(row, "deleted_at", None) else name
 
 
 def search_programs(request, term: str) -> Iterator[SearchResult]:
@@ -222,8 +228,8 @@ def search_commissions(request, term: str) -> Iterator[SearchResult]:
     rows = model_admin.get_queryset(request).filter(pk=term)
     for row in rows.select_related("affiliate"):
         title = f"Commission {row} of {row.affiliate}"
-        description = "Commission, removed" if row.deleted_at else "Commission"
-        yield SearchResult(title, description, get_object_url(row), "percent")
+        url = get_object_url(row)
+        yield SearchResult(title, describe_result(row), url, "percent")
 
 
 def search_affiliates(request, term: str) -> Iterator[SearchResult]:
@@ -237,10 +243,9 @@ def search_affiliates(request, term: str) -> Iterator[SearchResult]:
     found_by = list_hidden_matches(rows.values(), enrollments, term)
     for row in filter(None, map(rows.get, pks)):
         details = [row.email or "", *found_by.get(row.pk, ())]
-        details += ["deleted"] if row.deleted_at else []
         yield SearchResult(
             title=format_person(row),
-            description=", ".join(["Affiliate", *filter(None, details)]),
+            description=", ".join([describe_result(row), *filter(None, details)]),
             link=get_object_url(row),
             icon="group",
         )
@@ -266,7 +271,7 @@ def search_conversions(request, term: str) -> Iterator[SearchResult]:
     for row in found.values():
         yield SearchResult(
             title=f"{row.external_id} ({row.pk})",
-            description="Conversion, removed" if row.deleted_at else "Conversion",
+            description=describe_result(row),
             link=get_object_url(row),
             icon="shopping_cart",
         )

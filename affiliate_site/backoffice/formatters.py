@@ -64,6 +64,17 @@ def format_labels(labels: Iterable[tuple[str, str]]) -> SafeString:
     )
 
 
+REMOVED_LABEL = format_labels([(STATUS_COLORS["removed"], "Removed")])
+
+
+def get_status_text(row) -> str:
+    """The status that a label shows: `removed` comes before all others, and `paid`
+    before the status of a commission that a payment pays."""
+    if row.deleted_at:
+        return "removed"
+    return "paid" if getattr(row, "payment_id", None) else row.status
+
+
 def format_totals(totals_by_currency) -> Money:
     """`249.90 EUR, 20.00 USD`; `0` without any."""
     totals = [

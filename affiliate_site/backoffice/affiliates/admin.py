@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.affiliates.affiliate_detail import (
     build_affiliate_context,
+    get_approval_status,
     get_full_name,
 )
 from affiliate_site.backoffice.affiliates.affiliate_pages import (
@@ -36,6 +37,7 @@ from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DA
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
+    REMOVED_LABEL,
     STATUS_COLORS,
     format_datetime,
     format_labels,
@@ -104,7 +106,7 @@ class RowChoicesView(AutocompleteJsonView):
 def label_approvals(affiliate) -> str:
     """Labels of the approval statuses, with the number of programs if several."""
     if affiliate.deleted_at:
-        return format_labels([("danger", "Removed")])
+        return REMOVED_LABEL
     return format_labels(
         (
             STATUS_COLORS[status],
@@ -283,7 +285,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         PERSON,
         PROGRAM_TITLE,
         build_status_column(
-            lambda enrollment: APPROVAL_STATUSES[enrollment.approved],
+            get_approval_status,
             name="status",
             order="approved",
             export=(APPROVAL_STATUSES.get, "approved"),
@@ -343,7 +345,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         ]
         return Details(
             headline=f"{get_full_name(affiliate)} in {program.title}",
-            labels=[label_status(APPROVAL_STATUSES[enrollment.approved])],
+            labels=[label_status(get_approval_status(enrollment))],
             is_removed=affiliate.deleted_at is not None,
             sections=[
                 Section("Program affiliate", facts=facts),

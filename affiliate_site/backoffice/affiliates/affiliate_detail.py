@@ -20,11 +20,13 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
     format_totals,
+    get_status_text,
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import (
     RowPage,
     find_neighbors,
+    label_status,
     list_page_links,
 )
 from affiliate_site.backoffice.qr_codes import get_link_style
@@ -112,6 +114,13 @@ def get_full_name(person) -> str:
     return f"{person.firstname} {person.lastname}".strip()
 
 
+def get_approval_status(enrollment) -> str:
+    """The status of an affiliate in a program; a removed affiliate earns nowhere."""
+    if enrollment.affiliate.deleted_at:
+        return "removed"
+    return APPROVAL_STATUSES[enrollment.approved]
+
+
 def get_pay_url(request, affiliate, balances) -> str:
     """Where to pay the affiliate, for those who may; empty if nothing is due.
 
@@ -132,7 +141,7 @@ def list_badges(affiliate, programs) -> list[tuple[str, str]]:
     """Texts and colours of the labels beside the name."""
     badges = []
     if affiliate.deleted_at:
-        badges.append((f"removed {affiliate.deleted_at:%Y-%m-%d}", "danger"))
+        badges.append(label_status("removed"))
     badges += [
         (f"{card.enrollment.program.title}: {card.status}", card.variant)
         for card in programs[:MAX_BADGES]
@@ -215,6 +224,7 @@ def list_details(person) -> list[tuple[str, str]]:
             "Affiliate since its promotion",
             person.promoted_at and f"{person.promoted_at:%Y-%m-%d}",
         ),
+        ("Removed", person.deleted_at and f"{person.deleted_at:%Y-%m-%d}"),
     ]
     return [
         (title, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
@@ -263,7 +273,7 @@ def list_program_cards(user, affiliate) -> list[ProgramCard]:
     for index, part in enumerate(parts.values(*LINK_COLUMNS, "coupon__code")):
         enrollment = enrollments[part["pk"]]
         enrollment.affiliate = affiliate
-        status = APPROVAL_STATUSES[enrollment.approved]
+        status = get_approval_status(enrollment)
         cards.append(
             ProgramCard(
                 enrollment=enrollment,
@@ -286,13 +296,16 @@ def list_conversions(request, affiliate) -> dict:
     account = affiliate.account
     rows = account.conversions.filter(affiliate=affiliate).select_related("program")
     section = RowPage(request, rows.newest_first())
-    commissions = account.commissions.filter(
+    commissions = account.commissions.not_deleted().filter(
         affiliate=affiliate, conversion__in=[row.pk for row in section.rows]
     )
     earned: dict[int, list] = {}
     for commission in commissions.order_by("id"):
         earned.setdefault(commission.conversion_id, []).append(
-            (format_money(commission.amount, commission.currency), commission.status)
+            (
+                format_money(commission.amount, commission.currency),
+                get_status_text(commission),
+            )
         )
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
@@ -307,7 +320,7 @@ def list_commissions(request, affiliate) -> dict:
     section = RowPage(request, rows)
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
-        row.variant = STATUS_COLORS.get(row.status, "")
+        row.label, row.variant = label_status(get_status_text(row))
     return {"section": section}
 
 

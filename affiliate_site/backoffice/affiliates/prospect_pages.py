@@ -11,7 +11,7 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
 from affiliate_site.backoffice.affiliates.person_forms import PersonForm
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.forms import RowChoiceField
-from affiliate_site.backoffice.object_pages import find_neighbors
+from affiliate_site.backoffice.object_pages import find_neighbors, label_status
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.links import build_referral_link
 from tracking.services.prospects import (
@@ -44,7 +44,7 @@ def build_prospect_context(prospect) -> dict:
 def list_badges(prospect) -> list[tuple[str, str]]:
     """Texts and colours of the labels beside the name."""
     if prospect.deleted_at:
-        return [(f"removed {prospect.deleted_at:%Y-%m-%d}", "danger")]
+        return [label_status("removed")]
     if prospect.promoted_at:
         return [(f"affiliate since {prospect.promoted_at:%Y-%m-%d}", "success")]
     return [("no sale yet", "warning")]

@@ -10,7 +10,7 @@ from affiliate_site.backoffice.affiliates.prospect_pages import (
     build_prospect_context,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
-from affiliate_site.backoffice.formatters import format_datetime, format_labels
+from affiliate_site.backoffice.formatters import REMOVED_LABEL, format_datetime
 from affiliate_site.backoffice.lists.columns import (
     DELETED_AT,
     PROGRAM_TITLE,
@@ -26,7 +26,7 @@ from tracking.models.prospects import Prospect
 def label_creation(prospect) -> str:
     """When it was created, or that it was removed."""
     if prospect.deleted_at:
-        return format_labels([("danger", "Removed")])
+        return REMOVED_LABEL
     return format_datetime(prospect.created_at)
 
 

@@ -17,8 +17,10 @@ from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
 from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
+    REMOVED_LABEL,
     STATUS_COLORS,
     format_labels,
+    get_status_text,
 )
 from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
@@ -72,7 +74,7 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
 def label_conversion(conversion) -> str:
     """The statuses of its commissions, and what to check."""
     if conversion.deleted_at:
-        return format_labels([("danger", "Removed")])
+        return REMOVED_LABEL
     labels = [(STATUS_COLORS[each], capfirst(each)) for each in conversion.statuses]
     return format_labels(dict.fromkeys([*labels, *list_review_labels(conversion)]))
 
@@ -88,11 +90,6 @@ def list_review_labels(conversion) -> list[tuple[str, str]]:
     return list(dict.fromkeys(labels))
 
 
-def get_status_text(commission) -> str:
-    """The status; `paid` for an approved commission that a payment covers."""
-    return "paid" if commission.payment_id else commission.status
-
-
 CONVERSION_ID = ListColumn("conversion_id", "ID", lambda row: row.pk, export="pk")
 
 
@@ -104,7 +101,7 @@ class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
         "public_id",
         "customer_id",
         build_status_column(
-            lambda customer: "removed" if customer.deleted_at else customer.status,
+            get_status_text,
             order="status",
             export="status",
         ),
@@ -194,7 +191,8 @@ class ConversionAdmin(
             account__in={row.account_id for row in rows}, conversion__in=rows
         )
         statuses = defaultdict(list)
-        for commission in commissions.only("conversion", "status", "payment"):
+        columns = ("conversion", "status", "payment", "deleted_at")
+        for commission in commissions.only(*columns):
             statuses[commission.conversion_id].append(get_status_text(commission))
         for row in rows:
             row.statuses = sorted(set(statuses[row.pk]))

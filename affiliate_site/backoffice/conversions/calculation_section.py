@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
+    REMOVED_LABEL,
     describe_recurring,
     format_money,
 )
@@ -174,7 +175,7 @@ def build_calculation_row(
 def format_commission_status(commission) -> str:
     """The status, with the payment that pays the commission."""
     if commission.deleted_at:
-        return "removed"
+        return REMOVED_LABEL
     if commission.payment is None:
         return commission.status
     paid_by = link_to(commission.payment)

@@ -15,6 +15,7 @@ from affiliate_site.backoffice.conversions.calculation_section import (
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
+    get_status_text,
 )
 from affiliate_site.backoffice.object_pages import (
     Details,
@@ -48,11 +49,9 @@ GOAL_MISSED_TEXT = "Bonus goal no longer met"
 def get_commission_details(request, commission: Commission) -> Details:
     """Amount and state, what pays it, its calculation, and its history."""
     explained = explain_commission(commission)
-    labels = [label_status(commission.status)]
-    if commission.payment_id:
-        labels.append(("paid", "info"))
+    statuses = [commission.status, get_status_text(commission)]
     if commission.deleted_at:
-        labels = [("removed", "danger")]
+        statuses = ["removed"]
     payments = [
         (row.created_at, format_html("paid by {}", link_to(row.payment)), row.actor)
         for row in list_payment_transfers(commission)
@@ -60,7 +59,7 @@ def get_commission_details(request, commission: Commission) -> Details:
     conversion = commission.conversion
     return Details(
         headline=format_money(commission.amount, commission.currency),
-        labels=labels,
+        labels=[label_status(each) for each in dict.fromkeys(statuses)],
         is_removed=commission.deleted_at is not None,
         sections=[
             Section(

@@ -12,7 +12,6 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.conversions.admin import (
     REMOVED,
     get_conversion_text,
-    get_status_text,
     list_review_labels,
 )
 from affiliate_site.backoffice.conversions.commission_details import (
@@ -32,6 +31,7 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_labels,
     format_money,
+    get_status_text,
 )
 from affiliate_site.backoffice.lists.columns import (
     AMOUNT,
@@ -108,7 +108,7 @@ class CommissionAdmin(
         PERSON,
         AMOUNT,
         build_status_column(
-            lambda row: "removed" if row.deleted_at else get_status_text(row),
+            get_status_text,
             name="shown_status",
             order="status",
             export="status",

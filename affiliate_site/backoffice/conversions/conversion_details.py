@@ -62,9 +62,9 @@ def get_conversion_details(request, conversion) -> Details:
     )
     by_id = {commission.pk: commission for commission in commissions}
     labels = [label_status(each.status) for each in commissions if not each.deleted_at]
-    labels += [("paid", "info") for each in commissions if each.payment_id]
+    labels += [label_status("paid") for each in commissions if each.payment_id]
     if conversion.deleted_at:
-        labels = [("removed", "danger")]
+        labels = [label_status("removed")]
     elif conversion.is_contested:
         labels.append(("contested", "danger"))
     return Details(

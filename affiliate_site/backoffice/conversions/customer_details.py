@@ -13,10 +13,12 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
     format_money,
+    get_status_text,
 )
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
+    label_status,
     link_to,
 )
 from affiliate_site.backoffice.theme import get_object_url
@@ -172,13 +174,10 @@ def render_older_conversions_notice(customer) -> str:
 
 def get_customer_details(customer) -> Details:
     """Facts, and everything that happened."""
-    labels = [(customer.status, "")]
-    if customer.deleted_at:
-        labels = [("removed", "danger")]
     meta_data = customer.meta_data
     return Details(
         headline=customer.customer_id or customer.public_id,
-        labels=labels,
+        labels=[label_status(get_status_text(customer))],
         is_removed=customer.deleted_at is not None,
         sections=[
             Section(

@@ -427,7 +427,7 @@ def test_records_the_primary_payout_method_of_each_affiliate(account, scenario):
     bank = account.payout_methods.create(
         affiliate=scenario.mina.affiliate,
         kind="bank",
-        details={"iban": "SI56 1910", "bic": "BAKOSI2X"},
+        details={"iban": "SI56 1910"},
         is_primary=True,
     )
     account.payout_methods.create(affiliate=odette.affiliate, kind="paypal")
@@ -437,7 +437,7 @@ def test_records_the_primary_payout_method_of_each_affiliate(account, scenario):
     bank.delete()
 
     for payment, kind, details in (
-        (paid, "bank", "iban: SI56 1910, bic: BAKOSI2X"),
+        (paid, "bank", "iban: SI56 1910"),
         (other, "", ""),
     ):
         payment.refresh_from_db()
