@@ -246,8 +246,21 @@ def get_conversion(
     `lock` blocks concurrent updates until the transaction ends. Raises
     `ConversionNotFound`, also if it is deleted.
     """
-    query = locked_conversion_by_pk if lock else conversion_by_pk
-    return query.get_or_raise(ConversionNotFound, account=account, pk=conversion_id)
+    find = _lock_conversion if lock else conversion_by_pk.first
+    conversion = find(account=account, pk=conversion_id)
+    if conversion is None:
+        raise ConversionNotFound
+    return conversion
+
+
+def _lock_conversion(account: Account, pk: int) -> Conversion | None:
+    """Lock a conversion that is not deleted, read with its program and affiliate.
+
+    If another request changes the affiliate while this one waits for the lock, the
+    first query finds nothing: PostgreSQL joins the new row with the old affiliate.
+    """
+    query = locked_conversion_by_pk
+    return query.first(account=account, pk=pk) or query.first(account=account, pk=pk)
 
 
 def lock_with_holder(
@@ -262,8 +275,7 @@ def lock_with_holder(
     if holder is None or holder.pk == conversion_id:
         return get_conversion(account, conversion_id, lock=True), None
     locked = {
-        pk: locked_conversion_by_pk.first(account=account, pk=pk)
-        for pk in sorted([conversion_id, holder.pk])
+        pk: _lock_conversion(account, pk) for pk in sorted([conversion_id, holder.pk])
     }
     conversion, holder = locked[conversion_id], locked[holder.pk]
     if conversion is None:
