@@ -125,7 +125,7 @@ class EditConversionPage(ConversionPage):
     explanation = (
         "With a new amount the commissions follow at the rates that they were"
         " calculated with, unless you keep them. If the customer got money back, use"
-        " Refund."
+        " Refund; if another affiliate led to the sale, Change affiliate."
     )
     service = staticmethod(correct_conversion)
     done_message = "Conversion {result} was saved."
@@ -225,7 +225,7 @@ class RefundForm(ReasonForm, MoneyForm):
     refunded = forms.ChoiceField(label="The customer got back", initial=EVERYTHING)
     amount = DecimalField(
         required=False,
-        help_text="It lowers all lines in proportion. Empty unless you chose it above.",
+        help_text="For an amount without lines: it lowers all of them in proportion.",
     )
 
     def build_fields(self):
@@ -321,7 +321,7 @@ class RefundPage(ConversionPage):
 
     def get_done_message(self, refund):
         amount = format_money(refund.amount, refund.currency)
-        return f"{amount} of conversion {self.row} was refunded."
+        return f"{amount} of {self.get_subject()} was refunded."
 
 
 class RemoveConversionPage(ConversionPage, RemovePage):
