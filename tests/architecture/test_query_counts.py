@@ -62,8 +62,8 @@ APPROVAL = 15
 REPEATED_APPROVAL = 9
 # To one affiliate, for any number of commissions; two are the savepoint of the service,
 # in the transaction that reads the answer as well.
-PAYMENT = 20
-PAYMENT_WITH_A_KEY = 23
+PAYMENT = 21  # one reads the payout method that is kept with it
+PAYMENT_WITH_A_KEY = 24
 RECALCULATION = 18
 
 
