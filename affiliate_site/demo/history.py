@@ -30,7 +30,6 @@ from payouts.models.payments import Payment, PayoutMethodKind
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
-from payouts.services.conversion_updates import delete_conversion, update_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.payout_methods import set_payout_method
@@ -39,6 +38,7 @@ from payouts.services.programs import (
     ProgramSettings,
     create_program,
 )
+from payouts.services.refunds import refund_conversion
 from payouts.statistics import start_of_day
 from tracking.attribution import BROWSER_CONVERSION_ORDER, TrackingParameters
 from tracking.claims import Trust
@@ -406,11 +406,12 @@ class DemoHistory:
         fate, later = rng.random(), at + timedelta(days=rng.uniform(1, 10))
         account, pk = self.account, conversion.pk
         if fate < 0.07:
-            self.plan(later, delete_conversion, account, conversion_id=pk)
+            refund: dict[str, Any] = {"reason": "The customer sent everything back."}
+            self.plan(later, refund_conversion, account, conversion_id=pk, **refund)
         elif fate < 0.11:
-            amount = (conversion.amount * Decimal("0.6")).quantize(1)
-            changes = {"changes": {"amount": amount}, "should_recalculate": True}
-            self.plan(later, update_conversion, account, conversion_id=pk, **changes)
+            amount = (conversion.amount * Decimal("0.4")).quantize(1)
+            refund = {"reason": "One item was broken.", "amount": amount}
+            self.plan(later, refund_conversion, account, conversion_id=pk, **refund)
 
     def record_sale(
         self,

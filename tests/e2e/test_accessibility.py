@@ -75,6 +75,7 @@ class PageVisits:
             "an empty list": "tracking/prospect/",
             "a conversion": f"tracking/conversion/{conversion.pk}/change/",
             "removing a conversion": f"tracking/conversion/{conversion.pk}/remove/",
+            "refunding a conversion": f"tracking/conversion/{conversion.pk}/refund/",
             "a commission": f"payouts/commission/{commission_id}/change/",
             **{
                 f"the tab {tab} of an affiliate": "tracking/affiliate/"

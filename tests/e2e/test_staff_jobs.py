@@ -424,6 +424,10 @@ def test_corrects_sales_and_pays(walk):
     approval = "Approved: earns from now on"
     walk.fill({"Program": "Harbor Lamps", "Approval": approval, "Coupon": "HANA10"})
     walk.press("Add to program")
+    create_affiliate(walk, "Noah", "Meyer")
+    walk.follow("Add to a program")
+    walk.fill({"Program": "Harbor Lamps", "Approval": approval})
+    walk.press("Add to program")
 
     with walk.job("add a sale by its affiliate", clicks=4):
         walk.go("Conversions")
@@ -440,6 +444,17 @@ def test_corrects_sales_and_pays(walk):
         walk.fill({"Amount": "100", "Order ID": "A-2", "Coupon": "HANA10"})
         assert "coupon" in walk.press("Continue")
         walk.press("Add conversion")
+    with walk.job("give a sale to another affiliate, and back", clicks=10):
+        for name in ("noahmeyer", "hanakim"):
+            walk.follow("Change affiliate")
+            walk.choose(name)
+            walk.fill({"Reason": "Both sent a newsletter"})
+            assert "10.00 EUR, pending" in walk.press("Continue")
+            text = walk.press("Confirm new affiliate")
+            assert (
+                f"Conversion {find_conversion(walk, 'A-2')} belongs to {name}" in text
+            )
+            assert "Attributed by staff." in text
     with walk.job("add a sale of a known customer", clicks=4):
         walk.go("Conversions")
         walk.follow("Add conversion")
@@ -452,17 +467,27 @@ def test_corrects_sales_and_pays(walk):
         walk.fill({"Amount that earns": "30", "Comment": "Forgotten lamp"})
         walk.press("Continue")
         assert "of 3.00 EUR" in walk.press("Add commission")
-    with walk.job("refund a sale", clicks=2):
-        assert "5.00 EUR, pending" in walk.press("Remove (refund)")
-        text = walk.press("Remove conversion")
-    assert "was removed." in text
+    with walk.job("refund a part of a sale", clicks=3):
+        walk.follow("Refund")
+        walk.fill({"The customer got back": "An amount", "Amount": "10"})
+        walk.fill({"Reason": "A scratch"})
+        assert "4.00 EUR, pending" in walk.press("Continue")
+        text = walk.press("Confirm refund")
+    assert "10.00 EUR of conversion A-3 was refunded." in text
+    assert "A scratch" in text
+    with walk.job("refund a sale", clicks=3):
+        walk.follow("Refund")
+        walk.fill({"Reason": "Sent back"})
+        assert "removed" in walk.press("Continue")
+        text = walk.press("Confirm refund")
+    assert "everything that was left" in text
 
     walk.go("Conversions")
     walk.follow(str(find_conversion(walk, "A-2").pk))
     with walk.job("correct an order and keep its commission", clicks=4):
         walk.follow("Correct")
         walk.fill({"Amount": "120", "Order ID": "A-2b"})
-        walk.fill({"Recalculate the commissions": False})
+        walk.fill({"Recalculate the commissions": False, "Reason": "A typo"})
         assert "keep their amounts" in walk.press("Continue")
         text = walk.press("Confirm correction")
     assert "A-2b" in text
@@ -471,7 +496,7 @@ def test_corrects_sales_and_pays(walk):
     walk.follow(str(find_conversion(walk, "A-1").pk))
     with walk.job("correct an amount and its commission", clicks=3):
         walk.follow("Correct")
-        walk.fill({"Amount": "150"})
+        walk.fill({"Amount": "150", "Reason": "A wrong price"})
         text = walk.press("Continue")
         assert "20.00 EUR, pending" in text
         assert "15.00 EUR, pending" in text
@@ -521,7 +546,7 @@ def test_corrects_sales_and_pays(walk):
 
     walk.go("Conversions")
     walk.follow(str(find_conversion(walk, "A-1").pk))
-    text = walk.press("Remove (refund)")
+    text = walk.press("Remove")
     assert "Balance due of hanakim becomes negative: -16.00 EUR." in text
     assert walk.main.locator("#effects .negative").count()
     text = walk.press("Remove conversion")
