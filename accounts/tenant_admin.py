@@ -226,25 +226,17 @@ def find_match(model: Any, name: str, term: str, user: User) -> SearchMatch | No
     relation, _, column = path.rpartition("__")
     target = model._meta.get_field(relation).related_model if relation else model
     value = term.casefold() if column.endswith("_folded") else term
-    if user.is_superuser:
-        lookup = "exact"  # indexes begin with the account, which an operator lacks
-    is_exact = lookup == "exact"
     condition = models.Q(**{f"{column}__{lookup}": value})
-    if is_exact:
-        condition &= get_index_condition(target, column)
+    condition &= get_index_condition(target, column)
     try:
         rows = filter_for_user(target._base_manager.filter(condition), user)
-        limit = MAX_SEARCH_MATCHES + 1 if relation or not is_exact else 1
-        if not is_exact:
-            rows = rows.order_by(column)
+        limit = MAX_SEARCH_MATCHES + 1 if relation else 1
         pks = list(rows.values_list("pk", flat=True)[:limit])
     except (ValueError, ValidationError):
         return None  # the term is not a value of this column's type
     if not pks:
         return None
-    if is_exact and not relation:
-        return SearchMatch(condition)
-    return SearchMatch.of_rows(relation or "pk", pks)
+    return SearchMatch.of_rows(relation, pks) if relation else SearchMatch(condition)
 
 
 def get_index_condition(model: Any, column: str) -> models.Q:

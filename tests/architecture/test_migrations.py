@@ -11,9 +11,11 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ModelState, ProjectState
 
 from accounts.migration_operations import AddCheckConcurrently, AddIndexConcurrently
+from accounts.text_parts import IndexTextParts
 from tests.command_line import ROOT
 
 APPS = ("accounts", "tracking", "payouts")
+CONCURRENT_OPERATIONS = (AddCheckConcurrently, AddIndexConcurrently, IndexTextParts)
 REMOVALS = (
     migrations.DeleteModel,
     migrations.RemoveField,
@@ -60,7 +62,7 @@ def test_adds_indexes_to_existing_tables_concurrently():
 def test_does_not_run_concurrent_operations_in_a_transaction():
     for name, migration in own_migrations():
         if any(
-            isinstance(operation, AddCheckConcurrently | AddIndexConcurrently)
+            isinstance(operation, CONCURRENT_OPERATIONS)
             for operation in migration.operations
         ):
             assert migration.atomic is False, name

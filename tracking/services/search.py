@@ -1,4 +1,4 @@
-"""Search of staff: affiliates by parts of texts, orders by the spellings of an ID."""
+"""Search of staff: affiliates by parts of texts, orders by parts of their IDs."""
 
 import re
 from collections import defaultdict
@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account, join_within_account
+from accounts.text_parts import MIN_PART_LENGTH
 from tracking.models.affiliates import Affiliate, SearchSuffix
 from tracking.models.enrollments import Enrollment
 from tracking.models.sources import Coupon
@@ -20,14 +21,14 @@ MAX_READ_SUFFIXES = 20_000  # of each word, if there are several words
 
 
 @dataclass(frozen=True)
-class FoundAffiliates:
+class FoundRows:
     """The IDs of the rows that were found; not all of them if `has_more`."""
 
     pks: list[int]
     has_more: bool = False
 
 
-def find_affiliates(account: Account, term: str) -> FoundAffiliates:
+def find_affiliates(account: Account, term: str) -> FoundRows:
     """Find the affiliates, deleted ones too, that have each word of a search term.
 
     Of several words, each reads at most `MAX_READ_SUFFIXES` rows; matches beyond these
@@ -35,7 +36,7 @@ def find_affiliates(account: Account, term: str) -> FoundAffiliates:
     """
     words = sorted(set(list_search_words(term)), key=lambda word: (-len(word), word))
     if not words:
-        return FoundAffiliates([])
+        return FoundRows([])
     first, *others = words  # the longest one is the rarest, as a rule
     limit = MAX_READ_SUFFIXES if others else 2 * MAX_FOUND_AFFILIATES
     pks, has_more = _list_with_word(account, first, limit)
@@ -48,7 +49,7 @@ def find_affiliates(account: Account, term: str) -> FoundAffiliates:
             found, is_cut = _list_with_word(account, word, MAX_READ_SUFFIXES)
             with_word, has_more = set(found), has_more or is_cut
         pks = [pk for pk in pks if pk in with_word]
-    return FoundAffiliates(
+    return FoundRows(
         pks[:MAX_FOUND_AFFILIATES], has_more or len(pks) > MAX_FOUND_AFFILIATES
     )
 
@@ -166,6 +167,7 @@ def list_hidden_matches(
 
 RECENT_CONVERSIONS = 50  # whose order IDs show how the shop begins them
 MAX_PREFIXES = 3
+MAX_FOUND_ORDERS = 1000
 MAX_EXACT_ORDERS = 100  # of one ID: all but one are deleted, as a rule
 PREFIX_PATTERN = re.compile(r"[^0-9]{1,32}(?=[0-9])")
 # What staff write before an order ID: `order `, `#`, `Order no. `.
@@ -184,6 +186,34 @@ def list_order_terms(account: Account, term: str) -> list[str]:
         term = without_words
     spellings = (_spell(term, prefix) for prefix in _list_prefixes(account))
     return list(dict.fromkeys([term, *filter(None, spellings)]))
+
+
+def find_orders(account: Account, term: str) -> FoundRows:
+    """Find the conversions, deleted ones too, by a part of their order IDs.
+
+    A term of fewer than `MIN_PART_LENGTH` characters finds beginnings. Words before the
+    ID, such as `order #`, are left out if nothing has them.
+    """
+    pks = _list_orders(account, term)
+    without_words = LEADING_WORDS_PATTERN.sub("", term, count=1)
+    if not pks and without_words != term:
+        pks = _list_orders(account, without_words)
+    return FoundRows(pks[:MAX_FOUND_ORDERS], len(pks) > MAX_FOUND_ORDERS)
+
+
+def _list_orders(account: Account, text: str) -> list[int]:
+    """The conversions with this part, newest first, or with this beginning."""
+    rows = account.conversions.values_list("pk", flat=True)
+    limit = MAX_FOUND_ORDERS + 1
+    # No index has the parts of e-mail addresses.
+    if len(text) >= MIN_PART_LENGTH and "@" not in text:
+        with_part = rows.filter(external_id__has_part=text)
+        return list(with_part.order_by("-created_at", "-id")[:limit])
+    pks: list[int] = []
+    for spelling in list_order_terms(account, text):
+        beginning_so = rows.filter(external_id__begins_with=spelling)
+        pks += beginning_so.order_by("external_id", "-id")[: limit - len(pks)]
+    return list(dict.fromkeys(pks))
 
 
 def list_exact_orders(account: Account, term: str) -> list[int]:

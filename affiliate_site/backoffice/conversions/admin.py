@@ -168,10 +168,11 @@ class ConversionAdmin(
     )
     search_fields = (
         "pk__exact",
-        "external_id__begins_with",
+        "external_id__exact",
         "customer__customer_id__exact",
         "customer__email_folded__exact",
     )
+    order_column = "pk"
     amount_column = "amount"
     left_out_of_sums = (REMOVED,)
     search_help_text = "Search by order ID, conversion ID, customer or affiliate"

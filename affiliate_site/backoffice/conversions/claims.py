@@ -88,7 +88,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
         "created_at",
     )
     list_select_related = ("conversion", "affiliate", "program")
-    search_fields = ("conversion__external_id__begins_with",)
+    search_fields = ("conversion__external_id__exact",)
     search_help_text = "Search by order ID"
     list_filter = (AffiliateFilter, CurrencyFilter, DecidedFilter, DateFilter)
     extra_lookups = ("conversion_id",)

@@ -145,7 +145,7 @@ class CommissionAdmin(
     search_fields = (
         "pk__exact",
         "affiliate__slug__exact",
-        "conversion__external_id__begins_with",
+        "conversion__external_id__exact",
     )
     search_help_text = "Search by order ID, commission ID or affiliate"
     amount_column = "amount"

@@ -1,4 +1,4 @@
-"""Search of lists by affiliates: by any part of a name, address, company or code."""
+"""Search of lists: by any part of an order ID, or of what names an affiliate."""
 
 import re
 
@@ -8,26 +8,40 @@ from django.utils.http import urlencode
 
 from accounts.tenant_admin import SearchMatch, TenantAdmin
 from tracking.attribution import COUPON
-from tracking.services.search import find_affiliates, find_coupon, list_order_terms
+from tracking.services.search import (
+    FoundRows,
+    find_affiliates,
+    find_coupon,
+    find_orders,
+)
 
 PK_PATTERN = re.compile(r"[0-9]{1,18}")
 AFFILIATE_SEARCH_HELP = "Search by name, e-mail, company, ID, code or coupon"
 
 
 class OrderSearchMixin(TenantAdmin):
-    """A list that is searched by its own IDs, and by order IDs in any case and by their
-    numbers."""
+    """A list that is searched by order IDs, besides its search fields."""
 
-    search_hint = "Order IDs are found by their beginning or their number only"
+    order_column = "conversion"  # with the key of a conversion
+    search_hint = "Order IDs are found by any part of three characters or more"
 
     def list_search_terms(self, request, name, term):
-        """Add the spellings of an order ID; an operator has no index of them."""
-        if name == "pk__exact":
-            return [term] if PK_PATTERN.fullmatch(term) else []
+        """Look up only numbers as keys of rows."""
+        if name == "pk__exact" and not PK_PATTERN.fullmatch(term):
+            return []
+        return super().list_search_terms(request, name, term)
+
+    def list_search_matches(self, request, term):
+        """Add the rows of the orders that were found; an operator has no index."""
+        matches = super().list_search_matches(request, term)
         account = request.user.account
-        if account is None or not name.endswith("external_id__begins_with"):
-            return super().list_search_terms(request, name, term)
-        return list_order_terms(account, term)
+        found = find_orders(account, term) if account else FoundRows([])
+        if not found.pks:
+            return matches
+        match = SearchMatch.of_rows(
+            self.order_column, found.pks, is_limited=found.has_more
+        )
+        return [*matches, match]
 
 
 class AffiliateSearchMixin(TenantAdmin):

@@ -67,17 +67,17 @@ def test_finds_nothing_by_other_or_invalid_terms(owner_client, scenario, term):
         assert search_ids(owner_client, page, term) == []
 
 
-def test_finds_conversions_by_the_beginning_of_their_order_id(owner_client, scenario):
+def test_finds_conversions_by_a_part_of_their_order_id(owner_client, scenario):
     conversions = create_conversions(
-        scenario, "QZX-990042", "QZX-990043", "qzx-990042", "XQZX-990042"
+        scenario, "QZX-990042", "QZX-990043", "qzx-990042", "9900"
     )
     pks = [conversion.pk for conversion in conversions]
     commission = scenario.get_commission(conversions[1])
 
-    assert search_ids(owner_client, LIST, "QZX-99004") == pks[:3]
-    assert search_ids(owner_client, LIST, "qzx-990043") == pks[1:2]
-    assert search_ids(owner_client, LIST, "990043") == pks[1:2]
-    assert search_ids(owner_client, "payouts_commission", "990043") == [commission.pk]
+    assert search_ids(owner_client, LIST, "X-99004") == pks[:3]
+    assert search_ids(owner_client, LIST, "zx-990043") == pks[1:2]
+    assert search_ids(owner_client, LIST, "90043") == pks[1:2]
+    assert search_ids(owner_client, "payouts_commission", "90043") == [commission.pk]
 
 
 def test_finds_a_row_by_its_own_id(owner_client, scenario):
@@ -95,14 +95,14 @@ def test_an_empty_search_says_what_part_of_an_order_id_is_needed(
     scenario.create_conversion("10", external_id="order-7990129")
     url = reverse(f"admin:{LIST}_changelist")
 
-    assert search_ids(owner_client, LIST, "990129") == []
-    page = owner_client.get(url, {"q": "990129"}).content.decode()
+    assert search_ids(owner_client, LIST, "990128") == []
+    page = owner_client.get(url, {"q": "990128"}).content.decode()
     assert (
-        "Nothing matches “990129”. Search by order ID, conversion ID, customer" in page
+        "Nothing matches “990128”. Search by order ID, conversion ID, customer" in page
     )
-    assert "found by their beginning or their number only." in page
+    assert "found by any part of three characters or more." in page
     payments = owner_client.get(
-        reverse("admin:payouts_payment_changelist"), {"q": "990129"}
+        reverse("admin:payouts_payment_changelist"), {"q": "990128"}
     )
     assert "Type the whole order ID" in payments.content.decode()
 

@@ -1,9 +1,10 @@
-"""Order IDs are found in any usual case, and by their numbers."""
+"""Order IDs are found by their parts in any case, and by their numbers."""
 
 import pytest
 
 from tests.program_scenario import ProgramScenario
-from tracking.services.search import list_exact_orders, list_order_terms
+from tracking.services import search
+from tracking.services.search import find_orders, list_exact_orders, list_order_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -55,3 +56,65 @@ def test_finds_conversions_by_their_whole_order_id(account, orders):
 
 def test_an_account_without_orders_has_no_prefixes(account):
     assert list_order_terms(account, "1288") == ["1288"]
+
+
+def find_external_ids(account, term):
+    pks = find_orders(account, term).pks
+    rows = account.conversions.in_bulk(pks)
+    return [rows[pk].external_id for pk in pks]
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        ("der-12", ["ORDER-1288", "ORDER-1287"]),
+        ("288", ["ORDER-1288"]),
+        ("order 1288", ["ORDER-1288"]),
+        ("#7", ["77", "ORDER-7", "SHOP-7"]),
+        ("77", ["77"]),
+        ("foreign", []),
+        ("REIGN-9", []),
+        ("%-1", []),
+        ("ER_12", []),
+        ('er" OR "hop', []),
+    ],
+)
+def test_finds_orders_by_a_part(scenario, account, orders, term, expected):
+    scenario.create_conversion("1", external_id="ORDER-7")
+
+    assert sorted(find_external_ids(account, term)) == sorted(expected)
+
+
+def test_finds_orders_of_which_an_affix_is_a_word(scenario, account):
+    scenario.create_conversion("1", external_id="order-contested")
+    scenario.create_conversion("1", external_id="Büro-Ä12")
+
+    assert find_external_ids(account, "CONTEST") == ["order-contested"]
+    assert find_external_ids(account, "büro-ä") == ["Büro-Ä12"]
+
+
+def test_finds_an_order_by_its_new_id_only(scenario, account):
+    conversion = scenario.create_conversion("1", external_id="ORDER-4711")
+    conversion.update_row(external_id="INVOICE-4712")
+
+    assert find_external_ids(account, "VOICE") == ["INVOICE-4712"]
+    assert find_external_ids(account, "4711") == []
+    conversion.update_row(external_id=None)
+    assert find_external_ids(account, "VOICE") == []
+
+
+def test_finds_an_order_id_with_an_address_by_its_beginning(scenario, account):
+    conversion = scenario.create_conversion("1", external_id="hana@example.org/1")
+
+    assert find_external_ids(account, "hana@example.org") == ["hana@example.org/1"]
+    conversion.update_row(external_id="a-hana-1")
+    assert find_external_ids(account, "hana-1") == ["a-hana-1"]
+
+
+def test_finds_the_newest_of_many(scenario, account, orders, monkeypatch):
+    monkeypatch.setattr(search, "MAX_FOUND_ORDERS", 1)
+
+    found = find_orders(account, "order-12")
+
+    assert found.has_more
+    assert account.conversions.get(pk__in=found.pks).external_id == "ORDER-1288"
