@@ -23,8 +23,8 @@ MIN_PART_LENGTH = 3  # characters
 EXTENSIONS = ("pg_trgm", "btree_gin")
 NO_INDEX_MESSAGE = (
     "This role may not create the extensions pg_trgm and btree_gin of PostgreSQL."
-    " Without an index, searches by parts of {table}.{column} work, but read all rows of"
-    " an account. An administrator of the database can add it at any time:\n{sql}\n"
+    " Searches by parts of {table}.{column} work without them, but slowly. An"
+    " administrator of the database can add an index at any time:\n{sql}\n"
 )
 
 

@@ -1,9 +1,9 @@
 """The command palette (Ctrl + K): finds pages, actions and rows of the account.
 
 Affiliates are found by any part of their texts, programs by a part of their title,
-conversions by the beginning of an order ID in some spellings, all others by an exact
-ID. Each is a look-up in an index that begins with the account. Operators have no
-account: it finds only pages for them.
+conversions by any part of an order ID, all others by an exact ID. Each is a look-up in
+an index that begins with the account. Operators have no account: it finds only pages
+for them.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
-from affiliate_site.backoffice.formatters import format_person
+from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.search import PK_PATTERN
 from affiliate_site.backoffice.theme import (
     get_object_url,
@@ -32,8 +33,9 @@ from tracking.models.programs import Program
 from tracking.search import fold_text, list_search_words
 from tracking.services.search import (
     find_affiliates,
+    find_orders,
+    list_exact_orders,
     list_hidden_matches,
-    list_order_terms,
     list_search_codes,
 )
 
@@ -49,6 +51,7 @@ class SearchResult:
     description: str
     link: str
     icon: str
+    is_row: bool = True  # a link to more rows is not counted
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,6 @@ SEARCH_FIELDS = (
     SearchField(Customer, "public_id", "person"),
     SearchField(Customer, "email_folded", "person", normalize=str.casefold),
     SearchField(Payment, "public_id", "payments"),
-    SearchField(Program, "slug", "campaign"),
-)
-NOTHING_FOUND = (
-    "Affiliates, coupons, programs, orders and customers are searched; payments and"
-    " commissions by their whole ID"
 )
 
 
@@ -123,16 +121,17 @@ def search(request, term: str) -> list[SearchResult]:
         return []
     results = list_pages(request, exact_term)
     if request.user.account is not None:
+        orders = list_exact_orders(request.user.account, exact_term)
+        results += search_by_ids(request, exact_term, orders)
         for search_field in SEARCH_FIELDS:
             results += list_results(request, search_field, exact_term)
         results += search_programs(request, exact_term)
-        results += search_commissions(request, exact_term)
         results += search_affiliates(request, exact_term)
-        results += search_conversions(request, exact_term)
-    if not results:
-        url = reverse("admin:index")
-        return [SearchResult("Nothing found", NOTHING_FOUND, url, "search_off")]
-    return list(dict.fromkeys(results))  # two columns may find the same row
+        results += search_orders(request, exact_term, orders)
+    found: dict[str, SearchResult] = {}
+    for result in results:
+        found.setdefault(result.link, result)  # two columns may find the same row
+    return list(found.values())
 
 
 def is_possible_id(term: str) -> bool:
@@ -197,39 +196,72 @@ def build_result(row, search_field: SearchField, term: str) -> SearchResult:
     title = str(row)
     return SearchResult(
         title=title if title == term else f"{term} ({title})",
-        description=describe_result(row),
+        description=describe_row(row),
         link=get_object_url(row),
         icon=search_field.icon,
     )
 
 
-def describe_result(row) -> str:
-    """What was found: `Conversion`, or `Conversion, removed`."""
-    name = capfirst(row._meta.verbose_name)
-    return f"{name}, removed" if getattr(row, "deleted_at", None) else name
+def describe_row(row, name: str = "") -> str:
+    """`Conversion 7, 49.90 EUR, 2026-11-21, Mina Kessler (mina), removed`.
+
+    Rows of no affiliate have their name alone, by default that of their kind.
+    """
+    texts = [name or capfirst(row._meta.verbose_name)]
+    if hasattr(row, "amount"):
+        texts.append(format_money(row.amount, row.currency))
+    if getattr(row, "affiliate", None):
+        day = timezone.localtime(row.created_at).date()
+        texts += [day.isoformat(), format_person(row.affiliate)]
+    if getattr(row, "deleted_at", None):
+        texts.append("removed")
+    if getattr(row, "canceled_at", None):
+        texts.append("canceled")
+    return ", ".join(texts)
+
+
+def link_to_list(model: type[Model], term: str) -> SearchResult:
+    """The list with all rows that the term finds; the palette shows some."""
+    options = model._meta
+    url = reverse_changelist(f"{options.app_label}_{options.model_name}")
+    return SearchResult(
+        title=f"Show all with “{term}” in {capfirst(options.verbose_name_plural)}",
+        description="Page",
+        link=f"{url}?{urlencode({'q': term})}",
+        icon="manage_search",
+        is_row=False,
+    )
 
 
 def search_programs(request, term: str) -> Iterator[SearchResult]:
-    """The programs with this in their title; an account has few."""
+    """The programs with this ID, or with this in their title; an account has few."""
     model_admin = admin.site.get_model_admin(Program)
     if not model_admin.has_view_permission(request):
         return
-    rows = model_admin.get_queryset(request).filter(title__icontains=term)
-    for row in rows.exclude(slug=term).order_by("title", "pk")[:MAX_ROWS]:
+    found = Q(title__icontains=term) | Q(slug=term)
+    rows = model_admin.get_queryset(request).filter(found)
+    for row in rows.order_by("title", "pk")[:MAX_ROWS]:
         title = f"{row.title} ({row.slug})"
         yield SearchResult(title, "Program", get_object_url(row), "campaign")
 
 
-def search_commissions(request, term: str) -> Iterator[SearchResult]:
-    """The commission with this ID."""
-    model_admin = admin.site.get_model_admin(Commission)
-    if not PK_PATTERN.fullmatch(term) or not model_admin.has_view_permission(request):
+def search_by_ids(request, term: str, orders: list[int]) -> Iterator[SearchResult]:
+    """The conversions with this order ID, then what has this number as its own ID."""
+    if not admin.site.get_model_admin(Conversion).has_view_permission(request):
         return
-    rows = model_admin.get_queryset(request).filter(pk=term)
-    for row in rows.select_related("affiliate"):
-        title = f"Commission {row} of {row.affiliate}"
-        url = get_object_url(row)
-        yield SearchResult(title, describe_result(row), url, "percent")
+    yield from list_conversions(request, orders[:MAX_ROWS])
+    if not PK_PATTERN.fullmatch(term):
+        return
+    for model, icon in ((Conversion, "shopping_cart"), (Commission, "percent")):
+        model_admin = admin.site.get_model_admin(model)
+        if not model_admin.has_view_permission(request):
+            continue
+        rows = model_admin.get_queryset(request).filter(pk=term)
+        for row in rows.select_related("affiliate"):
+            title = f"{capfirst(model._meta.verbose_name)} {row}"
+            order_id = getattr(row, "external_id", None)
+            description = describe_row(row, f"Order {order_id}" if order_id else "")
+            yield SearchResult(title, description, get_object_url(row), icon)
 
 
 def search_affiliates(request, term: str) -> Iterator[SearchResult]:
@@ -250,28 +282,27 @@ def search_affiliates(request, term: str) -> Iterator[SearchResult]:
             icon="group",
         )
     if len(pks) > MAX_ROWS:
-        yield SearchResult(
-            title=f"All affiliates with “{term}”",
-            description="Page",
-            link=f"{reverse_changelist('tracking_affiliate')}?{urlencode({'q': term})}",
-            icon="manage_search",
-        )
+        yield link_to_list(Affiliate, term)
 
 
-def search_conversions(request, term: str) -> Iterator[SearchResult]:
-    """The conversions whose order ID begins like this."""
-    model_admin = admin.site.get_model_admin(Conversion)
-    if not model_admin.has_view_permission(request):
+def search_orders(request, term: str, shown: list[int]) -> Iterator[SearchResult]:
+    """The newest conversions with this in their order ID, without those `shown`."""
+    if not admin.site.get_model_admin(Conversion).has_view_permission(request):
         return
-    rows = model_admin.get_queryset(request).order_by("external_id", "-id")
-    found: dict[int, Any] = {}
-    for spelling in list_order_terms(request.user.account, term):
-        matches = rows.filter(external_id__begins_with=spelling)
-        found |= {row.pk: row for row in matches[: MAX_ROWS - len(found)]}
-    for row in found.values():
+    pks = find_orders(request.user.account, term).pks
+    others = [pk for pk in pks if pk not in shown]
+    yield from list_conversions(request, others[: max(MAX_ROWS - len(shown), 0)])
+    if len(pks) > MAX_ROWS:
+        yield link_to_list(Conversion, term)
+
+
+def list_conversions(request, pks: list[int]) -> Iterator[SearchResult]:
+    """The results for these conversions, in this order."""
+    rows = request.user.account.conversions.select_related("affiliate").in_bulk(pks)
+    for row in filter(None, map(rows.get, pks)):
         yield SearchResult(
-            title=f"{row.external_id} ({row.pk})",
-            description=describe_result(row),
+            title=row.external_id,
+            description=describe_row(row, f"Conversion {row.pk}"),
             link=get_object_url(row),
             icon="shopping_cart",
         )

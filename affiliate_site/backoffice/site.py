@@ -12,7 +12,7 @@ from django.core.exceptions import BadRequest
 from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
-from django.template.response import SimpleTemplateResponse
+from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -119,6 +119,14 @@ class BackOfficeAdminSite(UnfoldAdminSite):
                 item.get("paths", ())
             )
         return groups
+
+    def search(self, request, extra_context=None):
+        """Count what the command palette found, without links to more rows."""
+        response = super().search(request, extra_context)
+        if isinstance(response, TemplateResponse):
+            rows = response.context_data["results"]
+            response.context_data["row_count"] = sum(row.is_row for row in rows)
+        return response
 
     def _search_apps(self, app_list, search_term):
         """Leave the pages to the command palette, which knows their titles."""

@@ -74,7 +74,7 @@ def test_a_plain_role_searches_without_an_index(state, monkeypatch, capsys):
 
     assert NAME not in list_indexes()
     told = capsys.readouterr().err
-    assert "An administrator of the database can add it" in told
+    assert "An administrator of the database can add an index" in told
     assert f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {NAME}" in told
     assert find(state, "HARB") == ["Harbor"]
 

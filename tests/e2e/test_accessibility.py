@@ -136,7 +136,7 @@ class PageVisits:
         self.back_office.open(self.paths["the dashboard"])
         self.page.keyboard.press("Control+k")
         self.page.get_by_placeholder(
-            "Go to a page, or search by exact ID"
+            "Search pages, people, orders and IDs"
         ).press_sequentially("order-1")
         self.page.get_by_role("link", name="order-1").wait_for()
 

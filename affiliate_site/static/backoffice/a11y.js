@@ -41,7 +41,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const palette = document.querySelector('[x-data="searchCommand()"]');
   palette?.setAttribute("role", "dialog");
   palette?.setAttribute("aria-label", "Search");
-  palette?.querySelector("input").setAttribute("placeholder", "Go to a page, or search by exact ID");
+  palette?.querySelector("input").setAttribute("placeholder", "Search pages, people, orders and IDs");
   // After the callbacks of Django's own scripts, which make the fields that search.
   window.django?.jQuery?.(nameSearchFields);
 });

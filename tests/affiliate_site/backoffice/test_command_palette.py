@@ -16,7 +16,7 @@ from affiliate_site.backoffice.command_palette import (
     SEARCH_FIELDS,
     is_possible_id,
 )
-from tests.program_scenario import ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tests.sample_account import SampleAccount
 from tracking.services.account_settings import update_customer_email_keys
 
@@ -26,7 +26,7 @@ EXACT_COLUMNS = [
 ]
 COLUMNS = [
     *(*EXACT_COLUMNS, "Affiliate.slug"),
-    *("Affiliate.email_folded", "Conversion.external_id"),
+    *("Affiliate.email_folded", "Conversion.external_id", "Program.slug"),
 ]
 
 
@@ -123,11 +123,13 @@ def test_finds_programs_by_title_and_commissions_by_id(
 
 
 def test_says_what_is_searched_if_nothing_is_found(staff_client):
-    (result,) = search_palette(staff_client(), "xyzzy").context["results"]
+    response = search_palette(staff_client(), "xyzzy")
 
-    assert result.title == "Nothing found"
-    assert "payments and commissions by their whole ID" in result.description
-    assert "coupons" in result.description
+    page = response.content.decode()
+    assert list(response.context["results"]) == []
+    assert "Nothing found" in page
+    assert "<li" not in page  # nothing to select
+    assert "payments and commissions are found by their whole ID" in page
 
 
 @pytest.mark.parametrize("role", Role.values)
@@ -180,21 +182,79 @@ def test_links_to_the_list_of_more_affiliates(staff_client, scenario):
     for number in range(MAX_ROWS):
         scenario.create_enrolled_affiliate("Odette", f"Kessler{number}")
 
-    results = search_palette(staff_client(), "kessler").context["results"]
+    response = search_palette(staff_client(), "kessler")
 
+    results = response.context["results"]
     assert len(results) == MAX_ROWS + 1
+    assert results[-1].title == "Show all with “kessler” in Affiliates"
     assert results[-1].link == "/admin/tracking/affiliate/?q=kessler"
+    assert f"{MAX_ROWS} results" in response.content.decode()
 
 
-def test_finds_conversions_by_the_beginning_of_their_order_id(staff_client, scenario):
+def test_links_to_the_list_of_more_orders(staff_client, scenario):
+    for number in range(MAX_ROWS + 1):
+        scenario.create_conversion("20", external_id=f"QZX-{number}")
+    client = staff_client()
+
+    response = search_palette(client, "qzx-")
+
+    results = response.context["results"]
+    assert results[-1].title == "Show all with “qzx-” in Conversions"
+    shown = client.get(results[-1].link).context["cl"].result_list
+    assert len(shown) == len(results) == MAX_ROWS + 1
+    assert f"{MAX_ROWS} results" in response.content.decode()
+
+
+def test_finds_conversions_by_a_part_of_their_order_id(staff_client, scenario):
     url = get_page_url(scenario.create_conversion("20", external_id="QZX-1288"))
     client = staff_client()
 
     # Nobody's generated code has these letters.
-    for term in ("QZX-1288", "QZX-12", "qzx-12", "1288"):
+    for term in ("QZX-1288", "QZX-12", "qzx-12", "zx-1", "288"):
         assert find_rows(client, term) == [url]
-    for term in ("ZX-1288", "QZX-13"):
-        assert find_rows(client, term) == []
+    assert find_rows(client, "QZX-13") == []
+
+
+def test_finds_the_order_before_what_has_its_number_as_own_id(staff_client, scenario):
+    first = scenario.create_conversion("20", external_id="QZX-0")
+    order = scenario.create_conversion("20", external_id=f"QZX-{first.pk}")
+    longer = scenario.create_conversion("20", external_id=f"QZX-{first.pk}-000")
+    commission = scenario.get_commission(first)
+    client = staff_client()
+
+    results = search_palette(client, str(first.pk)).context["results"]
+
+    rows = [result for result in results if result.link.endswith("/change/")]
+    assert rows[0].link == get_page_url(order)
+    assert (rows[1].title, rows[1].link) == (
+        f"Conversion {first.pk}",
+        get_page_url(first),
+    )
+    assert rows[1].description.startswith("Order QZX-0, 20.00 EUR, 2026-03-04, Mina")
+    titles = [result.title for result in rows]
+    assert (f"Commission {first.pk}" in titles) == (commission.pk == first.pk)
+    found = find_rows(client, f"zx-{first.pk}")
+    assert found == [get_page_url(longer), get_page_url(order)]
+
+
+def test_says_amount_day_and_affiliate_of_rows(staff_client, scenario):
+    conversion = scenario.create_conversion("20", external_id="QZX-1")
+    commission = scenario.get_commission(conversion)
+    scenario.approve(commission, at=timezone.now())
+    payment = scenario.pay("2", at=CONVERSION_CREATED_AT)
+    scenario.delete(conversion)
+    client = staff_client()
+
+    for term, title, description in (
+        ("qzx-1", "QZX-1", f"Conversion {conversion.pk}, 20.00 EUR, 2026-03-04"),
+        (payment.public_id, payment.public_id, "Payment, 2.00 EUR, 2026-03-04"),
+    ):
+        (found,) = search_palette(client, term).context["results"]
+        assert found.title == title
+        assert found.description.startswith(
+            f"{description}, Mina Kessler (minakessler)"
+        )
+        assert found.description.endswith(", removed") == (term == "qzx-1")
 
 
 ADD_AFFILIATE_TITLES = [
@@ -207,13 +267,13 @@ ADD_AFFILIATE_TITLES = [
     ("role", "term", "titles"),
     [
         (Role.OWNER, "approve", ["Approve commissions", "Approve affiliates"]),
-        (Role.VIEWER, "approve", ["Nothing found"]),
+        (Role.VIEWER, "approve", []),
         (Role.OWNER, "bulk pay", ["Bulk payout"]),
-        (Role.MANAGER, "bulk pay", ["Nothing found"]),
+        (Role.MANAGER, "bulk pay", []),
         (Role.OWNER, "create api", ["Add API key"]),
         (Role.OWNER, "add aff", ADD_AFFILIATE_TITLES),
         (Role.OWNER, "new aff", ADD_AFFILIATE_TITLES),
-        (Role.VIEWER, "create", ["Nothing found"]),
+        (Role.VIEWER, "create", []),
         (Role.VIEWER, "balances", ["Balances"]),
     ],
 )
