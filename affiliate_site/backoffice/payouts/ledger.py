@@ -27,7 +27,7 @@ from affiliate_site.backoffice.object_pages import link_to
 from payouts.models.ledger import Transfer, TransferType
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
-NUMBERS_NOTE = "IDs have gaps, because previews use some."
+NUMBERS_NOTE = "No entry is ever changed or deleted; IDs may skip numbers."
 
 
 def name_ledger_account(kind: str, affiliate) -> str:
