@@ -62,14 +62,15 @@ def parse_url(url: str, *, allowed_hosts: Collection[str]) -> ParsedUrl:
         host, parts.netloc, parts.port
     ):
         raise InvalidUrl(reason=INVALID_URL_REASON)
-    is_allowed = f"{format_host(host)}:{port}" in allowed_hosts
+    host_and_port = f"{format_host(host)}:{port}"
+    is_allowed = host_and_port in allowed_hosts
+    advice = f"your operator can add {host_and_port} to WEBHOOK_ALLOWED_HOSTS"
     if not is_allowed and (parts.scheme, port) != ("https", DEFAULT_PORTS["https"]):
         raise InvalidUrl(
-            reason="only https on port 443: start with https://, or ask your operator"
-            " to allow this host"
+            reason=f"only https on port 443: start with https://, or {advice}"
         )
     if not is_allowed and is_internal_host(host):
-        raise InvalidUrl(reason=f"{host} is not public; your operator can allow it")
+        raise InvalidUrl(reason=f"{host} is not public; {advice}")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return ParsedUrl(parts.scheme, host, port, path, is_allowed=is_allowed)
 

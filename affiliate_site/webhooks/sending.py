@@ -48,7 +48,9 @@ def resolve_addresses(target: ParsedUrl, *, timeout_seconds: float) -> list[str]
     for address in addresses:
         if not target.is_allowed and not is_public(address):
             raise HostUnreachable(
-                f"{target.host} leads to {address}, which is not public"
+                f"{target.host} leads to {address}, which is not public; your operator"
+                f" can add {format_host(target.host)}:{target.port} to"
+                " WEBHOOK_ALLOWED_HOSTS"
             )
     return addresses
 

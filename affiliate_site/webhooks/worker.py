@@ -34,6 +34,7 @@ POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
 HEARTBEAT_INTERVAL = timedelta(minutes=1)
 
 ResultCallback = Callable[[Delivery, DeliveryResult], None]
+HeartbeatCallback = Callable[[datetime], None]
 
 
 class DeliveryWorker:
@@ -44,8 +45,13 @@ class DeliveryWorker:
     endpoints are served.
     """
 
-    def __init__(self, on_result: ResultCallback) -> None:
+    def __init__(
+        self,
+        on_result: ResultCallback,
+        on_heartbeat: HeartbeatCallback = lambda at: None,
+    ) -> None:
         self.on_result = on_result
+        self.on_heartbeat = on_heartbeat
         self.due_before: datetime | None = None
         self.heartbeat_at: datetime | None = None
         self.stopping = threading.Event()
@@ -80,6 +86,7 @@ class DeliveryWorker:
         if not self.heartbeat_at or abs(at - self.heartbeat_at) >= HEARTBEAT_INTERVAL:
             record_command_run(WORKER_NAME, at=at)
             self.heartbeat_at = at
+            self.on_heartbeat(at)
 
     def start_due_deliveries(
         self, executor: ThreadPoolExecutor, *, due: datetime

@@ -1,8 +1,10 @@
 import signal
 from contextlib import contextmanager
+from datetime import timedelta
 
 import structlog
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from accounts.command_line import discard_output
 from accounts.commands import JsonCommand, escape_controls
@@ -12,6 +14,8 @@ from affiliate_site.operations.health import NotReady, check_migrations
 from affiliate_site.webhooks.worker import DeliveryWorker
 
 log = structlog.get_logger(__name__)
+
+QUIET_INTERVAL = timedelta(minutes=10)  # without a delivery; then a line is printed
 
 
 class Command(JsonCommand):
@@ -34,7 +38,10 @@ class Command(JsonCommand):
             raise CommandError(str(error)) from error
         self.is_service = not once
         self.counts = {"sent": 0, "failed": 0}
-        worker = DeliveryWorker(on_result=self.report_delivery)
+        worker = DeliveryWorker(self.report_delivery, self.report_alive)
+        if self.is_service:
+            self.write_waiting("started", "Sending webhooks and postbacks as they come")
+        self.quiet_since = at
         with stop_on_signals(worker):
             worker.run(due_before=at if once else None)
         if once:
@@ -43,13 +50,30 @@ class Command(JsonCommand):
             self.write_result("\n".join(lines), **counts)
 
     def report_delivery(self, delivery, result):
+        self.quiet_since = timezone.now()
         outcome = "failed" if result.error else "sent"
         self.counts[outcome] += 1
+        text = format_delivery(delivery, result)
+        self.write_event("delivery", text, outcome=outcome, id=delivery.pk)
+
+    def report_alive(self, at):
+        """Say that nothing was sent for a while, and why."""
+        if self.is_service and at - self.quiet_since >= QUIET_INTERVAL:
+            self.quiet_since = at
+            minutes = QUIET_INTERVAL // timedelta(minutes=1)
+            self.write_waiting("waiting", f"Nothing was due for {minutes} minutes")
+
+    def write_waiting(self, event, text):
+        """Print a text with the number of deliveries that wait."""
+        count = count_pending_deliveries()
+        self.write_event(event, f"{text}; {count} wait for their time", count=count)
+
+    def write_event(self, event, text, **fields):
+        """Print a line, or log it as JSON if the service logs so."""
         if self.as_json:
             return
-        text = format_delivery(delivery, result)
         if self.is_service and env.LOG_FORMAT == "json":
-            log.info("delivery", outcome=outcome, id=delivery.pk, text=text)
+            log.info(event, **fields, text=text)
             return
         try:
             self.stdout.write(escape_controls(text))

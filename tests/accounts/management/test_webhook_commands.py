@@ -54,8 +54,8 @@ def test_prints_a_new_webhook_as_json(account):
     [
         (
             ["harbor", "http://hooks.example.net/"],
-            "Invalid URL: only https on port 443: start with https://, or ask your"
-            " operator to allow this host",
+            "Invalid URL: only https on port 443: start with https://, or your"
+            " operator can add hooks.example.net:80 to WEBHOOK_ALLOWED_HOSTS",
         ),
         (
             ["harbor", URL, "--event", "sale"],

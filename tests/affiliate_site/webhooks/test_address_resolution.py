@@ -80,7 +80,8 @@ def test_rejects_host_with_one_private_address(fake_dns):
         resolve("shop.example.net")
 
     assert str(error.value) == (
-        "shop.example.net leads to 10.0.0.1, which is not public"
+        "shop.example.net leads to 10.0.0.1, which is not public; your operator can add"
+        " shop.example.net:443 to WEBHOOK_ALLOWED_HOSTS"
     )
 
 

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -13,7 +14,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from accounts.services.webhooks import create_webhook, disable_webhook
+from affiliate_site import env
 from affiliate_site.operations import health
+from affiliate_site.webhooks.worker import DeliveryWorker
 from tests.command_line import (
     PROCESS_SECONDS,
     ROOT,
@@ -151,6 +154,8 @@ def test_runs_until_signal(committed_db, webhook_receiver, name):
 
     assert (worker.returncode, out) == (0, "")
     assert all(json.loads(line) for line in err.splitlines())
+    started = next(line for line in lines if line["event"] == "started")
+    assert started["text"].startswith("Sending webhooks and postbacks as they come; ")
     assert lines[-1]["outcome"] == "sent"
     assert scenario.account.deliveries.get().delivered_at
 
@@ -177,3 +182,21 @@ def test_refuses_a_database_that_is_not_migrated(db, monkeypatch):
     assert run_failing_command("deliver_webhooks") == (
         "unapplied migrations: run manage.py migrate"
     )
+
+
+def test_says_that_it_lives_while_nothing_is_due(db, monkeypatch):
+    """A line at the start, and one each ten minutes without a delivery."""
+    start = timezone.now()
+
+    def run(worker, due_before):
+        for minute in range(25):
+            worker.on_heartbeat(start + timedelta(minutes=minute))
+
+    monkeypatch.setattr(DeliveryWorker, "run", run)
+    monkeypatch.setattr(env, "LOG_FORMAT", "text")
+
+    assert run_command("deliver_webhooks").splitlines() == [
+        "Sending webhooks and postbacks as they come; 0 wait for their time",
+        *["Nothing was due for 10 minutes; 0 wait for their time"] * 2,
+    ]
+    assert run_command("deliver_webhooks", "--once").splitlines()[0] == "sent: 0"
