@@ -1,5 +1,7 @@
 """The kinds of events in the audit log, each with its sentence for people."""
 
+import re
+
 # What the actor did: `{}` is the subject, other names are details of the entry. An
 # update is described by the fields that its details name, if they name any.
 EVENT_SENTENCES = {
@@ -96,3 +98,24 @@ EVENT_SENTENCES = {
     "webhook.test": "sent a test event to {}",
     "webhook.updated": "changed {}",
 }
+# Where the sentence of one event does not say what all of its kind have in common.
+SUMMARIES = {
+    "affiliate.added_to_program": "added an affiliate to a program",
+    "commission.updated": "approved, disapproved or changed a commission",
+    "enrollment.updated": "changed a program affiliate",
+    "payment.created": "paid an affiliate",
+    "payout_balance.topped_up": "topped up the payout balance",
+}
+DETAIL_PATTERN = re.compile(r"\{\w+\}")
+
+
+def summarize_kind(kind: str) -> str:
+    """What all events of a kind say: `approved an affiliate for program …`."""
+    if kind in SUMMARIES:
+        return SUMMARIES[kind]
+    subject = kind.partition(".")[0].replace("_", " ").replace("api", "API")
+    if subject in ("enrollment", "payout method"):
+        subject = "affiliate"
+    article = "an" if subject[0] in "aeiAEI" else "a"
+    text = EVENT_SENTENCES[kind].replace("{}", f"{article} {subject}")
+    return DETAIL_PATTERN.sub("…", text)

@@ -30,6 +30,8 @@ class AuditLogEntry(TenantModel):
         indexes = [
             models.Index(fields=["account", "-id"], name="audit_log_newest_first"),
             models.Index(fields=["account", "subject"], name="audit_log_by_subject"),
+            models.Index(fields=["account", "actor", "-id"], name="audit_log_by_actor"),
+            models.Index(fields=["account", "kind", "-id"], name="audit_log_by_kind"),
         ]
 
     def __str__(self) -> str:

@@ -292,10 +292,10 @@ def describe_event(entry, details, names: Names) -> str:
         return "took {} out of its group"
     if entry.kind == "affiliate.updated" and "parent" in details:
         return describe_parent_change(details.pop("parent"))
-    if entry.kind.endswith(".updated"):
-        fields = details.pop("fields", [])
-        fields = [*fields, *(name for name, it in details.items() if is_change(it))]
-        if fields:
+    if entry.kind.endswith((".updated", ".set")):
+        named = details.pop("fields", [])
+        changed = [name for name, value in details.items() if is_change(value)]
+        if fields := [*named, *changed]:
             return describe_fields_change(fields, details)
     return EVENT_SENTENCES.get(entry.kind, f"{entry.kind} {{}}")  # of an older version
 
@@ -307,6 +307,8 @@ def describe_fields_change(fields: list[str], details) -> str:
         return f"marked {{}} as {'paid' if new else 'no longer paid'} by {new or old}"
     words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
     changed = ", ".join(dict.fromkeys(filter(None, words)))
+    if "method" in details:
+        return f"set the {changed} of the payout method {{method}} of {{}}"
     return f"changed the {changed} of {{}}"
 
 

@@ -277,7 +277,7 @@ def search_affiliates(request, term: str) -> Iterator[SearchResult]:
         details = [row.email or "", *found_by.get(row.pk, ())]
         yield SearchResult(
             title=format_person(row),
-            description=", ".join([describe_result(row), *filter(None, details)]),
+            description=", ".join([describe_row(row), *filter(None, details)]),
             link=get_object_url(row),
             icon="group",
         )

@@ -3,10 +3,17 @@
 import re
 
 from django.contrib import admin
+from django.core.exceptions import BadRequest
+from django.db.models import Q
+from django.utils.functional import cached_property
+from django.utils.text import capfirst
 
+from accounts.events import EVENT_SENTENCES, summarize_kind
 from accounts.models.audit_log import AuditLogEntry
+from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.audit_sentences import (
+    LOGGED_MODELS,
     find_names,
     group_actions,
     name_details,
@@ -17,11 +24,63 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.formatters import format_key_values
 from affiliate_site.backoffice.lists.columns import ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.backoffice.lists.filters import MAX_CHOICES, FormFilter
 from tracking.models.affiliates import Affiliate
+from tracking.services.search import find_affiliates, list_exact_orders
 
 AFFILIATE_PREFIX = "affiliate:"
 SUBJECT_SEPARATOR_PATTERN = re.compile(r"\s*:\s*|\s+")
 DETAILS = ("kind", "named_subject", "named_actor", "formatted_details")
+STAFF_KINDS = [kind for kind in EVENT_SENTENCES if kind.startswith("staff.")]
+
+
+class ActorFilter(FormFilter):
+    """What one staff user did."""
+
+    title = "done by"
+    parameter_name = "actor"
+    input_type = "select"
+
+    @cached_property
+    def emails(self) -> dict[str, str]:
+        """The addresses of staff, by their names in the audit log."""
+        users = filter_for_user(User.objects.all(), self.request.user)
+        rows = users.order_by("email", "pk")[:MAX_CHOICES]
+        return {user.actor_name: user.email for user in rows}
+
+    def list_options(self):
+        return list(self.emails.items())
+
+    def queryset(self, request, queryset):
+        return queryset.filter(actor=self.value()) if self.value() else queryset
+
+    @property
+    def value_text(self):
+        return self.emails.get(self.value() or "", self.value())
+
+
+class KindFilter(FormFilter):
+    """What was done, in words."""
+
+    title = "action"
+    parameter_name = "kind"
+    input_type = "select"
+
+    def list_options(self):
+        options = ((kind, capfirst(summarize_kind(kind))) for kind in EVENT_SENTENCES)
+        return sorted(options, key=lambda option: option[1])
+
+    def queryset(self, request, queryset):
+        kind = self.value()
+        if not kind:
+            return queryset
+        if kind not in EVENT_SENTENCES:
+            raise BadRequest(f"“{kind}” is no action")
+        return queryset.filter(kind=kind)
+
+    @property
+    def value_text(self):
+        return capfirst(summarize_kind(str(self.value())))
 
 
 @admin.register(AuditLogEntry)
@@ -33,9 +92,12 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         ListColumn("sentence", is_exported=False),
         *(ListColumn(name, is_listed=False) for name in DETAILS),
     )
-    list_filter = (DateFilter,)
+    list_filter = (ActorFilter, KindFilter, DateFilter)
     search_fields = ("subject__exact",)
-    search_help_text = "Search by kind and ID, such as affiliate adastone"
+    search_help_text = (
+        "Search by a staff user's e-mail, an affiliate, an order, or the ID of a"
+        " payment, conversion or commission"
+    )
     ordering = ("-id",)
     fields = readonly_fields = ("sentence", "created_at", *DETAILS, "trace_id")
 
@@ -48,23 +110,32 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     def prepare_rows(self, request, rows):
         """Look up what the entries name, and fold those of one action into one row."""
         names = find_names(request.user, rows)
-        for first, *others in group_actions(rows, names):
+        groups = group_actions(rows, names)
+        if len(groups) < len(rows):
+            request.count_note = (
+                f"{len(rows)} of them on this page, in {len(groups)} rows: what one"
+                " action did to several objects is one row"
+            )
+        for first, *others in groups:
             first.names, first.others = names, others
             for entry in others:
                 entry.names, entry.others, entry.is_folded = names, [], True
 
     def get_search_results(self, request, queryset, search_term):
-        """Find the entries of an object by its kind and ID, `commission 84`."""
-        term = SUBJECT_SEPARATOR_PATTERN.sub(":", search_term.strip(), count=1)
-        prefix, separator, slug = term.partition(":")
+        """Find the entries of an object by its kind and ID, `commission 84`, or by what
+        staff know of it."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        subject = SUBJECT_SEPARATOR_PATTERN.sub(":", term, count=1)
+        prefix, separator, slug = subject.partition(":")
         prefix = prefix.lower() + separator
-        if prefix != AFFILIATE_PREFIX:
-            return super().get_search_results(request, queryset, prefix + slug)
-        rows = filter_for_user(Affiliate.objects.filter(slug=slug), request.user)
-        pks = rows.values_list("pk", flat=True)
-        return queryset.filter(
-            subject__in=[f"{AFFILIATE_PREFIX}{pk}" for pk in pks]
-        ), False
+        if prefix == AFFILIATE_PREFIX:
+            rows = filter_for_user(Affiliate.objects.filter(slug=slug), request.user)
+            subjects = list_subjects("affiliate", rows.values_list("pk", flat=True))
+            return queryset.filter(subject__in=subjects), False
+        found = Q(subject=prefix + slug) | find_by_name(request.user, term)
+        return queryset.filter(found), False
 
     @display(description="What happened")
     def sentence(self, entry):
@@ -84,3 +155,28 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Details")
     def formatted_details(self, entry):
         return format_key_values(name_details(entry, entry.names))
+
+
+def list_subjects(model_name: str, names) -> list[str]:
+    """What entries call these objects."""
+    return [f"{model_name}:{name}" for name in names]
+
+
+def find_by_name(user, term: str) -> Q:
+    """The condition for entries about what has this ID or name, and for those of the
+    staff user with this e-mail address."""
+    subjects = [f"{name}:{term}" for name in LOGGED_MODELS - {"affiliate"}]
+    account = user.account
+    if account is not None and not term.isdecimal():
+        affiliates = find_affiliates(account, term).pks
+        subjects += list_subjects("affiliate", affiliates)
+    if account is not None:
+        orders = list_exact_orders(account, term)
+        subjects += list_subjects("conversion", orders)
+    found = Q(subject__in=subjects)
+    if "@" in term:
+        users = filter_for_user(User.objects.filter(email__iexact=term), user)
+        for each in users:
+            found |= Q(actor=each.actor_name)
+            found |= Q(kind__in=STAFF_KINDS, details__user_id=each.pk)
+    return found

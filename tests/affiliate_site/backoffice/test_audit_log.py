@@ -19,6 +19,7 @@ from affiliate_site.backoffice.audit_sentences import describe_actor
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from payouts.services.conversion_updates import update_commission
 from payouts.services.payments import cancel_payment
+from payouts.services.payout_methods import set_payout_method
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
@@ -373,3 +374,120 @@ def test_names_actors_in_words(staff_client, account, actor, text):
         log_event(account, "account.locked", account, at=NOW)
 
     assert read_sentences(client)[0] == f"{text} locked the account"
+
+
+# Searches and filters
+
+
+def list_kinds(client, **query):
+    response = client.get(reverse(LIST), query)
+    assert response.status_code == 200
+    return [entry.kind for entry in response.context["cl"].result_list]
+
+
+def test_finds_a_staff_user_by_the_address(staff_client, account, other_account, zoe):
+    client = staff_client()
+    with use_actor(zoe.actor_name):
+        log_event(account, "account.locked", account, at=NOW)
+        log_event(other_account, "account.locked", other_account, at=NOW)
+    log_event(account, "staff.activated", account, at=NOW, user_id=zoe.pk)
+
+    found = list_kinds(client, q="Zoe@harbor.example.org")
+
+    assert found == ["staff.activated", "account.locked", "staff.created"]
+    assert list_kinds(client, q="nobody@harbor.example.org") == []
+
+
+def test_finds_objects_without_their_kind(staff_client, account, other_account):
+    client = staff_client()
+    scenario = ProgramScenario(account)
+    foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    conversion = scenario.create_conversion("374.80", external_id="order-7")
+    commission = scenario.get_commission(conversion)
+    scenario.approve(commission, at=NOW)
+    payment = scenario.pay("37.48", at=NOW)
+
+    assert "affiliate.created" in list_kinds(client, q="minakessler")
+    assert "affiliate.created" in list_kinds(client, q="Mina Kessler")
+    assert list_kinds(client, q=payment.public_id) == ["payment.created"]
+    assert list_kinds(client, q="ORDER-7") == ["conversion.created"]
+    by_number = list_kinds(client, q=commission.pk)
+    assert {"commission.created", "commission.updated"} <= set(by_number)
+    assert list_kinds(client, q=foreign.mina.slug) == []
+
+
+@pytest.mark.parametrize("role", [Role.OWNER, Role.VIEWER])
+def test_filters_by_who_did_it_and_by_action(staff_client, account, zoe, role):
+    client = staff_client(role=role)
+    log_event(account, "account.locked", account, at=NOW)
+    with use_actor(zoe.actor_name):
+        log_event(account, "account.locked", account, at=NOW)
+        log_event(account, "account.unlocked", account, at=NOW)
+
+    done = list_kinds(client, actor=zoe.actor_name)
+    assert done == ["account.unlocked", "account.locked"]
+    both = list_kinds(client, actor=zoe.actor_name, kind="account.locked")
+    assert both == ["account.locked"]
+    page = client.get(reverse(LIST), {"actor": zoe.actor_name}).content.decode()
+    assert f'<option value="{zoe.actor_name}" selected>{zoe.email}</option>' in page
+    assert "Approved, disapproved or changed a commission</option>" in page
+    assert "Reset the password of …</option>" in page
+    assert client.get(reverse(LIST), {"kind": "x"}).status_code == 400
+
+
+def test_offers_the_staff_of_the_own_account_only(staff_client, other_account):
+    foreign, _ = create_staff_user(
+        other_account, email="may@example.net", role=Role.OWNER, password=None, at=NOW
+    )
+    client = staff_client()
+    log_event(other_account, "account.locked", other_account, at=NOW)
+
+    page = client.get(reverse(LIST), {"actor": foreign.actor_name}).content.decode()
+
+    assert "may@example.net" not in page
+    assert list_kinds(client, actor=foreign.actor_name) == []
+
+
+def test_says_in_how_many_rows_the_entries_are(staff_client, account):
+    client = staff_client()
+    with use_actor("system", trace_id="7" * 32):
+        for _ in range(3):
+            log_event(account, "account.locked", account, at=NOW)
+    log_event(account, "account.locked", account, at=NOW)
+
+    page = client.get(reverse(LIST), {"kind": "account.locked"}).content.decode()
+
+    assert "4 audit log entries · 4 of them on this page, in 2 rows: what one" in page
+    page = client.get(reverse(LIST), {"kind": "staff.created"}).content.decode()
+    assert "of them on" not in page
+
+
+def test_says_what_changed_of_a_payout_method(staff_client, account):
+    scenario = ProgramScenario(account)
+
+    def set_bank(**details):
+        set_payout_method(
+            account,
+            affiliate_id="minakessler",
+            kind="bank",
+            details=details,
+            is_primary=True,
+            at=NOW,
+        )
+
+    set_bank(iban="SI56191000000123438", Mina="Kessler")
+    set_bank(iban="DE89370400440532013000", Mina="Kessler")
+    set_bank(iban="DE89370400440532013000", Mina="Kessler")
+
+    entries = account.audit_log.filter(kind="payout_method.set").order_by("id")
+    assert [entry.details for entry in entries] == [
+        {"method": "bank", "fields": ["iban", "others", "primary"]},
+        {"method": "bank", "fields": ["iban"]},
+        {"method": "bank", "fields": []},
+    ]
+    sentences = read_sentences(staff_client(), kind="payout_method.set")
+    subject = f"payout method bank of affiliate {scenario.mina.slug}"
+    assert [sentence.strip() for sentence in sentences][1:] == [
+        f"The system set the iban of the {subject}",
+        f"The system set the iban, others, primary of the {subject}",
+    ]
