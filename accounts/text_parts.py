@@ -116,9 +116,10 @@ class IndexTextParts(TableOperation):
             ("delete", "DELETE", remove),
         )
         return [
-            *self.get_backward_sql(table, vendor),
-            f"CREATE VIRTUAL TABLE {name} USING fts5({self.column}, content='',"
-            " columnsize=0, tokenize='trigram')",
+            *self._get_trigger_drops(name),
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5({self.column},"
+            " content='', columnsize=0, tokenize='trigram')",
+            f"INSERT INTO {name} ({name}) VALUES ('delete-all')",  # noqa: S608
             f"INSERT INTO {name} (rowid, {self.column}) SELECT id, {self.column}"  # noqa: S608
             f" FROM {table} WHERE instr({self.column}, '@') = 0",
             *(
@@ -132,13 +133,11 @@ class IndexTextParts(TableOperation):
         name = get_parts_name(table, self.column)
         if vendor != "sqlite":
             return [f"DROP INDEX IF EXISTS {name}"]
-        return [
-            *(
-                f"DROP TRIGGER IF EXISTS {name}_{suffix}"
-                for suffix in ("insert", "update", "delete")
-            ),
-            f"DROP TABLE IF EXISTS {name}",
-        ]
+        return [*self._get_trigger_drops(name), f"DROP TABLE IF EXISTS {name}"]
+
+    def _get_trigger_drops(self, name: str) -> list[str]:
+        suffixes = ("insert", "update", "delete")
+        return [f"DROP TRIGGER IF EXISTS {name}_{suffix}" for suffix in suffixes]
 
 
 def get_parts_name(table: str, column: str) -> str:

@@ -252,7 +252,9 @@ def search_by_ids(request, term: str, orders: list[int]) -> Iterator[SearchResul
     yield from list_conversions(request, orders[:MAX_ROWS])
     if not PK_PATTERN.fullmatch(term):
         return
-    for model, icon in ((Conversion, "shopping_cart"), (Commission, "percent")):
+    models: list[tuple[Any, str]]
+    models = [(Conversion, "shopping_cart"), (Commission, "percent")]
+    for model, icon in models:
         model_admin = admin.site.get_model_admin(model)
         if not model_admin.has_view_permission(request):
             continue

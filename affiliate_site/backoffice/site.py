@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial, wraps
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
@@ -124,8 +125,8 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         """Count what the command palette found, without links to more rows."""
         response = super().search(request, extra_context)
         if isinstance(response, TemplateResponse):
-            rows = response.context_data["results"]
-            response.context_data["row_count"] = sum(row.is_row for row in rows)
+            context: Any = response.context_data
+            context["row_count"] = sum(row.is_row for row in context["results"])
         return response
 
     def _search_apps(self, app_list, search_term):

@@ -171,6 +171,24 @@ def test_enter_opens_a_result_of_all_that_was_typed(back_office):
     assert page.url.endswith("/admin/accounts/auditlogentry/")
 
 
+def test_enter_does_nothing_if_nothing_is_found(back_office):
+    page = back_office.page
+    back_office.open("")
+    page.keyboard.press("Control+k")
+    field = page.locator("#search-input-command:focus")
+    field.press_sequentially("xyzzy")
+    page.get_by_text("Nothing found").wait_for()
+
+    field.press("Enter")
+    assert not page.get_by_role("dialog", name="Search").get_by_role("link").count()
+    field.fill("")
+    field.press_sequentially("audit log")
+    with page.expect_navigation(wait_until="load"):
+        field.press("Enter")
+
+    assert page.url.endswith("/admin/accounts/auditlogentry/")
+
+
 def test_archives_a_program(back_office, scenario):
     back_office.open(f"tracking/program/{scenario.program.pk}/change/")
     back_office.click('a:has-text("Archive")')

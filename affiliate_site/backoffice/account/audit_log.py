@@ -11,7 +11,7 @@ from django.utils.text import capfirst
 from accounts.events import EVENT_SENTENCES, summarize_kind
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.users import User
-from accounts.tenant_admin import filter_for_user
+from accounts.tenant_admin import filter_for_user, get_user
 from affiliate_site.backoffice.audit_sentences import (
     LOGGED_MODELS,
     find_names,
@@ -44,7 +44,7 @@ class ActorFilter(FormFilter):
     @cached_property
     def emails(self) -> dict[str, str]:
         """The addresses of staff, by their names in the audit log."""
-        users = filter_for_user(User.objects.all(), self.request.user)
+        users = filter_for_user(User.objects.all(), get_user(self.request))
         rows = users.order_by("email", "pk")[:MAX_CHOICES]
         return {user.actor_name: user.email for user in rows}
 
