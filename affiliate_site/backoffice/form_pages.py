@@ -158,6 +158,8 @@ class FormPage(FormView):
     def respond(self, form, result):
         """Answer a form that was saved."""
         messages.success(self.request, self.get_done_message(result))
+        for label, reading in form.list_readings():
+            messages.info(self.request, f"{label}: {reading}.")
         return redirect(self.get_done_url(result))
 
     def find_concurrent_changes(self, form) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -39,16 +40,38 @@ NO_CONTROL_CHARACTERS = RegexValidator(
     "Write text in one line, without control characters.",
     inverse_match=True,
 )
-DECIMAL_COMMA_PATTERN = re.compile(r"-?[0-9]+,[0-9]{1,2}")
+# Thousands, in groups of three digits, then decimals after another separator.
+GROUPED_NUMBER = re.compile(
+    r"-?[1-9][0-9]{0,2}([.,' ])[0-9]{3}(\1[0-9]{3})*((?!\1)[.,][0-9]+)?"
+)
+AMBIGUOUS_NUMBER = re.compile(r"-?[1-9][0-9]{0,2}[.,][0-9]{3}")
 FieldSets = tuple[tuple[str | None, tuple], ...]  # headings, names of fields
 MAX_ID_LENGTH = 64
 PATH_SEPARATOR = "__"  # the field `address__city` is `address.city` in the API
 
 
-def read_decimal_comma(text: str) -> str:
-    """`50.25` of `50,25`; three digits after a comma may mean thousands, and stay."""
-    is_decimal = DECIMAL_COMMA_PATTERN.fullmatch(text.strip())
-    return text.replace(",", ".") if is_decimal else text
+def read_number(text: str) -> str:
+    """`1234.50` of `1234,50`, `1.234,50`, `1,234.50`, `1 234,50` and `1'234.50`.
+
+    Raises `ValidationError` for `1.234` and `1,234`, which mean one or a thousand.
+    """
+    number = re.sub(r"\s", " ", text.strip()).replace("’", "'")
+    if AMBIGUOUS_NUMBER.fullmatch(number):
+        thousands = re.sub("[.,]", "", number)
+        decimals = write_decimals(number.replace(",", "."))
+        raise forms.ValidationError(
+            f"{number} can be read in two ways: enter {thousands} or {decimals}."
+        )
+    if grouped := GROUPED_NUMBER.fullmatch(number):
+        number = number.replace(grouped[1], "")
+    return number.replace(",", ".")
+
+
+def write_decimals(number: str) -> str:
+    """A number with a decimal point as `read_number` reads it: `1.2340` for `1.234`."""
+    if not AMBIGUOUS_NUMBER.fullmatch(number):
+        return number
+    return number[:-1] if number.endswith("0") else f"{number}0"
 
 
 class DecimalInput(widgets.UnfoldAdminTextInputWidget):
@@ -62,15 +85,18 @@ class DecimalInput(widgets.UnfoldAdminTextInputWidget):
 
 
 class DecimalField(forms.DecimalField):
-    """A number, with a decimal point or a decimal comma."""
+    """A number, as people of many countries write it."""
 
     widget = DecimalInput
     default_error_messages = {"invalid": "Enter a number, such as 1234.50."}
 
     def to_python(self, value):
         return super().to_python(
-            read_decimal_comma(value) if isinstance(value, str) else value
+            read_number(value) if isinstance(value, str) else value
         )
+
+    def prepare_value(self, value):
+        return write_decimals(f"{value:f}") if isinstance(value, Decimal) else value
 
 
 def label_row(row) -> str:
@@ -249,6 +275,17 @@ class ServiceForm(forms.Form):
             shown = self.fields[name].prepare_value(value)
             data[key] = str(getattr(shown, "pk", shown))
         self.data = data
+
+    def list_readings(self) -> list[tuple[str, str]]:
+        """Labels of numbers that were entered in other words than the ones that are
+        stored, and how they were read: `1.234,50, read as 1234.50`."""
+        return [
+            (str(entry.label), f"{entry.value()}, read as {number:f}")
+            for entry in self
+            if isinstance(number := self.cleaned_data.get(entry.name), Decimal)
+            and entry.value() != f"{number:f}"
+            and isinstance(entry.value(), str)
+        ]
 
     def get_label(self, name: str) -> str:
         """The label of a field as the page shows it."""

@@ -81,7 +81,7 @@ class MoneyFormPage(FormPage):
         if outcome.is_done:
             return super().respond(form, result)
         context = self.get_context_data(form=form, **self.describe(outcome.effects))
-        context["effect_facts"] = facts
+        context["effect_facts"] = [*form.list_readings(), *facts]
         context["has_other_effects"] = "effects" in form.data
         return self.render_to_response(context)
 

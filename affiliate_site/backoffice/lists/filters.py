@@ -21,7 +21,7 @@ from django.utils.functional import cached_property
 
 from accounts.tenant_admin import filter_for_user, get_user
 from affiliate_site.backoffice.formatters import format_person
-from affiliate_site.backoffice.forms import read_decimal_comma
+from affiliate_site.backoffice.forms import read_number
 from payouts.models.commissions import Commission, CommissionStatus
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
@@ -343,7 +343,7 @@ class BalanceFilter(FormFilter):
         if not amount:
             return queryset
         try:
-            return queryset.filter(balance__gt=Decimal(read_decimal_comma(amount)))
+            return queryset.filter(balance__gt=Decimal(read_number(amount)))
         except (ArithmeticError, ValidationError):
             raise BadRequest(f"“{amount}” is no amount") from None
 

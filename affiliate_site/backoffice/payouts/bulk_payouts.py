@@ -137,7 +137,8 @@ def build_bulk_payout(account, criteria):
         if row.payable_amount <= 0:
             return "nothing due by that date"
         if row.payable_amount < criteria["minimum"]:
-            return "below the minimum"
+            minimum = format_money(criteria["minimum"], criteria["currency"])
+            return f"below the minimum of {minimum}"
         if row.has_payout_method or criteria["includes_without_method"]:
             return ""
         return "no payout method"

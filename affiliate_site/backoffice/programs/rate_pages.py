@@ -284,7 +284,7 @@ class EditRatePage(RatePage, EditPage):
 
     def get_unlocked_initial(self, row):
         return {
-            name: f"{value.normalize():f}" if isinstance(value, Decimal) else value
+            name: value.normalize() if isinstance(value, Decimal) else value
             for name, value in super().get_unlocked_initial(row).items()
         }
 

@@ -110,7 +110,7 @@ def test_preview_says_where_to_pay_and_who_is_skipped(staff_client, scenario):
     assert sorted(skipped) == [
         ("Ida", "40.00 EUR: nothing due by that date"),
         ("Mina", "20.00 EUR: no payout method"),
-        ("Zoe", "4.99 EUR: below the minimum"),
+        ("Zoe", "4.99 EUR: below the minimum of 5.00 EUR"),
     ]
 
 
