@@ -148,6 +148,45 @@ class TestPayoutMethods:
         assert error in str(response.context["form"].errors["details"])
         assert not account.payout_methods.exists()
 
+    @pytest.mark.parametrize(
+        ("details", "error"),
+        [
+            ("paypal_address: notanemail", "is not an e-mail address"),
+            ("E-Mail: odette@", "is not an e-mail address"),
+            ("Konto: DE00 1234 NOT AN IBAN", "is not an IBAN"),
+            ("Bank account number: SI56 1910 0000 0123 439", "is not an IBAN"),
+            ("Številka računa: SI56", "is not an IBAN"),
+            ("iban:", "Enter a value after iban"),
+        ],
+    )
+    def test_refuses_a_value_that_its_name_contradicts(
+        self, account, staff_client, hana, details, error
+    ):
+        url = page_url("affiliate", "payout", hana)
+
+        response = staff_client().post(url, {"kind": "other", "details": details})
+
+        assert error in str(response.context["form"].errors["details"])
+        assert not account.payout_methods.exists()
+
+    @pytest.mark.parametrize(
+        "details",
+        [
+            "PayPal: odette@notes.example.org",
+            f"Konto: {IBAN}",
+            "Account number: 12345678",
+            "Account holder: Odette Varga",
+            "Contact: AB12",
+            "Mailing address: 5 Harbor Street",
+        ],
+    )
+    def test_takes_what_may_be_right(self, account, staff_client, hana, details):
+        url = page_url("affiliate", "payout", hana)
+
+        staff_client().post(url, {"kind": "other", "details": details})
+
+        assert account.payout_methods.exists()
+
     def test_keeps_an_iban_that_a_client_of_the_api_has_set(
         self, account, staff_client, hana
     ):
@@ -168,24 +207,27 @@ class TestPayoutMethods:
         bank = account.payout_methods.get(kind="bank")
         assert (bank.is_primary, bank.details) == (True, {"iban": "SI56"})
 
-    def test_keeps_the_details_of_a_method_that_only_becomes_primary(
-        self, account, staff_client, hana
+    @pytest.mark.parametrize("query", ["", "?kind=bank"])
+    def test_refuses_empty_details_and_keeps_those_that_are_set(
+        self, account, staff_client, hana, query
     ):
-        for kind in ("paypal", "bank"):
-            set_payout_method(
-                account,
-                affiliate_id=hana.slug,
-                kind=kind,
-                details={"key": kind},
-                is_primary=False,
-                at=NOW,
-            )
+        set_payout_method(
+            account,
+            affiliate_id=hana.slug,
+            kind="bank",
+            details={"iban": IBAN},
+            is_primary=True,
+            at=NOW,
+        )
         url = page_url("affiliate", "payout", hana)
 
-        staff_client().post(url, {"kind": "bank", "details": "", "primary": "on"})
+        response = staff_client().post(
+            f"{url}{query}", {"kind": "bank", "details": " "}
+        )
 
-        method = account.payout_methods.get(kind="bank")
-        assert (method.details, method.is_primary) == ({"key": "bank"}, True)
+        error = "Enter the details: without them nobody can pay"
+        assert error in str(response.context["form"].errors["details"])
+        assert account.payout_methods.get().details == {"iban": IBAN}
 
     @pytest.mark.parametrize(
         ("sent", "field", "error"),
