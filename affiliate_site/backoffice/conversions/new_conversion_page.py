@@ -40,6 +40,7 @@ from tracking.errors import (
 )
 from tracking.models.affiliates import Affiliate
 from tracking.money import list_currencies
+from tracking.services.visitors import find_first_coupon
 
 MAX_ID_LENGTH = 255
 TRACKING_SOURCE_TEXTS = {
@@ -147,6 +148,11 @@ class NewConversionForm(MoneyForm):
         """The chosen currency, else that of the chosen program."""
         program = self.cleaned_data.get("program")
         return self.cleaned_data.get("currency") or (program and program.currency)
+
+    def clean_coupon(self):
+        """The coupon of the account, in any case, as for sales that pages report."""
+        coupon = self.cleaned_data["coupon"]
+        return find_first_coupon(self.account, [coupon]) or coupon if coupon else ""
 
     def clean(self):
         """Exactly one affiliate, coupon or click, unless the customer is known."""
@@ -273,6 +279,7 @@ class AddConversionPage(MoneyFormPage):
                     conversion.tracking_source, conversion.tracking_source
                 ),
             ),
+            ("Coupon", form.cleaned_data["coupon"]),
             (
                 "Not earned by",
                 other
