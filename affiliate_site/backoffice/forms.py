@@ -55,7 +55,7 @@ def read_number(text: str) -> str:
 
     Raises `ValidationError` for `1.234` and `1,234`, which mean one or a thousand.
     """
-    number = re.sub(r"\s", " ", text.strip()).replace("’", "'")
+    number = re.sub(r"\s", " ", text.strip()).replace("\u2019", "'")
     if AMBIGUOUS_NUMBER.fullmatch(number):
         thousands = re.sub("[.,]", "", number)
         decimals = write_decimals(number.replace(",", "."))

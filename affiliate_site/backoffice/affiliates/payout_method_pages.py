@@ -56,8 +56,8 @@ def find_mistake(name: str, value: str) -> str:
     looks_like_iban = is_account and IBAN_BEGINNING.match(compact(value))
     if (IBAN_NAME.search(plain_name) or looks_like_iban) and not is_iban(value):
         return (
-            f"{name[:80]}: {value[:80]} is not an IBAN: its check digits do not match, or it"
-            " is too long or too short. Compare it with what the affiliate sent."
+            f"{name[:80]}: {value[:80]} is not an IBAN: its check digits do not match,"
+            " or it is too long or too short. Compare it with what the affiliate sent."
         )
     return ""
 

@@ -46,11 +46,22 @@ document.addEventListener("DOMContentLoaded", () => {
   window.django?.jQuery?.(nameSearchFields);
 });
 
-// Chromium forgets `autofocus` if the styles of a page arrive after its fields. When the
-// next frame is drawn, it has focused the field or never will.
+// A refused form begins at its first wrong field. Chromium forgets `autofocus` if the styles
+// of a page arrive after its fields. When the next frame is drawn, it has focused the field
+// or never will.
 window.addEventListener("load", () => requestAnimationFrame(() => {
-  if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
+  const wrong = document.querySelector("form [aria-invalid=true]");
+  if (wrong) focusWrongField(wrong);
+  else if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
 }));
+
+function focusWrongField(field) {
+  for (let part = field.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  const isSearched = field.matches(".select2-hidden-accessible");
+  const shown = isSearched ? field.nextElementSibling.querySelector("[role=combobox]") : field;
+  shown.focus({ preventScroll: true });
+  shown.scrollIntoView({ block: "center" });
+}
 
 // Select2 names neither its field, unless it has a value, nor what it opens. It hides the
 // <select> that the <label> belongs to.

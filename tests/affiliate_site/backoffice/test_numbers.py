@@ -17,7 +17,7 @@ READ = {
     "1\u00a0234,50": "1234.50",
     "1\u202f234.50": "1234.50",
     "1'234.50": "1234.50",
-    "1’234,50": "1234.50",
+    "1\u2019234,50": "1234.50",
     "-1.234,50": "-1234.50",
     "1.234.567": "1234567",
     "1,234,567.891": "1234567.891",
@@ -69,7 +69,7 @@ def test_asks_what_an_ambiguous_number_means(text):
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_refuses_other_texts(text):
-    with pytest.raises(forms.ValidationError, match="Enter a number, such as 1234.50"):
+    with pytest.raises(forms.ValidationError, match="Enter a number, such as"):
         DecimalField().clean(text)
 
 
