@@ -189,6 +189,40 @@ def test_enter_does_nothing_if_nothing_is_found(back_office):
     assert page.url.endswith("/admin/accounts/auditlogentry/")
 
 
+WRONG_ENTRIES = {
+    "a field": ("tracking/conversion", {"amount": "80", "coupon": "nobody"}, "coupon"),
+    "a search": ("tracking/conversion", {"amount": "80"}, "affiliate"),
+    "a group": ("accounts/webhookendpoint", {"url": "https://a.example/"}, "events"),
+}
+UNKNOWN_EVENT = """field => { field.value = "unknown"; field.checked = true; }"""
+
+
+@pytest.mark.parametrize("width", [1400, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("kind", WRONG_ENTRIES)
+def test_leads_to_the_first_wrong_field(back_office, kind, width):
+    """The bar with the buttons covered its error."""
+    model, entries, name = WRONG_ENTRIES[kind]
+    back_office.page.set_viewport_size({"width": width, "height": 500})
+    back_office.open(f"{model}/add/")
+    for field, value in entries.items():
+        back_office.page.fill(f"[name={field}]", value)
+    for checkbox in back_office.page.query_selector_all("[name=events]")[-1:]:
+        checkbox.evaluate(UNKNOWN_EVENT)
+
+    back_office.click("#submit-row button[name=_save]")
+
+    back_office.page.wait_for_function(
+        """name => {
+          const line = document.activeElement.closest(".errors");
+          if (!line?.querySelector(`[name=${name}]`)) return false;
+          const { bottom } = line.querySelector("ul:not([role]) li").getBoundingClientRect();
+          const bar = document.getElementById("submit-row").getBoundingClientRect();
+          return bottom < (bar.bottom > innerHeight ? innerHeight : bar.top);
+        }""",
+        arg=name,
+    )
+
+
 def test_archives_a_program(back_office, scenario):
     back_office.open(f"tracking/program/{scenario.program.pk}/change/")
     back_office.click('a:has-text("Archive")')
