@@ -17,10 +17,7 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
     get_approval_status,
     get_full_name,
 )
-from affiliate_site.backoffice.affiliates.affiliate_pages import (
-    AFFILIATE_PAGES,
-    AddAffiliatePage,
-)
+from affiliate_site.backoffice.affiliates.affiliate_pages import AFFILIATE_PAGES
 from affiliate_site.backoffice.affiliates.enrollment_pages import (
     ENROLLMENT_PAGES,
     AddEnrollmentPage,
@@ -31,6 +28,7 @@ from affiliate_site.backoffice.affiliates.group_pages import (
     AddGroupPage,
     build_group_context,
 )
+from affiliate_site.backoffice.affiliates.new_affiliate_page import AddAffiliatePage
 from affiliate_site.backoffice.affiliates.note_pages import NOTE_PAGES, AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES

@@ -1,61 +1,23 @@
-"""Forms of affiliates: create, edit and remove one, its group, parent and notes."""
+"""Forms of affiliates: edit and remove one, set its group and parent."""
 
 from django.urls import reverse
 
-from affiliate_site.api.person_serializers import (
-    build_affiliate_changes,
-    build_person_data,
-)
+from affiliate_site.api.person_serializers import build_affiliate_changes
 from affiliate_site.backoffice.affiliates.person_forms import (
     AffiliateForm,
-    NewAffiliateForm,
     get_person_values,
 )
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
-from affiliate_site.backoffice.secret_page import render_secret
 from payouts.services.payables import get_payable_balances
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import (
-    create_affiliate,
     delete_affiliate,
     lock_hierarchy,
     update_affiliate,
 )
 from tracking.services.hierarchy import set_group, set_parent
-
-
-class AddAffiliatePage(FormPage):
-    """Create an affiliate; a generated password is shown once."""
-
-    title = button = "Create affiliate"
-    permission = "tracking.add_affiliate"
-    explanation = "A new affiliate is in no program: the next step adds it to one."
-    form_class = NewAffiliateForm
-    service = staticmethod(create_affiliate)
-    done_message = "{result.firstname} {result.lastname} was created."
-
-    def get_values(self, form):
-        return {"data": build_person_data(form.values), "password": form.password}
-
-    def respond(self, form, affiliate):
-        response = super().respond(form, affiliate)
-        if form.password.generated is None:
-            return response
-        return render_secret(
-            self.model_admin,
-            self.request,
-            title=f"Password of {affiliate}",
-            secret=form.password.generated,
-            explanation=(
-                f"This is the password of the affiliate {affiliate.firstname}"
-                f" {affiliate.lastname}. Affiliates do not sign in to this back office:"
-                " it is for a portal of your own."
-            ),
-            back_url=response.url,
-            back_text="Continue to the affiliate",
-        )
 
 
 def get_tab_url(affiliate_id: int, tab: str) -> str:

@@ -6,7 +6,6 @@ from django import forms
 from django_countries import countries
 
 from affiliate_site.api.person_serializers import AffiliateUpdateSerializer
-from affiliate_site.api.resources.affiliates import AffiliateInputSerializer
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
     PATH_SEPARATOR,
@@ -15,7 +14,6 @@ from affiliate_site.backoffice.forms import (
     ServiceForm,
 )
 from tracking.models.affiliates import ADDRESS_COLUMNS, CustomField, FieldType
-from tracking.services.affiliates import create_password
 
 COMPANY_COLUMNS = ("name", "description")
 CUSTOM_FIELD_PREFIX = f"custom_fields{PATH_SEPARATOR}"
@@ -105,33 +103,6 @@ class PersonForm(ServiceForm):
                 }
                 body[part] = values or None
         return body
-
-
-class NewAffiliateForm(PersonForm):
-    """A new affiliate. `password` is hashed outside of the transaction."""
-
-    serializer_class = AffiliateInputSerializer
-    first_fields = (*PersonForm.first_fields, "new_password")
-
-    new_password = forms.CharField(
-        label="Password",
-        required=False,
-        help_text="At least 8 characters. Empty: one is generated and shown once.",
-    )
-
-    def build_body(self):
-        body = super().build_body()
-        password = body.pop("new_password", None)
-        return body | ({"password": password} if password else {})
-
-    def add_error_at(self, path, text):
-        super().add_error_at("new_password" if path == "password" else path, text)
-
-    def clean(self):
-        super().clean()
-        if not self.errors:
-            self.password = create_password(self.validated.get("password"))
-        return self.cleaned_data
 
 
 class AffiliateForm(PersonForm):

@@ -31,6 +31,7 @@ from tests.sample_account import SampleAccount
 from tracking.services.customers import cancel_customer
 from tracking.services.failed_page_calls import record_failed_page_call
 
+LAST_ROW = object()  # the last one that a field offers
 # Values that the type of a field does not tell, by name, or by page and name.
 SAMPLES: dict[str | tuple[str, str], Any] = {
     "address__address": "Quay 1",
@@ -39,6 +40,9 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     "address__postal_code": "1000",
     "email": "sample@harbor.example.org",
     "url": "https://sample.example/hook",
+    ("AddAffiliatePage", "program"): LAST_ROW,
+    ("AddAffiliatePage", "kind"): "paypal",
+    ("AddAffiliatePage", "details"): "paypal_address: s@harbor.example.org",
     ("AddConversionPage", "coupon"): "harbor-10",
     ("AddProgramPage", "currency"): "EUR",
     ("ChangeAffiliatePage", "affiliate"): lambda conversion: find_other(conversion),
@@ -188,8 +192,9 @@ class PageCase:
 
     def get_value(self, name, field, initial):
         """The value that the form starts with, else a sample or the first choice."""
-        if (self.name, name) in SAMPLES:
-            sample = SAMPLES[self.name, name]
+        if (sample := SAMPLES.get((self.name, name))) is not None:
+            if sample is LAST_ROW:
+                return field.queryset.last()
             return sample(self.row) if callable(sample) else sample
         if initial not in (None, "", [], {}):
             return initial

@@ -10,6 +10,7 @@ from tests.affiliate_site.backoffice.form_values import get_form_values
 from tests.conftest import NOW
 from tests.factories.accounts import PlanFactory
 from tests.factories.tracking import AffiliateFactory
+from tests.ledger_checks import snapshot_account
 from tracking.models.affiliates import FieldType
 from tracking.services.affiliates import update_affiliate
 from tracking.services.hierarchy import create_group, set_parent
@@ -99,6 +100,83 @@ def test_creates_an_affiliate_with_all_its_data(account, staff_client, fields):
         "select": "Blog",
         "multiselect": ["Lamps", "Chairs"],
     }
+
+
+@pytest.fixture
+def parts(account, scenario):
+    """What makes a new affiliate ready to earn and to be paid."""
+    return {
+        "group_id": create_group(account, title="Top", at=NOW).pk,
+        "affiliate_id": scenario.mina.affiliate.pk,
+        "program": scenario.program.pk,
+        "approval": "approved",
+        "coupon": "HANA10",
+        "kind": "paypal",
+        "details": "paypal_address: hana@example.org",
+    }
+
+
+def test_creates_an_affiliate_who_is_ready_on_one_page(account, staff_client, parts):
+    response = staff_client("manager").post(ADD_URL, HANA | parts)
+
+    assert response.status_code == 200  # shows the password
+    hana = account.affiliates.get(slug="hanakim")
+    assert (hana.group_id, hana.parent_id) == (parts["group_id"], parts["affiliate_id"])
+    enrollment = account.enrollments.get(affiliate=hana)
+    assert (enrollment.program_id, enrollment.approved) == (parts["program"], True)
+    assert account.coupons.get(enrollment=enrollment).code == "HANA10"
+    method = account.payout_methods.get(affiliate=hana)
+    assert (method.kind, method.is_primary) == ("paypal", True)
+    assert method.details == {"paypal_address": "hana@example.org"}
+
+
+@pytest.mark.parametrize("is_automatic", [True, False])
+def test_approves_a_new_affiliate_as_its_program_says(
+    account, staff_client, scenario, is_automatic
+):
+    scenario.program.update_row(auto_approve_affiliates=is_automatic)
+
+    staff_client().post(ADD_URL, HANA | {"program": scenario.program.pk})
+
+    enrollment = account.enrollments.get(affiliate__slug="hanakim")
+    assert enrollment.approved is (True if is_automatic else None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "text"),
+    [
+        ({"coupon": "TAKEN"}, "coupon", "already in use: minakessler in"),
+        ({"coupon": "x" * 65}, "coupon", "64 characters"),
+        ({"program": ""}, "program", "required"),
+        ({"details": "paypal_address: hana"}, "details", "not an e-mail address"),
+        ({"details": ""}, "details", "without them nobody can pay"),
+        ({"kind": ""}, "kind", "required"),
+        ({"email": "hana"}, "email", "not a valid email"),
+    ],
+)
+def test_stores_nothing_of_an_affiliate_if_a_part_is_refused(
+    account, staff_client, scenario, parts, changed, field, text
+):
+    client = staff_client()
+    account.coupons.update(code="TAKEN")
+    before = snapshot_account(account)
+
+    response = client.post(ADD_URL, HANA | parts | changed)
+
+    errors = response.context["form"].errors
+    assert list(errors) == [field]
+    assert text in str(errors[field])
+    assert len(errors[field]) == 1
+    assert snapshot_account(account) == before
+
+
+def test_offers_no_parent_if_the_plan_has_no_levels(account, staff_client):
+    account.plan = PlanFactory(mlm=False)
+    account.save()
+
+    form = staff_client().get(ADD_URL).context["form"]
+
+    assert "affiliate_id" not in form.fields
 
 
 @pytest.mark.parametrize(
