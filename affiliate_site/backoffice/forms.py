@@ -7,7 +7,10 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.widgets import AutocompleteSelect
+from django.contrib.admin.widgets import (
+    AutocompleteSelect,
+    AutocompleteSelectMultiple,
+)
 from django.core.validators import ProhibitNullCharactersValidator, RegexValidator
 from django.utils.text import slugify
 from rest_framework.exceptions import ValidationError
@@ -124,6 +127,10 @@ class RowSearchWidget(AutocompleteSelect):
         return super().optgroups(name, keys or [""], attr)
 
 
+class RowsSearchWidget(RowSearchWidget, AutocompleteSelectMultiple):
+    """Searches several rows."""
+
+
 class RowChoiceField(forms.ModelChoiceField):
     """A row of the account: `RowChoiceField("affiliate_groups")`.
 
@@ -131,11 +138,13 @@ class RowChoiceField(forms.ModelChoiceField):
     the rows are searched by the page of its model instead of listed.
     """
 
+    search_widget = RowSearchWidget
+
     def __init__(
         self, manager: str, *, search_field=None, label_from=label_row, **kwargs
     ):
         widget = (
-            RowSearchWidget(search_field, admin.site)
+            self.search_widget(search_field, admin.site)
             if search_field
             else widgets.UnfoldAdminSelectWidget()
         )
@@ -145,6 +154,18 @@ class RowChoiceField(forms.ModelChoiceField):
 
     def label_from_instance(self, row):
         return self.get_row_label(row)
+
+
+class RowsChoiceField(RowChoiceField, forms.ModelMultipleChoiceField):
+    """Several rows of the account, which are searched."""
+
+    search_widget = RowsSearchWidget
+
+    def clean(self, value):
+        for key in value or ():
+            if not parse_integer_id(key):
+                raise forms.ValidationError("One of these was removed: search again.")
+        return super().clean(value)
 
 
 class KeyValueField(forms.CharField):

@@ -215,9 +215,9 @@ def test_leads_to_the_first_wrong_field(back_office, kind, width):
         """name => {
           const line = document.activeElement.closest(".errors");
           if (!line?.querySelector(`[name=${name}]`)) return false;
-          const { bottom } = line.querySelector("ul:not([role]) li").getBoundingClientRect();
+          const error = line.querySelector("ul:not([role]) li").getBoundingClientRect();
           const bar = document.getElementById("submit-row").getBoundingClientRect();
-          return bottom < (bar.bottom > innerHeight ? innerHeight : bar.top);
+          return error.bottom < (bar.bottom > innerHeight ? innerHeight : bar.top);
         }""",
         arg=name,
     )

@@ -1,5 +1,6 @@
 """Affiliate groups, and the group and the parent of an affiliate."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
@@ -7,7 +8,7 @@ from django.db import transaction
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.changes import log_event, record_change
+from accounts.services.changes import log_event, record_change, record_changes
 from tracking.errors import AffiliateHierarchyCycle, GroupNotFound, UnknownReference
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.services.affiliates import get_affiliate, lock_hierarchy
@@ -37,9 +38,12 @@ def update_group(
     return group
 
 
-def get_group(account: Account, public_id: str) -> AffiliateGroup:
+def get_group(
+    account: Account, public_id: str, *, lock: bool = False
+) -> AffiliateGroup:
     """Return the account's group with this id; raise `GroupNotFound`."""
-    return get_or_raise(account.affiliate_groups, GroupNotFound, public_id=public_id)
+    rows = account.affiliate_groups
+    return get_or_raise(rows, GroupNotFound, lock=lock, public_id=public_id)
 
 
 def get_referenced_group(
@@ -68,6 +72,26 @@ def set_group(
             kind = "affiliate.added_to_group" if group else "affiliate.updated"
             record_change(account, kind, affiliate, at=at, group=group_id)
     return affiliate
+
+
+def add_to_group(
+    account: Account, *, group_id: str, affiliate_ids: Collection[str], at: datetime
+) -> list[Affiliate]:
+    """Put affiliates into a group, out of those that they were in.
+
+    Returns the affiliates that were not in it. Raises `GroupNotFound`.
+    """
+    with transaction.atomic():
+        rows = account.affiliates.not_deleted().filter(slug__in=affiliate_ids)
+        # Affiliates before the group, as `set_group` locks them.
+        affiliates = list(rows.select_for_update(no_key=True).order_by("pk"))
+        group = get_group(account, group_id, lock=True)
+        moved = [each for each in affiliates if each.group_id != group.pk]
+        for affiliate in moved:
+            affiliate.update_row(group=group)
+        kind = "affiliate.added_to_group"
+        record_changes(account, kind, moved, at=at, group=group_id)
+    return moved
 
 
 def set_parent(

@@ -3,15 +3,17 @@
 from django import forms
 
 from affiliate_site.api.resources.groups import AffiliateGroupInputSerializer
+from affiliate_site.backoffice.affiliates.affiliate_pages import SetGroupPage
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_totals
-from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.forms import RowsChoiceField, ServiceForm
 from affiliate_site.backoffice.object_pages import RowPage, list_page_links
 from affiliate_site.backoffice.programs.rate_pages import AddGroupRatePage
 from payouts.models.commission_types import RateKind
 from payouts.services.payables import get_payable_balances
 from payouts.services.rates import delete_group
-from tracking.services.hierarchy import create_group, update_group
+from tracking.models.affiliates import Affiliate
+from tracking.services.hierarchy import add_to_group, create_group, update_group
 
 MAX_PROGRAMS = 10  # the newest, to set a rate in
 
@@ -40,15 +42,15 @@ def build_group_context(request, group) -> dict:
             )
             for rate in rates
         ],
-        "new_rate_links": list_new_rate_links(request.user, account),
+        "new_rate_links": list_new_rate_links(request.user, group),
     }
 
 
-def list_new_rate_links(user, account) -> list[tuple[str, str]]:
-    """Title of a program and the URL on which the user sets a group rate in it."""
-    programs = account.programs.filter(archived_at=None).order_by("-id")
+def list_new_rate_links(user, group) -> list[tuple[str, str]]:
+    """Title of a program and the URL on which the user sets the group's rate in it."""
+    programs = group.account.programs.filter(archived_at=None).order_by("-id")
     return [
-        (program.title, url)
+        (program.title, f"{url}?group={group.pk}")
         for program in programs.select_related("account__plan")[:MAX_PROGRAMS]
         for page, url in list_page_links(user, program)
         if page is AddGroupRatePage
@@ -94,6 +96,34 @@ class GroupPage(FormPage):
         return {"group_id": self.row.public_id}
 
 
+class MembersForm(ServiceForm):
+    """Affiliates to put into a group."""
+
+    affiliates = RowsChoiceField(
+        "affiliates",
+        search_field=Affiliate._meta.get_field("parent"),
+        help_text="One or several. Those in another group leave it.",
+    )
+
+
+class AddMembersPage(GroupPage):
+    """Put affiliates into the group."""
+
+    name = "members"
+    title = button = "Add affiliates"
+    permission = "tracking.change_affiliate"
+    explanation = SetGroupPage.explanation
+    form_class = MembersForm
+    service = staticmethod(add_to_group)
+
+    def get_values(self, form):
+        return {"affiliate_ids": [row.slug for row in form.values["affiliates"]]}
+
+    def get_done_message(self, moved):
+        names = ", ".join(map(str, moved)) or "nobody, as they were in it before"
+        return f"Added to {self.row.title}: {names}."
+
+
 class RenameGroupPage(GroupPage, EditPage):
     """Change the title of a group."""
 
@@ -126,4 +156,4 @@ class RemoveGroupPage(GroupPage, RemovePage):
         return self.get_list_url()
 
 
-GROUP_PAGES = (RenameGroupPage, RemoveGroupPage)
+GROUP_PAGES = (RenameGroupPage, AddMembersPage, RemoveGroupPage)

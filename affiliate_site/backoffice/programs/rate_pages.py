@@ -6,8 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.utils.functional import cached_property
 from django.utils.text import capfirst
 
+from affiliate_site.api.fields import parse_integer_id
 from affiliate_site.backoffice.form_pages import (
     EditPage,
     FormPage,
@@ -187,6 +189,19 @@ class AddGroupRatePage(AddRatePage):
     title = "Set group rate"
     explanation = f"Replaces the rate for affiliates of the group. {FROM_NOW_ON}"
     form_class = NewGroupRateForm
+
+    @cached_property
+    def group(self):
+        """The group whose page leads here, with `?group=` and its key; else None."""
+        key = parse_integer_id(self.request.GET.get("group", ""))
+        return self.account.affiliate_groups.filter(pk=key).first() if key else None
+
+    def get_initial(self):
+        chosen = {"group": self.group} if self.group else {}
+        return super().get_initial() | chosen
+
+    def get_back_url(self):
+        return get_object_url(self.group) if self.group else super().get_back_url()
 
     def save(self, form, at):
         return rates.set_group_rate(self.account, at=at, **form.cleaned_data)

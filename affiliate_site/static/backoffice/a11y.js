@@ -57,8 +57,8 @@ window.addEventListener("load", () => requestAnimationFrame(() => {
 
 function focusWrongField(field) {
   for (let part = field.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
-  const isSearched = field.matches(".select2-hidden-accessible");
-  const shown = isSearched ? field.nextElementSibling.querySelector("[role=combobox]") : field;
+  const search = field.matches(".select2-hidden-accessible") && field.nextElementSibling;
+  const shown = search ? search.querySelector("input") ?? search.querySelector("[role=combobox]") : field;
   shown.focus({ preventScroll: true });
   shown.scrollIntoView({ block: "center" });
 }
@@ -75,11 +75,12 @@ function nameSearchFields() {
     for (const name of ["aria-describedby", "aria-invalid"]) {
       if (select.hasAttribute(name)) field.setAttribute(name, select.getAttribute(name));
     }
+    field.querySelector("input")?.setAttribute("aria-labelledby", label.id); // of several rows
     value.removeAttribute("role"); // a text in the field, not another field
     value.removeAttribute("aria-readonly");
     window.django.jQuery(select).on("select2:open", () => {
       const [search, list] = ["searchbox", "listbox"].map((role) => document.querySelector(`.select2-dropdown [role=${role}]`));
-      for (const part of [search, list]) part.setAttribute("aria-labelledby", label.id);
+      for (const part of [search, list]) part?.setAttribute("aria-labelledby", label.id);
       field.setAttribute("aria-controls", list.id);
     });
   }

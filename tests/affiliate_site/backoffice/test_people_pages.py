@@ -276,6 +276,49 @@ class TestGroups:
             "affiliate_group.deleted",
         ]
 
+    def test_adds_several_affiliates_at_once(self, account, staff_client, hana, group):
+        other = create_group(account, title="Others", at=NOW)
+        mina = AffiliateFactory(account=account, slug="mina", group=other)
+        client, url = (
+            staff_client("manager"),
+            page_url("affiliategroup", "members", group),
+        )
+
+        response = client.post(url, {"affiliates": [hana.pk, mina.pk]}, follow=True)
+
+        assert "Added to Top affiliates: hanakim, mina." in response.content.decode()
+        assert set(account.affiliates.filter(group=group)) == {hana, mina}
+        assert list_kinds(account)[-2:] == ["affiliate.added_to_group"] * 2
+
+    @pytest.mark.parametrize("keys", [[], ["0"], ["9" * 40], ["x"]])
+    def test_refuses_affiliates_that_do_not_exist(
+        self, account, staff_client, hana, group, keys
+    ):
+        url = page_url("affiliategroup", "members", group)
+        sent = [hana.pk, *keys] if keys else []
+
+        response = staff_client().post(url, {"affiliates": sent})
+
+        assert response.context["form"].errors["affiliates"]
+        assert not account.affiliates.filter(group=group).exists()
+
+    def test_sets_a_rate_of_its_own_and_leads_back(
+        self, account, staff_client, scenario, group
+    ):
+        client, page = staff_client(), page_url("affiliategroup", "change", group)
+        url = page_url("program", "add-group-rate", scenario.program)
+        url += f"?group={group.pk}"
+        assert f'href="{url}"' in client.get(page).content.decode()
+
+        form = client.get(url).context["form"]
+        assert form["group"].value() == group.pk
+        sent = {"group": group.pk, "kind": "percentage", "value": "15"}
+        sent["commission_type"] = account.commission_types.get().pk
+        response = client.post(url, sent)
+
+        assert response["Location"] == page
+        assert account.group_rates.get().group == group
+
     def test_shows_its_affiliates_and_rates(
         self, account, staff_client, scenario, group
     ):

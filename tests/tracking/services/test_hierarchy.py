@@ -11,6 +11,7 @@ from tracking.errors import (
 )
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.hierarchy import (
+    add_to_group,
     create_group,
     set_group,
     set_parent,
@@ -76,6 +77,21 @@ def test_prefers_an_id_to_a_code(account, scenario):
     assert (
         attach_child(account, "minakessler", "odettevarga").parent == odette.affiliate
     )
+
+
+def test_puts_several_affiliates_into_a_group(account, scenario):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    inga = scenario.create_enrolled_affiliate("Inga", "Holm")
+    delete_affiliate(account, affiliate_id=inga.slug, at=CONVERSION_CREATED_AT)
+    group = create_group(account, title="Top", at=CONVERSION_CREATED_AT)
+    everybody = [scenario.mina.slug, odette.slug, inga.slug, "nobody"]
+    entry = {"group_id": group.public_id, "at": CONVERSION_CREATED_AT}
+
+    moved = add_to_group(account, affiliate_ids=everybody, **entry)
+
+    assert moved == [scenario.mina.affiliate, odette.affiliate]
+    assert set(account.affiliates.filter(group=group)) == set(moved)
+    assert add_to_group(account, affiliate_ids=everybody, **entry) == []
 
 
 def test_writes_nothing_if_nothing_changes(account, scenario):
