@@ -1,13 +1,14 @@
 """The page of an affiliate: who it is, what it earns, and what staff do with it."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django_countries import countries
 
+from accounts.days import A_DAY
 from affiliate_site.backoffice.audit_sentences import (
     describe_actor,
     find_names,
@@ -37,6 +38,7 @@ from payouts.statistics import Period, add_totals
 from tracking.models.enrollments import LINK_COLUMNS
 
 PERIOD_DAYS = 30  # of the numbers, today included
+MONTHS = 6  # of the table, the present one included
 MAX_PROGRAMS = 50  # on the page
 MAX_BADGES = 3  # programs in the header
 TABS = {
@@ -83,6 +85,10 @@ def build_affiliate_context(request, affiliate) -> dict:
     programs = list_program_cards(request.user, affiliate)
     balances = get_payable_balances(account, [affiliate.pk]).get(affiliate.pk, {})
     previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())
+    months = list_months(at.date())
+    days = Period(months[-1].first, at.date()).days
+    statistics = load_statistics(account, days, at=at)
+    by_day = statistics.totals_by_day(days, [affiliate.pk])
     return {
         "title": get_full_name(affiliate),
         "subtitle": "",
@@ -91,7 +97,8 @@ def build_affiliate_context(request, affiliate) -> dict:
         "badges": list_badges(affiliate, programs),
         "balance_due": format_totals(balances),
         "pay_url": get_pay_url(request, affiliate, balances),
-        "cards": build_cards(affiliate, at),
+        "cards": build_cards(affiliate, by_day, at),
+        "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
         "details": list_details(affiliate),
         "payout_methods": list_payout_methods(affiliate),
@@ -155,11 +162,27 @@ def list_badges(affiliate, programs) -> list[tuple[str, str]]:
     return badges
 
 
-def build_cards(affiliate, at) -> list[NumberCard]:
+def list_months(today: date) -> list[Period]:
+    """The present calendar month up to today, and those before, the newest first."""
+    months = [Period(today.replace(day=1), today)]
+    while len(months) < MONTHS:
+        last = months[-1].first - A_DAY
+        months.append(Period(last.replace(day=1), last))
+    return months
+
+
+def build_month(month: Period, by_day) -> tuple[str, list[str]]:
+    """`November 2026`, and the clicks, conversions, revenue and commissions in it."""
+    total = add_totals(by_day[day] for day in month.days)
+    counts = [f"{number:,}" for number in (total.clicks, total.conversions)]
+    amounts = [format_totals(sums) for sums in (total.revenue, total.commissions)]
+    return f"{month.first:%B %Y}", [*counts, *amounts]
+
+
+def build_cards(affiliate, by_day, at) -> list[NumberCard]:
     """Clicks, conversions, revenue and commissions of the last days."""
     period = Period(at.date() - timedelta(days=PERIOD_DAYS - 1), at.date())
-    statistics = load_statistics(affiliate.account, period.days, at=at)
-    by_day = statistics.totals_by_day(period.days, [affiliate.pk])
+    by_day = {day: by_day[day] for day in period.days}
     total = add_totals(by_day.values())
     clicks_url, conversions_url, commissions_url = (
         build_changelist_url(name, period, affiliate=affiliate.slug, **filters)

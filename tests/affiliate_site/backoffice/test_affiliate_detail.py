@@ -1,6 +1,6 @@
 """The page of an affiliate."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
@@ -73,6 +73,25 @@ def test_shows_who_it_is_and_what_it_earns(account, staff_client, scenario, mina
     }
     assert f'href="{context["pay_url"]}"' in page
     assert f"https://shop.example.net/?ref={scenario.mina.code}" in page
+
+
+def test_shows_six_months(time_machine, staff_client, scenario, mina):
+    """The present one up to today; the days of earlier ones are stored."""
+    days = ("2026-09-30T23:00Z", "2026-10-01T01:00Z", "2027-02-02T12:00Z")
+    for day in map(datetime.fromisoformat, (*days, "2026-08-31T12:00Z")):
+        scenario.create_conversion("1000", at=day)
+    time_machine.move_to(datetime(2027, 2, 3, 12, tzinfo=UTC))
+
+    months = staff_client().get(page_url(mina)).context["months"]
+
+    assert [(month, values[1:]) for month, values in months] == [
+        ("February 2027", ["1", "1,000.00 EUR", "100.00 EUR"]),
+        ("January 2027", ["0", "0", "0"]),
+        ("December 2026", ["0", "0", "0"]),
+        ("November 2026", ["0", "0", "0"]),
+        ("October 2026", ["1", "1,000.00 EUR", "100.00 EUR"]),
+        ("September 2026", ["1", "1,000.00 EUR", "100.00 EUR"]),
+    ]
 
 
 def test_leaves_out_what_is_empty(account, staff_client):
