@@ -1,7 +1,7 @@
 """Rendering of explanations as text, for the terminal and the back office."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -177,6 +177,23 @@ def explain_initial_status(commission: Commission) -> str:
     calculation = json.loads(commission.calculation)
     warnings = list_initial_warnings(calculation)
     return describe_initial_status(calculation["reason"], warnings)
+
+
+def list_skipped_parents(commissions: Iterable[Commission]) -> list[tuple[str, str]]:
+    """`Level 2`, and `minakessler earns nothing: …`, of each parent that was skipped.
+
+    Each is named once, however many of the commissions say so.
+    """
+    found = {
+        (
+            f"Level {skipped['level']}",
+            f"{skipped['affiliate']} earns nothing:"
+            f" {translate_reason(skipped['reason'])}",
+        )
+        for commission in commissions
+        for skipped in json.loads(commission.calculation).get("skipped", ())
+    }
+    return sorted(found)
 
 
 def _format_time(at: datetime) -> str:

@@ -10,6 +10,7 @@ from affiliate_site.backoffice.affiliates.person_forms import (
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from payouts.models.commission_types import MIN_PARENT_LEVEL
 from payouts.services.payables import get_payable_balances
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import (
@@ -142,7 +143,8 @@ class SetParentPage(AffiliatePage):
     title = "Set parent"
     explanation = (
         "The parent earns level commissions from this affiliate's sales from now on, by"
-        " the levels of the program. Earlier commissions stay as they are."
+        " the levels of the program, if the parent is approved in the program, too."
+        " Earlier commissions stay as they are."
     )
     form_class = ParentForm
     service = staticmethod(set_parent)
@@ -165,7 +167,27 @@ class SetParentPage(AffiliatePage):
     def get_done_message(self, affiliate):
         if affiliate.parent is None:
             return f"{affiliate} has no parent now."
-        return f"The parent of {affiliate} is {affiliate.parent} now."
+        text = f"The parent of {affiliate} is {affiliate.parent} now."
+        return f"{text} {warn_of_parent(affiliate)}".strip()
+
+
+def warn_of_parent(affiliate) -> str:
+    """Where the parent of an affiliate earns nothing from its sales; else empty."""
+    parent, account = affiliate.parent, affiliate.account
+    approved = account.enrollments.filter(approved=True).values("program")
+    programs = account.programs.filter(
+        pk__in=approved.filter(affiliate=affiliate), archived_at=None
+    )
+    levels = account.levels.filter(level=MIN_PARENT_LEVEL).values("program")
+    earning = programs.filter(pk__in=levels)
+    earning = earning.filter(pk__in=approved.filter(affiliate=parent))
+    titles = list(programs.difference(earning).values_list("title", flat=True))
+    if not titles:
+        return ""
+    return (
+        f"{parent} earns nothing in {', '.join(sorted(titles))}: the program has no"
+        f" levels, or {parent} is not approved in it."
+    )
 
 
 AFFILIATE_PAGES = (

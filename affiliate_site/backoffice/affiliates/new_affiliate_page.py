@@ -8,7 +8,11 @@ from django.utils.functional import cached_property
 from affiliate_site.api.person_serializers import build_person_data
 from affiliate_site.api.resources.affiliates import AffiliateInputSerializer
 from affiliate_site.api.resources.enrollments import EnrollmentUpdateSerializer
-from affiliate_site.backoffice.affiliates.affiliate_pages import GroupForm, ParentForm
+from affiliate_site.backoffice.affiliates.affiliate_pages import (
+    GroupForm,
+    ParentForm,
+    warn_of_parent,
+)
 from affiliate_site.backoffice.affiliates.enrollment_pages import (
     CodeOwnerForm,
     EnrollmentForm,
@@ -135,7 +139,7 @@ class AddAffiliatePage(FormPage):
         name: Any = {"affiliate_id": affiliate.slug, "at": at}
         if part := filled.get(ParentForm):
             parent = part.values["affiliate_id"]
-            set_parent(account, parent_id=parent.slug, **name)
+            affiliate = set_parent(account, parent_id=parent.slug, **name)
         if part := filled.get(GroupForm):
             group = part.values["group_id"]
             set_group(account, group_id=group.public_id, **name)
@@ -157,6 +161,10 @@ class AddAffiliatePage(FormPage):
                 **name,
             )
         return affiliate
+
+    def get_done_message(self, affiliate):
+        text = super().get_done_message(affiliate)
+        return f"{text} {warn_of_parent(affiliate)}" if affiliate.parent else text
 
     def respond(self, form, affiliate):
         response = super().respond(form, affiliate)

@@ -29,6 +29,7 @@ from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.lists.state_filters import DecidedFilter
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
+from payouts.explanation import list_skipped_parents
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
 
@@ -71,6 +72,9 @@ class ConfirmClaimPage(MoneyFormPage):
             ("Affiliate", format_affiliate(self.row.affiliate)),
             ("Program", self.row.program.title),
             ("Sale", format_money(conversion.amount, conversion.currency)),
+            *list_skipped_parents(
+                self.account.commissions.not_deleted().filter(conversion=conversion)
+            ),
         ]
 
 

@@ -23,7 +23,7 @@ from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,
 )
-from payouts.explanation import explain_initial_status
+from payouts.explanation import explain_initial_status, list_skipped_parents
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import CommissionStatus
 from payouts.services.conversion_creation import create_conversion
@@ -292,6 +292,7 @@ class AddConversionPage(MoneyFormPage):
                 (f"Commission of {each.affiliate}", describe_calculation(each))
                 for each in commissions.select_related("affiliate").order_by("id")
             ),
+            *list_skipped_parents(commissions),
         ]
 
     def get_done_message(self, conversion):

@@ -21,7 +21,13 @@ from affiliate_site.backoffice.object_pages import ObjectPageMixin, list_page_li
 from affiliate_site.backoffice.programs import program_pages, rate_pages
 from affiliate_site.backoffice.programs.program_pages import render_snippet
 from payouts.models.bonuses import Bonus, GoalType
-from payouts.models.commission_types import CommissionType, GroupRate, Level, RateKind
+from payouts.models.commission_types import (
+    MIN_PARENT_LEVEL,
+    CommissionType,
+    GroupRate,
+    Level,
+    RateKind,
+)
 from tracking.models.programs import Program
 
 MAX_ENDED_BONUSES = 10  # that a program shows
@@ -256,7 +262,12 @@ def list_rate_tables(user, program: Program):
             ("Level", "Title", "Rate"),
             [
                 with_links(
-                    row, row.level, row.title, format_commission_rate(row, currency)
+                    row,
+                    describe_level(row.level),
+                    row.title,
+                    f"{format_commission_rate(row, currency)} of the sale"
+                    if row.kind == RateKind.PERCENTAGE
+                    else f"{format_commission_rate(row, currency)} for each sale",
                 )
                 for row in levels
             ],
@@ -290,6 +301,13 @@ def list_rate_tables(user, program: Program):
         )
     else:
         yield RateTable("Bonuses", (), [], NOT_IN_PLAN.format(plan=plan), None)
+
+
+def describe_level(level: int) -> str:
+    """`2: the affiliate's parent`, who has to be approved in the program."""
+    if level == MIN_PARENT_LEVEL:
+        return f"{level}: the affiliate's parent, if approved here"
+    return f"{level}: the parent of level {level - 1}, if approved here"
 
 
 def describe_bonus(bonus: Bonus) -> str:

@@ -61,6 +61,18 @@ class TitledRateForm(RateForm):
     field_order: tuple[str, ...] = ("title",)
 
 
+class LevelForm(TitledRateForm):
+    """What a parent earns."""
+
+    value = DecimalField(
+        label="Rate",
+        help_text="10 is 10 percent of the sale's amount (not of the affiliate's"
+        " commission), or 10 units of the currency for each sale.",
+    )
+
+    field_order = ("title", "kind", "value")
+
+
 class CommissionTypeForm(TitledRateForm):
     """What can change of a commission type."""
 
@@ -214,10 +226,11 @@ class AddLevelPage(AddRatePage):
     title = button = "Add level"
     feature = "mlm"
     explanation = (
-        "Level 2 pays the parent of the affiliate who earned the sale, level 3 the"
-        " parent's parent, and so on."
+        "Level 1 is the affiliate who earned the sale. Level 2 pays the parent, who"
+        " recruited this affiliate, level 3 the parent's parent, and so on. A parent"
+        " who is not approved in the program earns nothing."
     )
-    form_class = TitledRateForm
+    form_class = LevelForm
     service = staticmethod(rates.create_level)
 
 
@@ -273,7 +286,7 @@ RATES: dict[type, RateDeclaration] = {
         "The group earns the rate of the commission type again, from now on.",
     ),
     Level: RateDeclaration(
-        TitledRateForm,
+        LevelForm,
         rates.update_level,
         rates.delete_level,
         "Parents of this level earn nothing from sales from now on.",

@@ -1,5 +1,7 @@
 """Forms of affiliates: create, edit, remove, group and parent."""
 
+from decimal import Decimal
+
 import pytest
 from django.contrib.auth.hashers import check_password
 from django.urls import reverse
@@ -128,6 +130,22 @@ def test_creates_an_affiliate_who_is_ready_on_one_page(account, staff_client, pa
     method = account.payout_methods.get(affiliate=hana)
     assert (method.kind, method.is_primary) == ("paypal", True)
     assert method.details == {"paypal_address": "hana@example.org"}
+
+
+@pytest.mark.parametrize(("approved", "warns"), [(True, False), (None, True)])
+def test_says_that_a_parent_outside_the_program_earns_nothing(
+    account, staff_client, scenario, approved, warns
+):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=approved)
+    rate = {"kind": "percentage", "value": Decimal(5)}
+    account.levels.create(program=scenario.program, level=2, title="Parent", **rate)
+    url = page_url("parent", scenario.mina.affiliate)
+
+    sent = {"affiliate_id": odette.affiliate.pk}
+    page = staff_client().post(url, sent, follow=True).content.decode()
+
+    assert "The parent of minakessler is odettevarga now." in page
+    assert ("odettevarga earns nothing in Harbor Lamp Partners" in page) is warns
 
 
 @pytest.mark.parametrize("is_automatic", [True, False])

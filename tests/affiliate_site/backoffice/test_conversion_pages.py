@@ -445,6 +445,22 @@ def test_adds_a_conversion_by_other_parameters(staff_client, account, scenario, 
     assert (conversion.tracking_source, conversion.currency) == (source, "USD")
 
 
+def test_preview_names_a_parent_who_earns_nothing(staff_client, account, scenario):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
+    rate = {"kind": "percentage", "value": Decimal(5)}
+    account.levels.create(program=scenario.program, level=2, title="Parent", **rate)
+    names = {"affiliate_id": scenario.mina.slug, "parent_id": odette.slug}
+    set_parent(account, **names, at=NOW)
+    entries = {"amount": "80", "coupon": scenario.mina.coupon}
+
+    _, response = submit(staff_client(), ADD_URL, **entries)
+
+    facts = dict(response.context["effect_facts"])
+    assert facts["Level 2"] == (
+        "odettevarga earns nothing: affiliate is not approved in the program"
+    )
+
+
 @pytest.mark.parametrize(("others", "found"), [([], True), (["mina10"], False)])
 def test_finds_a_coupon_in_another_case_as_pages_do(
     staff_client, account, scenario, others, found

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
+from html import unescape
 
 import pytest
 from django.urls import reverse
@@ -104,7 +105,8 @@ def test_adds_levels_and_bonuses_of_the_plan(staff_client, scenario, account):
     )
 
     page = read_page(client, program)
-    assert "Parent" in page
+    assert "2: the affiliate's parent, if approved here" in unescape(page)
+    assert "3 % of the sale" in page
     assert "10 conversions in a month" in page
     bonus = account.bonuses.get()
     edit_url = reverse("admin:payouts_bonus_edit", args=[bonus.pk])
