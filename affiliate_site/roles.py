@@ -8,9 +8,11 @@ from functools import cache
 
 from django.apps import apps
 from django.contrib.auth.backends import ModelBackend
+from django.db.models import OuterRef
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
+from payouts.services.reviews import count_to_check
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
 # Payments, keys and staff; webhooks too, as they send out what a key could read.
@@ -73,8 +75,13 @@ class RoleBackend(ModelBackend):
         return None
 
     def get_user(self, user_id):
-        """Return the signed-in user, unless deactivated meanwhile."""
-        users = User.objects.select_related("account")  # every page needs it
+        """Return the signed-in user, unless deactivated meanwhile.
+
+        With its account and `to_check`, the number in the sidebar, which every page
+        shows.
+        """
+        users = User.objects.select_related("account")
+        users = users.annotate(to_check=count_to_check(OuterRef("account")))
         user = users.filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 

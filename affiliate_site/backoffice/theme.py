@@ -8,6 +8,7 @@ from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
 
 NOT_REMOVED = "deleted_at__isnull=True"
+TO_CHECK = f"to_check=yes&status__exact=pending&{NOT_REMOVED}"
 
 
 @cache
@@ -39,6 +40,17 @@ def build_sidebar_item(title: str, icon: str, *model_names: str) -> dict:
     }
 
 
+def build_review_item(request) -> dict:
+    """The entry that leads to the pending commissions to check, with their number."""
+    item = build_sidebar_item("To check", "rule", "payouts_commission")
+    return item | {
+        "link": f"{item['link']}?{TO_CHECK}",
+        "paths": (),
+        "badge": getattr(request.user, "to_check", 0),
+        "badge_variant": "warning",
+    }
+
+
 def build_settings_item() -> dict:
     """The entry of the account's settings, shown to its owners."""
     return {
@@ -53,24 +65,26 @@ def build_settings_item() -> dict:
     }
 
 
-def build_tabs(model_name: str, parameter: str, queries: dict[str, str]) -> dict:
-    """Tabs above a list: their titles and the values of the filter they link to."""
+def build_tabs(model_name: str, queries: dict[str, str]) -> dict:
+    """Tabs above a list: their titles and the filters they link to."""
+    parameters = {name for query in queries.values() for name, _ in parse_qsl(query)}
+    parameters.discard("deleted_at__isnull")
     return {
         "models": [model_name.replace("_", ".", 1)],
         "items": [
             {
                 "title": title,
                 "link": f"{reverse_changelist(model_name)}?{query}",
-                "active": build_active_check(parameter, query),
+                "active": build_active_check(parameters, query),
             }
             for title, query in queries.items()
         ],
     }
 
 
-def build_active_check(parameter: str, query: str):
-    """A check whether a request has the filters of this query."""
-    filters = {parameter: None, **dict(parse_qsl(query))}
+def build_active_check(parameters: set[str], query: str):
+    """A check whether a request has, of these parameters, those of this query."""
+    filters = dict.fromkeys(parameters) | dict(parse_qsl(query))
 
     def is_active(request) -> bool:
         return all(request.GET.get(name) == it for name, it in filters.items())
@@ -84,17 +98,20 @@ def list_tabs(request) -> list[dict]:
     return [
         build_tabs(
             "payouts_commission",
-            "status__exact",
             {
                 "All": "",
                 "Pending": f"status__exact=pending&{NOT_REMOVED}",
+                "To check": TO_CHECK,
                 "Approved": f"status__exact=approved&{NOT_REMOVED}",
                 "Disapproved": f"status__exact=disapproved&{NOT_REMOVED}",
             },
         ),
         build_tabs(
+            "tracking_conversion",
+            {"All": "", "To check": f"to_check=yes&{NOT_REMOVED}"},
+        ),
+        build_tabs(
             "tracking_enrollment",
-            "approved",
             {
                 "All": "",
                 "Pending": "approved=pending",
@@ -157,6 +174,7 @@ def list_navigation(request) -> list[dict]:
                     "Contested claims", "gavel", "tracking_conversionclaim"
                 ),
                 build_sidebar_item("Commissions", "percent", "payouts_commission"),
+                build_review_item(request),
                 build_sidebar_item(
                     "Failed page calls", "report", "tracking_failedpagecall"
                 ),

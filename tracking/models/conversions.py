@@ -119,6 +119,11 @@ class Conversion(DailyCountedRow):
                 condition=Q(deleted_at__isnull=False),
                 name="conversions_by_removal",
             ),
+            models.Index(
+                fields=["account", "-created_at", "-id"],
+                condition=Q(warnings__isnull=False),
+                name="conversions_to_check",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -15,6 +15,10 @@ from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PA
 from affiliate_site.backoffice.conversions.customer_details import get_customer_details
 from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
 from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
+from affiliate_site.backoffice.conversions.reviews import (
+    ReviewFilter,
+    list_review_labels,
+)
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     REMOVED_LABEL,
@@ -46,23 +50,9 @@ from affiliate_site.backoffice.lists.search import (
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from payouts.models.commissions import Commission
-from tracking.claims import (
-    CONTESTED_CLAIM,
-    CONTESTED_CUSTOMER,
-    UNCONFIRMED_CUSTOMER,
-    ClaimStatus,
-)
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
-from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
-# Short names of the warnings in lists; all others are about odd options of a page.
-WARNING_LABELS = {
-    CUSTOMER_IS_AFFILIATE: "Customer is the affiliate",
-    UNCONFIRMED_CUSTOMER: "Unconfirmed customer",
-    CONTESTED_CLAIM: "Contested claim",
-    CONTESTED_CUSTOMER: "Contested customer",
-}
 REMOVED = ("removed", "deleted_at", Q(deleted_at=None))
 
 
@@ -77,17 +67,6 @@ def label_conversion(conversion) -> str:
         return REMOVED_LABEL
     labels = [(STATUS_COLORS[each], capfirst(each)) for each in conversion.statuses]
     return format_labels(dict.fromkeys([*labels, *list_review_labels(conversion)]))
-
-
-def list_review_labels(conversion) -> list[tuple[str, str]]:
-    """Colours and texts of labels for what staff should check before they approve."""
-    labels = [
-        ("danger", WARNING_LABELS.get(warning, "Odd option"))
-        for warning in conversion.warnings or ()
-    ]
-    if conversion.claim_status == ClaimStatus.OPEN:
-        labels.insert(0, ("warning", "Reported by a page"))
-    return list(dict.fromkeys(labels))
 
 
 CONVERSION_ID = ListColumn("conversion_id", "ID", lambda row: row.pk, export="pk")
@@ -159,6 +138,7 @@ class ConversionAdmin(
     list_select_related = ("affiliate", "program", "customer")
     list_filter = (
         CommissionStatusFilter,
+        ReviewFilter,
         ProgramFilter,
         AffiliateFilter,
         AffiliateGroupFilter,

@@ -12,7 +12,6 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.conversions.admin import (
     REMOVED,
     get_conversion_text,
-    list_review_labels,
 )
 from affiliate_site.backoffice.conversions.commission_details import (
     GOAL_MISSED_TEXT,
@@ -26,6 +25,10 @@ from affiliate_site.backoffice.conversions.commission_pages import (
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
 from affiliate_site.backoffice.conversions.new_conversion_page import (
     TRACKING_SOURCE_TEXTS,
+)
+from affiliate_site.backoffice.conversions.reviews import (
+    CommissionReviewFilter,
+    list_review_labels,
 )
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -113,7 +116,13 @@ class CommissionAdmin(
             order="status",
             export="status",
         ),
-        ListColumn("review_hints", "To check", label_commission, is_exported=False),
+        ListColumn(
+            "review_hints",
+            "To check",
+            label_commission,
+            order="conversion__warnings",
+            is_exported=False,
+        ),
         ListColumn(
             "type", "Type", name_commission_type, order="name", is_exported=False
         ),
@@ -134,6 +143,7 @@ class CommissionAdmin(
         "status",
         PaidFilter,
         "kind",
+        CommissionReviewFilter,
         GoalFilter,
         CommissionProgramFilter,
         AffiliateFilter,

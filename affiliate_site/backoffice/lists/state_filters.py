@@ -20,6 +20,10 @@ class StateFilter(FormFilter):
             return queryset
         if self.value() not in self.texts:
             raise BadRequest(f"“{self.value()}” is no state")
+        return self.filter_rows(queryset)
+
+    def filter_rows(self, queryset):
+        """The rows in the chosen state."""
         return queryset.filter(**{str(self.parameter_name): self.get_column_value()})
 
     def get_column_value(self) -> bool | None:

@@ -1,0 +1,87 @@
+"""What staff should check before they approve: labels, and a filter of both lists."""
+
+from django.db.models import QuerySet
+
+from accounts.tenant_admin import filter_for_user, get_user
+from affiliate_site.backoffice.lists.state_filters import StateFilter
+from payouts.models.commissions import Commission
+from tracking.claims import (
+    CONTESTED_CLAIM,
+    CONTESTED_CUSTOMER,
+    UNCONFIRMED_CUSTOMER,
+    ClaimStatus,
+)
+from tracking.models.conversions import Conversion
+from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
+
+# Short names of the warnings in lists; all others are about odd options of a page.
+WARNING_LABELS = {
+    CUSTOMER_IS_AFFILIATE: "Customer is the affiliate",
+    UNCONFIRMED_CUSTOMER: "Unconfirmed customer",
+    CONTESTED_CLAIM: "Contested claim",
+    CONTESTED_CUSTOMER: "Contested customer",
+}
+ODD_OPTION = "Odd option"
+REPORTED_BY_PAGE = "Reported by a page"
+
+
+def list_review_labels(conversion) -> list[tuple[str, str]]:
+    """Colours and texts of labels for what staff should check before they approve."""
+    labels = [
+        ("danger", WARNING_LABELS.get(warning, ODD_OPTION))
+        for warning in conversion.warnings or ()
+    ]
+    if conversion.claim_status == ClaimStatus.OPEN:
+        labels.insert(0, ("warning", REPORTED_BY_PAGE))
+    return list(dict.fromkeys(labels))
+
+
+class ReviewFilter(StateFilter):
+    """Conversions by what staff should check."""
+
+    title = "to check"
+    parameter_name = "to_check"
+    texts = {
+        "yes": "Yes",
+        **WARNING_LABELS,
+        "odd": ODD_OPTION,
+        "page": REPORTED_BY_PAGE,
+        "no": "No",
+    }
+
+    def filter_rows(self, queryset):
+        found = self.find_rows()
+        if self.value() == "no":
+            return queryset.exclude(pk__in=found)
+        return queryset.filter(pk__in=found)
+
+    def find_rows(self) -> QuerySet:
+        """The keys of the rows to check; each part of the query has an index."""
+        return self.find_conversions()
+
+    def find_conversions(self) -> QuerySet:
+        """The keys of the conversions with the chosen label, or with any."""
+        rows = filter_for_user(Conversion.objects.all(), get_user(self.request))
+        with_warning = rows.filter(warnings__isnull=False)
+        open_claims = rows.filter(claim_status=ClaimStatus.OPEN, deleted_at=None)
+        if self.value() == "page":
+            return open_claims.values("pk")
+        if self.value() == "odd":
+            codes = "|".join(WARNING_LABELS)
+            odd = rf'"(?!({codes})")[a-z_]+"'
+            return with_warning.filter(warnings__regex=odd).values("pk")
+        if self.value() in WARNING_LABELS:
+            code = f'"{self.value()}"'
+            return with_warning.filter(warnings__icontains=code).values("pk")
+        return with_warning.values("pk").union(open_claims.values("pk"))
+
+
+class CommissionReviewFilter(ReviewFilter):
+    """Commissions by what staff should check of the conversion or the bonus."""
+
+    def find_rows(self):
+        rows = filter_for_user(Commission.objects.all(), get_user(self.request))
+        found = rows.filter(conversion__in=self.find_conversions()).values("pk")
+        if self.value() not in ("yes", "no"):
+            return found
+        return found.union(rows.filter(goal_missed_at__isnull=False).values("pk"))
