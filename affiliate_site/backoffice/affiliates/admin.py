@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
+from affiliate_site.backoffice.affiliates import bulk_actions
 from affiliate_site.backoffice.affiliates.affiliate_detail import (
     build_affiliate_context,
     get_approval_status,
@@ -145,6 +146,7 @@ NAME_AND_EMAIL = ListColumn(
     lambda row: format_html(
         '{} <span class="subtext">{}</span>', get_full_name(row), row.email or ""
     ),
+    order="lastname",
     is_exported=False,
 )
 FOUND_BY = ListColumn(
@@ -181,6 +183,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
             "group_title",
             "Group",
             lambda row: row.group.title if row.group else EMPTY_VALUE,
+            order="group__title",
             export="group__title",
         ),
         ListColumn("status_labels", "Status", label_approvals, export=count_approvals),
@@ -210,6 +213,12 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     affiliate_column = "pk"
     list_filter = (GroupFilter, EnrolledProgramFilter, DeletedFilter, DateFilter)
     ordering = ("-created_at", "-id")
+    actions = (
+        "put_into_group",
+        "approve_in_program",
+        "disapprove_in_program",
+        "show_addresses",
+    )
 
     class Media:
         js = ("backoffice/copy.js",)
@@ -220,6 +229,31 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 
     def get_object_context(self, request, row):
         return build_affiliate_context(request, row)
+
+    def has_group_permission(self, request):
+        """Groups and programs are chosen from those of the user's account."""
+        user = request.user
+        return user.account_id and user.has_perm("tracking.change_affiliate")
+
+    def has_decide_permission(self, request):
+        user = request.user
+        return user.account_id and user.has_perm("tracking.change_enrollment")
+
+    @action(description="Put into a group", permissions=["group"])
+    def put_into_group(self, request, rows):
+        return bulk_actions.put_into_group(self, request, rows)
+
+    @action(description="Approve in a program", permissions=["decide"])
+    def approve_in_program(self, request, rows):
+        return bulk_actions.decide_in_program(self, request, rows, approved=True)
+
+    @action(description="Disapprove in a program", permissions=["decide"])
+    def disapprove_in_program(self, request, rows):
+        return bulk_actions.decide_in_program(self, request, rows, approved=False)
+
+    @action(description="Mail addresses", permissions=["view"])
+    def show_addresses(self, request, rows):
+        return bulk_actions.show_addresses(self, request, rows)
 
     def get_urls(self):
         """Add the suggestions of filters by an affiliate, and the choices of forms."""

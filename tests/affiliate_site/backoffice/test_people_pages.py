@@ -427,3 +427,61 @@ class TestProspects:
 
         assert "not possible in this state" in page.content.decode()
         assert not account.affiliates.exists()
+
+
+class TestActionsOnAffiliates:
+    LIST = "/admin/tracking/affiliate/"
+
+    def run(self, client, action, rows, **entries):
+        """Confirm an action; its page and the text after it."""
+        sent = {"action": action, "_selected_action": [row.pk for row in rows]}
+        asked = client.post(self.LIST, sent)
+        sent |= {"confirmed": "1"} | entries
+        return asked, client.post(self.LIST, sent, follow=True).content.decode()
+
+    def test_puts_several_into_a_group(self, account, staff_client, hana, group):
+        mina = AffiliateFactory(account=account, slug="mina", group=group)
+
+        asked, text = self.run(
+            staff_client("manager"), "put_into_group", [hana, mina], group=group.pk
+        )
+
+        assert "Sales from now on earn by the rates" in asked.content.decode()
+        assert "Put affiliates into a group: 1 done." in text
+        assert "already in the group" in text
+        assert set(account.affiliates.filter(group=group)) == {hana, mina}
+
+    def test_asks_again_if_no_group_is_chosen(self, account, staff_client, hana, group):
+        _, text = self.run(staff_client(), "put_into_group", [hana])
+
+        assert "This field is required" in text
+        assert not account.affiliates.filter(group=group).exists()
+
+    @pytest.mark.parametrize("approved", [True, False])
+    def test_decides_in_a_program(
+        self, account, staff_client, scenario, hana, approved
+    ):
+        name = "approve_in_program" if approved else "disapprove_in_program"
+        odette = scenario.create_enrolled_affiliate("Odette", "V", approved=None)
+        rows = [hana, scenario.mina.affiliate, odette.affiliate]
+
+        _, text = self.run(staff_client(), name, rows, program=scenario.program.pk)
+
+        assert "hanakim: not in Harbor Lamp Partners" in text
+        assert ("minakessler: already approved" in text) is approved
+        assert account.enrollments.get(affiliate=odette.affiliate).approved is approved
+
+    def test_shows_mail_addresses_to_copy(self, account, staff_client, hana):
+        hana.update_row(email="hana@example.org")
+        pia = AffiliateFactory(account=account, slug="pia", email=None)
+        sent = {"action": "show_addresses", "_selected_action": [hana.pk, pia.pk]}
+
+        page = staff_client("viewer").post(self.LIST, sent).content.decode()
+
+        assert ">hana@example.org</p>" in page
+        assert "1 without one left out" in page
+
+    def test_viewers_decide_nothing(self, staff_client, hana):
+        sent = {"action": "put_into_group", "_selected_action": [hana.pk]}
+
+        assert staff_client("viewer").post(self.LIST, sent).status_code == 403
