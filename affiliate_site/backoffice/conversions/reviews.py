@@ -42,11 +42,11 @@ class ReviewFilter(StateFilter):
     title = "to check"
     parameter_name = "to_check"
     texts = {
-        "yes": "Yes",
+        "yes": "A warning",
         **WARNING_LABELS,
         "odd": ODD_OPTION,
         "page": REPORTED_BY_PAGE,
-        "no": "No",
+        "no": "Nothing",
     }
 
     def filter_rows(self, queryset):
@@ -60,7 +60,8 @@ class ReviewFilter(StateFilter):
         return self.find_conversions()
 
     def find_conversions(self) -> QuerySet:
-        """The keys of the conversions with the chosen label, or with any."""
+        """The keys of the conversions with the chosen label; those without any are what
+        “nothing” leaves."""
         rows = filter_for_user(Conversion.objects.all(), get_user(self.request))
         with_warning = rows.filter(warnings__isnull=False)
         open_claims = rows.filter(claim_status=ClaimStatus.OPEN, deleted_at=None)
@@ -73,7 +74,9 @@ class ReviewFilter(StateFilter):
         if self.value() in WARNING_LABELS:
             code = f'"{self.value()}"'
             return with_warning.filter(warnings__icontains=code).values("pk")
-        return with_warning.values("pk").union(open_claims.values("pk"))
+        if self.value() == "no":
+            return with_warning.values("pk").union(open_claims.values("pk"))
+        return with_warning.values("pk")
 
 
 class CommissionReviewFilter(ReviewFilter):
