@@ -8,7 +8,6 @@ from functools import cache
 
 from django.apps import apps
 from django.contrib.auth.backends import ModelBackend
-from django.db.models import OuterRef
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
@@ -81,7 +80,7 @@ class RoleBackend(ModelBackend):
         shows.
         """
         users = User.objects.select_related("account")
-        users = users.annotate(to_check=count_to_check(OuterRef("account")))
+        users = users.annotate(to_check=count_to_check())
         user = users.filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 
