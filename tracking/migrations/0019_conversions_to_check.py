@@ -8,7 +8,7 @@ from accounts.migration_operations import AddIndexConcurrently
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("tracking", "0017_program_group")]
+    dependencies = [("tracking", "0018_parts_of_order_ids")]
 
     operations = [
         AddIndexConcurrently(
