@@ -153,7 +153,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     list_filter_submit = True
     show_facets = ShowFacets.NEVER  # they count all rows
     list_fullwidth = True
-    list_before_template = "admin/export_links.html"
+    list_before_template = "admin/list_notes.html"
     warn_unsaved_form = True
     compressed_fields = True
     empty_value_display = EMPTY_VALUE

@@ -298,7 +298,7 @@ def test_lists_link_to_bulk_payouts(staff_client, scenario, name):
     url = reverse(f"admin:payouts_{name}_changelist")
     page = staff_client().get(url)
 
-    assert re.search(rf'<a [^>]*href="{PAGE}">', page.content.decode())
+    assert re.search(rf'<a href="{PAGE}"', page.content.decode())
 
 
 def test_query_count_does_not_depend_on_the_number_of_affiliates(
