@@ -106,6 +106,17 @@ class BackOfficeAdminSite(UnfoldAdminSite):
             *super().get_urls(),
         ]
 
+    def each_context(self, request):
+        """Add the place of a page in the sidebar, which its breadcrumbs begin with."""
+        context = super().each_context(request)
+        places = (
+            (group.get("title"), item)
+            for group in context["sidebar_navigation"]
+            for item in group["items"]
+            if item["active"]
+        )
+        return {**context, "place": next(places, None)}
+
     def get_app_list(self, request, app_label=None):
         """The models of one app; pages that list all have the sidebar instead."""
         return super().get_app_list(request, app_label) if app_label else []

@@ -147,7 +147,15 @@ def list_navigation(request) -> list[dict]:
         {
             "title": "Affiliates",
             "items": [
-                build_sidebar_item("Programs", "campaign", "tracking_program"),
+                build_sidebar_item(
+                    "Programs",
+                    "campaign",
+                    "tracking_program",
+                    "payouts_commissiontype",
+                    "payouts_grouprate",
+                    "payouts_level",
+                    "payouts_bonus",
+                ),
                 build_sidebar_item("Affiliates", "group", "tracking_affiliate"),
                 build_sidebar_item(
                     "Program affiliates", "how_to_reg", "tracking_enrollment"
