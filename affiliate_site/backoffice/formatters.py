@@ -9,6 +9,7 @@ from django.apps import apps
 from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import capfirst
 
 from tracking.money import ZERO, get_exponent
 
@@ -207,10 +208,10 @@ FIELD_LABELS = {
 
 
 def set_field_labels() -> None:
-    """Set the labels of all fields that the back office shows, and an odd plural."""
+    """Set the labels of all fields, in sentence case, and an odd plural."""
     for app in ("accounts", "tracking", "payouts"):
         for model in apps.get_app_config(app).get_models():
             for field in model._meta.fields:
-                if field.name in FIELD_LABELS:
-                    field.verbose_name = FIELD_LABELS[field.name]
+                label = FIELD_LABELS.get(field.name, field.verbose_name)
+                field.verbose_name = capfirst(label)
     apps.get_model("payouts", "Bonus")._meta.verbose_name_plural = "bonuses"
