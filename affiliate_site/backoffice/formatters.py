@@ -94,7 +94,8 @@ def format_change(before: str | None, after: str | None) -> str:
 
 def keep_amounts_together(text: str) -> str:
     """A text in which no line ends between an amount and its currency."""
-    return AMOUNT_SPACE_PATTERN.sub("\u00a0", text)
+    kept = AMOUNT_SPACE_PATTERN.sub("\u00a0", text)
+    return SafeString(kept) if isinstance(text, SafeString) else kept
 
 
 def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:

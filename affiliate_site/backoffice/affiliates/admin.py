@@ -43,6 +43,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_person,
     format_totals,
+    keep_amounts_together,
 )
 from affiliate_site.backoffice.forms import label_row
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
@@ -137,7 +138,9 @@ def build_totals_column(name: str, title: str) -> ListColumn:
         return format_totals(getattr(affiliate.performance, name))
 
     source = AmountSource(get_totals, lambda row: get_totals(row).currency)
-    return ListColumn(name, title, get_totals, export=source)
+    return ListColumn(
+        name, title, lambda row: keep_amounts_together(get_totals(row)), export=source
+    )
 
 
 NAME_AND_EMAIL = ListColumn(

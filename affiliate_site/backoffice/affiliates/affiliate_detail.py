@@ -22,6 +22,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_totals,
     get_status_text,
+    keep_amounts_together,
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import (
@@ -227,7 +228,8 @@ def build_amount_card(title: str, total, url: str, by_day, get_amounts) -> Numbe
             for day, totals in by_day.items()
         ]
         sparkline = build_sparkline(f"{title} in {currency}", values)
-    return NumberCard(title, format_totals(total), url, sparkline)
+    total_text = keep_amounts_together(format_totals(total))
+    return NumberCard(title, total_text, url, sparkline)
 
 
 def list_details(person) -> list[tuple[str, str]]:
