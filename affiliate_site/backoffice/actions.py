@@ -65,6 +65,7 @@ class AdminAction:
     undo_title: str = ""
     can_undo: Callable[[Any], bool] = lambda row: True
     get_done_url: Callable[[datetime, datetime], str] | None = None
+    is_dangerous: bool = False  # the color of its button
 
 
 def run_admin_action(model_admin, request, rows, admin_action: AdminAction):

@@ -23,6 +23,8 @@ STATUS_COLORS = {
     "disapproved": "danger",
     "removed": "danger",
     "canceled": "danger",
+    "contested": "danger",
+    "overpaid": "danger",
     "failing": "danger",
     "failed": "danger",
     "delivered": "success",
@@ -32,6 +34,9 @@ STATUS_COLORS = {
     "lead": "",
     "trial": "info",
     "paying": "success",
+    "open": "info",
+    "accepted": "success",
+    "expired": "warning",
 }
 
 

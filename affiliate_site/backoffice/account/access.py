@@ -52,6 +52,7 @@ class ApiKeyAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     def revoke_selected(self, request, rows):
         admin_action = AdminAction(
             "Revoke API keys",
+            is_dangerous=True,
             perform=lambda row, at: revoke_api_key(
                 row.account, prefix=row.prefix, at=at
             ),

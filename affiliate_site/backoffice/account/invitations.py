@@ -7,8 +7,7 @@ from accounts.models.users import Invitation
 from accounts.services.invitations import revoke_invitation
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
-
-STATE_COLORS = {"open": "info", "accepted": "success", "expired": "warning"}
+from affiliate_site.backoffice.formatters import STATUS_COLORS
 
 
 @admin.register(Invitation)
@@ -31,7 +30,7 @@ class InvitationAdmin(ReadOnlyBackOfficeAdmin):
     readonly_fields = ("state",)
     actions = ("revoke_selected",)
 
-    @display(description="State", label=STATE_COLORS)
+    @display(description="State", label=STATUS_COLORS)
     def state(self, invitation):
         return invitation.get_state(at=timezone.now())
 
@@ -42,6 +41,7 @@ class InvitationAdmin(ReadOnlyBackOfficeAdmin):
     def revoke_selected(self, request, rows):
         admin_action = AdminAction(
             "Revoke invitations",
+            is_dangerous=True,
             perform=lambda row, at: revoke_invitation(
                 row.account, invitation_id=row.pk, at=at
             ),

@@ -164,6 +164,7 @@ class WebhookEndpointAdmin(
     def disable_selected(self, request, rows):
         admin_action = AdminAction(
             "Disable webhooks",
+            is_dangerous=True,
             perform=lambda row, at: disable_webhook(row, at=at),
             skip_reason=lambda row: "already disabled" if row.disabled_at else "",
         )

@@ -416,6 +416,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
                 approved=approved,
                 at=at,
             ),
+            is_dangerous=not approved,
             skip_reason=lambda row: (
                 f"already {APPROVAL_STATUSES[approved]}"
                 if row.approved is approved

@@ -215,6 +215,7 @@ class SigningSecretAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     def revoke_selected(self, request, rows):
         admin_action = AdminAction(
             "Revoke signing secrets",
+            is_dangerous=True,
             perform=lambda row, at: revoke_signing_secret(
                 row.account, prefix=row.prefix, at=at
             ),

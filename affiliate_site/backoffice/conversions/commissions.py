@@ -199,6 +199,7 @@ class CommissionAdmin(
             rows,
             AdminAction(
                 "Disapprove commissions",
+                is_dangerous=True,
                 perform=lambda row, at: disapprove_commission(
                     row.account,
                     commission_id=row.pk,

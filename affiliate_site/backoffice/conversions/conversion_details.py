@@ -66,7 +66,7 @@ def get_conversion_details(request, conversion) -> Details:
     if conversion.deleted_at:
         labels = [label_status("removed")]
     elif conversion.is_contested:
-        labels.append(("contested", "danger"))
+        labels.append(label_status("contested"))
     return Details(
         headline=format_money(conversion.amount, conversion.currency),
         labels=list(dict.fromkeys(labels)),

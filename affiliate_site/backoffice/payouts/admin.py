@@ -265,6 +265,7 @@ class PaymentAdmin(
         form = CancelPaymentForm(request.POST if is_confirmed else None, account=None)
         admin_action = AdminAction(
             "Cancel payments",
+            is_dangerous=True,
             perform=lambda row, at: cancel_payment(
                 row.account,
                 payment_id=row.public_id,

@@ -10,7 +10,13 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
-from affiliate_site.backoffice.object_pages import Column, Details, Section, link_to
+from affiliate_site.backoffice.object_pages import (
+    Column,
+    Details,
+    Section,
+    label_status,
+    link_to,
+)
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.models.commissions import CommissionStatus
 from tracking.amounts import ExactSum
@@ -39,7 +45,7 @@ def get_balance_details(ledger_account) -> Details:
     sums = unpaid.aggregate(number=Count("pk"), total=ExactSum("amount"))
     return Details(
         headline=format_money(balance, ledger_account.currency),
-        labels=[("overpaid", "danger")] if balance < 0 else [],
+        labels=[label_status("overpaid")] if balance < 0 else [],
         sections=[
             build_sum_section(ledger_account, balance, sums["total"] or ZERO),
             build_commissions_section(ledger_account, unpaid, sums["number"]),

@@ -10,6 +10,7 @@ from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
     build_history,
+    label_status,
     link_to,
 )
 from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
@@ -27,7 +28,7 @@ def get_payment_details(request, payment) -> Details:
     is_canceled = payment.canceled_at is not None
     return Details(
         headline=format_money(payment.amount, payment.currency),
-        labels=[("canceled", "danger") if is_canceled else ("paid", "success")],
+        labels=[label_status("canceled" if is_canceled else "paid")],
         is_removed=is_canceled,
         sections=[
             Section(

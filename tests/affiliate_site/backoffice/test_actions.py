@@ -74,7 +74,7 @@ def test_confirmation_shows_totals_and_skipped_rows(staff_client, commissions, a
     page = response.content.decode()
     assert "<strong>2 commissions</strong>, total" in " ".join(page.split())
     assert "<strong>25.00 EUR</strong>" in page
-    assert f"<li>{commissions[2]}: already approved</li>" in page
+    assert f"<td>{commissions[2]}</td><td>Already approved</td>" in page
     assert snapshot_account(account) == before
 
 

@@ -106,11 +106,12 @@ def test_preview_says_where_to_pay_and_who_is_skipped(staff_client, scenario):
     text = client.get(PAGE, build_query(includes_without_method="")).content.decode()
 
     assert "Without a payout method" not in text
-    skipped = re.findall(r"<li>(\w+) .*?</span> (.*?)</li>", text)
+    left_out = text.partition("left out")[2]
+    skipped = re.findall(r"<td>(\w+) .*?>([\d.]+ EUR)</td><td>(.*?)</td>", left_out)
     assert sorted(skipped) == [
-        ("Ida", "40.00 EUR: nothing due by that date"),
-        ("Mina", "20.00 EUR: no payout method"),
-        ("Zoe", "4.99 EUR: below the minimum of 5.00 EUR"),
+        ("Ida", "40.00 EUR", "Nothing due by that date"),
+        ("Mina", "20.00 EUR", "No payout method"),
+        ("Zoe", "4.99 EUR", "Below the minimum of 5.00 EUR"),
     ]
 
 
