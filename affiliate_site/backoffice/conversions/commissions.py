@@ -35,6 +35,7 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_money,
     get_status_text,
+    keep_amounts_together,
 )
 from affiliate_site.backoffice.lists.columns import (
     AMOUNT,
@@ -287,7 +288,7 @@ def describe_sale(commission) -> str:
     if conversion is None:
         return "bonus"
     amount = format_money(conversion.amount, conversion.currency)
-    return f"{conversion.external_id or conversion}: {amount}"
+    return keep_amounts_together(f"{conversion.external_id or conversion}: {amount}")
 
 
 def describe_reason(commission) -> str:

@@ -144,7 +144,7 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
         for _, title, values, _ in response.context["listing"]
     }
     assert listing[first.pk][1:] == [
-        f"{first.conversion_id}: 200.00 EUR",
+        f"{first.conversion_id}: 200.00\u00a0EUR",
         "the program requires manual approval; by coupon",
         "pending",
     ]
