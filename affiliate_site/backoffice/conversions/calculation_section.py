@@ -7,12 +7,14 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.text import capfirst
 
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
-    REMOVED_LABEL,
+    STATUS_COLORS,
     describe_recurring,
+    format_labels,
     format_money,
 )
 from affiliate_site.backoffice.object_pages import (
@@ -174,12 +176,11 @@ def build_calculation_row(
 
 def format_commission_status(commission) -> str:
     """The status, with the payment that pays the commission."""
-    if commission.deleted_at:
-        return REMOVED_LABEL
-    if commission.payment is None:
-        return commission.status
-    paid_by = link_to(commission.payment)
-    return format_html("{}, paid by {}", commission.status, paid_by)
+    status = "removed" if commission.deleted_at else commission.status
+    label = format_labels([(STATUS_COLORS[status], capfirst(status))])
+    if commission.deleted_at or commission.payment is None:
+        return label
+    return format_html("{} paid by {}", label, link_to(commission.payment))
 
 
 def format_source(source: str, groups: dict[str, str]) -> str:

@@ -130,7 +130,7 @@ def test_says_that_a_commission_is_paid_and_what_moves_in_the_end(
         ("approved", "success"),
         ("paid", "info"),
     ]
-    assert "approved, paid by <a" in page.content.decode()
+    assert "Approved</span> paid by <a" in page.content.decode()
 
 
 def test_corrects_order_id_and_metadata(staff_client, account, conversion):

@@ -86,7 +86,7 @@ def test_shows_attribution_calculation_and_history(
         "100.92 at 10 % = 10.092",
         "10.09 EUR",
         "10.09 EUR",
-        "approved",
+        '<span class="status-label success">Approved</span>',
     ]
     assert "Verified: attribution and calculation give the same result" in page
     history = " ".join(str(cell) for row in sections["History"].rows for cell in row)
@@ -525,8 +525,8 @@ def test_a_removed_sale_has_removed_commissions(staff_client, account, conversio
 
     _, sections, _ = get_details(staff_client(), conversion)
 
-    [row] = sections["Calculation"].rows
-    assert strip_tags(row[-1]) == "Removed"
+    (row,) = sections["Calculation"].rows
+    assert "Removed" in row[-1]
 
 
 def test_a_click_shows_its_browser_once_and_no_empty_rows(staff_client, scenario):
