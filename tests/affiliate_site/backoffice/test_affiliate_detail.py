@@ -52,8 +52,8 @@ def test_shows_who_it_is_and_what_it_earns(account, staff_client, scenario, mina
     assert [(card.title, card.value) for card in context["cards"]] == [
         ("Clicks", "1"),
         ("Conversions", "1"),
-        ("Revenue", "200.00 EUR"),
-        ("Commissions", "20.00 EUR"),
+        ("Revenue", "200.00\u00a0EUR"),
+        ("Commissions", "20.00\u00a0EUR"),
     ]
     for card in context["cards"]:
         rows = list(client.get(card.url).context["cl"].result_list)
@@ -113,7 +113,7 @@ def test_counts_only_its_own_sales(account, staff_client, scenario, mina):
         for affiliate in (mina, odette.affiliate)
     }
 
-    assert revenue == {mina: "70.00 EUR", odette.affiliate: "50.00 EUR"}
+    assert revenue == {mina: "70.00\u00a0EUR", odette.affiliate: "50.00\u00a0EUR"}
 
 
 def test_each_tab_shows_its_rows(account, staff_client, scenario, mina):
