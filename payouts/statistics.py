@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import date
 from decimal import Decimal
 from typing import TypeVar
 
-from accounts.days import A_DAY, CLOSING_DELAY
+from accounts.days import A_DAY
 
 ZERO = Decimal(0)
 MAX_PAGES = 1000  # landing pages of a day that are counted by their address
@@ -24,7 +24,7 @@ Number = TypeVar("Number", int, Decimal)
 
 @dataclass(frozen=True)
 class Period:
-    """Whole UTC days, the first and the last one included."""
+    """Whole days, the first and the last one included."""
 
     first: date
     last: date
@@ -134,16 +134,6 @@ def add_sums(sums: Iterable[Sums]) -> Sums:
         for currency, amount in amounts.items():
             total.add(currency, amount)
     return total.in_order()
-
-
-def start_of_day(day: date) -> datetime:
-    """The first moment of a day, in UTC."""
-    return datetime.combine(day, time(), UTC)
-
-
-def is_closed(day: date, *, at: datetime) -> bool:
-    """Is the day over, for every request that creates rows of it?"""
-    return at >= start_of_day(day) + A_DAY + CLOSING_DELAY
 
 
 def rank_by_count(counts: Mapping[Key, Number]) -> list[tuple[Key, Number]]:

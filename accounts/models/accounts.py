@@ -1,7 +1,9 @@
 """Account: a company that runs affiliate programs; TenantModel: a row of an account."""
 
 from collections.abc import Iterable
+from datetime import date, datetime
 from typing import Any, Self, TypeVar
+from zoneinfo import ZoneInfo
 
 from django.db import models
 from django.utils import timezone
@@ -66,7 +68,7 @@ class Account(models.Model):
     # Days until `prune` cuts the addresses of visitors and drops their user agents.
     visitor_data_days = models.PositiveSmallIntegerField(default=90, db_default=90)
     locked_at = models.DateTimeField(null=True)
-    # Where staff see moments, an IANA name; all times are stored in UTC.
+    # Of the moments and days that staff see, an IANA name; times are stored in UTC.
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")
     onboarding_dismissed_at = models.DateTimeField(null=True)
     # Time and result of the last ledger reconciliation.
@@ -81,6 +83,15 @@ class Account(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone of the account."""
+        return ZoneInfo(self.time_zone)
+
+    def get_day(self, at: datetime) -> date:
+        """Return the day of a moment in the account's time zone."""
+        return at.astimezone(self.zone).date()
 
 
 TenantRow = TypeVar("TenantRow", bound="TenantModel")

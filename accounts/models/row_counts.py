@@ -172,12 +172,19 @@ class StaleDay(TenantModel):
     wait for each other or for the calculation of the day, which deletes the rows. A
     calculation inserts a row of its own before it counts, and stores its result only
     if the row still exists: `payouts.services.stored_days`.
+
+    A moment is on different days in different time zones, and the account may change
+    its zone at the same time. So each day that the moment is on somewhere is marked,
+    and who reads the marks knows the zone of the stored day.
     """
 
     account = models.ForeignKey(
         Account, models.PROTECT, related_name="stale_days", db_index=False
     )
     day = models.DateField()
+    # The quarter of an hour in which the changed row was created; null for a mark that
+    # counts in every time zone. Days begin with one everywhere.
+    quarter = models.DateTimeField(null=True)
 
     objects = TenantQuerySet.as_manager()
 

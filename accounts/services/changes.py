@@ -5,13 +5,14 @@ statistics.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from django.db import models
 
 from accounts.actor import get_actor
+from accounts.days import CLOSING_DELAY, list_days_anywhere
 from accounts.events import EVENT_SENTENCES
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
@@ -76,16 +77,29 @@ def log_events(
 
 def mark_stale(account: Account, rows: Iterable[DailyCountedRow], at: datetime) -> None:
     """Mark the days on which these rows were created as stale."""
-    mark_days_stale(account, {row.created_at.date() for row in rows}, at)
+    mark_days_stale(account, (row.created_at for row in rows), at)
 
 
-def mark_days_stale(account: Account, days: Iterable[date], at: datetime) -> None:
-    """Mark these days as stale, except today, whose statistics are not stored yet."""
-    past_days = sorted(set(days) - {at.date()})
-    if past_days:
-        account.stale_days.bulk_create(
-            [StaleDay(account=account, day=day) for day in past_days]
-        )
+def mark_days_stale(
+    account: Account, moments: Iterable[datetime], at: datetime
+) -> None:
+    """Mark the days of these moments as stale, in all time zones.
+
+    Moments just before the change at `at` need no mark: it is committed before any of
+    their days is closed.
+    """
+    quarters = {
+        moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
+        for moment in moments
+        if at - moment >= CLOSING_DELAY / 2
+    }
+    marks = [
+        StaleDay(account=account, day=day, quarter=quarter)
+        for quarter in sorted(quarters)
+        for day in list_days_anywhere(quarter)
+    ]
+    if marks:
+        account.stale_days.bulk_create(marks)
 
 
 def record_change(

@@ -203,7 +203,7 @@ def may_read_replica(request) -> bool:
 
 def get_time_zone(user) -> ZoneInfo:
     """The time zone of the user's account; operators see all accounts, in UTC."""
-    return ZoneInfo(user.account.time_zone if user.account else "UTC")
+    return user.account.zone if user.account else ZoneInfo("UTC")
 
 
 def remember_account(request, response) -> None:

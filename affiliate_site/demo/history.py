@@ -9,13 +9,14 @@ scale and the day alone.
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from heapq import heappop, heappush
 from itertools import accumulate, count
 from typing import Any
 
+from accounts.days import start_of_day
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
@@ -39,7 +40,6 @@ from payouts.services.programs import (
     create_program,
 )
 from payouts.services.refunds import refund_conversion
-from payouts.statistics import start_of_day
 from tracking.attribution import BROWSER_CONVERSION_ORDER, TrackingParameters
 from tracking.claims import Trust
 from tracking.models.clicks import Click
@@ -126,7 +126,7 @@ ProgressWrapper = Callable[[Iterable[int]], Iterable[int]]
 def get_first_moment(at: datetime) -> datetime:
     """The midnight at which the history begins."""
     day = at.astimezone(UTC).date() - timedelta(days=HISTORY_DAYS - 1)
-    return datetime.combine(day, time(), UTC)
+    return start_of_day(day, UTC)
 
 
 def create_history(
@@ -172,7 +172,7 @@ class DemoHistory:
     def __init__(self, account: Account, *, scale: int, first_day: date) -> None:
         self.account = account
         self.scale = scale
-        self.midnight = start_of_day(first_day)
+        self.midnight = start_of_day(first_day, UTC)
         self.rng = random.Random(scale)  # noqa: S311 - sample data, not a secret
         self.partners: list[Partner] = []
         self.known_customers: list[tuple[str, Program]] = []

@@ -10,17 +10,19 @@ from tracking.models.programs import Program
 
 
 class DailyStats(TenantModel):
-    """The numbers of one UTC day, by program, affiliate and currency.
+    """The numbers of one day, by program, affiliate and currency.
 
     Clicks and customers have no currency (`""`), payments no program, clicks of a
     prospect no affiliate. An amount is null if there was nothing to add up.
-    Every stored day has a row without program, affiliate and currency.
+    Every stored day has a row without program, affiliate and currency. All rows of a
+    day are of one `time_zone`: those of a former zone of the account count no more.
     """
 
     account = models.ForeignKey(
         Account, models.PROTECT, related_name="daily_stats", db_index=False
     )
     day = models.DateField()
+    time_zone = models.CharField(max_length=64, db_default="UTC")
     program = models.ForeignKey(
         Program, models.PROTECT, null=True, related_name="+", db_index=False
     )
@@ -61,7 +63,7 @@ class DailyStats(TenantModel):
 
 
 class DailyLandingPageClicks(TenantModel):
-    """The clicks of one UTC day on a landing page.
+    """The clicks of one day on a landing page.
 
     A day has one row for each of its `payouts.statistics.MAX_PAGES` most clicked
     pages, and one for the sum of all others.

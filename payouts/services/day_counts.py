@@ -1,4 +1,4 @@
-"""Count an account's rows of one UTC day into unsaved `DailyStats` rows."""
+"""Count an account's rows of one day into unsaved `DailyStats` rows."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from django.db.models.functions import Coalesce
 from django.db.models.sql.compiler import SQLCompiler
 
 from accounts.compiled_queries import CompiledQuery
-from accounts.days import A_DAY
+from accounts.days import A_DAY, start_of_day
 from accounts.models.accounts import Account
 from payouts.models.bonuses import Bonus
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.models.payments import Payment
-from payouts.statistics import MAX_PAGES, OTHER_PAGES, start_of_day
+from payouts.statistics import MAX_PAGES, OTHER_PAGES
 from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
 from tracking.models.clicks import Click
 from tracking.models.conversions import Conversion
@@ -175,6 +175,7 @@ class DayCounter:
             self.rows[key] = DailyStats(
                 account=self.account,
                 day=self.day,
+                time_zone=self.account.time_zone,
                 program_id=program,
                 affiliate_id=affiliate,
                 currency=currency,
@@ -183,7 +184,9 @@ class DayCounter:
 
     def count(self, kinds: Collection[str]) -> CountedDay:
         """Count the rows of these `kinds`, which are keys of `GROUPS`."""
-        since = start_of_day(self.day)
+        since, until = (
+            start_of_day(day, self.account.zone) for day in (self.day, self.day + A_DAY)
+        )
         add = {
             "landing_pages": self.add_page_clicks,
             "clicks": self.add_clicks,
@@ -198,7 +201,7 @@ class DayCounter:
                 router.db_for_read(GROUPS[kind][0]),
                 account=self.account,
                 since=since,
-                until=since + A_DAY,
+                until=until,
             )
             add[kind](groups)
         return CountedDay(

@@ -1,4 +1,4 @@
-"""Statistics of a period: sums over its days.
+"""Statistics of a period: sums over its days, in the time zone of the account.
 
 Days that are over are stored (`stored_days.py`). Days that are still open, such as
 today, are counted for each reader.
@@ -13,7 +13,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Count, Q, QuerySet, Sum
 
-from accounts.days import A_DAY
+from accounts.days import A_DAY, is_closed, list_days_anywhere, start_of_day
 from accounts.models.accounts import Account
 from accounts.services.row_counts import CountedList
 from payouts.models.commissions import Commission, CommissionStatus
@@ -35,9 +35,7 @@ from payouts.statistics import (
     Period,
     Sums,
     Totals,
-    is_closed,
     rank_by_count,
-    start_of_day,
 )
 from tracking.amounts import ExactSum
 
@@ -167,14 +165,15 @@ def load_statistics(
     caller needs: that takes a sixth of the time. Deleted conversions are left out;
     commissions count by their present status.
     """
-    closed = [day for day in days if is_closed(day, at=at)]
+    closed = [day for day in days if is_closed(day, account.zone, at=at)]
     stored = find_stored_days(account, closed)
     missing = [day for day in closed if day not in stored]
     if missing:
         first = find_first_day(account)
         missing = [day for day in missing if first is not None and day >= first]
     counted = store_days(account, missing)
-    open_days = sorted(day for day in set(days) - set(closed) if day <= at.date())
+    today = account.get_day(at)
+    open_days = sorted(day for day in set(days) - set(closed) if day <= today)
     counted += [
         count_day(account, day, kinds=kinds, by_program=False) for day in open_days
     ]
@@ -182,7 +181,10 @@ def load_statistics(
 
 
 def find_first_day(account: Account) -> date | None:
-    """Return the first UTC day with a row that statistics count, or None."""
+    """Return the first day with a row that statistics count, or None.
+
+    It is that of the westernmost time zone: earlier days are stored in no zone.
+    """
     rows: tuple[QuerySet[Any], ...] = (
         account.clicks.all(),
         account.customers.all(),
@@ -195,7 +197,8 @@ def find_first_day(account: Account) -> date | None:
         for some in rows
     ]
     moments = Account.objects.filter(pk=account.pk).values_list(*firsts).get()
-    return min((at.date() for at in moments if at is not None), default=None)
+    first = min((at for at in moments if at is not None), default=None)
+    return first and min(list_days_anywhere(first))
 
 
 def calculate_performance(
@@ -235,13 +238,13 @@ def count_removed_conversions(account: Account, periods: Sequence[Period]) -> li
         f"removed_{number}": Count(
             "pk",
             filter=Q(
-                deleted_at__gte=start_of_day(period.first),
-                deleted_at__lt=start_of_day(period.last + A_DAY),
+                deleted_at__gte=start_of_day(period.first, account.zone),
+                deleted_at__lt=start_of_day(period.last + A_DAY, account.zone),
             ),
         )
         for number, period in enumerate(periods)
     }
-    since = start_of_day(min(period.first for period in periods))
+    since = start_of_day(min(period.first for period in periods), account.zone)
     removed = account.conversions.filter(deleted_at__gte=since)
     return list(removed.aggregate(**counts).values())
 

@@ -1,5 +1,5 @@
 """Days whose statistics are stored, one row per program, affiliate and currency, and
-counted again when a change made them stale.
+counted again when a change made them stale, or the account has another time zone.
 
 Counting holds no lock, and the transaction that stores the result is short. A process
 that counts first marks the days as stale itself (`StaleDay`), then reads all their
@@ -7,17 +7,23 @@ marks, then counts. It stores only if its own mark still exists, and deletes the
 that it has read. So a change that the count does not include leaves a mark behind, and
 a count never replaces a later one, which has deleted the mark of the earlier one:
 docs/reliability.md, section 7.
+
+A stored day is replaced whatever its time zone was, and a change marks its days in all
+time zones. So a stored day without a mark is exact in its own time zone, and a change
+of the account's zone needs no lock and writes nothing here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import TruncDate
 
 from accounts import replica
+from accounts.days import is_closed
 from accounts.db_compat import BATCH_SIZE
-from accounts.models.accounts import Account
+from accounts.models.accounts import Account, TenantQuerySet
 from accounts.models.row_counts import StaleDay
 from payouts.services.day_counts import CountedDay, count_day
 
@@ -28,9 +34,9 @@ def find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
     """Those of these days that are stored and not stale, in one statement."""
     if not days:
         return set()
-    stale = account.stale_days.filter(day=OuterRef("day"))
     stored = account.daily_stats.filter(
-        ~Exists(stale),
+        ~Exists(_list_marks_that_count(account).filter(day=OuterRef("day"))),
+        time_zone=account.time_zone,
         day__range=(min(days), max(days)),
         program=None,
         affiliate=None,
@@ -51,17 +57,29 @@ def store_days(account: Account, days: Sequence[date]) -> list[CountedDay]:
     return counted
 
 
-def refresh_stale_days(accounts: Iterable[Account], *, dry_run: bool) -> int:
+def refresh_stale_days(
+    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+) -> int:
     """Count stored days again that are stale, and delete the marks of all others; how
-    many marks there were. Without readers they would only accumulate."""
-    number = sum(account.stale_days.count() for account in accounts)
+    many changes they had. Without readers they would only accumulate."""
+    number = sum(_list_marks_that_count(account).count() for account in accounts)
     if dry_run:
         return number
     for account in accounts:
         _delete_unused_marks(account)
-        stale = account.stale_days.order_by("day")
-        store_days(account, list(stale.values_list("day", flat=True).distinct()))
+        stale = account.stale_days.order_by("day").values_list("day", flat=True)
+        days = [day for day in stale.distinct() if is_closed(day, account.zone, at=at)]
+        store_days(account, days)
     return number
+
+
+def _list_marks_that_count(account: Account) -> TenantQuerySet[StaleDay]:
+    """Return the marks for the account's time zone.
+
+    Those of other zones name a neighbor of the day that changed.
+    """
+    day = TruncDate("quarter", tzinfo=account.zone)
+    return account.stale_days.filter(Q(quarter=None) | Q(day=day))
 
 
 def _store_batch(account: Account, days: Sequence[date]) -> list[CountedDay]:
@@ -94,13 +112,17 @@ def _store_batch(account: Account, days: Sequence[date]) -> list[CountedDay]:
 
 
 def _delete_unused_marks(account: Account) -> None:
-    """Delete the marks of days that are not stored.
+    """Delete the marks of days that are not stored, or not stale.
 
     A process that counts may store such a day meanwhile, so this is asked again under
     the lock. A process whose mark is deleted does not store.
     """
     stored = account.daily_stats.filter(day=OuterRef("day"))
-    unused = account.stale_days.filter(~Exists(stored))
+    in_zone = stored.filter(time_zone=account.time_zone)
+    stale = _list_marks_that_count(account).filter(day=OuterRef("day"))
+    unused = account.stale_days.filter(
+        ~Exists(stored) | (Exists(in_zone) & ~Exists(stale))
+    )
     while batch := list(unused.values_list("pk", flat=True)[:BATCH_SIZE]):
         with transaction.atomic():
             unused.filter(pk__in=_lock_marks(account, batch)).delete()

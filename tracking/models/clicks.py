@@ -158,7 +158,9 @@ class Visitor(TenantModel):
 
 
 class FailedPageCall(TenantModel):
-    """The calls of one page that failed for one reason on one day (UTC), counted.
+    """The calls of one page that failed for one reason on one day, counted.
+
+    Days are those of the time zone that the account had then.
 
     It has no personal data: no ids of orders or customers, no addresses.
     """

@@ -50,7 +50,7 @@ def record_failed_page_call(
     does not undo it.
     """
     adapt = connection.ops
-    day = adapt.adapt_datefield_value(at.date())
+    day = adapt.adapt_datefield_value(account.get_day(at))
     now = adapt.adapt_datetimefield_value(at)
     page = normalize_page(page)
     subject = (account.pk, day)

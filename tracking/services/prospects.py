@@ -144,7 +144,7 @@ def promote_prospect(
     account.sources.filter(prospect=prospect).update(affiliate=affiliate)
     clicks = account.clicks.filter(prospect=prospect)
     times = clicks.values_list("created_at", flat=True)
-    mark_days_stale(account, {time.date() for time in times.iterator()}, at)
+    mark_days_stale(account, times.iterator(), at)
     clicks.update(affiliate=affiliate, enrollment=enrollment)
     record_change(
         account,

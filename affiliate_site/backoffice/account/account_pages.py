@@ -23,7 +23,7 @@ class AccountSettingsForm(ServiceForm):
     name = forms.CharField(help_text="Your company. Invitations to staff name it.")
     time_zone = forms.ChoiceField(
         choices=lambda: [(name, name) for name in sorted(available_timezones())],
-        help_text="Of all times on these pages. Statistics count days in UTC.",
+        help_text="Of all times and days on these pages.",
     )
     customer_email_keys = forms.CharField(
         label="Metadata keys with the customer's e-mail address",

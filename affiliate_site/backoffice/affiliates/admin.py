@@ -294,7 +294,8 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         performance, enrollments = {}, []
         if len(accounts) == 1:
             (account,) = accounts.values()
-            period = Period(at.date() - timedelta(days=STATISTICS_DAYS - 1), at.date())
+            today = account.get_day(at)
+            period = Period(today - timedelta(days=STATISTICS_DAYS - 1), today)
             affiliate_ids = [row.pk for row in rows]
             performance = calculate_performance(account, affiliate_ids, period, at=at)
             enrollments = list_search_codes(account, rows)

@@ -86,8 +86,9 @@ def build_affiliate_context(request, affiliate) -> dict:
     programs = list_program_cards(request.user, affiliate)
     balances = get_payable_balances(account, [affiliate.pk]).get(affiliate.pk, {})
     previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())
-    months = list_months(at.date())
-    days = Period(months[-1].first, at.date()).days
+    today = account.get_day(at)
+    months = list_months(today)
+    days = Period(months[-1].first, today).days
     statistics = load_statistics(account, days, at=at)
     by_day = statistics.totals_by_day(days, [affiliate.pk])
     return {
@@ -182,7 +183,8 @@ def build_month(month: Period, by_day) -> tuple[str, list[str]]:
 
 def build_cards(affiliate, by_day, at) -> list[NumberCard]:
     """Clicks, conversions, revenue and commissions of the last days."""
-    period = Period(at.date() - timedelta(days=PERIOD_DAYS - 1), at.date())
+    today = affiliate.account.get_day(at)
+    period = Period(today - timedelta(days=PERIOD_DAYS - 1), today)
     by_day = {day: by_day[day] for day in period.days}
     total = add_totals(by_day.values())
     clicks_url, conversions_url, commissions_url = (

@@ -115,7 +115,7 @@ def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
     pending_note: str = format_totals(to_review.sums)
     if to_review.oldest:
         pending_note += f"; the oldest since {format_datetime(to_review.oldest)}"
-    since = at.date() - timedelta(days=6)
+    since = account.get_day(at) - timedelta(days=6)
     failures, contested = count_page_problems(account, since=since)
     counted = [
         (
@@ -153,7 +153,7 @@ def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
         (
             failures,
             "Failed page calls",
-            "Last 7 days, in UTC",
+            "Last 7 days",
             build_changelist_url("tracking_failedpagecall", day__gte=since),
         ),
     ]

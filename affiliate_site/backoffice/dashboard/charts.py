@@ -132,7 +132,7 @@ def build_options(title: str, unit: str) -> dict[str, Any]:
         },
         "scales": {
             "x": {
-                "title": {"display": True, "text": "Day (UTC)"},
+                "title": {"display": True, "text": "Day"},
                 "ticks": {
                     "maxTicksLimit": MAX_DAY_LABELS,
                     "maxRotation": 0,

@@ -1,7 +1,6 @@
 """The dashboard: what needs attention, and the statistics of a period.
 
-Statistics count whole UTC days, as they are stored (`DailyStats`); the page says so.
-Moments are shown in the time zone of the account.
+Days and moments are in the time zone of the account; the page says so once.
 """
 
 from dataclasses import dataclass
@@ -68,7 +67,8 @@ def add_dashboard_context(request, context):
     }
     if not onboarding.has_activity:
         return context
-    period, error = parse_period(request, today=at.date())
+    today = account.get_day(at)
+    period, error = parse_period(request, today=today)
     # The presets promise a number of days, whatever dates these are.
     previous = period.comparable if "from" in request.GET else period.previous
     statistics = load_statistics(account, previous.days + period.days, at=at)
@@ -85,13 +85,13 @@ def add_dashboard_context(request, context):
         "period": period,
         "previous_period": previous,
         "length_days": len(period.days),
-        "is_current": period.last == at.date(),
+        "is_current": period.last == today,
         "now": format_datetime(at),
         "error": error,
         "period_choices": PERIOD_CHOICES_DAYS,
         "months": [
-            ("This month", Period(at.date().replace(day=1), at.date())),
-            ("Last month", get_last_month(at.date())),
+            ("This month", Period(today.replace(day=1), today)),
+            ("Last month", get_last_month(today)),
         ],
         "cards": [
             *build_cards(current_totals, previous_totals, period),
@@ -268,7 +268,7 @@ class DailyRow:
 
 
 def build_daily_row(day: date, totals: Totals) -> DailyRow:
-    """The statistics of one UTC day."""
+    """The statistics of one day."""
     return DailyRow(
         day,
         totals,

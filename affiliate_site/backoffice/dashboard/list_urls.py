@@ -3,8 +3,9 @@
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils import timezone
 
-from accounts.days import A_DAY
+from accounts.days import A_DAY, start_of_day
 from payouts.statistics import Period
 
 NOT_DELETED: dict[str, object] = {"deleted_at__isnull": True}
@@ -31,19 +32,16 @@ def build_changelist_url(
 ) -> str:
     """The URL of a list with these filters, limited to the period."""
     if period is not None:
-        filters["created_at__gte"], filters["created_at__lt"] = format_bounds(period)
+        filters |= {"from": period.first, "to": period.last}
     query = f"?{urlencode(filters)}" if filters else ""
     return reverse(f"admin:{model_name}_changelist") + query
 
 
 def build_removed_url(period: Period) -> str:
     """The conversions removed in the period, whenever they were created."""
-    first, end = format_bounds(period)
+    zone = timezone.get_current_timezone()
     return build_changelist_url(
-        "tracking_conversion", deleted_at__gte=first, deleted_at__lt=end
+        "tracking_conversion",
+        deleted_at__gte=start_of_day(period.first, zone).isoformat(),
+        deleted_at__lt=start_of_day(period.last + A_DAY, zone).isoformat(),
     )
-
-
-def format_bounds(period: Period) -> tuple[str, str]:
-    """The first moment of a period, and the first one after it."""
-    return f"{period.first}T00:00:00Z", f"{period.last + A_DAY}T00:00:00Z"

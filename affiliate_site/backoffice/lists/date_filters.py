@@ -77,15 +77,11 @@ class DateFilter(FormFilter):
         limits = [at for at in (self.first, self.end) if at]
         if all(map(is_midnight, limits)):
             first, end = (day and f"{day}" for day in self.days)
-            is_utc = timezone.get_current_timezone_name() == "UTC"
-            suffix = " (UTC)" if limits[0].tzinfo is UTC and not is_utc else ""
         else:
             first, end = (at and format_datetime(at) for at in (self.first, self.end))
-            suffix = ""
         if not end:
-            return f"from {first}{suffix}"
-        text = f"{first} to {end}" if first and first != end else first or f"to {end}"
-        return text + suffix
+            return f"from {first}"
+        return f"{first} to {end}" if first and first != end else first or f"to {end}"
 
 
 class ApplicationDateFilter(DateFilter):
@@ -109,10 +105,7 @@ def parse_day(text: str | None) -> datetime | None:
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """A day or a time of ISO 8601, by default in UTC; raises `BadRequest`.
-
-    Midnights of UTC, which links from statistics have, stay in UTC.
-    """
+    """A day or a time of ISO 8601, by default in UTC; raises `BadRequest`."""
     if not text or "T" not in text:
         return parse_day(text)
     try:
@@ -121,8 +114,7 @@ def parse_time(text: str | None) -> datetime | None:
         at = None
     if at is None or not FIRST_YEAR <= at.year <= LAST_YEAR:
         raise BadRequest(f"“{text}” is no time")
-    at = at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
-    return at if is_midnight(at) else timezone.localtime(at)
+    return timezone.localtime(at.replace(tzinfo=at.tzinfo or UTC))
 
 
 def get_last_day_of_month(day: date) -> date:

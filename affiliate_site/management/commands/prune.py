@@ -41,7 +41,7 @@ class Command(JsonCommand):
             "idempotency_keys": delete_expired_idempotency_keys(accounts, **kwargs),
             "invitations": delete_expired_invitations(accounts, **kwargs),
             "deliveries": delete_expired_deliveries(accounts, **kwargs),
-            "changed_days": refresh_stale_days(accounts, dry_run=dry_run),
+            "changed_days": refresh_stale_days(accounts, **kwargs),
             "sign_ins": delete_expired_sessions(**kwargs),
             "visitors": delete_expired_visitors(accounts, **kwargs),
             "traces": anonymize_visitor_data(accounts, **kwargs),

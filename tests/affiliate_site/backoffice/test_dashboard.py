@@ -3,8 +3,9 @@
 import json
 import re
 from collections import Counter
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client, RequestFactory
@@ -19,6 +20,8 @@ from payouts.statistics import Period
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario
 from tracking.services.failed_page_calls import record_failed_page_call
+
+LATE = datetime(2026, 3, 5, 23, 30, tzinfo=UTC)  # on the 6th in Berlin
 
 
 @pytest.fixture
@@ -234,7 +237,7 @@ def test_draws_the_previous_period_dashed_and_amounts_as_money(staff_client, sce
         for label, line in lines.items():
             assert len(line["data"]) == len(data["labels"]) == 30
             assert ("borderDash" in line) is label.endswith("previous period")
-        assert options["scales"]["x"]["title"]["text"] == "Day (UTC)"
+        assert options["scales"]["x"]["title"]["text"] == "Day"
     assert list(lines) == ["Revenue", "Revenue, previous period", "Commissions"]
     assert Counter(lines["Revenue"]["data"]) == {"0": 28, "100": 2}
     assert Counter(lines["Revenue, previous period"]["data"]) == {"0": 29, "100": 1}
@@ -263,15 +266,13 @@ def test_draws_months_of_other_lengths_from_their_first_day(
     assert len(current["data"]) == len(data["labels"])
 
 
-def test_says_that_days_are_in_utc_and_shows_moments_in_the_zone(
-    staff_client, scenario, account
-):
+def test_says_once_in_which_zone_days_and_moments_are(staff_client, scenario, account):
     update_settings(account, changes={"time_zone": "Asia/Tokyo"}, at=timezone.now())
 
     page = staff_client().get("/admin/").content.decode()
 
-    assert "Counted by days in UTC; today is counted up to" in page
-    assert page.count("Counted by days in UTC.") == 1  # beside the top affiliates
+    assert page.count("Days in Asia/Tokyo") == 1
+    assert "UTC" not in page
     assert re.search(r"the oldest since \d{4}-\d\d-\d\d \d\d:\d\d JST", page)
 
 
@@ -453,4 +454,55 @@ def test_counts_failed_page_calls_to_review(
         card = cards["Failed page calls"]
         [row] = client.get(card.url).context["cl"].result_list
         assert (card.value, str(row.count)) == (value, value)
-        assert card.note == "Last 7 days, in UTC"
+        assert card.note == "Last 7 days"
+
+
+@pytest.mark.parametrize(("day", "sales"), [("2026-03-05", 0), ("2026-03-06", 1)])
+def test_counts_a_late_sale_on_the_same_day_everywhere(
+    staff_client, account, time_machine, day, sales
+):
+    """Also on the page of the affiliate, and in the list of affiliates."""
+    time_machine.move_to(LATE + timedelta(minutes=10))
+    update_settings(account, changes={"time_zone": "Europe/Berlin"}, at=LATE)
+    sale = ProgramScenario(account).create_conversion("80", at=LATE)
+    client = staff_client()
+
+    response = client.get("/admin/", {"from": day, "to": day})
+
+    conversions = get_cards_by_title(response)["Conversions"]
+    assert conversions.value == f"{sales}"
+    assert len(client.get(conversions.url).context["cl"].result_list) == sales
+    filters = {"from": day, "to": day}
+    rows = client.get("/admin/tracking/conversion/", filters).context["cl"].result_list
+    assert len(rows) == sales
+    affiliate = sale.affiliate
+    url = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+    card = client.get(url).context["cards"][1]
+    assert (f"{day}: 1" in [bar.text for bar in card.sparkline.bars]) == sales
+    assert len(client.get(card.url).context["cl"].result_list) == 1
+
+
+@pytest.mark.parametrize(
+    ("time_zone", "sales"),
+    [("UTC", 5), ("Europe/Berlin", 4), ("America/New_York", 4)],
+)
+def test_a_list_of_a_month_adds_up_to_the_month_of_the_dashboard(
+    staff_client, account, time_zone, sales
+):
+    update_settings(account, changes={"time_zone": time_zone}, at=LATE)
+    scenario, hour = ProgramScenario(account), timedelta(hours=1)
+    month = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
+    amounts = iter((1, 2, 4, 8, 16, 32, 64, 128, 256, 512))
+    for edge in month:  # the clocks of Berlin and New York change in between
+        for hours in (-6, -1.5, -0.5, 0.5, 4.5):
+            scenario.create_conversion(f"{next(amounts)}", at=edge + hours * hour)
+    client = staff_client()
+    march = {"from": "2026-03-01", "to": "2026-03-31"}
+
+    response = client.get("/admin/", march)
+
+    revenue = get_cards_by_title(response)["Revenue"]
+    for url in (revenue.url, "/admin/tracking/conversion/?" + urlencode(march)):
+        rows = client.get(url).context["cl"].result_list
+        assert f"{sum(row.amount for row in rows):.2f} EUR" == revenue.value
+        assert len(rows) == sales

@@ -163,7 +163,7 @@ def test_filters_the_ledger_by_an_affiliate(client, scenario, paid):
         ({"from": NEXT_DAY}, f"from {NEXT_DAY}", [0, 1]),
         ({"to": DAY}, f"to {DAY}", []),
         ({"from": DAY, "to": NEXT_DAY}, f"{DAY} to {NEXT_DAY}", [0, 1]),
-        (WHOLE_DAY, f"{DAY} (UTC)", [0]),
+        (WHOLE_DAY, f"{DAY} 14:00 +14 to {NEXT_DAY} 14:00 +14", [0]),
         (LATER, f"from {NEXT_DAY} 23:16 +14", []),
     ],
 )
