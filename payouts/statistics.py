@@ -103,6 +103,15 @@ class Totals:
         """Commissions that are approved or may yet be."""
         return add_sums([self.pending, self.approved])
 
+    @property
+    def cost_ratios(self) -> Sums:
+        """Commissions per hundred of the revenue in each currency that has one."""
+        return {
+            currency: (100 * amount / self.revenue[currency]).quantize(Decimal("0.1"))
+            for currency, amount in self.commissions.items()
+            if self.revenue.get(currency)
+        }
+
 
 @dataclass
 class AffiliateTotals:

@@ -397,7 +397,7 @@ def test_sees_the_shop_and_ticks_off_the_checklist(walk, chromium, shop_server):
     text = walk.go("Dashboard")
     assert "6 of 9 done" in text
     with walk.job("see the sale behind a number of the dashboard", clicks=2):
-        cards = walk.main.locator(".dashboard-cards a", has_text="Conversions")
+        cards = walk.main.locator(".dashboard-rows a", has_text="Conversions")
         text = walk.load(cards.first)
         assert "A-1" in text
         assert walk.main.locator(".backoffice-chips li").count()

@@ -1,7 +1,7 @@
 """The cards of the dashboard: what needs attention, and numbers of a period."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -23,12 +23,17 @@ from tracking.services.failed_page_calls import count_page_problems
 GOOD, BAD, NEUTRAL = 1, -1, 0
 TONES = {GOOD: "better", BAD: "worse", NEUTRAL: ""}
 # Titles of cards, with the number of `Totals`, the list, and what growth means.
-CARDS = (
+HEADLINE = (
+    ("Revenue", "revenue", "conversions", GOOD),
+    ("Commissions", "commissions", "commissions", NEUTRAL),
+)
+FUNNEL = (
     ("Clicks", "clicks", "clicks", GOOD),
     ("Customers", "customers", "customers", GOOD),
     ("Conversions", "conversions", "conversions", GOOD),
-    ("Conversion rate", "conversion_rate", "conversions", GOOD),
-    ("Revenue", "revenue", "conversions", GOOD),
+)
+CONVERSION_RATE = (("Conversion rate", "conversion_rate", "conversions", GOOD),)
+MONEY = (
     ("Pending commissions", "pending", "pending", NEUTRAL),
     ("Approved commissions", "approved", "approved", NEUTRAL),
     ("Paid out", "paid", "payments", NEUTRAL),
@@ -43,6 +48,7 @@ class Change:
 
     text: str
     tone: str  # better, worse or empty
+    currency: str = ""  # of an amount
 
 
 @dataclass(frozen=True)
@@ -55,10 +61,22 @@ class DashboardCard:
     url: str = ""
     note: str = ""
     changes: tuple[Change, ...] = ()
+    percentage: int | None = None  # of the first step of a funnel
 
     @property
-    def lines(self) -> list[str]:
-        return split_totals(self.value)
+    def lines(self) -> list[tuple[str, list[Change]]]:
+        """Each amount with its change, or a number with all changes."""
+        return [
+            (
+                line,
+                [
+                    change
+                    for change in self.changes
+                    if line.endswith(change.currency) or not line[-1].isalpha()
+                ],
+            )
+            for line in split_totals(self.value)
+        ]
 
     @property
     def previous_text(self) -> str:
@@ -70,7 +88,7 @@ class DashboardCard:
 
 
 def build_cards(
-    current: Totals, previous: Totals, period: Period
+    cards, current: Totals, previous: Totals, period: Period
 ) -> list[DashboardCard]:
     """The cards that compare a period with the previous one."""
     return [
@@ -81,8 +99,47 @@ def build_cards(
             build_list_url(list_name, period),
             meaning,
         )
-        for title, number, list_name, meaning in CARDS
+        for title, number, list_name, meaning in cards
     ]
+
+
+def build_funnel(
+    current: Totals, previous: Totals, period: Period
+) -> list[DashboardCard]:
+    """Clicks, customers and conversions, each with its percentage of the clicks."""
+    clicks = current.clicks or 1
+    percentages = [
+        min(100 * count // clicks, 100)
+        for count in (current.clicks, current.customers, current.conversions)
+    ]
+    cards = build_cards(FUNNEL, current, previous, period)
+    return [
+        replace(card, percentage=percentage)
+        for card, percentage in zip(cards, percentages, strict=True)
+    ]
+
+
+def build_cost_ratio_card(
+    current: Totals, previous: Totals, period: Period
+) -> DashboardCard:
+    """Which part of the revenue the commissions are, for each currency."""
+    ratios, before = current.cost_ratios, previous.cost_ratios
+    return DashboardCard(
+        "Cost ratio",
+        format_ratios(ratios),
+        format_ratios(before),
+        build_list_url("commissions", period),
+        changes=tuple(list_changes(ratios, before, BAD)),
+    )
+
+
+def format_ratios(ratios: Sums) -> str:
+    """`5.4 %`, or `5.4 % EUR, 6.1 % USD`; a dash without revenue."""
+    if len(ratios) < 2:
+        return format_percentage(next(iter(ratios.values()), None))
+    return ", ".join(
+        f"{format_percentage(ratio)} {currency}" for currency, ratio in ratios.items()
+    )
 
 
 def build_card(
@@ -177,11 +234,9 @@ def list_changes(current: Number, previous: Number, meaning: int) -> Iterator[Ch
         number if isinstance(number, Mapping) else {"": number or 0}
         for number in (current, previous)
     )
-    currencies = sorted({*now, *before})
-    for currency in currencies:
+    for currency in sorted({*now, *before}):
         for change in compare(now.get(currency, 0), before.get(currency, 0), meaning):
-            text = f"{change.text} {currency}" if len(currencies) > 1 else change.text
-            yield Change(text, change.tone)
+            yield replace(change, currency=currency)
 
 
 def compare(

@@ -42,17 +42,22 @@ def build_charts(
     previous: Period,
     currencies: Sequence[str],
 ) -> list[Chart]:
-    """Clicks, conversions, and for each currency revenue and commissions."""
+    """For each currency revenue and commissions; clicks, and conversions."""
     periods = (period, previous)
-    charts = [
+    return [
+        *(
+            build_chart(
+                f"Revenue, {currency}",
+                totals,
+                periods,
+                build_money_series(currency),
+                unit=currency,
+            )
+            for currency in currencies
+        ),
         build_chart("Clicks", totals, periods, [count_series("clicks")]),
         build_chart("Conversions", totals, periods, [count_series("conversions")]),
     ]
-    for currency in currencies:
-        title = f"Revenue and commissions, {currency}"
-        series = build_money_series(currency)
-        charts.append(build_chart(title, totals, periods, series, unit=currency))
-    return charts
 
 
 def count_series(name: str) -> Series:
@@ -102,7 +107,7 @@ def build_chart(
             dashed = build_dataset(line, f"{line.label}, {name}", totals, days)
             datasets.append(dashed | {"borderDash": PREVIOUS_DASHES})
     data = {"labels": [f"{day:%a %d %b}" for day in period.days], "datasets": datasets}
-    return Chart(title, json.dumps(data), json.dumps(build_options(title, unit)))
+    return Chart(title, json.dumps(data), json.dumps(build_options(unit)))
 
 
 def build_dataset(
@@ -118,8 +123,8 @@ def build_dataset(
     }
 
 
-def build_options(title: str, unit: str) -> dict[str, Any]:
-    """Axes with titles, a legend, and one tooltip for all lines of a day."""
+def build_options(unit: str) -> dict[str, Any]:
+    """Axes, a legend, and one tooltip for all lines of a day."""
     digits = get_exponent(unit) if unit else 0
     return {
         "animation": False,
@@ -132,7 +137,6 @@ def build_options(title: str, unit: str) -> dict[str, Any]:
         },
         "scales": {
             "x": {
-                "title": {"display": True, "text": "Day"},
                 "ticks": {
                     "maxTicksLimit": MAX_DAY_LABELS,
                     "maxRotation": 0,
@@ -141,7 +145,6 @@ def build_options(title: str, unit: str) -> dict[str, Any]:
                 "grid": {"display": False},
             },
             "y": {
-                "title": {"display": True, "text": unit or title},
                 "beginAtZero": True,
                 "ticks": {
                     "precision": digits,

@@ -13,10 +13,15 @@ from django.utils import timezone
 from accounts.days import A_DAY
 from affiliate_site.backoffice.dashboard.cards import (
     BAD,
+    CONVERSION_RATE,
+    HEADLINE,
+    MONEY,
     build_attention_cards,
     build_balance_due_card,
     build_card,
     build_cards,
+    build_cost_ratio_card,
+    build_funnel,
     split_totals,
 )
 from affiliate_site.backoffice.dashboard.charts import build_charts
@@ -75,6 +80,7 @@ def add_dashboard_context(request, context):
     totals = statistics.totals_by_day(previous.days + period.days)
     current_totals = add_totals(totals[day] for day in period.days)
     previous_totals = add_totals(totals[day] for day in previous.days)
+    compared = (current_totals, previous_totals, period)
     affiliate_totals = statistics.affiliate_totals(period.days)
     affiliate_totals_before = statistics.affiliate_totals(previous.days)
     removed, removed_before = count_removed_conversions(account, [period, previous])
@@ -84,17 +90,23 @@ def add_dashboard_context(request, context):
     return context | {
         "period": period,
         "previous_period": previous,
-        "length_days": len(period.days),
         "is_current": period.last == today,
         "now": format_datetime(at),
         "error": error,
-        "period_choices": PERIOD_CHOICES_DAYS,
-        "months": [
-            ("This month", Period(today.replace(day=1), today)),
-            ("Last month", get_last_month(today)),
+        "presets": list_presets(period, today),
+        "headline": [
+            *build_cards(HEADLINE, *compared),
+            build_cost_ratio_card(*compared),
+            build_card(
+                "Active affiliates",
+                count_active(affiliate_totals),
+                count_active(affiliate_totals_before),
+                "#top-affiliates",
+            ),
         ],
-        "cards": [
-            *build_cards(current_totals, previous_totals, period),
+        "funnel": [
+            *build_funnel(*compared),
+            *build_cards(CONVERSION_RATE, *compared),
             build_card(
                 "Removed conversions",
                 removed,
@@ -102,14 +114,8 @@ def add_dashboard_context(request, context):
                 build_removed_url(period),
                 BAD,
             ),
-            build_card(
-                "Active affiliates",
-                count_active(affiliate_totals),
-                count_active(affiliate_totals_before),
-                "#top-affiliates",
-            ),
-            build_balance_due_card(account),
         ],
+        "money": [*build_cards(MONEY, *compared), build_balance_due_card(account)],
         "charts": build_charts(totals, period, previous, currencies),
         "daily_rows": [build_daily_row(day, totals[day]) for day in period.days],
         "top_affiliates": list_top_affiliates(
@@ -130,7 +136,7 @@ def parse_period(request, *, today: date) -> tuple[Period, str]:
     length_days = DEFAULT_PERIOD_DAYS
     if requested_days in map(str, PERIOD_CHOICES_DAYS):
         length_days = int(requested_days)
-    default = Period(today - timedelta(days=length_days - 1), today)
+    default = get_last_days(length_days, today)
     first, last = request.GET.get("from", ""), request.GET.get("to", "")
     if not first and not last:
         return default, ""
@@ -148,6 +154,25 @@ def parse_period(request, *, today: date) -> tuple[Period, str]:
     if period.first.year <= date.min.year + 1:
         return default, "The start date is too early."
     return period, ""
+
+
+def list_presets(period: Period, today: date) -> list[tuple[str, str, bool]]:
+    """Periods to choose: texts, URLs, and whether it is the present one."""
+    presets = [
+        (f"Last {days} days", f"?days={days}", get_last_days(days, today))
+        for days in PERIOD_CHOICES_DAYS
+    ]
+    for text, month in (
+        ("This month", Period(today.replace(day=1), today)),
+        ("Last month", get_last_month(today)),
+    ):
+        presets.append((text, f"?from={month.first}&to={month.last}", month))
+    return [(text, url, preset == period) for text, url, preset in presets]
+
+
+def get_last_days(days: int, today: date) -> Period:
+    """The period of as many days that ends today."""
+    return Period(today - timedelta(days=days - 1), today)
 
 
 def get_last_month(today: date) -> Period:
