@@ -64,6 +64,11 @@ class Period:
         return day.year * 12 + day.month - 1
 
 
+def get_last_days(days: int, today: date) -> Period:
+    """The period of as many days that ends today."""
+    return Period(today - A_DAY * (days - 1), today)
+
+
 class Amounts(dict[str, Decimal]):
     """Amounts per currency, to which others are added."""
 

@@ -51,15 +51,21 @@ class Statistics:
     counted: Sequence[CountedDay]
 
     def totals_by_day(
-        self, days: Sequence[date], affiliates: Collection[int] | None = None
+        self,
+        days: Sequence[date],
+        affiliates: Collection[int] | None = None,
+        *,
+        program: int | None = None,
     ) -> dict[date, Totals]:
-        """Return the totals of each day, of these affiliates (None: of all)."""
+        """Return the totals of each day, of these affiliates and this program (None: of
+        all)."""
         totals = {day: Totals() for day in days}
         lines = self._sum(
             days,
             by=("day", "currency"),
             of=(*COUNTS, *AMOUNTS),
             affiliates=affiliates,
+            program=program,
         )
         for day, currency, clicks, customers, conversions, *amounts in lines:
             total = totals[day]
@@ -72,7 +78,11 @@ class Statistics:
         return totals
 
     def affiliate_totals(
-        self, days: Sequence[date], affiliates: Collection[int] | None = None
+        self,
+        days: Sequence[date],
+        affiliates: Collection[int] | None = None,
+        *,
+        program: int | None = None,
     ) -> dict[int, AffiliateTotals]:
         """Return the totals by affiliate (None: of all that have statistics)."""
         totals: dict[int, AffiliateTotals] = defaultdict(AffiliateTotals)
@@ -89,6 +99,7 @@ class Statistics:
                 "commissions_approved",
             ),
             affiliates=affiliates,
+            program=program,
         )
         for affiliate, currency, clicks, conversions, revenue, *commissions in lines:
             total = totals[affiliate]
@@ -115,17 +126,21 @@ class Statistics:
         *,
         by: tuple[str, ...],
         of: tuple[str, ...],
-        affiliates: Collection[int] | None = None,
+        affiliates: Collection[int] | None,
+        program: int | None,
     ) -> Iterator[Any]:
         """Yield tuples of the columns `by` and the sums `of`; keys may be repeated."""
         rows = self._stored(self.account.daily_stats.all(), days)
         if affiliates is not None:
             rows = rows.filter(affiliate__in=affiliates)
+        if program is not None:
+            rows = rows.filter(program=program)
         sums = [ExactSum(name) if name in AMOUNTS else Sum(name) for name in of]
         yield from rows.values_list(*by).annotate(*sums)
         for counted in self._counted(days):
             for row in counted.stats:
-                if affiliates is None or row.affiliate_id in affiliates:
+                is_of_affiliates = affiliates is None or row.affiliate_id in affiliates
+                if is_of_affiliates and program in (None, row.program_id):
                     yield tuple(getattr(row, name) for name in (*by, *of))
 
     def _stored(self, rows: QuerySet[Any], days: Sequence[date]) -> QuerySet[Any]:
@@ -157,12 +172,13 @@ def load_statistics(
     *,
     at: datetime,
     kinds: Collection[str] = COUNTED_KINDS,
+    by_program: bool = False,
 ) -> Statistics:
     """Return the statistics of these days.
 
     Closed days that were not counted yet, or have changed since, are counted and
-    stored. Open days are counted, but only the `kinds`, and not by program, which no
-    caller needs: that takes a sixth of the time. Deleted conversions are left out;
+    stored. Open days are counted, but only the `kinds`, and by program only if asked
+    for: without, that takes a sixth of the time. Deleted conversions are left out;
     commissions count by their present status.
     """
     closed = [day for day in days if is_closed(day, account.zone, at=at)]
@@ -175,7 +191,7 @@ def load_statistics(
     today = account.get_day(at)
     open_days = sorted(day for day in set(days) - set(closed) if day <= today)
     counted += [
-        count_day(account, day, kinds=kinds, by_program=False) for day in open_days
+        count_day(account, day, kinds=kinds, by_program=by_program) for day in open_days
     ]
     return Statistics(account, counted)
 

@@ -1,7 +1,5 @@
 """The pages of affiliates, program affiliates, groups and notes."""
 
-from datetime import timedelta
-
 from django.contrib import admin
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.admin.views.main import SEARCH_VAR
@@ -82,7 +80,7 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.services.statistics import calculate_performance
-from payouts.statistics import Period
+from payouts.statistics import get_last_days
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.services.enrollments import set_approval
@@ -294,8 +292,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         performance, enrollments = {}, []
         if len(accounts) == 1:
             (account,) = accounts.values()
-            today = account.get_day(at)
-            period = Period(today - timedelta(days=STATISTICS_DAYS - 1), today)
+            period = get_last_days(STATISTICS_DAYS, account.get_day(at))
             affiliate_ids = [row.pk for row in rows]
             performance = calculate_performance(account, affiliate_ids, period, at=at)
             enrollments = list_search_codes(account, rows)

@@ -1,7 +1,7 @@
 """The page of an affiliate: who it is, what it earns, and what staff do with it."""
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from django.urls import reverse
 from django.utils import timezone
@@ -14,15 +14,16 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
-from affiliate_site.backoffice.dashboard.charts import Sparkline, build_sparkline
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
+from affiliate_site.backoffice.dashboard.number_cards import (
+    NumberCard,
+    build_number_cards,
+)
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
     format_money,
     format_totals,
     get_status_text,
-    keep_amounts_together,
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import (
@@ -35,7 +36,7 @@ from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.models.payments import PayoutMethodKind
 from payouts.services.payables import get_payable_balances, list_payable_accounts
 from payouts.services.statistics import load_statistics
-from payouts.statistics import Period, add_totals
+from payouts.statistics import Period, add_totals, get_last_days
 from tracking.models.enrollments import LINK_COLUMNS
 
 PERIOD_DAYS = 30  # of the numbers, today included
@@ -51,17 +52,6 @@ TABS = {
     "activity": "Activity",
 }
 APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
-
-
-@dataclass(frozen=True)
-class NumberCard:
-    """A number of the last days, the list of its rows, and its curve if it is of one
-    kind."""
-
-    title: str
-    value: str
-    url: str
-    sparkline: Sparkline | None = None
 
 
 @dataclass(frozen=True)
@@ -183,55 +173,9 @@ def build_month(month: Period, by_day) -> tuple[str, list[str]]:
 
 def build_cards(affiliate, by_day, at) -> list[NumberCard]:
     """Clicks, conversions, revenue and commissions of the last days."""
-    today = affiliate.account.get_day(at)
-    period = Period(today - timedelta(days=PERIOD_DAYS - 1), today)
+    period = get_last_days(PERIOD_DAYS, affiliate.account.get_day(at))
     by_day = {day: by_day[day] for day in period.days}
-    total = add_totals(by_day.values())
-    clicks_url, conversions_url, commissions_url = (
-        build_changelist_url(name, period, affiliate=affiliate.slug, **filters)
-        for name, filters in (
-            ("tracking_click", {}),
-            ("tracking_conversion", {"deleted_at__isnull": True}),
-            ("payouts_commission", {"deleted_at__isnull": True}),
-        )
-    )
-    return [
-        build_count_card("Clicks", total.clicks, clicks_url, by_day),
-        build_count_card("Conversions", total.conversions, conversions_url, by_day),
-        build_amount_card(
-            "Revenue", total.revenue, conversions_url, by_day, lambda day: day.revenue
-        ),
-        build_amount_card(
-            "Commissions",
-            total.commissions,
-            commissions_url,
-            by_day,
-            lambda day: day.commissions,
-        ),
-    ]
-
-
-def build_count_card(title: str, total: int, url: str, by_day) -> NumberCard:
-    """The card of a number of rows."""
-    values = [
-        (day.isoformat(), getattr(totals, title.lower()))
-        for day, totals in by_day.items()
-    ]
-    return NumberCard(title, f"{total:,}", url, build_sparkline(title, values))
-
-
-def build_amount_card(title: str, total, url: str, by_day, get_amounts) -> NumberCard:
-    """The card of amounts; several currencies have no common curve."""
-    sparkline = None
-    if len(total) == 1:
-        (currency,) = total
-        values = [
-            (day.isoformat(), float(get_amounts(totals).get(currency, 0)))
-            for day, totals in by_day.items()
-        ]
-        sparkline = build_sparkline(f"{title} in {currency}", values)
-    total_text = keep_amounts_together(format_totals(total))
-    return NumberCard(title, total_text, url, sparkline)
+    return build_number_cards(by_day, period, affiliate=affiliate.slug)
 
 
 def list_details(person) -> list[tuple[str, str]]:

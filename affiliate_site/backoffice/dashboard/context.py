@@ -46,6 +46,7 @@ from payouts.statistics import (
     Period,
     Totals,
     add_totals,
+    get_last_days,
     rank_by_count,
 )
 
@@ -170,11 +171,6 @@ def list_presets(period: Period, today: date) -> list[tuple[str, str, bool]]:
     return [(text, url, preset == period) for text, url, preset in presets]
 
 
-def get_last_days(days: int, today: date) -> Period:
-    """The period of as many days that ends today."""
-    return Period(today - timedelta(days=days - 1), today)
-
-
 def get_last_month(today: date) -> Period:
     """The whole calendar month before that of `today`."""
     last = today.replace(day=1) - A_DAY
@@ -231,7 +227,13 @@ def list_rankings(
 
 
 def list_top_affiliates(
-    account, totals, totals_before, period: Period, *, currency: str
+    account,
+    totals,
+    totals_before,
+    period: Period,
+    *,
+    currency: str,
+    most: int = TOP_LIST_SIZE,
 ) -> list[TopAffiliate]:
     """The affiliates with most conversions, or most commissions in a currency.
 
@@ -244,7 +246,7 @@ def list_top_affiliates(
         for affiliate_id, affiliate_totals in totals.items()
     }
     ranked = rank_by_count({key: number for key, number in numbers.items() if number})
-    ranked = ranked[:TOP_LIST_SIZE]
+    ranked = ranked[:most]
     found = account.affiliates.in_bulk([affiliate_id for affiliate_id, _ in ranked])
     return [
         TopAffiliate(

@@ -1,13 +1,17 @@
 """The pages of programs: rules, rates and bonuses."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, Q
 from django.urls import reverse
+from django.utils import timezone
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.dashboard.context import list_top_affiliates
+from affiliate_site.backoffice.dashboard.number_cards import build_number_cards
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
     describe_recurring,
@@ -28,8 +32,12 @@ from payouts.models.commission_types import (
     Level,
     RateKind,
 )
+from payouts.services.statistics import load_statistics
+from payouts.statistics import get_last_days
 from tracking.models.programs import Program
 
+PERIOD_DAYS = 30  # of the numbers, today included
+TOP_AFFILIATES = 5
 MAX_ENDED_BONUSES = 10  # that a program shows
 NOT_IN_PLAN = "The plan {plan} has none. Your operator can change the plan."
 PERIOD_TEXTS = {
@@ -68,7 +76,9 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         ListColumn(
             "rules_summary",
             "Rules",
-            lambda program: ", ".join(list_rules(program)[:3]),
+            lambda program: ", ".join(
+                f"{label}: {value}" for label, value in list_rules(program)[:3]
+            ),
         ),
         ListColumn("archived_at", is_listed=False),
     )
@@ -96,9 +106,9 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         return row.title
 
     def get_object_context(self, request, row):
-        """The program in words and tables."""
-        return {
-            "cards": list_cards(row),
+        """The program in numbers, words and tables."""
+        return list_results(row, timezone.now()) | {
+            "affiliate_counts": list_affiliate_counts(row),
             "rules": list_rules(row),
             "rate_tables": list(list_rate_tables(request.user, row)),
             "snippet": render_snippet(row.account),
@@ -151,8 +161,24 @@ class BonusAdmin(RateAdmin):
     row_pages = (rate_pages.EditRatePage, rate_pages.EndBonusPage)
 
 
-def list_cards(program: Program) -> list[dict[str, Any]]:
-    """How many affiliates the program has, with links to them."""
+def list_results(program: Program, at: datetime) -> dict[str, Any]:
+    """The numbers of the last days, and the affiliates with most conversions."""
+    account = program.account
+    period = get_last_days(PERIOD_DAYS, account.get_day(at))
+    statistics = load_statistics(account, period.days, at=at, by_program=True)
+    by_day = statistics.totals_by_day(period.days, program=program.pk)
+    totals = statistics.affiliate_totals(period.days, program=program.pk)
+    return {
+        "period_days": PERIOD_DAYS,
+        "cards": build_number_cards(by_day, period, program=program.slug),
+        "top_affiliates": list_top_affiliates(
+            account, totals, {}, period, currency="", most=TOP_AFFILIATES
+        ),
+    }
+
+
+def list_affiliate_counts(program: Program) -> list[tuple[str, int, str]]:
+    """How many affiliates the program has: texts, numbers, and URLs of lists."""
     counts = program.account.enrollments.not_deleted().filter(program=program)
     numbers = counts.aggregate(
         active=Count("pk", filter=Q(approved=True)),
@@ -162,46 +188,33 @@ def list_cards(program: Program) -> list[dict[str, Any]]:
     url = reverse("admin:tracking_enrollment_changelist")
     of_program = f"{url}?program={program.slug}"
     return [
-        {
-            "title": "Affiliates",
-            "lines": [numbers["active"]],
-            "url": f"{of_program}&approved=approved",
-        },
-        {
-            "title": "Applications to review",
-            "lines": [numbers["waiting"]],
-            "url": f"{of_program}&approved=pending",
-        },
-        {
-            "title": "Declined",
-            "lines": [numbers["declined"]],
-            "url": f"{of_program}&approved=disapproved",
-        },
+        ("affiliates", numbers["active"], f"{of_program}&approved=approved"),
+        ("to review", numbers["waiting"], f"{of_program}&approved=pending"),
+        ("declined", numbers["declined"], f"{of_program}&approved=disapproved"),
     ]
 
 
-def list_rules(program: Program) -> list[str]:
-    """The settings of a program as sentences."""
-    rules = [
-        f"A click earns for {program.cookie_time} days",
-        "Affiliates are approved automatically"
-        if program.auto_approve_affiliates
-        else "Affiliates need your approval",
-        "Commissions are approved automatically"
-        if program.auto_approve_commissions
-        else "Commissions need your approval",
-        describe_recurring(program),
-        "Sales that pages report are treated like others"
-        if program.auto_approve_browser_sales
-        else "Sales that pages report wait for your approval",
+def list_rules(program: Program) -> list[tuple[str, str]]:
+    """The settings of a program: labels and values."""
+    by_staff = {True: "Approved automatically", False: "Need your approval"}
+    return [
+        ("A click earns for", f"{program.cookie_time} days"),
+        ("Affiliates", by_staff[program.auto_approve_affiliates]),
+        ("Commissions", by_staff[program.auto_approve_commissions]),
+        ("Sales of a customer", describe_recurring(program)),
+        (
+            "Sales that pages report",
+            "Treated like others"
+            if program.auto_approve_browser_sales
+            else "Wait for your approval",
+        ),
+        (
+            "Customers that pages name",
+            "Trusted" if program.trust_browser_customers else "Not trusted",
+        ),
+        ("Landing page", program.landing_page or ""),
+        ("Program group", program.program_group or ""),
     ]
-    if program.trust_browser_customers:
-        rules.append("Customers that pages name are trusted")
-    if program.landing_page:
-        rules.append(f"Links lead to {program.landing_page}")
-    if program.program_group:
-        rules.append(f"Program group: {program.program_group}")
-    return rules
 
 
 def format_commission_rate(row, currency: str) -> str:

@@ -1,15 +1,17 @@
 """The page of a program, and the forms of its rates and bonuses."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from html import unescape
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models.accounts import Plan
 from tests.affiliate_site.backoffice.test_form_pages import get_form
+from tests.program_scenario import ProgramScenario
 
 pytestmark = [
     pytest.mark.usefixtures("shared_scenario"),
@@ -191,7 +193,7 @@ def test_archives_and_unarchives(staff_client, scenario, account):
 def test_viewers_see_the_rules_but_no_links_to_forms(staff_client, scenario, account):
     page = read_page(staff_client("viewer"), scenario.program)
 
-    assert "Commissions need your approval" in page
+    assert "<dt>Commissions</dt><dd>Need your approval</dd>" in page
     standard = account.commission_types.get(identifier="standard")
     assert f"/admin/payouts/commissiontype/{standard.pk}/edit/" not in page
     assert "add-commission-type" not in page
@@ -201,11 +203,38 @@ def test_page_takes_few_statements(staff_client, scenario, capture_queries):
     client = staff_client()
     for number in range(10):
         scenario.create_commission_type(f"type-{number}", number)
+    read_page(client, scenario.program)  # stores the statistics of past days
 
     with capture_queries() as executed:
         read_page(client, scenario.program)
 
-    assert len(executed) <= 15
+    # Including those of the days that are not closed, also in the hour after midnight.
+    assert len(executed) <= 27
+
+
+def test_shows_the_results_of_the_program_alone(staff_client, scenario, account):
+    other = ProgramScenario(account, slug="beacon", prefix="b-", email=None)
+    now = timezone.now()
+    for days in (0, 2):  # a day that is counted now, and one that is stored
+        at = now - timedelta(days=days)
+        scenario.create_click(at=at)
+        scenario.create_conversion("100", at=at)
+        other.create_conversion("7", at=at)
+    client = staff_client()
+
+    for _ in range(2):
+        context = client.get(program_url(scenario.program)).context
+        values = [(card.title, card.value) for card in context["cards"]]
+        assert values == [
+            ("Clicks", "2"),
+            ("Conversions", "2"),
+            ("Revenue", "200.00 EUR"),
+            ("Commissions", "20.00 EUR"),
+        ]
+        [top] = context["top_affiliates"]
+        assert (top.slug, top.conversions) == ("minakessler", 2)
+    for card, count in zip(context["cards"], (2, 2, 2, 2), strict=True):
+        assert len(client.get(card.url).context["cl"].result_list) == count
 
 
 def test_shows_the_snippet_of_the_account(staff_client, scenario, account):
