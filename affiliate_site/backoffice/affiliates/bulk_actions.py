@@ -1,5 +1,7 @@
 """Actions on selected affiliates: a group, a decision in a program, mail addresses."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.template.response import TemplateResponse
 
@@ -28,7 +30,8 @@ class ProgramChoiceForm(ServiceForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         programs = self.account.programs.filter(archived_at=None)
-        self.fields["program"].queryset = programs.order_by("title")
+        field: Any = self.fields["program"]
+        field.queryset = programs.order_by("title")
 
 
 def bind_form(form_class, request) -> tuple[ServiceForm, dict]:
@@ -51,7 +54,10 @@ def put_into_group(model_admin, request, rows):
     admin_action = AdminAction(
         "Put affiliates into a group",
         perform=lambda row, at: set_group(
-            row.account, affiliate_id=row.slug, group_id=group.public_id, at=at
+            row.account,
+            affiliate_id=row.slug,
+            group_id=values["group"].public_id,
+            at=at,
         ),
         skip_reason=get_skip_reason,
         explanation=SetGroupPage.explanation,
@@ -82,7 +88,7 @@ def decide_in_program(model_admin, request, rows, *, approved: bool):
         f"{page.title} affiliates in a program",
         perform=lambda row, at: set_approval(
             row.account,
-            program=program,
+            program=values["program"],
             affiliate_id=row.slug,
             approved=approved,
             at=at,

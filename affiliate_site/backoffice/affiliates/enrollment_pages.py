@@ -54,7 +54,7 @@ def find_owner(codes, code: str) -> str:
 class EnrollmentForm(CodeOwnerForm):
     """An affiliate, given by the page, in a program."""
 
-    serializer_class = EnrollmentInputSerializer
+    serializer_class: type = EnrollmentInputSerializer
 
     program = RowChoiceField("programs")
     approval = forms.ChoiceField(required=False, choices=APPROVAL_CHOICES)

@@ -6,7 +6,7 @@ from typing import Any
 
 from affiliate_site.backoffice.dashboard.charts import Sparkline, build_sparkline
 from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
-from affiliate_site.backoffice.formatters import format_totals
+from affiliate_site.backoffice.formatters import format_totals, keep_amounts_together
 from payouts.statistics import Period, Totals, add_totals
 
 
@@ -69,4 +69,6 @@ def build_amount_card(title: str, total, url: str, by_day, get_amounts) -> Numbe
             for day, totals in by_day.items()
         ]
         sparkline = build_sparkline(f"{title} in {currency}", values)
-    return NumberCard(title, keep_amounts_together(format_totals(total)), url, sparkline)
+    return NumberCard(
+        title, keep_amounts_together(format_totals(total)), url, sparkline
+    )
