@@ -5,7 +5,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.templatetags.static import static
 from django.urls import include, path
-from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from affiliate_site import http_errors
 from affiliate_site.browser import views as browser
@@ -16,6 +15,7 @@ from affiliate_site.postbacks.views import (
     ConversionPostbackViewSet,
     CustomerPostbackViewSet,
 )
+from affiliate_site.reference import show_reference
 
 handler400 = http_errors.bad_request
 handler403 = http_errors.forbidden
@@ -45,12 +45,6 @@ def openapi(request):
     )
 
 
-api_docs = http_errors.allow_methods("GET", "HEAD")(
-    SpectacularSwaggerSplitView.as_view(
-        url="/openapi.json", authentication_classes=[], permission_classes=[]
-    )
-)
-
 CREATE: dict = {"get": "create", "post": "create"}
 UPDATE: dict = {"get": "follow_up", "post": "follow_up"}
 POSTBACKS = [
@@ -71,7 +65,7 @@ urlpatterns = [
     path("tap.js", browser.serve_script),
     path("demo/", demo_shop),
     path("admin/", admin.site.urls),
-    path("docs/", api_docs),
+    path("docs/", show_reference),
     path("docs/guide/", show_guide),
     path("docs/guide/<slug:page>/", show_guide),
     path("openapi.json", openapi),
