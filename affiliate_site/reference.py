@@ -81,7 +81,7 @@ def list_operations(document: dict[str, Any]):
 def describe_operation(path: str, method: str, operation: dict[str, Any]) -> Operation:
     """What the page shows of an operation."""
     body = operation.get("requestBody", {}).get("content", {}).get(JSON_TYPE)
-    success = next(
+    success: dict[str, Any] = next(
         (each for status, each in operation["responses"].items() if status < "300"), {}
     )
     answer = success.get("content", {}).get(JSON_TYPE)
