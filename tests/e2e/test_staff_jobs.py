@@ -31,6 +31,7 @@ PROGRAM = {
     "Currency": "EUR",
     "Landing page": "https://shop.example.net/",
 }
+LEVEL = "2: the affiliate's parent, if approved here"
 LOGO = {"name": "logo.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n"}
 
 
@@ -182,11 +183,11 @@ def test_sets_up_a_program(walk):
     with walk.job("add a level", clicks=2):
         walk.follow("Add level")
         walk.fill({"Title": "Recruiter", "Rate": "3"})
-        assert re.search(r"2\s+Recruiter\s+3 %", walk.press("Add level"))
+        assert re.search(rf"{LEVEL}\s+Recruiter\s+3 %", walk.press("Add level"))
     with walk.job("change a level", clicks=2):
-        walk.follow("Edit: 2")
+        walk.follow(f"Edit: {LEVEL}")
         walk.fill({"Rate": "4"})
-        assert re.search(r"2\s+Recruiter\s+4 %", walk.press("Save"))
+        assert re.search(rf"{LEVEL}\s+Recruiter\s+4 %", walk.press("Save"))
 
     with walk.job("add a bonus", clicks=2):
         walk.follow("Add bonus")

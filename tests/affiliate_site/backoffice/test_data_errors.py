@@ -38,7 +38,7 @@ def get_line(captured_log_records):
 
 
 def test_a_refused_filter_is_logged_without_its_value(client, captured_log_records):
-    with refuse('"payouts_commission"'):
+    with refuse('"payouts_commission".'):  # of the list, not of the signed-in user
         query = {"status__exact": "pending"}
         response = client.get(reverse(LIST), query, headers={"accept": "text/html"})
 

@@ -63,9 +63,14 @@ def client(account):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def stored(client):
-    """What the dashboard stores when it is opened for the first time."""
-    return get(client, reverse("admin:index"))[1]
+def stored(client, account):
+    """What the pages with statistics store when they are opened for the first time."""
+    affiliate = account.affiliates.first()
+    urls = [
+        reverse("admin:index"),
+        reverse("admin:tracking_affiliate_change", args=[affiliate.pk]),
+    ]
+    return [sql for url in urls for sql in get(client, url)[1]]
 
 
 @contextmanager
@@ -130,7 +135,7 @@ def test_lists_only_read(db, client):
     assert list_problems(found) == []
 
 
-def test_the_dashboard_stores_counted_days_only(stored):
+def test_statistics_store_counted_days_only(stored):
     assert stored
     assert [sql for sql in stored if not COUNTED_DAYS.search(sql)] == []
 
