@@ -35,6 +35,7 @@ OTHER_COLUMNS = {
     "accounts.Invitation": "digest",
     "accounts.Logo": "media_type image",
     "accounts.Plan": "name",
+    "payouts.DailyStats": "time_zone",
     "accounts.SavedView": "list",
     "accounts.SigningSecret": "secret prefix",
     "accounts.WebhookEndpoint": "events secret old_secret disabled_because",
