@@ -228,8 +228,8 @@ def test_shows_the_results_of_the_program_alone(staff_client, scenario, account)
         assert values == [
             ("Clicks", "2"),
             ("Conversions", "2"),
-            ("Revenue", "200.00 EUR"),
-            ("Commissions", "20.00 EUR"),
+            ("Revenue", "200.00\u00a0EUR"),
+            ("Commissions", "20.00\u00a0EUR"),
         ]
         [top] = context["top_affiliates"]
         assert (top.slug, top.conversions) == ("minakessler", 2)

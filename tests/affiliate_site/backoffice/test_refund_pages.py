@@ -122,7 +122,7 @@ def test_a_sale_of_one_line_offers_no_lines(staff_client, scenario):
         ({"refunded": "amount"}, "amount", "Enter an amount"),
         ({"refunded": "amount", "amount": "0"}, "amount", "above 0"),
         ({"refunded": "amount", "amount": "140.01"}, "amount", "Only 140 EUR is left"),
-        ({"refunded": "amount", "amount": "1.001"}, "amount", "at most 2 decimals"),
+        ({"refunded": "amount", "amount": "1.0012"}, "amount", "at most 2 decimals"),
         ({"refunded": "everything", "line": "3"}, "line", "Leave this empty"),
         ({"refunded": "lines", "line": "100.5"}, "line", "Only 100 EUR is left"),
         ({"refunded": "lines", "line": "-5"}, "line", "cannot be negative"),

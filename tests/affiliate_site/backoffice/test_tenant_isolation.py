@@ -41,6 +41,8 @@ MODELS_WITHOUT_ADMIN = {
     "accounts.Plan": "a price list",
     "accounts.RateWindow": "internal counters",
     "accounts.SavedView": "shown above its list",
+    "payouts.Correction": "shown on the page of its conversion",
+    "payouts.Refund": "shown on the page of its conversion",
     "payouts.DailyLandingPageClicks": "summed on the dashboard",
     "payouts.DailyStats": "summed on the dashboard",
     "payouts.LedgerDigest": "printed by check_ledger",

@@ -187,5 +187,5 @@ def test_audit_log_records_the_payout_method_without_details(api, account, scena
     line = account.audit_log.get(kind="payout_method.set")
     assert (line.subject, line.details) == (
         f"affiliate:{scenario.mina.affiliate.pk}",
-        {"method": "paypal"},
+        {"method": "paypal", "fields": ["paypal_address", "primary"]},
     )
