@@ -123,7 +123,7 @@ def test_charts_name_the_day_and_the_money_under_the_pointer(back_office, scenar
     scenario.create_conversion("1234.5", at=timezone.now())
     back_office.open("")
 
-    chart = back_office.page.locator("canvas.chart").nth(2)
+    chart = back_office.page.locator("canvas.chart").first
     today = chart.evaluate("canvas => Chart.getChart(canvas).chartArea.right - 1")
     chart.hover(position={"x": today, "y": 60})
 

@@ -696,7 +696,7 @@ def test_runs_the_account(walk_with_mail, mail_server):
         walk.find_field("Logo").set_input_files(LOGO)
         assert "The settings were saved." in walk.press("Save")
         walk.fill({"Remove logo": False})  # which is offered now
-    assert "Times in Europe/Ljubljana" in walk.go("Dashboard")
+    assert "Days in Europe/Ljubljana" in walk.go("Dashboard")
 
     with walk.job("create an API key", clicks=2):
         walk.follow("Create an API key or a webhook")
