@@ -218,20 +218,20 @@ def capture_queries():
 
 @pytest.fixture
 def during_count(monkeypatch):
-    """Run a function once during the next count of a day, after its rows were read."""
+    """Run a function once during the next count of days, after their rows were read."""
 
     from payouts.services import stored_days
 
-    count_day = stored_days.count_day
+    count_days = stored_days.count_days
 
     def run_during_count(function):
-        def count_and_run(account, day):
-            monkeypatch.setattr(stored_days, "count_day", count_day)
-            counted = count_day(account, day)
+        def count_and_run(account, days):
+            monkeypatch.setattr(stored_days, "count_days", count_days)
+            counted = count_days(account, days)
             function()
             return counted
 
-        monkeypatch.setattr(stored_days, "count_day", count_and_run)
+        monkeypatch.setattr(stored_days, "count_days", count_and_run)
 
     return run_during_count
 

@@ -1,15 +1,17 @@
-"""Count an account's rows of one day into unsaved `DailyStats` rows."""
+"""Count an account's rows of days into unsaved `DailyStats` rows."""
 
-from collections.abc import Callable, Collection
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from itertools import groupby
 from typing import Any
 
 from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Count, F, OuterRef, QuerySet, Value
+from django.db.models import Case, Count, F, OuterRef, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -64,13 +66,15 @@ class TextBefore(models.Func):
         return sql, [*values, *values, *mark, *mark]
 
 
-# The functions below group the rows of one day (`Rows`, of one model). They return a
-# queryset of tuples (`Groups`): the keys of a group, then its counts and sums.
+# The functions below group rows of one model (`Rows`) by `keys`: the program, or the
+# day and the program. They return a queryset of tuples (`Groups`): the keys of a group,
+# then its counts and sums.
 Rows = QuerySet[Any, Any]
 Groups = Any
+Keys = tuple[Any, ...]
 
 
-def group_landing_pages(clicks: Rows, _program: Any) -> Groups:
+def group_landing_pages(clicks: Rows, _keys: Keys) -> Groups:
     """The `MAX_PAGES` most visited pages: URL without query and fragment, clicks."""
     page = TextBefore(TextBefore(F("landing_page"), Value("?")), Value("#"))
     rows = clicks.filter(landing_page__isnull=False).annotate(page=page)
@@ -78,39 +82,40 @@ def group_landing_pages(clicks: Rows, _program: Any) -> Groups:
     return groups.order_by("-number", "page")[:MAX_PAGES]
 
 
-def group_clicks(clicks: Rows, program: Any) -> Groups:
+def group_clicks(clicks: Rows, keys: Keys) -> Groups:
     """Program, affiliate, clicks, clicks with a landing page."""
-    groups = clicks.values_list(program, "affiliate")
+    groups = clicks.values_list(*keys, "affiliate")
     return groups.annotate(number=Count("*"), pages=Count("landing_page"))
 
 
-def group_customers(customers: Rows, program: Any) -> Groups:
+def group_customers(customers: Rows, keys: Keys) -> Groups:
     """Program, affiliate, customers; without deleted customers."""
-    groups = customers.filter(deleted_at=None).values_list(program, "affiliate")
+    groups = customers.filter(deleted_at=None).values_list(*keys, "affiliate")
     return groups.annotate(number=Count("*"))
 
 
-def group_conversions(conversions: Rows, program: Any) -> Groups:
+def group_conversions(conversions: Rows, keys: Keys) -> Groups:
     """Program, affiliate, currency, conversions, revenue; without deleted ones."""
     rows = conversions.filter(deleted_at=None)
-    groups = rows.values_list(program, "affiliate", "currency")
+    groups = rows.values_list(*keys, "affiliate", "currency")
     return groups.annotate(number=Count("*"), sum=ExactSum("amount"))
 
 
-def group_commissions(commissions: Rows, program: Any) -> Groups:
+def group_commissions(commissions: Rows, keys: Keys) -> Groups:
     """Program, affiliate, currency, present status, amount; without deleted ones."""
     rows = commissions.filter(deleted_at=None)
-    groups = rows.values_list(program, "affiliate", "currency", "status")
+    groups = rows.values_list(*keys, "affiliate", "currency", "status")
     return groups.annotate(ExactSum("amount"))
 
 
-def group_payments(payments: Rows, _program: Any) -> Groups:
+def group_payments(payments: Rows, keys: Keys) -> Groups:
     """Affiliate, currency, amount; without canceled payments."""
-    groups = payments.filter(canceled_at=None).values_list("affiliate", "currency")
+    rows = payments.filter(canceled_at=None)
+    groups = rows.values_list(*keys[:-1], "affiliate", "currency")
     return groups.annotate(ExactSum("amount"))
 
 
-GROUPS: dict[str, tuple[Any, Callable[[Rows, Any], Groups]]] = {
+GROUPS: dict[str, tuple[Any, Callable[[Rows, Keys], Groups]]] = {
     "landing_pages": (Click, group_landing_pages),
     "clicks": (Click, group_clicks),
     "customers": (Customer, group_customers),
@@ -148,10 +153,15 @@ def get_day_query(kind: str, *, by_program: bool) -> CompiledQuery[Any]:
         program: Any = "program" if by_program else NO_PROGRAM
         if by_program and model is Commission:
             program = find_program_of_commission(account)
-        rows = model.objects.of(account).order_by()
-        return group(rows.filter(created_at__gte=since, created_at__lt=until), program)
+        return group(_list_rows(model, account, since, until), (program,))
 
     return CompiledQuery(groups)
+
+
+def _list_rows(model: Any, account: Any, since: Any, until: Any) -> Rows:
+    """Return the rows that were created in a period."""
+    rows = model.objects.of(account).order_by()
+    return rows.filter(created_at__gte=since, created_at__lt=until)  # type: ignore[no-any-return]
 
 
 class DayCounter:
@@ -187,14 +197,6 @@ class DayCounter:
         since, until = (
             start_of_day(day, self.account.zone) for day in (self.day, self.day + A_DAY)
         )
-        add = {
-            "landing_pages": self.add_page_clicks,
-            "clicks": self.add_clicks,
-            "customers": self.add_customers,
-            "conversions": self.add_conversions,
-            "commissions": self.add_commissions,
-            "payments": self.add_payments,
-        }
         for kind in kinds:
             query = get_day_query(kind, by_program=self.by_program)
             groups = query.all(
@@ -203,12 +205,12 @@ class DayCounter:
                 since=since,
                 until=until,
             )
-            add[kind](groups)
+            getattr(self, f"add_{kind}")(groups)
         return CountedDay(
             self.day, list(self.rows.values()), self.list_landing_page_clicks()
         )
 
-    def add_page_clicks(self, groups: Any) -> None:
+    def add_landing_pages(self, groups: Any) -> None:
         self.page_clicks = dict(groups)
 
     def add_clicks(self, groups: Any) -> None:
@@ -256,3 +258,39 @@ def count_day(
 ) -> CountedDay:
     """Count the rows of a day of these `kinds`, which are keys of `GROUPS`."""
     return DayCounter(account, day, by_program=by_program).count(kinds)
+
+
+def count_days(account: Account, days: Iterable[date]) -> list[CountedDay]:
+    """Count the rows of days; of consecutive ones together."""
+    runs = groupby(enumerate(sorted(days)), lambda pair: pair[1] - A_DAY * pair[0])
+    counted: list[CountedDay] = []
+    for _, pairs in runs:
+        run = [day for _, day in pairs]
+        counted += _count_run(account, run) if run[1:] else [count_day(account, *run)]
+    return counted
+
+
+def _count_run(account: Account, days: Sequence[date]) -> list[CountedDay]:
+    """Count consecutive days with one statement for each kind of row, but one for the
+    landing pages of each day."""
+    starts = [start_of_day(day, account.zone) for day in (*days, days[-1] + A_DAY)]
+    ends = zip(days, starts[1:], strict=True)
+    day_of_row = Case(
+        *(When(created_at__lt=end, then=Value(day)) for day, end in ends),
+        output_field=models.DateField(),
+    )
+    counters = {day: DayCounter(account, day, by_program=True) for day in days}
+    for kind in COUNTED_KINDS[1:]:
+        model, group = GROUPS[kind]
+        is_commission = model is Commission
+        program = find_program_of_commission(account) if is_commission else "program"
+        rows = _list_rows(model, account, starts[0], starts[-1])
+        groups = defaultdict(list)
+        for day, *rest in group(rows.annotate(day=day_of_row), ("day", program)):
+            groups[day].append(rest)
+        for day in groups:
+            getattr(counters[day], f"add_{kind}")(groups[day])
+    return [
+        counter.count(COUNTED_KINDS[:1] if counter.clicks_with_page else ())
+        for counter in counters.values()
+    ]

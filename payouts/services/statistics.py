@@ -5,7 +5,7 @@ today, are counted for each reader.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -35,11 +35,13 @@ from payouts.statistics import (
     Period,
     Sums,
     Totals,
+    get_last_days,
     rank_by_count,
 )
 from tracking.amounts import ExactSum
 
 COUNTS = ("clicks", "customers", "conversions")
+RECENT_DAYS = 184  # six months, which the page of an affiliate shows
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,14 @@ def load_statistics(
         count_day(account, day, kinds=kinds, by_program=by_program) for day in open_days
     ]
     return Statistics(account, counted)
+
+
+def store_recent_days(accounts: Iterable[Account], *, at: datetime) -> None:
+    """Count the closed days of the last `RECENT_DAYS` that are not stored or stale, so
+    that no page has to: after a change of the time zone none are stored."""
+    for account in accounts:
+        recent = get_last_days(RECENT_DAYS, account.get_day(at))
+        load_statistics(account, recent.days, at=at, kinds=())
 
 
 def find_first_day(account: Account) -> date | None:

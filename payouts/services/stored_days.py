@@ -25,9 +25,9 @@ from accounts.days import is_closed
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account, TenantQuerySet
 from accounts.models.row_counts import StaleDay
-from payouts.services.day_counts import CountedDay, count_day
+from payouts.services.day_counts import CountedDay, count_days
 
-BATCH_DAYS = 5  # days that are stored in one transaction
+BATCH_DAYS = 10  # days that are counted together, and stored in one transaction
 
 
 def find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
@@ -93,7 +93,7 @@ def _store_batch(account: Account, days: Sequence[date]) -> list[CountedDay]:
         return []
     missing = [mark.day for mark in own_marks]
     marks = dict(account.stale_days.filter(day__in=missing).values_list("pk", "day"))
-    counted = [count_day(account, day) for day in missing]
+    counted = count_days(account, missing)
     with transaction.atomic():
         locked = _lock_marks(account, marks)
         current = {mark.day for mark in own_marks if mark.pk in locked}

@@ -10,6 +10,7 @@ from accounts.services.retention import (
 )
 from accounts.services.row_counts import merge_count_changes, store_row_counts
 from payouts.services.erasure import erase_again
+from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
 from tracking.services.retention import (
     anonymize_visitor_data,
@@ -22,7 +23,7 @@ from tracking.services.retention import (
 class Command(JsonCommand):
     help = (
         "Delete expired records in batches, anonymize old IP addresses, and store the"
-        " row counts of long lists ahead."
+        " row counts of long lists and the statistics of recent days ahead."
     )
 
     def add_arguments(self, parser):
@@ -50,6 +51,7 @@ class Command(JsonCommand):
         if not dry_run:
             merge_count_changes(accounts)
             store_row_counts(accounts, at=at)
+            store_recent_days(accounts, at=at)
             record_command_run(self.command_name, at=at)
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
         self.write_result("\n".join(lines), **counts)

@@ -8,10 +8,12 @@ from django.utils import timezone
 
 from accounts.models.api_keys import RateWindow
 from accounts.services import retention
+from accounts.services.accounts import update_settings
 from accounts.services.changes import log_event
 from accounts.services.webhooks import create_webhook
 from payouts.services.commissions import approve_commission
 from payouts.services.statistics import load_statistics
+from payouts.services.stored_days import find_stored_days
 from tests.command_line import run_command, run_json_command
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
@@ -242,6 +244,26 @@ def test_recalculates_stale_days(account, other_account):
     assert other_account.daily_stats.filter(conversions=1).count() == 1
 
 
+def test_stores_the_recent_days_of_the_present_zone(account, other_account):
+    """A page would otherwise count months of days after a change of the zone."""
+    now = timezone.now()
+    for owner, prefix in ((account, ""), (other_account, "zz-")):
+        scenario = ProgramScenario(owner, prefix=prefix)
+        scenario.create_conversion("100", at=now - 100 * DAY)
+    run_command("prune", "--dry-run")
+    assert not account.daily_stats.exists()
+
+    run_command("prune")
+    update_settings(account, changes={"time_zone": "Asia/Kolkata"}, at=now)
+    run_command("prune")
+
+    account.refresh_from_db()
+    days = [account.get_day(now - number * DAY) for number in range(2, 101)]
+    assert find_stored_days(account, days) == set(days)
+    other_days = other_account.daily_stats.filter(time_zone="UTC").values("day")
+    assert other_days.distinct().count() >= len(days)
+
+
 def test_deletes_marks_of_days_without_statistics(account):
     scenario, later = ProgramScenario(account), timezone.now()
     commission = scenario.get_commission(scenario.create_conversion("100"))
@@ -250,4 +272,3 @@ def test_deletes_marks_of_days_without_statistics(account):
     assert run_json_command("prune")["changed_days"] == 1
 
     assert not account.stale_days.exists()
-    assert not account.daily_stats.exists()

@@ -380,6 +380,27 @@ def test_counts_the_clicks_of_a_prospect_who_became_an_affiliate(scenario, accou
     assert totals[pia.affiliate_id].clicks == 1
 
 
+def test_counts_many_days_with_few_statements(busy, account, capture_queries):
+    """The same as each day alone, also around a day that is stored already."""
+    for number in range(30):
+        at = MIDNIGHT + number * DAY
+        busy.create_conversion("1", at=at)
+        busy.create_click(at=at, landing_page=f"https://shop.example.net/{number % 3}")
+    load(account, Period(TODAY + 7 * DAY, TODAY + 7 * DAY))
+    days = [TODAY + number * DAY for number in range(60)]
+    alone = [count_day(account, day) for day in days]
+    expected = statistics.Statistics(account, alone)
+
+    with capture_queries() as queries:
+        found = load(account, Period(days[0], days[-1]), at=MIDNIGHT + 90 * DAY)
+
+    assert len(queries) < 180
+    assert found.counted == []
+    assert found.totals_by_day(days) == expected.totals_by_day(days)
+    assert found.top_pages(days, most=9) == expected.top_pages(days, most=9)
+    assert found.affiliate_totals(days) == expected.affiliate_totals(days)
+
+
 def test_counts_no_day_before_the_first_row(scenario, account, capture_queries):
     scenario.create_conversion("10")
     years = [TODAY - DAY * number for number in range(700)]
@@ -461,8 +482,8 @@ def test_ignores_stored_rows_of_days_that_it_counted_itself(
 def test_counts_no_day_that_is_stored_meanwhile(busy, account, monkeypatch):
     count(account)
     again: list = []
-    count_day = "payouts.services.stored_days.count_day"
-    monkeypatch.setattr(count_day, lambda *day: again.append(day))
+    count_days = "payouts.services.stored_days.count_days"
+    monkeypatch.setattr(count_days, lambda *days: again.append(days))
 
     assert store_days(account, stored_days(account)) == []
     assert again == []
