@@ -10,6 +10,7 @@ from affiliate_site.backoffice.affiliates.person_forms import (
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from affiliate_site.backoffice.money_pages import MoneyFormPage
 from payouts.models.commission_types import MIN_PARENT_LEVEL
 from payouts.services.payables import get_payable_balances
 from tracking.models.affiliates import Affiliate
@@ -136,8 +137,11 @@ class ParentForm(ServiceForm):
     )
 
 
-class SetParentPage(AffiliatePage):
-    """Set or remove the affiliate who earns level commissions from this one's sales."""
+class SetParentPage(AffiliatePage, MoneyFormPage):
+    """Set or remove the affiliate who earns level commissions from this one's sales.
+
+    A parent who earns nothing in a program must be confirmed.
+    """
 
     name = "parent"
     title = "Set parent"
@@ -147,6 +151,7 @@ class SetParentPage(AffiliatePage):
         " Earlier commissions stay as they are."
     )
     form_class = ParentForm
+    button = "Save"
     service = staticmethod(set_parent)
 
     @classmethod
@@ -164,16 +169,24 @@ class SetParentPage(AffiliatePage):
         parent = form.values["affiliate_id"]
         return {"parent_id": parent.slug if parent else None}
 
+    def must_be_confirmed(self, form):
+        return bool(warn_of_parent(self.row, form.values["affiliate_id"]))
+
+    def list_facts(self, form, affiliate):
+        parent = form.values["affiliate_id"]
+        return [("Parent", parent), ("Note", warn_of_parent(affiliate, parent))]
+
     def get_done_message(self, affiliate):
         if affiliate.parent is None:
             return f"{affiliate} has no parent now."
-        text = f"The parent of {affiliate} is {affiliate.parent} now."
-        return f"{text} {warn_of_parent(affiliate)}".strip()
+        return f"The parent of {affiliate} is {affiliate.parent} now."
 
 
-def warn_of_parent(affiliate) -> str:
-    """Where the parent of an affiliate earns nothing from its sales; else empty."""
-    parent, account = affiliate.parent, affiliate.account
+def warn_of_parent(affiliate, parent) -> str:
+    """Where a parent would earn nothing from an affiliate's sales; else empty."""
+    if parent is None:
+        return ""
+    account = affiliate.account
     approved = account.enrollments.filter(approved=True).values("program")
     programs = account.programs.filter(
         pk__in=approved.filter(affiliate=affiliate), archived_at=None

@@ -164,7 +164,7 @@ class AddAffiliatePage(FormPage):
 
     def get_done_message(self, affiliate):
         text = super().get_done_message(affiliate)
-        return f"{text} {warn_of_parent(affiliate)}" if affiliate.parent else text
+        return f"{text} {warn_of_parent(affiliate, affiliate.parent)}".strip()
 
     def respond(self, form, affiliate):
         response = super().respond(form, affiliate)

@@ -32,6 +32,7 @@ from affiliate_site.backoffice.money_pages import (
     get_amount_initial,
 )
 from payouts.errors import CommissionNotFound
+from payouts.explanation import list_skipped_parents
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
 )
@@ -115,6 +116,11 @@ class ConversionPage(MoneyFormPage):
     def list_alerts(self):
         return warn_of_payments(self.account.commissions.filter(conversion=self.row))
 
+    def list_parents_without_commission(self):
+        """The parents who earn nothing from the sale as it is now."""
+        commissions = self.account.commissions.not_deleted()
+        return list_skipped_parents(commissions.filter(conversion=self.row))
+
 
 class EditConversionPage(ConversionPage):
     """Correct amount, order ID or meta data."""
@@ -167,6 +173,7 @@ class EditConversionPage(ConversionPage):
             *list_amount_change(self.row, conversion),
             ("Order ID", format_change(self.row.external_id, conversion.external_id)),
             ("Commissions", "keep their amounts" if is_kept else ""),
+            *([] if is_kept else self.list_parents_without_commission()),
         ]
 
 
@@ -214,7 +221,11 @@ class ChangeAffiliatePage(ConversionPage):
 
     def list_facts(self, form, conversion):
         change = format_change(self.row.affiliate.slug, conversion.affiliate.slug)
-        return [("Affiliate", change), ("Reason", form.cleaned_data["reason"])]
+        return [
+            ("Affiliate", change),
+            *self.list_parents_without_commission(),
+            ("Reason", form.cleaned_data["reason"]),
+        ]
 
 
 class RefundForm(ReasonForm, MoneyForm):

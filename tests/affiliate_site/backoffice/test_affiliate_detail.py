@@ -145,6 +145,9 @@ def test_each_tab_shows_its_rows(account, staff_client, scenario, mina):
 
 def test_activity_reads_as_sentences(account, staff_client, scenario, mina):
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    account.levels.create(
+        program=scenario.program, level=2, title="Parent", kind="fixed", value=1
+    )
     group = create_group(account, title="Top affiliates", at=NOW)
     client = staff_client("manager")
     enrollment = scenario.mina.enrollment

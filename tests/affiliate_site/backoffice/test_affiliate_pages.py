@@ -9,6 +9,7 @@ from django.urls import reverse
 from accounts.services.webhooks import create_webhook
 from payouts.services.commissions import approve_commission
 from tests.affiliate_site.backoffice.form_values import get_form_values
+from tests.affiliate_site.backoffice.money_forms import confirm
 from tests.conftest import NOW
 from tests.factories.accounts import PlanFactory
 from tests.factories.tracking import AffiliateFactory
@@ -139,13 +140,18 @@ def test_says_that_a_parent_outside_the_program_earns_nothing(
     odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=approved)
     rate = {"kind": "percentage", "value": Decimal(5)}
     account.levels.create(program=scenario.program, level=2, title="Parent", **rate)
-    url = page_url("parent", scenario.mina.affiliate)
+    client, url = staff_client(), page_url("parent", scenario.mina.affiliate)
 
     sent = {"affiliate_id": odette.affiliate.pk}
-    page = staff_client().post(url, sent, follow=True).content.decode()
+    shown = response = client.post(url, sent, follow=True)
+    if warns:
+        assert account.affiliates.get(slug="minakessler").parent is None
+        note = dict(shown.context["effect_facts"])["Note"]
+        assert note.startswith("odettevarga earns nothing in Harbor Lamp Partners")
+        response = confirm(client, url, sent, shown)
 
-    assert "The parent of minakessler is odettevarga now." in page
-    assert ("odettevarga earns nothing in Harbor Lamp Partners" in page) is warns
+    assert "The parent of minakessler is odettevarga now." in response.content.decode()
+    assert account.affiliates.get(slug="minakessler").parent == odette.affiliate
 
 
 @pytest.mark.parametrize("is_automatic", [True, False])

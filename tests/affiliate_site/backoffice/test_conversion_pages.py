@@ -445,15 +445,26 @@ def test_adds_a_conversion_by_other_parameters(staff_client, account, scenario, 
     assert (conversion.tracking_source, conversion.currency) == (source, "USD")
 
 
-def test_preview_names_a_parent_who_earns_nothing(staff_client, account, scenario):
+@pytest.mark.parametrize("page", ["add", "edit", "affiliate"])
+def test_preview_names_a_parent_who_earns_nothing(
+    staff_client, account, scenario, page
+):
     odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
+    hana = scenario.create_enrolled_affiliate("Hana", "Kim")
     rate = {"kind": "percentage", "value": Decimal(5)}
     account.levels.create(program=scenario.program, level=2, title="Parent", **rate)
-    names = {"affiliate_id": scenario.mina.slug, "parent_id": odette.slug}
-    set_parent(account, **names, at=NOW)
-    entries = {"amount": "80", "coupon": scenario.mina.coupon}
+    for child in (scenario.mina, hana):
+        names = {"affiliate_id": child.slug, "parent_id": odette.slug}
+        set_parent(account, **names, at=NOW)
+    sale = scenario.create_conversion("100", at=timezone.now())
+    entries = {
+        "add": {"amount": "80", "coupon": scenario.mina.coupon},
+        "edit": {"amount": "80"},
+        "affiliate": {"affiliate": hana.affiliate.pk},
+    }
+    url = ADD_URL if page == "add" else page_url(sale, page)
 
-    _, response = submit(staff_client(), ADD_URL, **entries)
+    _, response = submit(staff_client(), url, **entries[page])
 
     facts = dict(response.context["effect_facts"])
     assert facts["Level 2"] == (
