@@ -172,13 +172,14 @@ if env.STAFF_OTP:
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["affiliate_site.roles.RoleBackend"]
+DJANGO_VALIDATORS = "django.contrib.auth.password_validation"
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}", "OPTIONS": options}
+    {"NAME": name, "OPTIONS": options}
     for name, options in (
-        ("MinimumLengthValidator", {"min_length": 10}),
-        ("UserAttributeSimilarityValidator", {"user_attributes": ["email"]}),
-        ("CommonPasswordValidator", {}),
-        ("NumericPasswordValidator", {}),
+        (f"{DJANGO_VALIDATORS}.MinimumLengthValidator", {"min_length": 10}),
+        ("accounts.services.staff.EmailSimilarityValidator", {}),
+        (f"{DJANGO_VALIDATORS}.CommonPasswordValidator", {}),
+        (f"{DJANGO_VALIDATORS}.NumericPasswordValidator", {}),
     )
 ]
 LOGIN_URL = "admin:login"

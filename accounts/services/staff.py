@@ -7,7 +7,10 @@ it keeps an active owner under concurrent changes.
 from datetime import datetime
 
 from django.conf import settings
-from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.password_validation import (
+    UserAttributeSimilarityValidator,
+    validate_password,
+)
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
@@ -31,6 +34,16 @@ from accounts.models.users import MAX_EMAIL_LENGTH, User
 from accounts.services.changes import log_event
 
 GENERATED_PASSWORD_LENGTH = 20
+
+
+class EmailSimilarityValidator(UserAttributeSimilarityValidator):
+    """Refuses passwords like the address; Django would name the field by its label."""
+
+    def __init__(self) -> None:
+        super().__init__(user_attributes=["email"])
+
+    def get_error_message(self) -> str:
+        return "The password is too similar to the e-mail address."
 
 
 def create_staff_user(
