@@ -110,6 +110,11 @@ def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:
     return f"{text} {local.tzname()}"
 
 
+def format_day(at: datetime | None) -> str:
+    """The day of a moment in the time zone of the account; empty without one."""
+    return f"{timezone.localdate(at)}" if at else ""
+
+
 def format_ledger_note(account) -> str:
     """The result of the last `check_ledger --note`, which operators run nightly."""
     if account.reconciled_at is None:

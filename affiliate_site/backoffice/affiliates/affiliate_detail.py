@@ -21,6 +21,7 @@ from affiliate_site.backoffice.dashboard.number_cards import (
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
+    format_day,
     format_money,
     format_totals,
     get_status_text,
@@ -190,12 +191,9 @@ def list_details(person) -> list[tuple[str, str]]:
         ("Address", format_address(person)),
         *custom_fields,
         *person.meta_data.items(),
-        ("Created", f"{person.created_at:%Y-%m-%d}"),
-        (
-            "Affiliate since its promotion",
-            person.promoted_at and f"{person.promoted_at:%Y-%m-%d}",
-        ),
-        ("Removed", person.deleted_at and f"{person.deleted_at:%Y-%m-%d}"),
+        ("Created", format_day(person.created_at)),
+        ("Affiliate since its promotion", format_day(person.promoted_at)),
+        ("Removed", format_day(person.deleted_at)),
     ]
     return [
         (title, ", ".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -10,6 +10,7 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
 )
 from affiliate_site.backoffice.affiliates.person_forms import PersonForm
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
+from affiliate_site.backoffice.formatters import format_day
 from affiliate_site.backoffice.forms import RowChoiceField
 from affiliate_site.backoffice.object_pages import find_neighbors, label_status
 from affiliate_site.backoffice.theme import get_object_url
@@ -46,7 +47,7 @@ def list_badges(prospect) -> list[tuple[str, str]]:
     if prospect.deleted_at:
         return [label_status("removed")]
     if prospect.promoted_at:
-        return [(f"affiliate since {prospect.promoted_at:%Y-%m-%d}", "success")]
+        return [(f"affiliate since {format_day(prospect.promoted_at)}", "success")]
     return [("no sale yet", "warning")]
 
 

@@ -83,7 +83,10 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Type", f"{commission.name} ({commission.kind})"),
                     ("Follows", link_to(commission.base_commission)),
                     ("Bonus", commission.bonus and commission.bonus.title),
-                    ("Period from", commission.period_start),
+                    (
+                        "Period from",
+                        commission.period_start and f"{commission.period_start} UTC",
+                    ),
                     ("Goal", commission.bonus and describe_goal(commission)),
                     ("Comment", format_comment(commission)),
                     ("Created", format_datetime(commission.created_at)),

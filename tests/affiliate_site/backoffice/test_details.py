@@ -309,7 +309,9 @@ def test_says_whether_the_goal_of_a_bonus_is_met(
 
     details, sections, _ = get_details(client, bonus)
 
-    goal = dict(sections["Commission"].facts)["Goal"]
+    facts = dict(sections["Commission"].facts)
+    assert facts["Period from"] == "2026-03-01 UTC"
+    goal = facts["Goal"]
     assert goal.startswith("Conversions: 2; reached with 2 conversions of 300.00 EUR")
     assert goal.endswith(": no longer met since 2026-04-03 00:00 UTC") == is_missed
     assert ("; now 1 conversion of 200.00 EUR" in goal) == is_missed

@@ -13,7 +13,9 @@ from affiliate_site.backoffice.formatters import format_datetime
 from tests.affiliate_site.backoffice.test_form_pages import get_form
 from tests.program_scenario import ProgramScenario
 from tracking.services import account_settings
+from tracking.services.affiliates import PersonData
 from tracking.services.notes import create_note
+from tracking.services.prospects import ProspectData, create_prospect
 
 pytestmark = pytest.mark.engine_independent  # times are UTC in each engine
 
@@ -54,6 +56,24 @@ def test_tabs_of_an_affiliate_show_moments_in_the_zone(
         page = client.get(url, {"tab": tab}).content.decode()
         assert "2026-07-01 00:30 CEST" in page, tab
         assert "UTC" not in page, tab
+
+
+def test_shows_the_days_of_people_in_the_zone(staff_client, account, conversion):
+    mina = conversion.affiliate
+    mina.update_row(created_at=AT, promoted_at=AT)
+    pia = create_prospect(
+        account,
+        data=ProspectData(PersonData("Pia", "Lang", "pia@notes.example.org")),
+        at=AT,
+    )
+    pia.update_row(promoted_at=AT, affiliate=mina)
+    client = staff_client()
+
+    for name, row in (("tracking_affiliate", mina), ("tracking_prospect", pia)):
+        url = reverse(f"admin:{name}_change", args=[row.pk])
+        context = client.get(url).context
+        assert dict(context["details"])["Created"] == "2026-07-01"
+    assert context["badges"] == [("affiliate since 2026-07-01", "success")]
 
 
 def test_exports_and_stored_times_stay_in_utc(staff_client, conversion):
