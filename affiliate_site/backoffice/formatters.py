@@ -36,6 +36,8 @@ STATUS_COLORS = {
     "paying": "success",
     "open": "info",
     "accepted": "success",
+    "confirmed": "success",
+    "rejected": "danger",
     "expired": "warning",
 }
 

@@ -12,7 +12,7 @@ from affiliate_site.backoffice.account.access_pages import AddSigningSecretPage
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
 from affiliate_site.backoffice.conversions.conversion_details import (
-    describe_claim_outcome,
+    label_claim_outcome,
 )
 from affiliate_site.backoffice.conversions.customer_details import LINK_TEMPLATE
 from affiliate_site.backoffice.formatters import (
@@ -139,7 +139,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
 
     @display(description="Outcome")
     def outcome(self, claim):
-        return describe_claim_outcome(claim)
+        return label_claim_outcome(claim)
 
     @display(description="Other claims of the order")
     def other_claims(self, claim):
@@ -155,7 +155,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
                     link_to(other.affiliate, format_person(other.affiliate)),
                     format_money(other.amount, other.currency),
                     format_datetime(other.created_at),
-                    describe_claim_outcome(other),
+                    label_claim_outcome(other),
                 )
                 for other in others
             ),

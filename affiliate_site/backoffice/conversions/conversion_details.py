@@ -5,6 +5,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.conversions.calculation_section import (
@@ -12,8 +13,10 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_postings,
 )
 from affiliate_site.backoffice.formatters import (
+    STATUS_COLORS,
     format_datetime,
     format_key_values,
+    format_labels,
     format_money,
 )
 from affiliate_site.backoffice.object_pages import (
@@ -198,7 +201,7 @@ def list_claim_sections(conversion) -> list[Section]:
             link_to(claim.affiliate),
             format_money(claim.amount, claim.currency),
             format_datetime(claim.created_at),
-            describe_claim_outcome(claim),
+            label_claim_outcome(claim),
         )
         for claim in claims.select_related("affiliate").order_by("id")
     ]
@@ -256,10 +259,12 @@ def name_line(commission) -> str:
     return ": ".join(filter(None, (commission.name, commission.comment)))
 
 
-def describe_claim_outcome(claim) -> str:
-    """What became of a claim."""
-    if claim.confirmed_at:
-        return "confirmed"
-    if claim.decided_at:
-        return "rejected"
-    return "waiting, reported first" if claim.is_original else "waiting"
+def label_claim_outcome(claim) -> SafeString:
+    """What became of a claim, as coloured labels."""
+    outcome = "confirmed" if claim.confirmed_at else "rejected"
+    if claim.decided_at is None:
+        outcome = "pending"
+    labels = [(STATUS_COLORS[outcome], outcome.capitalize())]
+    if outcome == "pending" and claim.is_original:
+        labels.append(("", "Reported first"))
+    return format_labels(labels)
