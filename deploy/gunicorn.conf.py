@@ -107,7 +107,11 @@ def on_reload(server):
 
 
 def when_ready(server):
-    """Exclude preloaded objects from garbage collection: the workers share them."""
+    """Render the API reference, which takes a second, before somebody waits for it.
+    Exclude preloaded objects from garbage collection: the workers share them."""
+    from affiliate_site.reference import render_reference
+
+    render_reference()
     gc.freeze()
 
 

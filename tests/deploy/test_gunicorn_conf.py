@@ -13,6 +13,7 @@ import pytest
 from gunicorn.config import Config
 
 from affiliate_site import env
+from affiliate_site.reference import render_reference
 from tests.command_line import ROOT
 
 CONF = Path(__file__).resolve().parents[2] / "deploy" / "gunicorn.conf.py"
@@ -91,6 +92,15 @@ def test_refuses_to_start_if_the_checks_fail(monkeypatch, result):
         start(monkeypatch, **result)
 
     assert error.value.code == 1
+
+
+def test_renders_the_reference_before_the_workers_start(monkeypatch):
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    render_reference.cache_clear()
+
+    runpy.run_path(str(CONF))["when_ready"](None)
+
+    assert render_reference.cache_info().currsize == 1
 
 
 @pytest.mark.integration
