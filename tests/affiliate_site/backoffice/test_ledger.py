@@ -65,6 +65,19 @@ def test_filters_the_ledger(staff_client, account, entries, query, found):
         assert f'href="{url}">commission {commission}</a>' in page
 
 
+def test_says_that_ids_may_skip_numbers(staff_client, account, other_account, entries):
+    """The entries of all accounts share one sequence; the ledger of one has gaps."""
+    ProgramScenario(other_account, prefix="zz-").create_conversion("10")
+    late = ProgramScenario(account, slug="late", prefix="late-", email=None)
+    late.create_conversion("10", at=CONVERSION_CREATED_AT + timedelta(days=9))
+
+    changelist, page = open_ledger(staff_client("viewer"))
+
+    newest, second, *_ = [row.pk for row in changelist.result_list]
+    assert newest - second > 1
+    assert "No entry is ever changed or deleted; IDs may skip numbers." in page
+
+
 def check_now(client):
     """Press the button; the one message that the ledger shows."""
     (message,) = client.post(reverse("admin:check_ledger"), follow=True).context[
