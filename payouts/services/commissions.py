@@ -243,6 +243,7 @@ def change_status(
 ) -> dict[str, Any]:
     """Set a status as `set_status` does, but leave the record to the caller.
 
+    The reason of a disapproval that ends becomes one of the past in the comment.
     Returns the details for `record_update`. Raises `CommissionApproved` or
     `CommissionUnfunded` (docs/api-contract.md, section 2.3.3).
     """
@@ -253,6 +254,8 @@ def change_status(
         commission.balance_key, commission.amount, reserved=()
     ):
         raise CommissionUnfunded
+    if commission.status == CommissionStatus.DISAPPROVED and commission.comment:
+        values.setdefault("comment", _mark_reasons_past(commission.comment))
     return update_and_post(commission, ledger=ledger, at=at, status=status, **values)
 
 
@@ -378,14 +381,7 @@ def _set_commission_status(
             if confirmed is not None:
                 _ensure_unchanged(commission, confirmed)
             commission.conversion = conversion
-            if reason:
-                values = {"comment": _add_reason(commission, reason)}
-            elif commission.status == CommissionStatus.DISAPPROVED and (
-                commission.comment
-            ):
-                values = {"comment": _mark_reasons_past(commission.comment)}
-            else:
-                values = {}
+            values = {"comment": _add_reason(commission, reason)} if reason else {}
             set_status(commission, status, ledger=ledger, at=at, **values)
     return commission
 

@@ -326,7 +326,8 @@ def _update_fields(
         values["comment"] = changes["comment"]
     apply_changes(commission, ledger=ledger, at=at, **values)
     if "status" in changes:
-        set_status(commission, changes["status"], ledger=ledger, at=at)
+        sent = {name: changes[name] for name in ("comment",) if name in changes}
+        set_status(commission, changes["status"], ledger=ledger, at=at, **sent)
     if sub_amount is not None:
         difference = sub_amount - (old_sub_amount or ZERO)
         _follow_sub_amount(commission, difference, commissions, ledger=ledger, at=at)

@@ -6,7 +6,12 @@ from decimal import Decimal
 import pytest
 
 from payouts.errors import CommissionUnfunded
-from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.commissions import (
+    approve_commission,
+    disapprove_commission,
+    reopen_commission,
+)
+from payouts.services.conversion_updates import update_commission, update_conversion
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import (
@@ -62,6 +67,49 @@ def test_logs_each_change(account, commission):
         ({"status": ["pending", "approved"]}, DECIDED),
         ({"status": ["approved", "disapproved"]}, LATER),
     ]
+
+
+def reopen_by_patch(account, commission, **changes):
+    changes = {"status": "pending"} | changes
+    update_commission(account, commission_id=commission.pk, changes=changes, at=LATER)
+
+
+def reopen_with_conversion(account, commission):
+    update_conversion(
+        account,
+        conversion_id=commission.conversion_id,
+        changes={},
+        should_recalculate=False,
+        status="pending",
+        at=LATER,
+    )
+
+
+@pytest.mark.parametrize(
+    "reopen",
+    [
+        lambda account, row: reopen_commission(account, commission_id=row.pk, at=LATER),
+        reopen_by_patch,
+        reopen_with_conversion,
+    ],
+    ids=["alone", "patch", "conversion"],
+)
+def test_says_that_a_disapproval_was_an_earlier_one(account, commission, reopen):
+    disapprove_commission(
+        account, commission_id=commission.pk, reason="A test", at=DECIDED
+    )
+
+    reopen(account, commission)
+
+    assert commission.reload().comment == "Earlier disapproved: A test"
+
+
+def test_keeps_a_comment_that_is_sent_with_the_status(account, commission):
+    disapprove_commission(account, commission_id=commission.pk, at=DECIDED)
+
+    reopen_by_patch(account, commission, comment="Disapproved: by mistake")
+
+    assert commission.reload().comment == "Disapproved: by mistake"
 
 
 def test_sets_status_in_an_archived_program_or_of_a_deleted_affiliate(
