@@ -28,7 +28,7 @@ class CustomerNotFound(NotFound):
     message = "Customer not found"
 
 
-class TooManyCustomers(InvalidInput):
+class TooManyCustomersForRequest(InvalidInput):
     """Reading all customers again takes too long for a request."""
 
     message = (

@@ -11,7 +11,7 @@ from accounts.errors import InvalidSetting, SigningSecretRequired
 from accounts.models.accounts import Account
 from accounts.services.accounts import update_settings
 from accounts.services.changes import log_event
-from tracking.errors import TooManyCustomers
+from tracking.errors import TooManyCustomersForRequest
 from tracking.meta_data import MetaDataFieldError, find_email, validate_key
 from tracking.money import get_currency
 
@@ -99,7 +99,7 @@ def update_account_settings(
     email_keys = values.pop("customer_email_keys", account.customer_email_keys)
     if email_keys != account.customer_email_keys:
         if account.customers.order_by("pk")[MAX_CUSTOMERS_READ:].exists():
-            raise TooManyCustomers(limit=MAX_CUSTOMERS_READ)
+            raise TooManyCustomersForRequest(limit=MAX_CUSTOMERS_READ)
         update_customer_email_keys(account, keys=email_keys, at=at)
     if values.get("default_currency"):
         values["default_currency"] = get_currency(values["default_currency"])

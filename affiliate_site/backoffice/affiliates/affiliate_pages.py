@@ -89,7 +89,7 @@ class RemoveAffiliatePage(AffiliatePage, RemovePage):
         return "\n".join(lines)
 
 
-class GroupForm(ServiceForm):
+class AffiliateGroupForm(ServiceForm):
     """The group of an affiliate."""
 
     group_id = RowChoiceField(
@@ -109,7 +109,7 @@ class SetGroupPage(AffiliatePage):
         "Sales from now on earn by the rates of the group, where it has some. Earlier"
         " commissions stay as they are."
     )
-    form_class = GroupForm
+    form_class = AffiliateGroupForm
     service = staticmethod(set_group)
 
     def get_unlocked_initial(self, affiliate):

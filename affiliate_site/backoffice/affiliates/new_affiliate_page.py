@@ -9,7 +9,7 @@ from affiliate_site.api.person_serializers import build_person_data
 from affiliate_site.api.resources.affiliates import AffiliateInputSerializer
 from affiliate_site.api.resources.enrollments import EnrollmentUpdateSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import (
-    GroupForm,
+    AffiliateGroupForm,
     ParentForm,
     warn_of_parent,
 )
@@ -39,7 +39,7 @@ class FirstProgramForm(EnrollmentForm):
 
 # The parts that may stay empty: titles, forms of other pages and names of their fields.
 PARTS: tuple[tuple[str, type[ServiceForm], tuple[str, ...]], ...] = (
-    ("Group", GroupForm, ("group_id",)),
+    ("Group", AffiliateGroupForm, ("group_id",)),
     ("Parent", ParentForm, ("affiliate_id",)),
     ("Program", FirstProgramForm, ("program", "approval", "coupon")),
     ("Payout method", PayoutMethodForm, ("kind", "details")),
@@ -140,7 +140,7 @@ class AddAffiliatePage(FormPage):
         if part := filled.get(ParentForm):
             parent = part.values["affiliate_id"]
             affiliate = set_parent(account, parent_id=parent.slug, **name)
-        if part := filled.get(GroupForm):
+        if part := filled.get(AffiliateGroupForm):
             group = part.values["group_id"]
             set_group(account, group_id=group.public_id, **name)
         if part := filled.get(FirstProgramForm):
