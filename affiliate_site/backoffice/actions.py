@@ -132,7 +132,7 @@ def execute_confirmed(model_admin, request, selected_rows, admin_action: AdminAc
         text = f"{admin_action.title}: {len(done)} done."
         if totals := calculate_totals(done, admin_action.amount_field):
             text += f" Total: {' and '.join(totals)}."
-        model_admin.message_user(request, text)
+        model_admin.message_user(request, text, level=messages.SUCCESS)
     report_not_done(model_admin, request, "Skipped", skipped)
     failed = [(row, error) for row, error in results if error]
     report_not_done(model_admin, request, "Failed", failed)
