@@ -127,9 +127,11 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         for item in [item for group in groups for item in group["items"]]:
             is_allowed = item.get("permission")
             item["has_permission"] = is_allowed is None or is_allowed(request)
-            item["active"] = request.path == item["link"] or request.path.startswith(
+            is_here = request.path == item["link"] or request.path.startswith(
                 item.get("paths", ())
             )
+            # Two entries lead to the commissions: one of them to those to check.
+            item["active"] = is_here and item.get("is_active", True)
         return groups
 
     def search(self, request, extra_context=None):

@@ -40,12 +40,18 @@ def build_sidebar_item(title: str, icon: str, *model_names: str) -> dict:
     }
 
 
+def is_review_list(request) -> bool:
+    """Whether the page is the list of the commissions to check."""
+    is_list = request.path == reverse_changelist("payouts_commission")
+    return is_list and request.GET.get("to_check") == "yes"
+
+
 def build_review_item(request) -> dict:
     """The entry that leads to the pending commissions to check, with their number."""
     item = build_sidebar_item("To check", "rule", "payouts_commission")
     return item | {
         "link": f"{item['link']}?{TO_CHECK}",
-        "paths": (),
+        "is_active": is_review_list(request),
         "badge": getattr(request.user, "to_check", 0),
         "badge_variant": "warning",
     }
@@ -181,7 +187,8 @@ def list_navigation(request) -> list[dict]:
                 build_sidebar_item(
                     "Contested claims", "gavel", "tracking_conversionclaim"
                 ),
-                build_sidebar_item("Commissions", "percent", "payouts_commission"),
+                build_sidebar_item("Commissions", "percent", "payouts_commission")
+                | {"is_active": not is_review_list(request)},
                 build_review_item(request),
                 build_sidebar_item(
                     "Failed page calls", "report", "tracking_failedpagecall"

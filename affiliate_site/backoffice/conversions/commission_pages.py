@@ -199,9 +199,9 @@ class ApproveCommissionPage(DecisionPage):
     target_status = CommissionStatus.APPROVED
 
     def get_explanation(self):
-        if self.account.uses_payouts:
-            return "An approved commission cannot be changed any more."
-        return ""
+        final = "An approved commission cannot be changed any more."
+        parts = [final if self.account.uses_payouts else "", super().get_explanation()]
+        return " ".join(filter(None, parts))
 
     def list_facts(self, form, result):
         return [

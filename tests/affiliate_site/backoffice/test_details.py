@@ -11,6 +11,8 @@ from django.utils.html import strip_tags
 from accounts.actor import use_actor
 from affiliate_site.api.resources.conversions import build_added_line_items
 from affiliate_site.backoffice.conversions.admin import label_conversion
+from affiliate_site.backoffice.money_pages import NEXT_STEP
+from affiliate_site.backoffice.theme import TO_CHECK
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
@@ -484,6 +486,10 @@ def test_breadcrumbs_name_a_page_as_the_sidebar_does(staff_client, scenario):
     assert open_page("payouts_transfer_changelist") == ["Payouts", "Ledger"]
     assert open_page("bulk_payouts") == ["Payouts", "Balances"]
     assert open_page("second_factor") == ["Two-factor authentication"]
+    to_check = f"{reverse('admin:payouts_commission_changelist')}?{TO_CHECK}"
+    page = client.get(to_check).content.decode()
+    assert list_breadcrumbs(page) == ["Tracking", "To check"]
+    assert page.count('class="nav-item active"') == 1
     rate = scenario.account.commission_types.get()
     assert open_page("payouts_commissiontype_edit", rate.pk)[:2] == [
         "Affiliates",
@@ -580,3 +586,11 @@ def test_says_which_cap_was_reached_and_by_which_sales(staff_client, scenario):
     assert cap.endswith("earn today: none any more")
     _, sections, _ = get_details(client, orders[1])
     assert dict(sections["Calculation"].facts)["Commission cap"] == ""
+
+
+def test_the_first_page_of_an_approval_says_what_follows(staff_client, scenario):
+    commission = scenario.get_commission(scenario.create_conversion("10"))
+
+    page = staff_client().get(page_url(commission, "approve")).content.decode()
+
+    assert NEXT_STEP in page
