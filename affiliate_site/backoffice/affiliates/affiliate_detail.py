@@ -25,6 +25,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_totals,
     get_status_text,
+    keep_amounts_together,
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import (
@@ -164,12 +165,15 @@ def list_months(today: date) -> list[Period]:
     return months
 
 
-def build_month(month: Period, by_day) -> tuple[str, list[str]]:
-    """`November 2026`, and the clicks, conversions, revenue and commissions in it."""
+def build_month(month: Period, by_day) -> tuple[str, list[tuple[str, str]]]:
+    """`November 2026`, and titles and values of the numbers in it."""
     total = add_totals(by_day[day] for day in month.days)
-    counts = [f"{number:,}" for number in (total.clicks, total.conversions)]
-    amounts = [format_totals(sums) for sums in (total.revenue, total.commissions)]
-    return f"{month.first:%B %Y}", [*counts, *amounts]
+    return f"{month.first:%B %Y}", [
+        ("Clicks", f"{total.clicks:,}"),
+        ("Conversions", f"{total.conversions:,}"),
+        ("Revenue", keep_amounts_together(format_totals(total.revenue))),
+        ("Commissions", keep_amounts_together(format_totals(total.commissions))),
+    ]
 
 
 def build_cards(affiliate, by_day, at) -> list[NumberCard]:

@@ -59,6 +59,14 @@ class RateTable:
     empty: str
     add: tuple[Any, str] | None
 
+    @property
+    def titled_rows(self) -> list[tuple[list[tuple[str, Any]], Any]]:
+        """The rows, each cell with its heading."""
+        return [
+            (list(zip(self.headings, cells, strict=True)), links)
+            for cells, links in self.rows
+        ]
+
 
 @admin.register(Program)
 class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
@@ -183,14 +191,14 @@ def list_affiliate_counts(program: Program) -> list[tuple[str, int, str]]:
     numbers = counts.aggregate(
         active=Count("pk", filter=Q(approved=True)),
         waiting=Count("pk", filter=Q(approved=None)),
-        declined=Count("pk", filter=Q(approved=False)),
+        disapproved=Count("pk", filter=Q(approved=False)),
     )
     url = reverse("admin:tracking_enrollment_changelist")
     of_program = f"{url}?program={program.slug}"
     return [
         ("affiliates", numbers["active"], f"{of_program}&approved=approved"),
         ("to review", numbers["waiting"], f"{of_program}&approved=pending"),
-        ("declined", numbers["declined"], f"{of_program}&approved=disapproved"),
+        ("disapproved", numbers["disapproved"], f"{of_program}&approved=disapproved"),
     ]
 
 
@@ -229,7 +237,7 @@ def list_rate_tables(user, program: Program):
     account, currency, plan = program.account, program.currency, program.account.plan
     levels = list(account.levels.filter(program=program).order_by("level"))
     add_pages = {page: (page, url) for page, url in list_page_links(user, program)}
-    pays_parents = "yes" if levels else "once there are levels"
+    pays_parents = "Yes" if levels else "Once there are levels"
     types = account.commission_types.filter(program=program).in_definition_order()
 
     def with_links(row, *cells):
@@ -244,7 +252,7 @@ def list_rate_tables(user, program: Program):
                 f"{row.title} (default)" if row.is_default else row.title,
                 row.identifier,
                 format_commission_rate(row, currency),
-                pays_parents if row.mlm and plan.mlm else "no",
+                pays_parents if row.mlm and plan.mlm else "No",
             )
             for row in types
         ],
