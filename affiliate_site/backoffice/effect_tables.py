@@ -34,8 +34,8 @@ def build_effect_tables(effects: MoneyEffects) -> dict[str, Any]:
                 "commission_id": each.commission_id,
                 "affiliate": each.affiliate,
                 "commission_type": each.commission_type,
-                "before": format_value(each.before, each.currency, "new"),
-                "after": format_value(each.after, each.currency, "removed"),
+                "before": format_value(each.before, each.currency, "New"),
+                "after": format_value(each.after, each.currency, "Removed"),
             }
             for each in effects.commissions
         ],

@@ -39,6 +39,9 @@ STATUS_COLORS = {
     "confirmed": "success",
     "rejected": "danger",
     "expired": "warning",
+    "waiting": "warning",
+    "confirmed": "success",
+    "rejected": "danger",
 }
 
 
@@ -72,7 +75,12 @@ def format_labels(labels: Iterable[tuple[str, str]]) -> SafeString:
     )
 
 
-REMOVED_LABEL = format_labels([(STATUS_COLORS["removed"], "Removed")])
+def format_status(status: str) -> SafeString:
+    """The coloured label of a status."""
+    return format_labels([(STATUS_COLORS.get(status, ""), capfirst(status))])
+
+
+REMOVED_LABEL = format_status("removed")
 
 
 def get_status_text(row) -> str:

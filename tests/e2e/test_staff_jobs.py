@@ -481,7 +481,7 @@ def test_corrects_sales_and_pays(walk):
         walk.fill({"Reason": "Sent back"})
         assert "removed" in walk.press("Continue")
         text = walk.press("Confirm refund")
-    assert "everything that was left" in text
+    assert "Everything that was left" in text
 
     walk.go("Conversions")
     walk.follow(str(find_conversion(walk, "A-2").pk))

@@ -23,6 +23,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_day,
     format_money,
+    format_status,
     format_totals,
     get_status_text,
     keep_amounts_together,
@@ -277,7 +278,7 @@ def list_conversions(request, affiliate) -> dict:
         earned.setdefault(commission.conversion_id, []).append(
             (
                 format_money(commission.amount, commission.currency),
-                get_status_text(commission),
+                format_status(get_status_text(commission)),
             )
         )
     for row in section.rows:

@@ -7,15 +7,13 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.text import capfirst
 
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
-    STATUS_COLORS,
     describe_recurring,
-    format_labels,
     format_money,
+    format_status,
 )
 from affiliate_site.backoffice.object_pages import (
     Column,
@@ -166,7 +164,7 @@ def build_calculation_row(
         commission["affiliate"],
         f"{factor} ({format_source(rate['from'], groups)})",
         product,
-        "set by hand"
+        "Set by hand"
         if commission["is_overridden"]
         else format_money(commission["amount"], currency),
         format_money(commission["amount"], currency),
@@ -177,7 +175,7 @@ def build_calculation_row(
 def format_commission_status(commission) -> str:
     """The status, with the payment that pays the commission."""
     status = "removed" if commission.deleted_at else commission.status
-    label = format_labels([(STATUS_COLORS[status], capfirst(status))])
+    label = format_status(status)
     if commission.deleted_at or commission.payment is None:
         return label
     return format_html("{} paid by {}", label, link_to(commission.payment))

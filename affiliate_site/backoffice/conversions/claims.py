@@ -12,6 +12,7 @@ from affiliate_site.backoffice.account.access_pages import AddSigningSecretPage
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
 from affiliate_site.backoffice.conversions.conversion_details import (
+    describe_claim_outcome,
     label_claim_outcome,
 )
 from affiliate_site.backoffice.conversions.customer_details import LINK_TEMPLATE
@@ -87,7 +88,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
         "conversion_link",
         AFFILIATE,
         ListColumn("formatted_amount", export=AmountSource()),
-        "outcome",
+        ListColumn("outcome", export=describe_claim_outcome),
         "visitor",
         "created_at",
     )

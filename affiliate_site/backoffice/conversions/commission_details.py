@@ -4,6 +4,7 @@ import json
 from decimal import Decimal
 
 from django.utils.html import format_html
+from django.utils.text import capfirst
 
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.conversions.calculation_section import (
@@ -53,7 +54,7 @@ def get_commission_details(request, commission: Commission) -> Details:
     if commission.deleted_at:
         statuses = ["removed"]
     payments = [
-        (row.created_at, format_html("paid by {}", link_to(row.payment)), row.actor)
+        (row.created_at, format_html("Paid by {}", link_to(row.payment)), row.actor)
         for row in list_payment_transfers(commission)
     ]
     conversion = commission.conversion
@@ -110,7 +111,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                 facts=[
                     (
                         "First status",
-                        f"{explained['initial_status']['status']}, because"
+                        f"{capfirst(explained['initial_status']['status'])}, because"
                         f" {explain_initial_status(commission)}",
                     )
                 ],

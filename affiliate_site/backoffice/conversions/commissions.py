@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.actions import MAX_ROWS, AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
@@ -34,6 +35,7 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_labels,
     format_money,
+    format_status,
     get_status_text,
     keep_amounts_together,
 )
@@ -277,8 +279,8 @@ class CommissionAdmin(
 COMMISSION_COLUMNS = (
     ("Affiliate", lambda row: row.affiliate),
     ("Sale", lambda row: describe_sale(row)),
-    ("Why", lambda row: describe_reason(row)),
-    ("Status", get_status_text),
+    ("Why", lambda row: capfirst(describe_reason(row))),
+    ("Status", lambda row: format_status(get_status_text(row))),
 )
 
 
@@ -286,7 +288,7 @@ def describe_sale(commission) -> str:
     """Order ID and amount."""
     conversion = commission.conversion
     if conversion is None:
-        return "bonus"
+        return "Bonus"
     amount = format_money(conversion.amount, conversion.currency)
     return keep_amounts_together(f"{conversion.external_id or conversion}: {amount}")
 

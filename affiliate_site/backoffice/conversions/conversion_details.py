@@ -5,7 +5,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.conversions.calculation_section import (
@@ -172,14 +172,14 @@ def build_attribution_section(attribution, conversion) -> Section:
     for candidate in attribution["candidates"]:
         parameter = candidate["parameter"]
         name = PARAMETER_NAMES.get(parameter, parameter)
-        result = reasons.get(parameter, "leads to no affiliate")
+        result = capfirst(reasons.get(parameter, "leads to no affiliate"))
         if parameter == winner["parameter"]:
-            result = format_html("<strong>{}</strong>", "wins")
+            result = format_html("<strong>{}</strong>", "Wins")
         rows.append(
             (
                 f"{name} (a claim)" if candidate.get("is_claim") else name,
                 candidate["value"],
-                candidate["affiliate"] or "no affiliate",
+                candidate["affiliate"] or "No affiliate",
                 result,
             )
         )
@@ -246,7 +246,7 @@ def list_refund_sections(request, conversion, commissions) -> list[Section]:
 def describe_refund(refund, commissions) -> str:
     """`Everything that was left`, or the amount of each line."""
     if refund.is_full:
-        return "everything that was left"
+        return "Everything that was left"
     return "\n".join(
         f"{format_money(Decimal(line['amount']), refund.currency)} of commission"
         f" {line['commission']}, {name_line(commissions[line['commission']])}"
@@ -259,12 +259,16 @@ def name_line(commission) -> str:
     return ": ".join(filter(None, (commission.name, commission.comment)))
 
 
-def label_claim_outcome(claim) -> SafeString:
-    """What became of a claim, as coloured labels."""
-    outcome = "confirmed" if claim.confirmed_at else "rejected"
-    if claim.decided_at is None:
-        outcome = "pending"
-    labels = [(STATUS_COLORS[outcome], outcome.capitalize())]
-    if outcome == "pending" and claim.is_original:
-        labels.append(("", "Reported first"))
-    return format_labels(labels)
+def describe_claim_outcome(claim) -> str:
+    """What became of a claim."""
+    if claim.confirmed_at:
+        return "confirmed"
+    if claim.decided_at:
+        return "rejected"
+    return "waiting, reported first" if claim.is_original else "waiting"
+
+
+def label_claim_outcome(claim) -> str:
+    """What became of a claim, as a coloured label."""
+    outcome = describe_claim_outcome(claim)
+    return format_labels([(STATUS_COLORS[outcome.split(",")[0]], capfirst(outcome))])

@@ -67,7 +67,7 @@ def get_payment_details(request, payment) -> Details:
                             each.commission.conversion
                             and each.commission.conversion.external_id,
                         )
-                        or "bonus",
+                        or "Bonus",
                         format_money(amounts[each.commission_id], payment.currency),
                         describe_allocation(each, amounts[each.commission_id]),
                     )
@@ -83,10 +83,10 @@ def describe_allocation(allocation, amount_when_paid) -> str:
     """Whether the payment still pays a commission, and its amount if that changed."""
     commission = allocation.commission
     if commission.payment_id != allocation.payment_id:
-        return "no longer paid by it"
+        return "No longer paid by it"
     if commission.amount == amount_when_paid:
-        return "paid by it"
-    return f"paid by it, now {format_money(commission.amount, commission.currency)}"
+        return "Paid by it"
+    return f"Paid by it, now {format_money(commission.amount, commission.currency)}"
 
 
 def list_balance_facts(balance: PaymentBalance) -> list[tuple[Any, Any]]:

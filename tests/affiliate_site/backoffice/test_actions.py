@@ -16,6 +16,7 @@ from accounts.services.webhooks import create_postback_endpoint, create_webhook
 from affiliate_site.backoffice import actions
 from affiliate_site.backoffice.actions import MAX_ROWS
 from affiliate_site.backoffice.conversions import commissions as commissions_page
+from affiliate_site.backoffice.formatters import format_status
 from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
@@ -74,7 +75,7 @@ def test_confirmation_shows_totals_and_skipped_rows(staff_client, commissions, a
     page = response.content.decode()
     assert "<strong>2 commissions</strong>, total" in " ".join(page.split())
     assert "<strong>25.00 EUR</strong>" in page
-    assert f"<td>{commissions[2]}</td><td>Already approved</td>" in page
+    assert f'>{commissions[2]}</td><td data-title="Why">Already approved</td>' in page
     assert snapshot_account(account) == before
 
 
@@ -145,10 +146,10 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
     }
     assert listing[first.pk][1:] == [
         f"{first.conversion_id}: 200.00\u00a0EUR",
-        "the program requires manual approval; by coupon",
-        "pending",
+        "The program requires manual approval; by coupon",
+        format_status("pending"),
     ]
-    assert listing[third.pk][-1] == "paid"
+    assert listing[third.pk][-1] == format_status("paid")
     page = " ".join(response.content.decode().split())
     assert "Balance due of minakessler becomes negative: -12.50 EUR." in page
     assert account.commissions.get(pk=third.pk).payment is not None

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.html import escape, strip_tags
 
 from accounts.models.api_keys import Role
+from affiliate_site.backoffice.formatters import format_status
 from payouts.services.payout_methods import set_payout_method
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory
@@ -134,7 +135,7 @@ def test_each_tab_shows_its_rows(account, staff_client, scenario, mina):
         pages[tab] = client.get(page_url(mina), {"tab": tab}).content.decode()
 
     assert "order-1" in pages["conversions"]
-    assert "20.00 EUR pending" in pages["conversions"]
+    assert f"20.00 EUR {format_status('pending')}" in pages["conversions"]
     commission = scenario.get_commission(conversion)
     url = reverse("admin:payouts_commission_change", args=[commission.pk])
     assert url in pages["commissions"]

@@ -107,7 +107,8 @@ def test_preview_says_where_to_pay_and_who_is_skipped(staff_client, scenario):
 
     assert "Without a payout method" not in text
     left_out = text.partition("left out")[2]
-    skipped = re.findall(r"<td [^>]*>(\w+) .*?>([\d.]+ EUR)</td><td [^>]*>(.*?)</td>", left_out)
+    cells = r"<td [^>]*>(\w+) .*?>([\d.]+ EUR)</td><td [^>]*>(.*?)</td>"
+    skipped = re.findall(cells, left_out)
     assert sorted(skipped) == [
         ("Ida", "40.00 EUR", "Nothing due by that date"),
         ("Mina", "20.00 EUR", "No payout method"),

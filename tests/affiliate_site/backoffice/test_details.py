@@ -78,9 +78,9 @@ def test_shows_attribution_calculation_and_history(
         list_texts(sections["Attribution"].rows),
         key=lambda row: ["Customer", "Coupon", "Click"].index(row[0]),
     )
-    assert coupon[2:] == ["minakessler", "<strong>wins</strong>"]
-    assert click[2:] == ["odettevarga", "coupon comes first"]
-    assert customer[2] == "no affiliate"
+    assert coupon[2:] == ["minakessler", "<strong>Wins</strong>"]
+    assert click[2:] == ["odettevarga", "Coupon comes first"]
+    assert customer[2] == "No affiliate"
     (row,) = list_texts(sections["Calculation"].rows)
     assert row[1:] == [
         "minakessler",
@@ -148,7 +148,7 @@ def test_history_names_who_paid(staff_client, account, conversion, commission):
     _, sections, _ = get_details(client, commission)
 
     history = [(strip_tags(text), who) for _, text, who in sections["History"].rows]
-    assert history[-1] == (f"paid by {payment}", "owner@harbor.example.org")
+    assert history[-1] == (f"Paid by {payment}", "owner@harbor.example.org")
 
 
 def test_shows_corrections_and_removals(
@@ -193,7 +193,7 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
         "Left over for later commissions": "2.00 EUR",
     }
     (row,) = list_texts(sections["What it pays"].rows)
-    assert row[2:] == ["10.09 EUR", "paid by it"]
+    assert row[2:] == ["10.09 EUR", "Paid by it"]
     text = "PayPal (email: mina@pay.example.org)"
     assert dict(sections["Payment"].facts)["Paid to"] == text
 
@@ -204,7 +204,7 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
     scenario.disapprove(commission, at=LATER)
     _, sections, _ = get_details(client, payment)
     (row,) = list_texts(sections["What it pays"].rows)
-    assert row[3] == "no longer paid by it"
+    assert row[3] == "No longer paid by it"
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_says_what_was_paid_for_a_commission_that_was_corrected_later(
 
     _, sections, _ = get_details(client, payment)
     (row,) = list_texts(sections["What it pays"].rows)
-    assert row[2:] == ["10.09 EUR", "paid by it, now 5.00 EUR"]
+    assert row[2:] == ["10.09 EUR", "Paid by it, now 5.00 EUR"]
     _, sections, _ = get_details(client, commission)
     assert dict(sections["Payment"].facts)["Commission when paid"] == "10.09 EUR"
 
@@ -292,7 +292,7 @@ def test_says_that_nothing_was_paid_for_a_commission_of_zero(
 
     _, sections, _ = get_details(staff_client(), payment)
     (row,) = list_texts(sections["What it pays"].rows)
-    assert row[2:] == ["0.00 EUR", "paid by it"]
+    assert row[2:] == ["0.00 EUR", "Paid by it"]
 
 
 @pytest.mark.parametrize("is_missed", [False, True])

@@ -89,7 +89,7 @@ def test_everything_is_chosen_first(staff_client, account, conversion):
 
     assert account.conversions.get().deleted_at
     [row] = get_sections(client, conversion)["Refunds"].rows
-    assert row[2] == "everything that was left"
+    assert row[2] == "Everything that was left"
 
 
 def test_an_amount_is_spread(staff_client, account, conversion):
@@ -234,7 +234,7 @@ def test_gives_a_sale_to_another_affiliate(staff_client, account, scenario, conv
         "Staff",
         "chosen by staff",
         "ottobrandt",
-        "<strong>wins</strong>",
+        "<strong>Wins</strong>",
     ]
     history = str(sections["History"].rows)
     assert "Attributed" in history
