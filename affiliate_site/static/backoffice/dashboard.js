@@ -6,3 +6,7 @@ const setTextColor = () => {
 };
 setTextColor();
 new MutationObserver(setTextColor).observe(document.documentElement, { attributeFilter: ["class"] });
+// A phone shows the first page of the dashboard; what is below it unfolds.
+if (matchMedia("(max-width: 639px)").matches)
+  for (const details of document.querySelectorAll("[data-folds]"))
+    details.open = details.querySelector(":target") !== null;
