@@ -109,6 +109,9 @@ def label_row(row) -> str:
     return row.title if isinstance(row, AffiliateGroup | Program) else str(row)
 
 
+NO_CHOICE_TEXT = "Choose…"  # of a list in which nothing is chosen
+
+
 class RowSearchWidget(AutocompleteSelect):
     """Searches rows; a value that cannot be the key of a row selects none."""
 
@@ -149,6 +152,8 @@ class RowChoiceField(forms.ModelChoiceField):
             else widgets.UnfoldAdminSelectWidget()
         )
         super().__init__(queryset=None, widget=widget, **kwargs)
+        if self.empty_label and "empty_label" not in kwargs:
+            self.empty_label = NO_CHOICE_TEXT
         self.manager = manager
         self.get_row_label = label_from
 

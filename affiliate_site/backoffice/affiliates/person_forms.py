@@ -8,6 +8,7 @@ from django_countries import countries
 from affiliate_site.api.person_serializers import AffiliateUpdateSerializer
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
+    NO_CHOICE_TEXT,
     PATH_SEPARATOR,
     FieldSets,
     MetaDataField,
@@ -15,10 +16,10 @@ from affiliate_site.backoffice.forms import (
 )
 from tracking.models.affiliates import ADDRESS_COLUMNS, CustomField, FieldType
 
+NO_CHOICE = ("", NO_CHOICE_TEXT)
 COMPANY_COLUMNS = ("name", "description")
 CUSTOM_FIELD_PREFIX = f"custom_fields{PATH_SEPARATOR}"
 CHECKED_VALUES = ("true", "1", "yes", "on")  # what clients send for a checkbox
-NO_CHOICE = ("", "---------")
 
 
 class PersonForm(ServiceForm):
