@@ -44,7 +44,7 @@ class FormPage(FormView):
     service: Any = None  # a staticmethod
     explanation = ""  # shown above the form
     # Formats with `row`, and the message after saving also with `page` and `result`.
-    subject = "{row}"
+    subject = ""  # empty: what the object's page calls it
     done_message = "{page.title}: done."
     is_dangerous = False
     has_button = True  # beside others at the top of the object's page
@@ -71,7 +71,8 @@ class FormPage(FormView):
 
     def get_subject(self) -> str:
         """What the page is about, in its heading."""
-        return self.subject.format(row=self.row)
+        title = get_title(self.model_admin, self.row)
+        return self.subject.format(row=self.row) or title
 
     def get_row_arguments(self) -> dict[str, Any]:
         """The arguments of the service that name the object."""

@@ -23,7 +23,7 @@ from affiliate_site.backoffice.lists.filters import (
     CurrencyFilter,
     LedgerAffiliateFilter,
 )
-from affiliate_site.backoffice.object_pages import link_to
+from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from payouts.models.ledger import Transfer, TransferType
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
@@ -89,7 +89,7 @@ def format_discrepancies(discrepancies) -> str:
 
 
 @admin.register(Transfer)
-class TransferAdmin(ReadOnlyBackOfficeAdmin):
+class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Ledger entries: amount, debit account, credit account and reason; append-only."""
 
     columns = (
@@ -155,6 +155,9 @@ class TransferAdmin(ReadOnlyBackOfficeAdmin):
         level, text = check_ledger(account)
         self.message_user(request, text, level=level)
         return redirect("admin:payouts_transfer_changelist")
+
+    def get_object_title(self, transfer):
+        return f"Entry {transfer.pk}"
 
     def type(self, transfer):
         return transfer.get_kind_display()

@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.db.models import Count, Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.dashboard.context import list_top_affiliates
@@ -131,6 +132,9 @@ class RateAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         rate_pages.EditRatePage,
         rate_pages.RemoveRatePage,
     )
+
+    def get_object_title(self, row):
+        return capfirst(rate_pages.describe(row))
 
     def has_module_permission(self, request):
         return False
