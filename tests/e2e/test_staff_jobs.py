@@ -168,7 +168,7 @@ def test_sets_up_a_program(walk):
             }
         )
         text = walk.press("Add commission type")
-    assert re.search(r"Accessories\s+accessories\s+5.00 SEK\s+no", text)
+    assert re.search(r"Accessories\s+accessories\s+5.00 SEK\s+No", text)
     with walk.job("make a commission type the default", clicks=2):
         walk.follow("Edit: Accessories")
         walk.fill({"Default": True})
