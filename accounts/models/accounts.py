@@ -153,6 +153,8 @@ class TenantModel(models.Model):
 
     account = models.ForeignKey(Account, models.PROTECT, db_index=False)
 
+    objects = TenantQuerySet.as_manager()  # unless a model has its own
+
     class Meta:
         abstract = True
 
@@ -182,8 +184,6 @@ class Logo(TenantModel):
 
     media_type = models.CharField(max_length=32)
     image = models.BinaryField()
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "logos"

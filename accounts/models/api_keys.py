@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.accounts import TenantModel
 
 
 class Role(models.TextChoices):
@@ -26,8 +26,6 @@ class ApiKey(TenantModel):
     created_at = models.DateTimeField(default=timezone.now)
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "api_keys"
@@ -71,8 +69,6 @@ class IdempotencyKey(TenantModel):
     body = models.BinaryField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = TenantQuerySet.as_manager()
-
     class Meta:
         default_related_name = "idempotency_keys"
         constraints = [
@@ -97,8 +93,6 @@ class SigningSecret(TenantModel):
     prefix = models.CharField(max_length=12)
     created_at = models.DateTimeField(default=timezone.now)
     revoked_at = models.DateTimeField(null=True)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "signing_secrets"

@@ -3,7 +3,7 @@
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.accounts import TenantModel
 
 
 class AuditLogEntry(TenantModel):
@@ -20,8 +20,6 @@ class AuditLogEntry(TenantModel):
     actor = models.CharField(max_length=255)
     trace_id = models.CharField(max_length=32, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "audit_log"

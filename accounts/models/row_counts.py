@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from django.db import models, transaction
 
 from accounts.compiled_writes import insert_rows
-from accounts.models.accounts import Account, TenantModel, TenantQuerySet
+from accounts.models.accounts import Account, TenantModel
 
 CountKey = tuple[str, datetime]  # a list, and the end of a UTC day
 
@@ -90,8 +90,6 @@ class DailyRowCount(TenantModel):
     day_end = models.DateTimeField()
     n = models.BigIntegerField()
     is_change = models.BooleanField()
-
-    objects = TenantQuerySet["DailyRowCount"].as_manager()
 
     class Meta:
         constraints = [
@@ -185,8 +183,6 @@ class StaleDay(TenantModel):
     # The quarter of an hour in which the changed row was created; null for a mark that
     # counts in every time zone. Days begin with one everywhere.
     quarter = models.DateTimeField(null=True)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["account", "day"], name="stale_days_by_day")]

@@ -8,7 +8,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import Account, TenantModel, TenantQuerySet
+from accounts.models.accounts import Account, TenantModel
 from accounts.models.api_keys import Role
 
 MAX_EMAIL_LENGTH = 254
@@ -121,8 +121,6 @@ class Invitation(TenantModel):
     accepted_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
 
-    objects = TenantQuerySet.as_manager()
-
     class Meta:
         default_related_name = "invitations"
         constraints = [
@@ -164,8 +162,6 @@ class SavedView(TenantModel):
     name = models.CharField(max_length=MAX_NAME_LENGTH)
     query = models.CharField(max_length=MAX_QUERY_LENGTH)
     created_at = models.DateTimeField(default=timezone.now)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "saved_views"

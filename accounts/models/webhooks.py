@@ -1,7 +1,7 @@
 """WebhookEndpoint: a URL that receives events; Delivery: an event for an endpoint."""
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models.functions import Coalesce
@@ -118,7 +118,7 @@ class WebhookEndpoint(TenantModel):
     disabled_because = models.CharField(max_length=255, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = WebhookEndpointQuerySet.as_manager()
+    objects: ClassVar = WebhookEndpointQuerySet.as_manager()
 
     class Meta:
         default_related_name = "webhook_endpoints"
@@ -198,7 +198,7 @@ class Delivery(TenantModel):
     response_body = models.TextField(blank=True)  # the first 2 KiB
     error = models.CharField(max_length=255, blank=True)  # of the last attempt
 
-    objects = DeliveryQuerySet.as_manager()
+    objects: ClassVar = DeliveryQuerySet.as_manager()
 
     class Meta:
         default_related_name = "deliveries"

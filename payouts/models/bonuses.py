@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -62,7 +62,7 @@ class Bonus(TenantModel):
     ended_at = models.DateTimeField(null=True)
     granted_until = models.DateField(null=True)
 
-    objects = BonusQuerySet.as_manager()
+    objects: ClassVar = BonusQuerySet.as_manager()
 
     class Meta:
         default_related_name = "bonuses"

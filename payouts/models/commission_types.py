@@ -3,7 +3,7 @@ place, and Level for the parents of the affiliate."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -44,7 +44,7 @@ class CommissionType(TenantModel):
     is_default = models.BooleanField(default=False)
     mlm = models.BooleanField("multi-level", default=True, db_default=True)
 
-    objects = CommissionTypeQuerySet.as_manager()
+    objects: ClassVar = CommissionTypeQuerySet.as_manager()
 
     class Meta:
         default_related_name = "commission_types"
@@ -78,8 +78,6 @@ class GroupRate(TenantModel):
     )
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "group_rates"
@@ -118,7 +116,7 @@ class Level(TenantModel):
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
 
-    objects = LevelQuerySet.as_manager()
+    objects: ClassVar = LevelQuerySet.as_manager()
 
     class Meta:
         default_related_name = "levels"

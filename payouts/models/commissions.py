@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -121,7 +121,7 @@ class Commission(DailyCountedRow):
     period_start = models.DateField(null=True)
     goal_missed_at = models.DateTimeField(null=True)
 
-    objects = CommissionQuerySet.as_manager()
+    objects: ClassVar = CommissionQuerySet.as_manager()
 
     class Meta:
         default_related_name = "commissions"
@@ -264,8 +264,6 @@ class PaymentAllocation(TenantModel):
     commission = models.ForeignKey(
         Commission, models.PROTECT, related_name="+", db_index=False
     )
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         constraints = [

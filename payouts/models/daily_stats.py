@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.functions import Coalesce
 
-from accounts.models.accounts import Account, TenantModel, TenantQuerySet
+from accounts.models.accounts import Account, TenantModel
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 from tracking.models.programs import Program
@@ -38,8 +38,6 @@ class DailyStats(TenantModel):
     commissions_approved = AmountField(null=True)  # type: ignore[misc]
     commissions_disapproved = AmountField(null=True)  # type: ignore[misc]
     paid = AmountField(null=True)  # type: ignore[misc]
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -78,8 +76,6 @@ class DailyLandingPageClicks(TenantModel):
     day = models.DateField()
     landing_page = models.TextField()  # without query; too long for a unique index
     clicks = models.PositiveIntegerField()
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         indexes = [

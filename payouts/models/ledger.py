@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.accounts import TenantModel
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.amounts import AmountField
@@ -51,8 +51,6 @@ class LedgerAccount(TenantModel):
         Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
     )
     balance = AmountField(null=True)  # type: ignore[misc]
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         verbose_name = "balance"
@@ -148,8 +146,6 @@ class Transfer(TenantModel):
     # Who caused it, as in the audit log; null in rows from before the column.
     actor = models.CharField(max_length=255, null=True)  # noqa: DJ001
     created_at = models.DateTimeField(default=timezone.now)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         verbose_name = "ledger entry"

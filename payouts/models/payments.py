@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -54,7 +54,7 @@ class Payment(DailyCountedRow):
     )
     payout_details = models.TextField(default="", db_default="")
 
-    objects = PaymentQuerySet.as_manager()
+    objects: ClassVar = PaymentQuerySet.as_manager()
 
     class Meta:
         default_related_name = "payments"
@@ -97,7 +97,7 @@ class PayoutMethod(TenantModel):
     details = models.JSONField(default=dict)
     is_primary = models.BooleanField(default=False)
 
-    objects = PayoutMethodQuerySet.as_manager()
+    objects: ClassVar = PayoutMethodQuerySet.as_manager()
 
     class Meta:
         default_related_name = "payout_methods"

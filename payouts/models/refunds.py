@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.accounts import TenantModel
 from tracking.amounts import AmountField
 from tracking.models.conversions import Conversion
 
@@ -29,8 +29,6 @@ class Refund(TenantModel):
     reason = models.CharField(max_length=MAX_REASON_LENGTH)
     actor = models.CharField(max_length=255)
     created_at = models.DateTimeField(default=timezone.now)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "refunds"
@@ -57,8 +55,6 @@ class Correction(TenantModel):
     reason = models.CharField(max_length=MAX_REASON_LENGTH)
     actor = models.CharField(max_length=255)
     created_at = models.DateTimeField(default=timezone.now)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "corrections"

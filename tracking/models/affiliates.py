@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -77,7 +77,7 @@ class AffiliateGroup(TenantModel):
     title = models.CharField(max_length=255)
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = AffiliateGroupQuerySet.as_manager()
+    objects: ClassVar = AffiliateGroupQuerySet.as_manager()
 
     class Meta:
         default_related_name = "affiliate_groups"
@@ -120,7 +120,7 @@ class Affiliate(Person):
     )
     promotion_method = models.CharField(max_length=16, null=True)  # noqa: DJ001
 
-    objects = PersonQuerySet.as_manager()
+    objects: ClassVar = PersonQuerySet.as_manager()
 
     class Meta:
         default_related_name = "affiliates"
@@ -158,8 +158,6 @@ class SearchSuffix(TenantModel):
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="+", db_index=False
     )
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "search_suffixes"
@@ -203,7 +201,7 @@ class CustomField(TenantModel):
     required = models.BooleanField(default=False)
     options = models.JSONField(null=True)
 
-    objects = CustomFieldQuerySet.as_manager()
+    objects: ClassVar = CustomFieldQuerySet.as_manager()
 
     class Meta:
         default_related_name = "field_definitions"
@@ -226,8 +224,6 @@ class Note(TenantModel):
     )
     note = models.CharField(max_length=5000)
     created_at = models.DateTimeField(default=timezone.now)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "notes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Self
+from typing import ClassVar, Self
 from uuid import UUID
 
 from django.db import models
@@ -90,7 +90,7 @@ class Click(CountedRow):
     dedup_key = models.CharField(max_length=64, null=True)  # noqa: DJ001
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = ClickQuerySet.as_manager()
+    objects: ClassVar = ClickQuerySet.as_manager()
 
     class Meta:
         default_related_name = "clicks"
@@ -143,7 +143,7 @@ class Visitor(TenantModel):
     click = models.ForeignKey(Click, models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = VisitorQuerySet.as_manager()
+    objects: ClassVar = VisitorQuerySet.as_manager()
 
     class Meta:
         default_related_name = "visitors"
@@ -171,8 +171,6 @@ class FailedPageCall(TenantModel):
     count = models.PositiveIntegerField()
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "failed_page_calls"

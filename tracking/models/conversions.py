@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -71,7 +71,7 @@ class Conversion(DailyCountedRow):
     created_at = models.DateTimeField(default=timezone.now)
     deleted_at = models.DateTimeField(null=True)
 
-    objects = ConversionQuerySet.as_manager()
+    objects: ClassVar = ConversionQuerySet.as_manager()
     # All its commissions, if they were just stored and are of its affiliate.
     created_commissions: Sequence[Any] | None = None
 
@@ -160,8 +160,6 @@ class ConversionClaim(TenantModel):
     decided_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = TenantQuerySet.as_manager()
-
     class Meta:
         default_related_name = "conversion_claims"
         verbose_name = "contested claim"
@@ -202,8 +200,6 @@ class ConversionAttempt(TenantModel):
     failed_at = models.DateTimeField()
     message = models.TextField()
 
-    objects = TenantQuerySet.as_manager()
-
     class Meta:
         default_related_name = "conversion_attempts"
         constraints = [
@@ -227,8 +223,6 @@ class FormerExternalId(TenantModel):
         Conversion, models.PROTECT, related_name="former_external_ids", db_index=False
     )
     external_id = models.CharField(max_length=255)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "former_external_ids"
@@ -260,8 +254,6 @@ class AttributionRecord(TenantModel):
     engine = models.CharField(max_length=16)
     inputs = models.TextField()
     outcome = models.TextField()
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "attribution_records"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -78,7 +78,7 @@ class Customer(DailyCountedRow):
     created_at = models.DateTimeField(default=timezone.now)
     deleted_at = models.DateTimeField(null=True)
 
-    objects = CustomerQuerySet.as_manager()
+    objects: ClassVar = CustomerQuerySet.as_manager()
 
     class Meta:
         default_related_name = "customers"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.utils import timezone
@@ -73,7 +73,7 @@ class Enrollment(TenantModel):
     promoted_by_claim = models.BooleanField(default=False, db_default=False)
     applied_at = models.DateTimeField(default=timezone.now)
 
-    objects = EnrollmentQuerySet.as_manager()
+    objects: ClassVar = EnrollmentQuerySet.as_manager()
 
     class Meta:
         verbose_name = "program affiliate"
@@ -124,8 +124,6 @@ class ReferralCode(TenantModel):
         related_name="referral_codes",
         db_index=False,
     )
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "referral_codes"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from django.db import models
 
-from accounts.models.accounts import Account, TenantModel, TenantQuerySet
+from accounts.models.accounts import Account, TenantModel
 
 
 class LateChange(TenantModel):
@@ -21,8 +21,6 @@ class LateChange(TenantModel):
         Account, models.PROTECT, related_name="late_changes", db_index=False
     )
     day = models.DateField()
-
-    objects = TenantQuerySet["LateChange"].as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["account", "day"], name="late_changes_by_day")]

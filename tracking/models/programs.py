@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.accounts import TenantModel
 
 
 class Program(TenantModel):
@@ -30,8 +30,6 @@ class Program(TenantModel):
     recurring_period_days = models.PositiveIntegerField(null=True)
     archived_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "programs"

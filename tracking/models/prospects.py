@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from django.db import models
 
@@ -61,7 +61,7 @@ class Prospect(Person):
         max_length=16, choices=PromotionMethod, null=True
     )
 
-    objects = ProspectQuerySet.as_manager()
+    objects: ClassVar = ProspectQuerySet.as_manager()
 
     class Meta:
         default_related_name = "prospects"

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from accounts.ids import generate_hex
-from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.accounts import TenantModel
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
@@ -28,8 +28,6 @@ class Coupon(TenantModel):
     enrollment = models.ForeignKey(
         Enrollment, models.PROTECT, related_name="coupons", db_index=False
     )
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "coupons"
@@ -60,8 +58,6 @@ class Asset(TenantModel):
     )
     hex = models.CharField(max_length=HEX_LENGTH, default=generate_hex_suffix)
 
-    objects = TenantQuerySet.as_manager()
-
     class Meta:
         default_related_name = "assets"
         constraints = [
@@ -87,8 +83,6 @@ class Source(TenantModel):
         Prospect, models.PROTECT, null=True, related_name="sources", db_index=False
     )
     hex = models.CharField(max_length=HEX_LENGTH, default=generate_hex_suffix)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "sources"
