@@ -11,7 +11,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError
@@ -91,11 +91,18 @@ class JsonCommand(BaseCommand, ABC):
 
 
 class AccountCommand(JsonCommand):
-    """A command for one account, whose slug is the first argument."""
+    """A command for one account, whose slug is the first argument.
+
+    `arguments` are the texts that follow it, with what the help says of them.
+    """
+
+    arguments: ClassVar[dict[str, str]] = {}
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("account", metavar="ACCOUNT", help="the account's slug")
+        texts = {"account": "the account's slug"} | self.arguments
+        for name, text in texts.items():
+            parser.add_argument(name, metavar=name.upper(), help=text)
 
     def run(self, *, at: datetime, account: str = "", **options: Any) -> None:
         self.run_for_account(get_account(account), at=at, **options)

@@ -1,8 +1,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
 from accounts.services.webhooks import disable_webhook, get_webhook
@@ -13,10 +11,7 @@ class Command(AccountCommand):
         "Disable a webhook: pending deliveries wait,"
         " new events are not recorded for it."
     )
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("webhook", metavar="WEBHOOK", help="the webhook ID, we_…")
+    arguments = {"webhook": "the webhook ID, we_…"}
 
     def run_for_account(
         self, account: Account, *, at: datetime, webhook: str = "", **options: Any

@@ -1,8 +1,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
 from accounts.services.api_keys import revoke_api_key
@@ -10,12 +8,7 @@ from accounts.services.api_keys import revoke_api_key
 
 class Command(AccountCommand):
     help = "Revoke an API key: later requests with it return 401."
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            "prefix", metavar="PREFIX", help="the key's first 12 characters"
-        )
+    arguments = {"prefix": "the key's first 12 characters"}
 
     def run_for_account(
         self, account: Account, *, at: datetime, prefix: str = "", **options: Any

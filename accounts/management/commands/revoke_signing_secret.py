@@ -1,8 +1,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
 from accounts.services.api_keys import revoke_signing_secret
@@ -10,12 +8,7 @@ from accounts.services.api_keys import revoke_signing_secret
 
 class Command(AccountCommand):
     help = "Revoke a signing secret: pages signed with it are refused."
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            "prefix", metavar="PREFIX", help="the secret's first 12 characters"
-        )
+    arguments = {"prefix": "the secret's first 12 characters"}
 
     def run_for_account(
         self, account: Account, *, at: datetime, prefix: str = "", **options: Any

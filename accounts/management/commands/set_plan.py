@@ -1,8 +1,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
 from accounts.services.accounts import set_plan
@@ -10,10 +8,7 @@ from accounts.services.accounts import set_plan
 
 class Command(AccountCommand):
     help = "Move an account to another plan."
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("plan", metavar="PLAN", help="basic, pro or enterprise")
+    arguments = {"plan": "basic, pro or enterprise"}
 
     def run_for_account(
         self, account: Account, *, at: datetime, plan: str = "", **options: Any

@@ -5,12 +5,7 @@ from affiliate_site.privacy.person_export import export_person
 
 class Command(AccountCommand):
     help = "Print everything that is kept about a person as one JSON object."
-
-    def add_arguments(self, parser):
-        super().add_arguments(parser)
-        parser.add_argument(
-            "id", metavar="ID", help="an affiliate's ID, cu_…, ap_… or e-mail address"
-        )
+    arguments = {"id": "an affiliate's ID, cu_…, ap_… or e-mail address"}
 
     def run_for_account(self, account, *, at, **options):
         result = export_person(account, identifier=options["id"], at=at)

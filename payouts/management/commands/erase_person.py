@@ -1,8 +1,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from accounts.commands import AccountCommand
 from accounts.db_compat import without_statement_timeout
 from accounts.exact_json import format_decimal
@@ -15,12 +13,7 @@ class Command(AccountCommand):
         "Erase the personal data of an affiliate, prospect or customer, whose amounts"
         " stay; who is not removed yet is removed. It cannot be undone."
     )
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            "id", metavar="ID", help="an affiliate's ID, cu_…, ap_… or e-mail address"
-        )
+    arguments = {"id": "an affiliate's ID, cu_…, ap_… or e-mail address"}
 
     def run_for_account(
         self, account: Account, *, at: datetime, **options: Any

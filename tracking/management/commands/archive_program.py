@@ -1,8 +1,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
 from tracking.services.programs import archive_program
@@ -10,10 +8,7 @@ from tracking.services.programs import archive_program
 
 class Command(AccountCommand):
     help = "Archive a program: it becomes read-only and accepts no new conversions."
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("program", metavar="PROGRAM", help="the program's slug")
+    arguments = {"program": "the program's slug"}
 
     def run_for_account(
         self, account: Account, *, at: datetime, program: str = "", **options: Any
