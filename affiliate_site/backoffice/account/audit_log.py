@@ -3,7 +3,6 @@
 import re
 
 from django.contrib import admin
-from django.core.exceptions import BadRequest
 from django.db.models import Q
 from django.utils.functional import cached_property
 from django.utils.text import capfirst
@@ -24,7 +23,7 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.formatters import format_key_values
 from affiliate_site.backoffice.lists.columns import ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
-from affiliate_site.backoffice.lists.filters import MAX_CHOICES, FormFilter
+from affiliate_site.backoffice.lists.filters import MAX_CHOICES, SelectFilter
 from tracking.models.affiliates import Affiliate
 from tracking.services.search import find_affiliates, list_exact_orders
 
@@ -34,12 +33,11 @@ DETAILS = ("kind", "named_subject", "named_actor", "formatted_details")
 STAFF_KINDS = [kind for kind in EVENT_SENTENCES if kind.startswith("staff.")]
 
 
-class ActorFilter(FormFilter):
+class ActorFilter(SelectFilter):
     """What one staff user did."""
 
     title = "done by"
     parameter_name = "actor"
-    input_type = "select"
 
     @cached_property
     def emails(self) -> dict[str, str]:
@@ -54,33 +52,20 @@ class ActorFilter(FormFilter):
     def queryset(self, request, queryset):
         return queryset.filter(actor=self.value()) if self.value() else queryset
 
-    @property
-    def value_text(self):
-        return self.emails.get(self.value() or "", self.value())
 
-
-class KindFilter(FormFilter):
+class KindFilter(SelectFilter):
     """What was done, in words."""
 
     title = "action"
     parameter_name = "kind"
-    input_type = "select"
+    noun = "action"
 
     def list_options(self):
         options = ((kind, capfirst(summarize_kind(kind))) for kind in EVENT_SENTENCES)
         return sorted(options, key=lambda option: option[1])
 
-    def queryset(self, request, queryset):
-        kind = self.value()
-        if not kind:
-            return queryset
-        if kind not in EVENT_SENTENCES:
-            raise BadRequest(f"“{kind}” is no action")
-        return queryset.filter(kind=kind)
-
-    @property
-    def value_text(self):
-        return capfirst(summarize_kind(str(self.value())))
+    def filter_rows(self, queryset):
+        return queryset.filter(kind=self.value())
 
 
 @admin.register(AuditLogEntry)

@@ -80,6 +80,29 @@ class FormFilter(SimpleListFilter):
         return self.value() or ""
 
 
+class SelectFilter(FormFilter):
+    """One of a few values; a message calls any other one “no `noun`”."""
+
+    input_type = "select"
+    noun = "state"
+
+    def queryset(self, request, queryset):
+        value = self.value()
+        if not value:
+            return queryset
+        if value not in dict(self.list_options()):
+            raise BadRequest(f"“{value}” is no {self.noun}")
+        return self.filter_rows(queryset)
+
+    def filter_rows(self, queryset):
+        """The rows with the selected value."""
+        return queryset
+
+    @property
+    def value_text(self):
+        return dict(self.list_options()).get(self.value() or "", self.value())
+
+
 class ColumnFilter(ChoicesFieldListFilter):
     """Rows with one value of a column that has choices, selected in the form."""
 
@@ -217,30 +240,21 @@ class AffiliateGroupFilter(GroupFilter):
         return queryset.filter(affiliate__in=members)
 
 
-class CommissionStatusFilter(FormFilter):
+class CommissionStatusFilter(SelectFilter):
     """Conversions with a commission of a status."""
 
     title = "commission status"
     parameter_name = "commission_status"
-    input_type = "select"
+    noun = "status"
 
     def list_options(self):
         return CommissionStatus.choices
 
-    def queryset(self, request, queryset):
-        status = self.value()
-        if not status:
-            return queryset
-        if status not in CommissionStatus.values:
-            raise BadRequest(f"“{status}” is no status")
-        rows = Commission.objects.not_deleted().filter(status=status)
+    def filter_rows(self, queryset):
+        rows = Commission.objects.not_deleted().filter(status=self.value())
         # In this form the days of a list are counted ahead, as for the API.
-        commissions = filter_for_user(rows, get_user(request)).values("conversion")
-        return queryset.filter(pk__in=commissions)
-
-    @property
-    def value_text(self):
-        return dict(self.list_options())[self.value()]
+        commissions = filter_for_user(rows, get_user(self.request))
+        return queryset.filter(pk__in=commissions.values("conversion"))
 
 
 class CurrencyFilter(FormFilter):
@@ -348,7 +362,7 @@ class BalanceFilter(FormFilter):
             raise BadRequest(f"“{amount}” is no amount") from None
 
 
-class ZeroBalanceFilter(FormFilter):
+class ZeroBalanceFilter(SelectFilter):
     """Leaves out balances of zero, unless it is set.
 
     Not from the rows of an action, which says what became zero meanwhile.
@@ -356,22 +370,15 @@ class ZeroBalanceFilter(FormFilter):
 
     title = "balances of zero"
     parameter_name = "zero"
-    input_type = "select"
     empty_text = "Hidden"
 
     def list_options(self):
         return [("shown", "Shown")]
 
-    @property
-    def value_text(self):
-        return "Shown"
-
     def queryset(self, request, queryset):
         if not self.value() and request.method != "POST":
             return queryset.exclude(balance=0)
-        if self.value() not in (None, "", "shown"):
-            raise BadRequest(f"“{self.value()}” is no state")
-        return queryset
+        return super().queryset(request, queryset)
 
 
 def load_choices(request) -> dict[str, list]:

@@ -1,38 +1,23 @@
 """Filters by a state of a row: removed, paid, decided."""
 
-from django.core.exceptions import BadRequest
-
-from affiliate_site.backoffice.lists.filters import FormFilter
+from affiliate_site.backoffice.lists.filters import SelectFilter
 
 
-class StateFilter(FormFilter):
+class StateFilter(SelectFilter):
     """Rows of which a time is set or not; subclasses name the states."""
 
     title = "state"
-    input_type = "select"
     texts = {"True": "", "False": ""}  # by whether the time is missing
 
     def list_options(self):
         return list(self.texts.items())
 
-    def queryset(self, request, queryset):
-        if not self.value():
-            return queryset
-        if self.value() not in self.texts:
-            raise BadRequest(f"“{self.value()}” is no state")
-        return self.filter_rows(queryset)
-
     def filter_rows(self, queryset):
-        """The rows in the chosen state."""
         return queryset.filter(**{str(self.parameter_name): self.get_column_value()})
 
     def get_column_value(self) -> bool | None:
         """What the column of the parameter is compared with."""
         return self.value() == "True"
-
-    @property
-    def value_text(self):
-        return self.texts[self.value() or ""]
 
 
 class DeletedFilter(StateFilter):
