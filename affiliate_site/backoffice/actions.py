@@ -92,6 +92,13 @@ def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
     return response
 
 
+def bind_form(form_class, request) -> tuple[Any, dict]:
+    """The form of the confirmation page, and its values once they were sent."""
+    data = request.POST if "confirmed" in request.POST else None
+    form = form_class(data, account=request.user.account)
+    return form, form.cleaned_data if form.is_valid() else {}
+
+
 def create_token() -> str:
     """Return the token of a page that is accepted once."""
     return token_hex(16)

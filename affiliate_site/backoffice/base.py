@@ -158,9 +158,13 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     compressed_fields = True
     empty_value_display = EMPTY_VALUE
     columns: tuple[str | ListColumn, ...] = ()  # of the list and of exports
+    manage_permission = ""  # for actions with `permissions=["manage"]`
 
     def get_changelist(self, request, **kwargs):
         return PreparedChangeList
+
+    def has_manage_permission(self, request):
+        return request.user.has_perm(self.manage_permission)
 
     def get_columns(self, request) -> Sequence[str | ListColumn]:
         """The columns of the list and of exports, without the account."""

@@ -1,10 +1,13 @@
-"""The pages of API keys and of staff users."""
+"""The pages of API keys, signing secrets and staff users."""
+
+from functools import partial
+from typing import Any
 
 from django.contrib import admin
 
-from accounts.models.api_keys import ApiKey, Role
+from accounts.models.api_keys import ApiKey, Role, SigningSecret
 from accounts.models.users import User
-from accounts.services.api_keys import revoke_api_key
+from accounts.services.api_keys import revoke_api_key, revoke_signing_secret
 from accounts.services.staff import (
     activate_staff_user,
     deactivate_staff_user,
@@ -13,22 +16,45 @@ from accounts.services.staff import (
 )
 from affiliate_site.backoffice.account.access_pages import (
     AddApiKeyPage,
+    AddSigningSecretPage,
     AddStaffUserPage,
     explain_password,
     get_sign_in_url,
 )
-from affiliate_site.backoffice.actions import (
-    AdminAction,
-    run_admin_action,
-)
+from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.secret_page import show_secret_once
 
+SIGNING_SECRETS_NOTE = (
+    "Your server signs with them what your pages report, so that nobody else can report"
+    " sales. A webhook has a secret of its own."
+)
+
+
+class SecretAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Secrets with a prefix: created and shown once, later revoked by `revoke`."""
+
+    search_fields = ("prefix__exact",)
+    search_help_text = "Search by prefix"
+    ordering = ("-created_at", "-id")
+    actions = ("revoke_selected",)
+    revoke: Any = None  # a staticmethod
+
+    @action(description="Revoke", permissions=["manage"])
+    def revoke_selected(self, request, rows):
+        admin_action = AdminAction(
+            f"Revoke {self.opts.verbose_name_plural}",
+            is_dangerous=True,
+            perform=lambda row, at: self.revoke(row.account, prefix=row.prefix, at=at),
+            skip_reason=lambda row: "already revoked" if row.revoked_at else "",
+        )
+        return run_admin_action(self, request, rows, admin_action)
+
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """API keys: created and shown once, later revoked."""
+class ApiKeyAdmin(SecretAdmin):
+    """API keys."""
 
     columns = fields = (
         "prefix",
@@ -39,26 +65,24 @@ class ApiKeyAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         "revoked_at",
     )
     list_filter = ("role",)
-    search_fields = ("prefix__exact",)
-    search_help_text = "Search by prefix"
-    ordering = ("-created_at", "-id")
     add_page = AddApiKeyPage
-    actions = ("revoke_selected",)
+    manage_permission = "accounts.delete_apikey"
+    revoke = staticmethod(revoke_api_key)
 
-    def has_revoke_permission(self, request):
-        return request.user.has_perm("accounts.delete_apikey")
 
-    @action(description="Revoke", permissions=["revoke"])
-    def revoke_selected(self, request, rows):
-        admin_action = AdminAction(
-            "Revoke API keys",
-            is_dangerous=True,
-            perform=lambda row, at: revoke_api_key(
-                row.account, prefix=row.prefix, at=at
-            ),
-            skip_reason=lambda row: "already revoked" if row.revoked_at else "",
-        )
-        return run_admin_action(self, request, rows, admin_action)
+@admin.register(SigningSecret)
+class SigningSecretAdmin(SecretAdmin):
+    """Secrets that sign what pages report."""
+
+    columns = fields = ("prefix", "created_at", "revoked_at")
+    add_page = AddSigningSecretPage
+    manage_permission = "accounts.delete_signingsecret"
+    revoke = staticmethod(revoke_signing_secret)
+
+    def changelist_view(self, request, extra_context=None):
+        """Say what the secrets are for: webhooks have others."""
+        note = {"list_note": SIGNING_SECRETS_NOTE}
+        return super().changelist_view(request, note | (extra_context or {}))
 
 
 @admin.register(User)
@@ -79,9 +103,7 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         "deactivate_selected",
         "activate_selected",
     )
-
-    def has_manage_permission(self, request):
-        return request.user.has_perm("accounts.change_user")
+    manage_permission = "accounts.change_user"
 
     @action(description="Make owner", permissions=["manage"])
     def make_owner(self, request, rows):
@@ -97,13 +119,10 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     @action(description="Reset password", permissions=["manage"])
     def reset_password(self, request, rows):
-        user = request.user
         admin_action = build_staff_action(
-            user,
+            request.user,
             "Reset password",
-            perform=lambda row, at: reset_password(
-                row.account, email=row.email, by=user, at=at
-            ),
+            reset_password,
             skip_reason=lambda row: (
                 "" if row.is_active else "inactive: activate it instead"
             ),
@@ -112,38 +131,29 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     @action(description="Deactivate", permissions=["manage"])
     def deactivate_selected(self, request, rows):
-        user = request.user
         admin_action = build_staff_action(
-            user,
+            request.user,
             "Deactivate staff",
-            perform=lambda row, at: deactivate_staff_user(
-                row.account, email=row.email, by=user, at=at
-            ),
+            deactivate_staff_user,
             skip_reason=lambda row: "" if row.is_active else "already inactive",
         )
         return run_admin_action(self, request, rows, admin_action)
 
     @action(description="Reactivate", permissions=["manage"])
     def activate_selected(self, request, rows):
-        user = request.user
         admin_action = build_staff_action(
-            user,
+            request.user,
             "Reactivate",
-            perform=lambda row, at: activate_staff_user(
-                row.account, email=row.email, by=user, at=at
-            ),
+            activate_staff_user,
             skip_reason=lambda row: "already active" if row.is_active else "",
         )
         return self._show_password_once(request, rows, admin_action)
 
     def _change_role(self, request, rows, role):
-        user = request.user
         admin_action = build_staff_action(
-            user,
+            request.user,
             f"Make {role}",
-            perform=lambda row, at: update_role(
-                row.account, email=row.email, role=role, by=user, at=at
-            ),
+            partial(update_role, role=role),
             skip_reason=lambda row: f"already {role}" if row.role == role else "",
         )
         return run_admin_action(self, request, rows, admin_action)
@@ -161,11 +171,11 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         )
 
 
-def build_staff_action(user, title, *, perform, skip_reason) -> AdminAction:
-    """An action on staff users that skips those whom `user` cannot manage."""
+def build_staff_action(user, title, service, *, skip_reason) -> AdminAction:
+    """An action by `user` on staff users that skips those whom `user` cannot manage."""
     return AdminAction(
         title,
-        perform,
+        perform=lambda row, at: service(row.account, email=row.email, by=user, at=at),
         skip_reason=lambda row: get_unmanageable_reason(row, user) or skip_reason(row),
     )
 

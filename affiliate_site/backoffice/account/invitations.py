@@ -29,15 +29,13 @@ class InvitationAdmin(ReadOnlyBackOfficeAdmin):
     ordering = ("-created_at", "-id")
     readonly_fields = ("state",)
     actions = ("revoke_selected",)
+    manage_permission = "accounts.change_invitation"
 
     @display(description="State", label=STATUS_COLORS)
     def state(self, invitation):
         return invitation.get_state(at=timezone.now())
 
-    def has_revoke_permission(self, request):
-        return request.user.has_perm("accounts.change_invitation")
-
-    @action(description="Revoke", permissions=["revoke"])
+    @action(description="Revoke", permissions=["manage"])
     def revoke_selected(self, request, rows):
         admin_action = AdminAction(
             "Revoke invitations",

@@ -131,6 +131,7 @@ class WebhookEndpointAdmin(
     add_page = AddWebhookPage
     row_pages = WEBHOOK_PAGES
     actions = ("rotate_selected", "disable_selected", "enable_selected")
+    manage_permission = "accounts.change_webhookendpoint"
 
     def is_waiting(self, webhook):
         return webhook.disabled_at is None
@@ -138,9 +139,6 @@ class WebhookEndpointAdmin(
     @display(description="Events")
     def subscribed_events(self, webhook):
         return ", ".join(webhook.events) or "all events"
-
-    def has_manage_permission(self, request):
-        return request.user.has_perm("accounts.change_webhookendpoint")
 
     @action(description="Rotate secret", permissions=["manage"])
     def rotate_selected(self, request, rows):
@@ -205,6 +203,7 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     exclude = ("body", "event")
     readonly_fields = ("event_name", "formatted_body")
     actions = ("resend_selected",)
+    manage_permission = "accounts.change_delivery"
 
     def is_waiting(self, delivery):
         return delivery.due_at is not None
@@ -216,9 +215,6 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     @display(description="Body")
     def formatted_body(self, delivery):
         return bytes(delivery.body).decode() or EMPTY_VALUE
-
-    def has_manage_permission(self, request):
-        return request.user.has_perm("accounts.change_delivery")
 
     @action(description="Resend", permissions=["manage"])
     def resend_selected(self, request, rows):

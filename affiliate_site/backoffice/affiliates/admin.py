@@ -336,6 +336,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-applied_at", "-id")
     actions = ("approve_selected", "disapprove_selected")
+    manage_permission = "tracking.change_enrollment"
 
     class Media:
         js = ("backoffice/copy.js",)
@@ -390,9 +391,6 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         """Those of the same program."""
         rows = enrollment.account.enrollments.filter(program=enrollment.program_id)
         return find_neighbors(enrollment, rows, "applied_at")
-
-    def has_manage_permission(self, request):
-        return request.user.has_perm("tracking.change_enrollment")
 
     @action(description="Approve", permissions=["manage"])
     def approve_selected(self, request, rows):

@@ -5,7 +5,12 @@ from typing import Any
 from django.contrib import messages
 from django.template.response import TemplateResponse
 
-from affiliate_site.backoffice.actions import MAX_ROWS, AdminAction, run_admin_action
+from affiliate_site.backoffice.actions import (
+    MAX_ROWS,
+    AdminAction,
+    bind_form,
+    run_admin_action,
+)
 from affiliate_site.backoffice.affiliates.affiliate_pages import SetGroupPage
 from affiliate_site.backoffice.affiliates.enrollment_pages import (
     ApproveEnrollmentPage,
@@ -32,13 +37,6 @@ class ProgramChoiceForm(ServiceForm):
         programs = self.account.programs.filter(archived_at=None)
         field: Any = self.fields["program"]
         field.queryset = programs.order_by("title")
-
-
-def bind_form(form_class, request) -> tuple[ServiceForm, dict]:
-    """The form of the confirmation page, and its values once they were sent."""
-    data = request.POST if "confirmed" in request.POST else None
-    form = form_class(data, account=request.user.account)
-    return form, form.cleaned_data if form.is_valid() else {}
 
 
 def put_into_group(model_admin, request, rows):

@@ -1,4 +1,4 @@
-"""The pages of contested claims and of the secrets that sign page calls."""
+"""The page of contested claims."""
 
 from collections import Counter
 
@@ -6,9 +6,6 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
-from accounts.models.api_keys import SigningSecret
-from accounts.services.api_keys import revoke_signing_secret
-from affiliate_site.backoffice.account.access_pages import AddSigningSecretPage
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
 from affiliate_site.backoffice.conversions.conversion_details import (
@@ -37,11 +34,6 @@ from tracking.models.conversions import ConversionClaim
 CONFIRMATION_EXPLANATION = (
     "The affiliate of a confirmed claim earns the sale. The other claims of the order"
     " are rejected, and its commissions calculated again."
-)
-
-SIGNING_SECRETS_NOTE = (
-    "Your server signs with them what your pages report, so that nobody else can report"
-    " sales. A webhook has a secret of its own."
 )
 
 
@@ -111,6 +103,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
         "other_claims",
     )
     actions = ("confirm_selected",)
+    manage_permission = "tracking.change_conversionclaim"
     row_pages = (ConfirmClaimPage,)
 
     def get_object_title(self, claim):
@@ -163,10 +156,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
         )
         return lines or EMPTY_VALUE
 
-    def has_confirm_permission(self, request):
-        return request.user.has_perm("tracking.change_conversionclaim")
-
-    @action(description="Confirm this claim", permissions=["confirm"])
+    @action(description="Confirm this claim", permissions=["manage"])
     def confirm_selected(self, request, rows):
         """One claim is confirmed; the others of the same conversion are rejected."""
         rivals = Counter(rows.values_list("conversion_id", flat=True))
@@ -190,36 +180,4 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
             explanation=CONFIRMATION_EXPLANATION,
         )
         rows = rows.select_related("conversion", "affiliate", "program")
-        return run_admin_action(self, request, rows, admin_action)
-
-
-@admin.register(SigningSecret)
-class SigningSecretAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Secrets that sign what pages report: shown once, later revoked."""
-
-    columns = fields = ("prefix", "created_at", "revoked_at")
-    search_fields = ("prefix__exact",)
-    search_help_text = "Search by prefix"
-    ordering = ("-created_at", "-id")
-    add_page = AddSigningSecretPage
-    actions = ("revoke_selected",)
-
-    def changelist_view(self, request, extra_context=None):
-        """Say what the secrets are for: webhooks have others."""
-        note = {"list_note": SIGNING_SECRETS_NOTE}
-        return super().changelist_view(request, note | (extra_context or {}))
-
-    def has_revoke_permission(self, request):
-        return request.user.has_perm("accounts.delete_signingsecret")
-
-    @action(description="Revoke", permissions=["revoke"])
-    def revoke_selected(self, request, rows):
-        admin_action = AdminAction(
-            "Revoke signing secrets",
-            is_dangerous=True,
-            perform=lambda row, at: revoke_signing_secret(
-                row.account, prefix=row.prefix, at=at
-            ),
-            skip_reason=lambda row: "already revoked" if row.revoked_at else "",
-        )
         return run_admin_action(self, request, rows, admin_action)

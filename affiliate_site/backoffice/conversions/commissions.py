@@ -8,7 +8,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from affiliate_site.backoffice.actions import MAX_ROWS, AdminAction, run_admin_action
+from affiliate_site.backoffice.actions import (
+    MAX_ROWS,
+    AdminAction,
+    bind_form,
+    run_admin_action,
+)
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.conversions.admin import (
     REMOVED,
@@ -169,14 +174,12 @@ class CommissionAdmin(
     ordering = ("-created_at", "-id")
     row_pages = COMMISSION_PAGES
     actions = ("approve_selected", "disapprove_selected", "reopen_selected")
+    manage_permission = "payouts.change_commission"
 
     def get_details(self, request, commission):
         return get_commission_details(request, commission)
 
-    def has_review_permission(self, request):
-        return request.user.has_perm("payouts.change_commission")
-
-    @action(description="Approve", permissions=["review"])
+    @action(description="Approve", permissions=["manage"])
     def approve_selected(self, request, rows):
         return self._set_status(
             request,
@@ -193,10 +196,9 @@ class CommissionAdmin(
             CommissionStatus.APPROVED,
         )
 
-    @action(description="Disapprove", permissions=["review"])
+    @action(description="Disapprove", permissions=["manage"])
     def disapprove_selected(self, request, rows):
-        is_confirmed = "confirmed" in request.POST
-        form = ReasonForm(request.POST if is_confirmed else None, account=None)
+        form, values = bind_form(ReasonForm, request)
         return self._set_status(
             request,
             rows,
@@ -206,7 +208,7 @@ class CommissionAdmin(
                 perform=lambda row, at: disapprove_commission(
                     row.account,
                     commission_id=row.pk,
-                    reason=form.cleaned_data["reason"],
+                    reason=values["reason"],
                     confirmed=row,
                     at=at,
                 ),
@@ -217,7 +219,7 @@ class CommissionAdmin(
             CommissionStatus.DISAPPROVED,
         )
 
-    @action(description="Put back to pending", permissions=["review"])
+    @action(description="Put back to pending", permissions=["manage"])
     def reopen_selected(self, request, rows):
         return self._set_status(
             request,

@@ -10,7 +10,12 @@ from django.urls import path, reverse
 from django.utils.html import format_html
 
 from accounts.tenant_admin import SearchMatch
-from affiliate_site.backoffice.actions import MAX_ROWS, AdminAction, run_admin_action
+from affiliate_site.backoffice.actions import (
+    MAX_ROWS,
+    AdminAction,
+    bind_form,
+    run_admin_action,
+)
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.formatters import format_affiliate, format_money
@@ -134,6 +139,7 @@ class BalanceAdmin(
     ordering_of_long_list = ("affiliate", "-id")
     row_pages = (PayBalancePage,)
     actions = ("pay_selected",)
+    manage_permission = "payouts.add_payment"
 
     def get_queryset(self, request):
         return super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
@@ -171,10 +177,7 @@ class BalanceAdmin(
     def prepare_rows(self, request, rows):
         add_payout_texts(rows)
 
-    def has_pay_permission(self, request):
-        return request.user.has_perm("payouts.add_payment")
-
-    @action(description="Pay balance in full", permissions=["pay"])
+    @action(description="Pay balance in full", permissions=["manage"])
     def pay_selected(self, request, rows):
         def get_skip_reason(row):
             return "" if row.balance and row.balance > 0 else "no balance due"
@@ -245,6 +248,7 @@ class PaymentAdmin(
     ordering = ("-created_at", "-id")
     row_pages = (CancelPaymentPage,)
     actions = ("cancel_selected",)
+    manage_permission = "payouts.delete_payment"
 
     def list_search_matches(self, request, term):
         """Add the payments of an order; an operator has no index of order IDs."""
@@ -256,20 +260,16 @@ class PaymentAdmin(
     def get_details(self, request, payment):
         return get_payment_details(request, payment)
 
-    def has_cancel_permission(self, request):
-        return request.user.has_perm("payouts.delete_payment")
-
-    @action(description="Cancel", permissions=["cancel"])
+    @action(description="Cancel", permissions=["manage"])
     def cancel_selected(self, request, rows):
-        is_confirmed = "confirmed" in request.POST
-        form = CancelPaymentForm(request.POST if is_confirmed else None, account=None)
+        form, values = bind_form(CancelPaymentForm, request)
         admin_action = AdminAction(
             "Cancel payments",
             is_dangerous=True,
             perform=lambda row, at: cancel_payment(
                 row.account,
                 payment_id=row.public_id,
-                reason=form.cleaned_data["reason"],
+                reason=values["reason"],
                 at=at,
             ),
             form=form,
