@@ -1,7 +1,7 @@
 """Candidates: look up what each tracking parameter refers to, one resolver each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -211,22 +211,17 @@ def resolve_claim(
     enrollment = enrollment_of.first(
         account=account, program=claim.program, affiliate=claim.affiliate
     )
-    return ResolvedCandidate(
-        _build_candidate(
-            CLAIM,
-            str(conversion.pk),
-            claim.program,
-            claim.affiliate,
-            get_effective_status(enrollment),
-            is_claim=True,
-        ),
-        program=claim.program,
-        affiliate=claim.affiliate,
-        enrollment=enrollment,
-        click=claim.click,
+    resolved = _resolve_affiliate(
+        CLAIM,
+        str(conversion.pk),
+        claim.program,
+        claim.affiliate,
+        enrollment,
         customer=conversion.customer if by_customer else None,
-        is_contested=conversion.is_contested,
+        is_claim=True,
     )
+    # The cookie time counted when the claim was made.
+    return replace(resolved, click=claim.click, is_contested=conversion.is_contested)
 
 
 def resolve_staff_choice(
@@ -236,13 +231,7 @@ def resolve_staff_choice(
     enrollment = enrollment_of.first(
         account=account, program=program, affiliate=affiliate
     )
-    status = get_effective_status(enrollment)
-    return ResolvedCandidate(
-        _build_candidate(STAFF, STAFF_VALUE, program, affiliate, status),
-        program=program,
-        affiliate=affiliate,
-        enrollment=enrollment,
-    )
+    return _resolve_affiliate(STAFF, STAFF_VALUE, program, affiliate, enrollment)
 
 
 def get_effective_status(enrollment: Enrollment | None) -> EnrollmentStatus:
@@ -278,19 +267,14 @@ def resolve_customer(
             approved=customer.approved,
             promoted_by_claim=customer.promoted_by_claim,
         )
-    return ResolvedCandidate(
-        _build_candidate(
-            CUSTOMER,
-            customer.public_id,
-            program,
-            affiliate,
-            get_effective_status(enrollment),
-            is_claim=not customer.is_confirmed,
-        ),
-        program=program,
-        affiliate=affiliate,
-        enrollment=enrollment,
+    return _resolve_affiliate(
+        CUSTOMER,
+        customer.public_id,
+        program,
+        affiliate,
+        enrollment,
         customer=customer,
+        is_claim=not customer.is_confirmed,
     )
 
 
@@ -384,19 +368,8 @@ def _resolve_click(
         return _resolve_prospect(
             parameter, value, click.prospect, click.program, click=click
         )
-    return ResolvedCandidate(
-        _build_candidate(
-            parameter,
-            value,
-            click.program,
-            click.affiliate,
-            get_effective_status(click.enrollment),
-            click=click,
-        ),
-        program=click.program,
-        affiliate=click.affiliate,
-        enrollment=click.enrollment,
-        click=click,
+    return _resolve_affiliate(
+        parameter, value, click.program, click.affiliate, click.enrollment, click=click
     )
 
 
@@ -413,16 +386,8 @@ def _resolve_not_enrolled(
         or source.affiliate is None
     ):
         return ResolvedCandidate(Candidate(ASSET_AND_SOURCE, value))
-    return ResolvedCandidate(
-        _build_candidate(
-            ASSET_AND_SOURCE,
-            value,
-            asset.program,
-            source.affiliate,
-            EnrollmentStatus.NOT_ENROLLED,
-        ),
-        program=asset.program,
-        affiliate=source.affiliate,
+    return _resolve_affiliate(
+        ASSET_AND_SOURCE, value, asset.program, source.affiliate, None
     )
 
 
@@ -434,17 +399,8 @@ def _resolve_enrollment(
 ) -> ResolvedCandidate:
     if enrollment is None or not is_in_group(enrollment.program, program_group):
         return ResolvedCandidate(Candidate(parameter, value))
-    return ResolvedCandidate(
-        _build_candidate(
-            parameter,
-            value,
-            enrollment.program,
-            enrollment.affiliate,
-            get_effective_status(enrollment),
-        ),
-        program=enrollment.program,
-        affiliate=enrollment.affiliate,
-        enrollment=enrollment,
+    return _resolve_affiliate(
+        parameter, value, enrollment.program, enrollment.affiliate, enrollment
     )
 
 
@@ -493,24 +449,36 @@ def is_in_group(program: Program, program_group: str | None) -> bool:
     return program_group is None or program.program_group == program_group
 
 
-def _build_candidate(
+def _resolve_affiliate(
     parameter: str,
     value: str,
     program: Program,
     affiliate: Affiliate,
-    status: EnrollmentStatus,
+    enrollment: Enrollment | None,
     *,
     click: Click | None = None,
+    customer: Customer | None = None,
     is_claim: bool = False,
-) -> Candidate:
-    return Candidate(
-        parameter=parameter,
-        value=value,
-        affiliate=affiliate.slug,
-        program=program.slug,
-        enrollment_status=EnrollmentStatus.DELETED if affiliate.deleted_at else status,
-        is_program_archived=program.archived_at is not None,
-        clicked_at=click.created_at if click else None,
-        cookie_time_days=program.cookie_time if click else None,
-        is_claim=is_claim,
+) -> ResolvedCandidate:
+    """An affiliate in a program; with a click, the cookie time counts."""
+    status = get_effective_status(enrollment)
+    return ResolvedCandidate(
+        Candidate(
+            parameter=parameter,
+            value=value,
+            affiliate=affiliate.slug,
+            program=program.slug,
+            enrollment_status=EnrollmentStatus.DELETED
+            if affiliate.deleted_at
+            else status,
+            is_program_archived=program.archived_at is not None,
+            clicked_at=click.created_at if click else None,
+            cookie_time_days=program.cookie_time if click else None,
+            is_claim=is_claim,
+        ),
+        program=program,
+        affiliate=affiliate,
+        enrollment=enrollment,
+        click=click,
+        customer=customer,
     )
