@@ -1,6 +1,5 @@
 """Retention: delete expired rows in batches, each in a transaction of its own."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,29 +26,17 @@ def delete_expired_rate_windows(*, at: datetime, dry_run: bool) -> int:
 
 
 def delete_expired_idempotency_keys(
-    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+    account: Account, *, at: datetime, dry_run: bool
 ) -> int:
     """Delete stored responses whose idempotency key is free again."""
-    return sum(
-        delete_in_batches(
-            account.idempotency_keys.filter(created_at__lte=at - RESPONSE_RETENTION),
-            dry_run=dry_run,
-        )
-        for account in accounts
-    )
+    expired = account.idempotency_keys.filter(created_at__lte=at - RESPONSE_RETENTION)
+    return delete_in_batches(expired, dry_run=dry_run)
 
 
-def delete_expired_invitations(
-    accounts: Iterable[Account], *, at: datetime, dry_run: bool
-) -> int:
+def delete_expired_invitations(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete invitations some time after their link stopped working."""
-    before = at - INVITATION_RETENTION
-    return sum(
-        delete_in_batches(
-            account.invitations.filter(expires_at__lte=before), dry_run=dry_run
-        )
-        for account in accounts
-    )
+    expired = account.invitations.filter(expires_at__lte=at - INVITATION_RETENTION)
+    return delete_in_batches(expired, dry_run=dry_run)
 
 
 def delete_expired_sessions(*, at: datetime, dry_run: bool) -> int:
@@ -59,9 +46,7 @@ def delete_expired_sessions(*, at: datetime, dry_run: bool) -> int:
     )
 
 
-def delete_expired_deliveries(
-    accounts: Iterable[Account], *, at: datetime, dry_run: bool
-) -> int:
+def delete_expired_deliveries(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete old deliveries that are finished, or of an endpoint disabled long ago.
 
     Deliveries that are due to an enabled endpoint, or to one that was disabled less
@@ -70,13 +55,8 @@ def delete_expired_deliveries(
     before = at - DELIVERY_RETENTION
     finished = Q(due_at=None, attempted_at__lte=before)
     undeliverable = Q(endpoint__disabled_at__lte=before)
-    return sum(
-        delete_in_batches(
-            account.deliveries.filter(finished | undeliverable, created_at__lte=before),
-            dry_run=dry_run,
-        )
-        for account in accounts
-    )
+    old = account.deliveries.filter(created_at__lte=before)
+    return delete_in_batches(old.filter(finished | undeliverable), dry_run=dry_run)
 
 
 def delete_in_batches(rows: models.QuerySet[Any], *, dry_run: bool) -> int:

@@ -108,7 +108,7 @@ def erase_person(account: Account, *, identifier: str, at: datetime) -> Erasure:
     )
 
 
-def erase_again(accounts: Iterable[Account], *, at: datetime, dry_run: bool) -> int:
+def erase_again(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Erase affiliates who were removed within `ERASE_AGAIN_PERIOD` once more.
 
     A sale that was recorded at the moment of the erasure may have stored the old ID in
@@ -116,15 +116,14 @@ def erase_again(accounts: Iterable[Account], *, at: datetime, dry_run: bool) -> 
     number of rows.
     """
     count = 0
-    for account in accounts:
-        erased = account.affiliates.filter(
-            slug__begins_with=ERASED_ID_PREFIX,
-            deleted_at__gte=at - ERASE_AGAIN_PERIOD,
-        )
-        for slug in erased.order_by("pk").values_list("slug", flat=True):
-            with transaction.atomic():
-                count += erase_person(account, identifier=slug, at=at).row_count
-                transaction.set_rollback(dry_run)
+    erased = account.affiliates.filter(
+        slug__begins_with=ERASED_ID_PREFIX,
+        deleted_at__gte=at - ERASE_AGAIN_PERIOD,
+    )
+    for slug in erased.order_by("pk").values_list("slug", flat=True):
+        with transaction.atomic():
+            count += erase_person(account, identifier=slug, at=at).row_count
+            transaction.set_rollback(dry_run)
     return count
 
 

@@ -57,7 +57,7 @@ def test_sales_of_the_same_moment_are_erased_by_prune(workers, scenario):
 
         assert results[0] == "done"
         assert set(results[1:]) <= {"done", "AffiliateDeleted", "UnknownCoupon"}
-    erase_again([account], at=AT, dry_run=False)
+    erase_again(account, at=AT, dry_run=False)
     assert MARK not in str(snapshot_account(account)).casefold()
     for pk in account.conversions.values_list("pk", flat=True):
         assert explain_conversion(account, conversion_id=pk).differences == []

@@ -1,7 +1,6 @@
 """Retention: delete expired attempts and visitors, anonymize old visitor data."""
 
 import ipaddress
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,68 +19,40 @@ ANONYMIZED_PREFIX_LENGTHS = {4: 24, 6: 48}
 NETWORK_ADDRESS_PATTERN = r"^[0-9.]+[.]0$|^(:|([0-9a-f]+:){1,3}):$"
 
 
-def delete_expired_attempts(
-    accounts: Iterable[Account], *, at: datetime, dry_run: bool
-) -> int:
+def delete_expired_attempts(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete failed attempts older than `ATTEMPT_RETENTION`; return their number."""
-    return sum(
-        delete_in_batches(
-            account.conversion_attempts.filter(failed_at__lte=at - ATTEMPT_RETENTION),
-            dry_run=dry_run,
-        )
-        for account in accounts
-    )
+    expired = account.conversion_attempts.filter(failed_at__lte=at - ATTEMPT_RETENTION)
+    return delete_in_batches(expired, dry_run=dry_run)
 
 
 def delete_expired_failed_page_calls(
-    accounts: Iterable[Account], *, at: datetime, dry_run: bool
+    account: Account, *, at: datetime, dry_run: bool
 ) -> int:
     """Delete failed page calls older than `FAILED_PAGE_CALL_RETENTION`."""
     before = (at - FAILED_PAGE_CALL_RETENTION).date()
-    return sum(
-        delete_in_batches(
-            account.failed_page_calls.filter(day__lt=before), dry_run=dry_run
-        )
-        for account in accounts
-    )
+    expired = account.failed_page_calls.filter(day__lt=before)
+    return delete_in_batches(expired, dry_run=dry_run)
 
 
-def delete_expired_visitors(
-    accounts: Iterable[Account], *, at: datetime, dry_run: bool
-) -> int:
+def delete_expired_visitors(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete visitors whose tracking id was issued `VISITOR_RETENTION` ago or earlier.
 
     No browser has such an id any more, since each visit through a link issues a new
     one, and its click, which is as old or older, cannot decide any more. Clicks,
     conversions and attribution records are kept. Returns the number of rows.
     """
-    return sum(
-        delete_in_batches(
-            account.visitors.filter(created_at__lte=at - VISITOR_RETENTION),
-            dry_run=dry_run,
-        )
-        for account in accounts
-    )
+    expired = account.visitors.filter(created_at__lte=at - VISITOR_RETENTION)
+    return delete_in_batches(expired, dry_run=dry_run)
 
 
-def anonymize_visitor_data(
-    accounts: Iterable[Account], *, at: datetime, dry_run: bool
-) -> int:
+def anonymize_visitor_data(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Anonymize addresses and remove user agents older than the account's setting.
 
     Covers clicks, customers and conversions; returns the number of rows.
     """
-    return sum(
-        _anonymize_rows(
-            rows, before=at - timedelta(days=account.visitor_data_days), dry_run=dry_run
-        )
-        for account in accounts
-        for rows in (
-            account.clicks.all(),
-            account.customers.all(),
-            account.conversions.all(),
-        )
-    )
+    before = at - timedelta(days=account.visitor_data_days)
+    tables = (account.clicks.all(), account.customers.all(), account.conversions.all())
+    return sum(_anonymize_rows(rows, before=before, dry_run=dry_run) for rows in tables)
 
 
 def anonymize_ip(address: str) -> str:

@@ -35,18 +35,22 @@ class Command(JsonCommand):
     def run(self, *, at, dry_run=False, **options):
         accounts = list(Account.objects.order_by("id"))
         kwargs = {"at": at, "dry_run": dry_run}
+
+        def sum_up(service):
+            return sum(service(account, **kwargs) for account in accounts)
+
         counts = {
             "rate_windows": delete_expired_rate_windows(**kwargs),
-            "attempts": delete_expired_attempts(accounts, **kwargs),
-            "failed_page_calls": delete_expired_failed_page_calls(accounts, **kwargs),
-            "idempotency_keys": delete_expired_idempotency_keys(accounts, **kwargs),
-            "invitations": delete_expired_invitations(accounts, **kwargs),
-            "deliveries": delete_expired_deliveries(accounts, **kwargs),
+            "attempts": sum_up(delete_expired_attempts),
+            "failed_page_calls": sum_up(delete_expired_failed_page_calls),
+            "idempotency_keys": sum_up(delete_expired_idempotency_keys),
+            "invitations": sum_up(delete_expired_invitations),
+            "deliveries": sum_up(delete_expired_deliveries),
             "changed_days": refresh_stale_days(accounts, **kwargs),
             "sign_ins": delete_expired_sessions(**kwargs),
-            "visitors": delete_expired_visitors(accounts, **kwargs),
-            "traces": anonymize_visitor_data(accounts, **kwargs),
-            "erased": erase_again(accounts, **kwargs),
+            "visitors": sum_up(delete_expired_visitors),
+            "traces": sum_up(anonymize_visitor_data),
+            "erased": sum_up(erase_again),
         }
         if not dry_run:
             merge_count_changes(accounts)

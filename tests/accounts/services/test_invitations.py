@@ -209,5 +209,5 @@ def test_deletes_invitations_30_days_after_their_end(account, invite):
 
     for at, count in ((end - HOUR, 0), (end, 1)):
         options = {"at": at, "dry_run": False}
-        assert delete_expired_invitations([account], **options) == count
+        assert delete_expired_invitations(account, **options) == count
     assert not account.invitations.exists()

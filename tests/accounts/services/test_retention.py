@@ -44,7 +44,7 @@ def test_deletes_idempotency_keys_after_24_hours(account, age, is_deleted):
         key="k", fingerprint="f", status=200, body=b"{}", created_at=NOW - DAY - age
     )
 
-    delete_expired_idempotency_keys([account], at=NOW, dry_run=False)
+    delete_expired_idempotency_keys(account, at=NOW, dry_run=False)
 
     assert account.idempotency_keys.exists() is not is_deleted
 
@@ -80,6 +80,6 @@ def test_deletes_deliveries_after_30_days(account, column, age, is_deleted):
         due_at=NOW if column == "disabled_at" else None,
     )
 
-    delete_expired_deliveries([account], at=NOW, dry_run=False)
+    delete_expired_deliveries(account, at=NOW, dry_run=False)
 
     assert account.deliveries.exists() is not is_deleted

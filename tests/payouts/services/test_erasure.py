@@ -449,14 +449,14 @@ def test_erases_again_what_a_concurrent_sale_has_stored(account, scenario, dry_r
     assert explain_conversion(account, conversion_id=sale.pk).differences != []
     stored = snapshot_account(account)
 
-    assert erase_again([account], at=NOW + timedelta(days=1), dry_run=dry_run) > 0
+    assert erase_again(account, at=NOW + timedelta(days=1), dry_run=dry_run) > 0
 
     assert (snapshot_account(account) == stored) is dry_run
     if not dry_run:
         assert explain_conversion(account, conversion_id=sale.pk).differences == []
         assert find_marked_columns("minakessler") == set()
-        assert erase_again([account], at=NOW, dry_run=False) == 0
-    assert erase_again([account], at=NOW + timedelta(days=3), dry_run=False) == 0
+        assert erase_again(account, at=NOW, dry_run=False) == 0
+    assert erase_again(account, at=NOW + timedelta(days=3), dry_run=False) == 0
 
 
 def test_an_error_erases_nothing(account, person, monkeypatch):

@@ -37,13 +37,15 @@ def test_deletes_attempts_older_than_an_hour(account, other_account, dry_run):
     make_attempt(other_account, "old", NOW - HOUR - MICROSECOND)
     accounts = [account, other_account]
 
-    count = delete_expired_attempts(accounts, at=NOW, dry_run=dry_run)
+    counts = [
+        delete_expired_attempts(each, at=NOW, dry_run=dry_run) for each in accounts
+    ]
 
     remaining = [
         [attempt.external_id for attempt in each.conversion_attempts.order_by("id")]
         for each in accounts
     ]
-    assert count == 2
+    assert counts == [1, 1]
     assert remaining == ([["old", "recent"], ["old"]] if dry_run else [["recent"], []])
 
 
@@ -73,7 +75,7 @@ def test_deletes_visitors_400_days_after_their_id_was_issued(
     ).tracking_id
     before = list_tracking_ids(account)
 
-    count = delete_expired_visitors([account], at=NOW, dry_run=dry_run)
+    count = delete_expired_visitors(account, at=NOW, dry_run=dry_run)
 
     assert count == 2
     recent = {f"{limit + MICROSECOND}", renewed}
@@ -91,7 +93,7 @@ def test_deletes_visitors_in_batches(scenario, account, monkeypatch, capture_que
         )
 
     with capture_queries() as queries:
-        assert delete_expired_visitors([account], at=NOW, dry_run=False) == 5
+        assert delete_expired_visitors(account, at=NOW, dry_run=False) == 5
 
     deletions = [query for query in queries if query["sql"].startswith("DELETE")]
     assert len(deletions) == 3
@@ -136,25 +138,25 @@ def test_anonymizes_old_addresses_and_user_agents(scenario, account, ip, user_ag
     old = make_visitor_rows(scenario, OLD, ip, user_agent)
     recent = make_visitor_rows(scenario, OLD + MICROSECOND, ip, user_agent)
 
-    count = anonymize_visitor_data([account], at=NOW, dry_run=False)
+    count = anonymize_visitor_data(account, at=NOW, dry_run=False)
 
     assert list_visitor_data(old) == {(NETWORKS[ip], None)}
     assert list_visitor_data(recent) == {(ip, user_agent)}
     assert count == 3
-    assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 0
+    assert anonymize_visitor_data(account, at=NOW, dry_run=False) == 0
 
 
 def test_removes_user_agents_without_address(scenario, account):
     old = make_visitor_rows(scenario, OLD, None)
 
-    assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 3
+    assert anonymize_visitor_data(account, at=NOW, dry_run=False) == 3
     assert list_visitor_data(old) == {(None, None)}
 
 
 def test_dry_run_counts_rows(scenario, account):
     old = make_visitor_rows(scenario, OLD, "192.0.2.7")
 
-    assert anonymize_visitor_data([account], at=NOW, dry_run=True) == 3
+    assert anonymize_visitor_data(account, at=NOW, dry_run=True) == 3
     assert list_visitor_data(old) == {("192.0.2.7", "Harbor/1")}
 
 
@@ -168,7 +170,7 @@ def test_anonymizes_in_batches(scenario, account, monkeypatch):
         )
     ]
 
-    assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 15
+    assert anonymize_visitor_data(account, at=NOW, dry_run=False) == 15
     assert list_visitor_data(old) == {("192.0.2.0", None)}
 
 
@@ -177,7 +179,7 @@ def test_keeps_visitor_data_as_many_days_as_the_account_says(scenario, account):
     old = make_visitor_rows(scenario, NOW - timedelta(days=30), "192.0.2.7")
     recent = make_visitor_rows(scenario, NOW - timedelta(days=29), "192.0.2.7")
 
-    assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 3
+    assert anonymize_visitor_data(account, at=NOW, dry_run=False) == 3
     assert list_visitor_data(old) == {("192.0.2.0", None)}
     assert list_visitor_data(recent) == {("192.0.2.7", "Harbor/1")}
 
@@ -190,7 +192,7 @@ def test_anonymizes_in_one_pass(scenario, account, monkeypatch, capture_queries)
         click.update_row(ip=f"198.51.{number}.7", user_agent="Harbor/1")
 
     with capture_queries() as queries:
-        assert anonymize_visitor_data([account], at=NOW, dry_run=False) == 7
+        assert anonymize_visitor_data(account, at=NOW, dry_run=False) == 7
 
     assert [each.reload().ip for each in clicks] == [
         f"198.51.{number}.0" for number in range(7)
@@ -205,6 +207,6 @@ def test_anonymizes_only_the_given_accounts(scenario, other_account):
         ProgramScenario(other_account, prefix="zz-marker-"), OLD, "192.0.2.7"
     )
 
-    anonymize_visitor_data([scenario.account], at=NOW, dry_run=False)
+    anonymize_visitor_data(scenario.account, at=NOW, dry_run=False)
 
     assert list_visitor_data(foreign) == {("192.0.2.7", "Harbor/1")}
