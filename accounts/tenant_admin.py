@@ -10,7 +10,7 @@ from operator import or_
 from typing import Any, TypeVar
 
 from django.contrib import admin
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import HttpRequest
 
@@ -209,6 +209,15 @@ class ReadOnlyTenantAdmin(TenantAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Refuse a POST: with `_saveasnew`, Django's own form would store a new row,
+        past the services and the audit log."""
+        if request.method == "POST":
+            raise PermissionDenied
+        return super().change_view(request, object_id, *args, **kwargs)
 
 
 class TenantInline(TenantScopeMixin, admin.TabularInline):  # type: ignore[type-arg]

@@ -173,6 +173,26 @@ def assert_shows_nothing(client, foreign_data, model, foreign):
         assert MARKER not in response.content.decode()
 
 
+@pytest.mark.engine_independent  # nothing is stored
+def test_stores_nothing_by_the_form_of_the_admin(staff_client, account, api, subtests):
+    """Who may add a row could send the page of another one as a new one."""
+    create_rows(account, api, "harbor")
+    client = staff_client()
+
+    for model in ADMINS:
+        with subtests.test(model=label(model)):
+            rows = list_rows(model, account)
+            texts = {
+                field.name: f"copy-{field.name}"
+                for field in model._meta.fields
+                if field.get_internal_type() == "CharField"
+            }
+            url = build_url(model, "change", rows[0].pk)
+            response = client.post(url, texts | {"_saveasnew": "1"})
+            assert response.status_code == 403
+            assert len(list_rows(model, account)) == len(rows)
+
+
 def assert_acts_on_nothing(client, model, action, foreign):
     for confirmation in ({}, {"confirmed": "yes"}):
         form = {
