@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from accounts import replica
+from accounts.errors import NotFound
 from accounts.services.accounts import ensure_not_locked
 from accounts.services.rate_limits import RateLimit, RateLimitUsage
 from affiliate_site.api.access import RateLimitThrottle, add_rate_limit_headers
@@ -44,6 +45,8 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
     representation: type[Representation] | dict | None = None
     # Representations of actions with another answer; `[X]` is a list of X.
     representations: dict[str, Any] = {}
+    # For `render_key`: a compiled query of one row, its key, the error without a row.
+    row_query: tuple[Any, str, type[NotFound]]
     plan_features: dict[str, str] = {}  # 403 unless the plan has the feature
     tracking_actions: tuple[str, ...] = ()  # rejected while the account is locked
     conflict_actions: tuple[str, ...] = ()  # may answer 409, as every POST may
@@ -174,6 +177,11 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
     def render_row(self, row):
         """Render a row that has the columns of the representation."""
         return Response(self.get_representation().represent(row, self.account))
+
+    def render_key(self, value):
+        """Render the row with this value of the key in `row_query`."""
+        query, key, not_found_error = self.row_query
+        return self.render_row(self.get_row(query, not_found_error, **{key: value}))
 
     def render_instance(self, instance):
         """Render an instance that the request has just stored."""

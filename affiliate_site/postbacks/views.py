@@ -224,7 +224,7 @@ class ConversionPostbackViewSet(BasePostbackViewSet, BaseConversionViewSet):
             status=data.get("status"),
             at=self.at,
         )
-        return self.render_conversion(conversion.pk)
+        return self.render_key(conversion.pk)
 
 
 class CustomerPostbackViewSet(BasePostbackViewSet, BaseCustomerViewSet):
@@ -256,4 +256,4 @@ class CustomerPostbackViewSet(BasePostbackViewSet, BaseCustomerViewSet):
             meta_data=data.get("meta_data"),
             at=self.at,
         )
-        return self.render_customer(customer.public_id)
+        return self.render_key(customer.public_id)

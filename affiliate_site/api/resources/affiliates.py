@@ -82,6 +82,7 @@ class AffiliateViewSet(TenantViewSet):
     }
     filterset_class = AffiliateFilterSet
     representation = AffiliateRepresentation
+    row_query = (affiliate_by_slug, "slug", AffiliateNotFound)
     representations = {
         "create": CreatedAffiliateRepresentation,
         "list_custom_fields": [CustomFieldRepresentation],
@@ -115,7 +116,7 @@ class AffiliateViewSet(TenantViewSet):
 
     def retrieve(self, request, affiliate_id):
         """Retrieve an affiliate."""
-        return self.render_affiliate(affiliate_id)
+        return self.render_key(affiliate_id)
 
     def partial_update(self, request, affiliate_id):
         """Update an affiliate; company and address are replaced as a whole."""
@@ -124,7 +125,7 @@ class AffiliateViewSet(TenantViewSet):
         update_affiliate(
             self.account, affiliate_id=affiliate_id, changes=changes, at=self.at
         )
-        return self.render_affiliate(affiliate_id)
+        return self.render_key(affiliate_id)
 
     def destroy(self, request, affiliate_id):
         """Delete an affiliate; its commissions and balances remain."""
@@ -134,8 +135,3 @@ class AffiliateViewSet(TenantViewSet):
     def list_custom_fields(self, request):
         """List the custom fields of affiliates, in the order of definition."""
         return self.list_page(self.account.field_definitions.in_definition_order())
-
-    def render_affiliate(self, affiliate_id):
-        return self.render_row(
-            self.get_row(affiliate_by_slug, AffiliateNotFound, slug=affiliate_id)
-        )

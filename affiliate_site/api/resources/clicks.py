@@ -76,6 +76,7 @@ class ClickViewSet(TenantViewSet):
     serializer_classes = {"create": ClickInputSerializer}
     filterset_class = ClickFilterSet
     representation = ClickRepresentation
+    row_query = (click_by_public_id, "public_id", ClickNotFound)
     representations = {"create": CreatedClickRepresentation}
 
     def list(self, request):
@@ -96,9 +97,7 @@ class ClickViewSet(TenantViewSet):
         public_id = parse_click_id(click_id)
         if public_id is None:
             raise ClickNotFound
-        return self.render_row(
-            self.get_row(click_by_public_id, ClickNotFound, public_id=public_id)
-        )
+        return self.render_key(public_id)
 
 
 def build_visit(data: dict) -> Visit:

@@ -107,6 +107,7 @@ class BaseConversionViewSet(TenantViewSet):
 
     permission_model = Conversion
     representation = ConversionRepresentation
+    row_query = (conversion_by_id, "pk", ConversionNotFound)
 
     origin: str
     attempt: Attempt | None = None  # None until `start_attempt`
@@ -128,11 +129,6 @@ class BaseConversionViewSet(TenantViewSet):
         if self.attempt is not None and not is_refused:
             self.attempt.fail(exc)
         return super().handle_exception(exc)
-
-    def render_conversion(self, pk):
-        return self.render_row(
-            self.get_row(conversion_by_id, ConversionNotFound, pk=pk)
-        )
 
 
 class ConversionViewSet(BaseConversionViewSet):
@@ -174,7 +170,7 @@ class ConversionViewSet(BaseConversionViewSet):
 
     def retrieve(self, request, conversion_id):
         """Retrieve a conversion."""
-        return self.render_conversion(parse_integer_id(conversion_id))
+        return self.render_key(parse_integer_id(conversion_id))
 
     def partial_update(self, request, conversion_id):
         """Update a conversion; commissions are recalculated on request."""
@@ -188,7 +184,7 @@ class ConversionViewSet(BaseConversionViewSet):
             should_recalculate=query.get("recalculate_commissions", False),
             at=self.at,
         )
-        return self.render_conversion(pk)
+        return self.render_key(pk)
 
     def destroy(self, request, conversion_id):
         """Delete a conversion and its commissions."""

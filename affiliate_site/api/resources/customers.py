@@ -83,11 +83,7 @@ class BaseCustomerViewSet(TenantViewSet):
 
     permission_model = Customer
     representation = CustomerRepresentation
-
-    def render_customer(self, customer_id):
-        return self.render_row(
-            self.get_row(customer_by_public_id, CustomerNotFound, public_id=customer_id)
-        )
+    row_query = (customer_by_public_id, "public_id", CustomerNotFound)
 
 
 class CustomerViewSet(BaseCustomerViewSet):
@@ -120,7 +116,7 @@ class CustomerViewSet(BaseCustomerViewSet):
 
     def retrieve(self, request, customer_id):
         """Retrieve a customer."""
-        return self.render_customer(customer_id)
+        return self.render_key(customer_id)
 
     def partial_update(self, request, customer_id):
         """Update the `customer_id` of a customer or replace its meta data."""
@@ -133,7 +129,7 @@ class CustomerViewSet(BaseCustomerViewSet):
             meta_data=body.get("meta_data"),
             at=self.at,
         )
-        return self.render_customer(customer_id)
+        return self.render_key(customer_id)
 
     def destroy(self, request, customer_id):
         """Delete a customer; its conversions remain."""
@@ -143,12 +139,12 @@ class CustomerViewSet(BaseCustomerViewSet):
     def restore(self, request, customer_id):
         """Restore a canceled customer."""
         uncancel_customer(self.account, public_id=customer_id, at=self.at)
-        return self.render_customer(customer_id)
+        return self.render_key(customer_id)
 
     def cancel(self, request, customer_id):
         """Cancel a customer."""
         cancel_customer(self.account, public_id=customer_id, at=self.at)
-        return self.render_customer(customer_id)
+        return self.render_key(customer_id)
 
 
 def build_customer_data(data: dict, **options: Any) -> CustomerData:

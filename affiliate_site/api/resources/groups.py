@@ -39,6 +39,7 @@ class AffiliateGroupViewSet(TenantViewSet):
         "partial_update": AffiliateGroupUpdateSerializer,
     }
     representation = AffiliateGroupRepresentation
+    row_query = (group_by_public_id, "public_id", GroupNotFound)
 
     def list(self, request):
         """List groups, newest first."""
@@ -48,20 +49,15 @@ class AffiliateGroupViewSet(TenantViewSet):
         """Create a group; titles need not be unique."""
         title = self.validate_body()["title"]
         group = create_group(self.account, title=title, at=self.at)
-        return self.render_group(group.public_id)
+        return self.render_key(group.public_id)
 
     def retrieve(self, request, group_id):
         """Retrieve a group."""
-        return self.render_group(group_id)
+        return self.render_key(group_id)
 
     def partial_update(self, request, group_id):
         """Update the title of a group."""
         get_group(self.account, group_id)
         title = self.validate_body().get("title")
         update_group(self.account, group_id=group_id, title=title, at=self.at)
-        return self.render_group(group_id)
-
-    def render_group(self, group_id):
-        return self.render_row(
-            self.get_row(group_by_public_id, GroupNotFound, public_id=group_id)
-        )
+        return self.render_key(group_id)

@@ -43,6 +43,7 @@ class HierarchyViewSet(TenantViewSet):
         "set_parent": ParentInputSerializer,
     }
     representation = AffiliateRepresentation
+    row_query = (affiliate_by_slug, "slug", AffiliateNotFound)
 
     def set_group(self, request, affiliate_id):
         """Set the group of an affiliate; it replaces the current one."""
@@ -69,7 +70,7 @@ class HierarchyViewSet(TenantViewSet):
         set_group(
             self.account, affiliate_id=affiliate_id, group_id=group_id, at=self.at
         )
-        return self.render_affiliate(affiliate_id)
+        return self.render_key(affiliate_id)
 
     def assign_parent(self, affiliate_id, parent_id, via=None):
         set_parent(
@@ -79,9 +80,4 @@ class HierarchyViewSet(TenantViewSet):
             parent_reference=via,
             at=self.at,
         )
-        return self.render_affiliate(affiliate_id)
-
-    def render_affiliate(self, affiliate_id):
-        return self.render_row(
-            self.get_row(affiliate_by_slug, AffiliateNotFound, slug=affiliate_id)
-        )
+        return self.render_key(affiliate_id)

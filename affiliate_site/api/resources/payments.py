@@ -96,6 +96,7 @@ class PaymentViewSet(TenantViewSet):
     atomic_actions = ("create",)  # sent again after an error, it pays twice
     filterset_class = PaymentFilterSet
     representation = PaymentRepresentation
+    row_query = (payment_by_public_id, "public_id", PaymentNotFound)
     representations = {
         "create": [PaymentRepresentation],
         "list_by_affiliate": [PaymentRepresentation],
@@ -120,9 +121,7 @@ class PaymentViewSet(TenantViewSet):
 
     def retrieve(self, request, payment_id):
         """Retrieve a payment."""
-        return self.render_row(
-            self.get_row(payment_by_public_id, PaymentNotFound, public_id=payment_id)
-        )
+        return self.render_key(payment_id)
 
     def destroy(self, request, payment_id):
         """Cancel a payment; its amount becomes payable again."""

@@ -33,6 +33,7 @@ class ProgramViewSet(TenantViewSet):
     throttle_rate = RateLimit(1500, minutes=5)
     filterset_class = ProgramFilterSet
     representation = ProgramRepresentation
+    row_query = (program_by_slug, "slug", ProgramNotFound)
 
     def list(self, request):
         """List programs, including archived ones, newest first."""
@@ -40,9 +41,7 @@ class ProgramViewSet(TenantViewSet):
 
     def retrieve(self, request, program_id):
         """Retrieve a program."""
-        return self.render_row(
-            self.get_row(program_by_slug, ProgramNotFound, slug=program_id)
-        )
+        return self.render_key(program_id)
 
 
 class RewardViewSet(TenantViewSet):

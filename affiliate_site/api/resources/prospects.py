@@ -59,6 +59,7 @@ class ProspectViewSet(TenantViewSet):
     filterset_class = ProspectFilterSet
     conflict_actions = ("create",)
     representation = ProspectRepresentation
+    row_query = (prospect_by_public_id, "public_id", ProspectNotFound)
 
     def list(self, request):
         """List prospects, including promoted ones, newest first."""
@@ -73,18 +74,13 @@ class ProspectViewSet(TenantViewSet):
             group_id=body.get("affiliate_group_id"),
         )
         prospect = create_prospect(self.account, data=data, at=self.at)
-        return self.render_prospect(prospect.public_id)
+        return self.render_key(prospect.public_id)
 
     def retrieve(self, request, prospect_id):
         """Retrieve a prospect."""
-        return self.render_prospect(prospect_id)
+        return self.render_key(prospect_id)
 
     def destroy(self, request, prospect_id):
         """Delete a prospect; if it was promoted, its affiliate and code remain."""
         delete_prospect(self.account, public_id=prospect_id, at=self.at)
         return self.render_no_content()
-
-    def render_prospect(self, prospect_id):
-        return self.render_row(
-            self.get_row(prospect_by_public_id, ProspectNotFound, public_id=prospect_id)
-        )
