@@ -42,6 +42,7 @@ class FormPage(FormView):
     button = "Save"
     permission = ""  # such as "tracking.change_program"
     service: Any = None  # a staticmethod
+    row_argument = ("pk", "pk")  # that names the object: its name, and an attribute
     explanation = ""  # shown above the form
     # Formats with `row`, and the message after saving also with `page` and `result`.
     subject = ""  # empty: what the object's page calls it
@@ -76,7 +77,8 @@ class FormPage(FormView):
 
     def get_row_arguments(self) -> dict[str, Any]:
         """The arguments of the service that name the object."""
-        return {"pk": self.row.pk} if self.row else {}
+        name, attribute = self.row_argument
+        return {name: getattr(self.row, attribute)} if self.row else {}
 
     def get_values(self, form) -> dict[str, Any]:
         """The arguments of the service with the values of the form."""

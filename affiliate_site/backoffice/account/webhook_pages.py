@@ -65,13 +65,11 @@ class WebhookPage(FormPage):
     """A form page of a webhook that is no postback of an affiliate."""
 
     permission = "accounts.change_webhookendpoint"
+    row_argument = ("webhook", "public_id")
 
     @classmethod
     def is_offered(cls, webhook):
         return not webhook.affiliate
-
-    def get_row_arguments(self):
-        return {"webhook": self.row.public_id}
 
 
 class EditWebhookPage(WebhookPage, EditPage):

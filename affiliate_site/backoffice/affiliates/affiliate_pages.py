@@ -33,9 +33,7 @@ class AffiliatePage(FormPage):
 
     permission = "tracking.change_affiliate"
     subject = "{row.firstname} {row.lastname}"
-
-    def get_row_arguments(self):
-        return {"affiliate_id": self.row.slug}
+    row_argument = ("affiliate_id", "slug")
 
 
 class EditAffiliatePage(AffiliatePage):

@@ -91,9 +91,7 @@ class GroupPage(FormPage):
     """A form page of a group."""
 
     subject = "{row.title}"
-
-    def get_row_arguments(self):
-        return {"group_id": self.row.public_id}
+    row_argument = ("group_id", "public_id")
 
 
 class MembersForm(ServiceForm):

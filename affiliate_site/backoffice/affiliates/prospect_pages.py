@@ -104,9 +104,7 @@ class ProspectPage(FormPage):
     """A form page of a prospect."""
 
     subject = "{row.firstname} {row.lastname}"
-
-    def get_row_arguments(self):
-        return {"public_id": self.row.public_id}
+    row_argument = ("public_id", "public_id")
 
 
 class PromoteProspectPage(ProspectPage):

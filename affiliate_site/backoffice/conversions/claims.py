@@ -45,6 +45,7 @@ class ConfirmClaimPage(MoneyFormPage):
     permission = "tracking.change_conversionclaim"
     explanation = CONFIRMATION_EXPLANATION
     service = staticmethod(confirm_claim)
+    row_argument = ("claim_id", "pk")
 
     @classmethod
     def is_offered(cls, claim):
@@ -56,9 +57,6 @@ class ConfirmClaimPage(MoneyFormPage):
     def lock_row(self, at):
         """Not locked: the service locks customer and conversion first."""
         return self.row
-
-    def get_row_arguments(self):
-        return {"claim_id": self.row.pk}
 
     def list_facts(self, form, conversion):
         return [

@@ -115,9 +115,7 @@ class CommissionFormPage(MoneyFormPage):
 
     permission = "payouts.change_commission"
     subject = "commission {row} of {row.affiliate}"
-
-    def get_row_arguments(self):
-        return {"commission_id": self.row.pk}
+    row_argument = ("commission_id", "pk")
 
     def lock_row(self, at):
         return lock_commission(self.account, commission_id=self.row.pk, at=at)

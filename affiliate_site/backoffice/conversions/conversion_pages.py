@@ -103,9 +103,7 @@ class ConversionPage(MoneyFormPage):
     """A form page of a conversion."""
 
     permission = "tracking.change_conversion"
-
-    def get_row_arguments(self):
-        return {"conversion_id": self.row.pk}
+    row_argument = ("conversion_id", "pk")
 
     def get_subject(self):
         return f"conversion {self.row.external_id or self.row}"

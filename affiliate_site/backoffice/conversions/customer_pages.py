@@ -33,9 +33,7 @@ class CustomerPage(FormPage):
 
     permission = "tracking.change_customer"
     done_message = "Customer {row.customer_id} was saved."
-
-    def get_row_arguments(self):
-        return {"public_id": self.row.public_id}
+    row_argument = ("public_id", "public_id")
 
 
 class EditCustomerPage(CustomerPage, EditPage):

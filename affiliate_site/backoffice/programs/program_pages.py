@@ -163,9 +163,7 @@ class ProgramPage(FormPage):
     """A form page of a program."""
 
     permission = "tracking.change_program"
-
-    def get_row_arguments(self):
-        return {"slug": self.row.slug}
+    row_argument = ("slug", "slug")
 
 
 class EditProgramPage(ProgramPage, EditPage):
