@@ -13,6 +13,7 @@ from accounts.models.accounts import Account
 from payouts.models.commissions import BalanceKey, Commission
 from payouts.models.ledger import LedgerAccount, LedgerAccountType, TransferType
 from payouts.models.payments import Payment
+from payouts.statistics import Sums
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
@@ -62,12 +63,12 @@ def list_payable_accounts(
     return list(rows.order_by("currency"))
 
 
-def get_payable_totals(account: Account) -> list[tuple[str, Decimal]]:
+def get_balance_due(account: Account) -> Sums:
     """Return the sum of all positive payable balances by currency."""
-    return _get_balance_totals(account, LedgerAccountType.PAYABLE)
+    return _sum_balances(account, LedgerAccountType.PAYABLE)
 
 
-def get_overpaid_totals(account: Account) -> list[tuple[str, Decimal]]:
+def get_overpaid(account: Account) -> Sums:
     """Return the sum of all negative payable balances by currency, as positive amounts.
 
     A balance is negative if a commission was disapproved after it was paid, or if more
@@ -77,19 +78,18 @@ def get_overpaid_totals(account: Account) -> list[tuple[str, Decimal]]:
         kind=LedgerAccountType.PAYABLE, balance__lt=ZERO
     )
     totals = rows.order_by().values_list("currency").annotate(ExactSum("balance"))
-    return [(currency, -total) for currency, total in totals]
+    return {currency: -total for currency, total in sorted(totals)}
 
 
-def get_pending_totals(account: Account) -> list[tuple[str, Decimal]]:
+def get_pending(account: Account) -> Sums:
     """Return the sum of all pending commissions by currency."""
-    return _get_balance_totals(account, LedgerAccountType.PENDING)
+    return _sum_balances(account, LedgerAccountType.PENDING)
 
 
-def _get_balance_totals(
-    account: Account, kind: LedgerAccountType
-) -> list[tuple[str, Decimal]]:
+def _sum_balances(account: Account, kind: LedgerAccountType) -> Sums:
     rows = account.ledger_accounts.filter(kind=kind, balance__gt=ZERO)
-    return list(rows.order_by().values_list("currency").annotate(ExactSum("balance")))
+    totals = rows.order_by().values_list("currency").annotate(ExactSum("balance"))
+    return dict(sorted(totals))
 
 
 def get_payable_balances(

@@ -23,12 +23,7 @@ from payouts.services.day_counts import (
     CountedDay,
     count_day,
 )
-from payouts.services.payables import (
-    get_overpaid_totals,
-    get_payable_balances,
-    get_payable_totals,
-    get_pending_totals,
-)
+from payouts.services.payables import get_payable_balances, get_pending
 from payouts.services.stored_days import find_stored_days, store_days
 from payouts.statistics import (
     AffiliateTotals,
@@ -275,16 +270,6 @@ def count_removed_conversions(account: Account, periods: Sequence[Period]) -> li
     return list(removed.aggregate(**counts).values())
 
 
-def get_balance_due(account: Account) -> Sums:
-    """Return the sum of positive payable balances by currency."""
-    return dict(sorted(get_payable_totals(account)))
-
-
-def get_overpaid(account: Account) -> Sums:
-    """Return the sum of negative payable balances by currency, as positive amounts."""
-    return dict(sorted(get_overpaid_totals(account)))
-
-
 def count_to_review(account: Account, *, at: datetime) -> ToReview:
     """Count what staff have to review."""
     status = CommissionStatus.PENDING.value
@@ -294,7 +279,7 @@ def count_to_review(account: Account, *, at: datetime) -> ToReview:
     return ToReview(
         applications=account.enrollments.not_deleted().filter(approved=None).count(),
         commissions=count.stored + count.later,
-        sums=dict(sorted(get_pending_totals(account))),
+        sums=get_pending(account),
         oldest=oldest.first(),
         webhooks=account.webhook_endpoints.all().needing_attention().count(),
     )

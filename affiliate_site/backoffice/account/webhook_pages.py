@@ -3,9 +3,7 @@
 from datetime import datetime
 
 from django import forms
-from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 
 from accounts.models.webhooks import WEBHOOK_EVENTS
 from accounts.services.command_runs import (
@@ -15,6 +13,7 @@ from accounts.services.command_runs import (
 )
 from accounts.services.deliveries import has_enabled_endpoints, send_test_event
 from accounts.services.webhooks import create_webhook, update_webhook
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.form_pages import EditPage, FormPage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
@@ -103,8 +102,7 @@ class SendTestEventPage(WebhookPage):
         return "The test event is on its way. Reload this list for the answer."
 
     def get_done_url(self, delivery):
-        query = urlencode({"q": self.row.public_id})
-        return f"{reverse('admin:accounts_delivery_changelist')}?{query}"
+        return build_changelist_url("accounts_delivery", q=self.row.public_id)
 
 
 def describe_stopped_sender(at: datetime) -> str:

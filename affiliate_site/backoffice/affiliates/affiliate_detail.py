@@ -14,6 +14,7 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.dashboard.number_cards import (
     NumberCard,
     build_number_cards,
@@ -135,8 +136,7 @@ def get_pay_url(request, affiliate, balances) -> str:
     rows = list_payable_accounts(affiliate.account, affiliate)
     if len(rows) == 1:
         return reverse("admin:payouts_ledgeraccount_pay", args=[rows[0].pk])
-    query = urlencode({"q": affiliate.slug})
-    return f"{reverse('admin:payouts_ledgeraccount_changelist')}?{query}"
+    return build_changelist_url("payouts_ledgeraccount", q=affiliate.slug)
 
 
 def list_badges(affiliate, programs) -> list[tuple[str, str]]:

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.http import urlencode
 
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
@@ -167,8 +166,7 @@ def render_older_conversions_notice(customer) -> str:
     text = f"Showing the newest {MAX_CONVERSIONS} conversions"
     if not customer.customer_id:  # deleted: no list finds its conversions by it
         return text
-    query = urlencode({"q": customer.customer_id})
-    url = f"{reverse('admin:tracking_conversion_changelist')}?{query}"
+    url = build_changelist_url("tracking_conversion", q=customer.customer_id)
     return format_html("{}: {}", text, format_html(LINK_TEMPLATE, url, "show all"))
 
 

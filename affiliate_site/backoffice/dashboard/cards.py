@@ -15,7 +15,8 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
     keep_amounts_together,
 )
-from payouts.services.statistics import count_to_review, get_balance_due, get_overpaid
+from payouts.services.payables import get_balance_due, get_overpaid
+from payouts.services.statistics import count_to_review
 from payouts.statistics import Period, Sums, Totals
 from tracking.services.failed_page_calls import count_page_problems
 

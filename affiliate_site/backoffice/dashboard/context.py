@@ -26,7 +26,6 @@ from affiliate_site.backoffice.dashboard.cards import (
 )
 from affiliate_site.backoffice.dashboard.charts import build_charts
 from affiliate_site.backoffice.dashboard.list_urls import (
-    build_changelist_url,
     build_list_url,
     build_removed_url,
 )
@@ -257,17 +256,11 @@ def list_top_affiliates(
             format_totals(totals[affiliate_id].earned),
             totals_before.get(affiliate_id, AffiliateTotals()),
             url=reverse("admin:tracking_affiliate_change", args=[affiliate_id]),
-            conversions_url=build_changelist_url(
-                "tracking_conversion",
-                period,
-                affiliate_id=affiliate_id,
-                deleted_at__isnull=True,
+            conversions_url=build_list_url(
+                "conversions", period, affiliate_id=affiliate_id
             ),
-            commissions_url=build_changelist_url(
-                "payouts_commission",
-                period,
-                affiliate=found[affiliate_id].slug,
-                deleted_at__isnull=True,
+            commissions_url=build_list_url(
+                "commissions", period, affiliate=found[affiliate_id].slug
             ),
         )
         for affiliate_id, _ in ranked

@@ -21,10 +21,11 @@ LISTS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-def build_list_url(name: str, period: Period) -> str:
-    """The URL of a list of `LISTS` with what was created in a period."""
+def build_list_url(name: str, period: Period, **of: object) -> str:
+    """The URL of a list of `LISTS` with what was created in a period; `of` are more
+    filters."""
     model_name, filters = LISTS[name]
-    return build_changelist_url(model_name, period, **filters)
+    return build_changelist_url(model_name, period, **of, **filters)
 
 
 def build_changelist_url(

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from affiliate_site.backoffice.dashboard.charts import Sparkline, build_sparkline
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
+from affiliate_site.backoffice.dashboard.list_urls import build_list_url
 from affiliate_site.backoffice.formatters import format_totals, keep_amounts_together
 from payouts.statistics import Period, Totals, add_totals
 
@@ -27,12 +27,8 @@ def build_number_cards(
     """Clicks, conversions, revenue and commissions; `of` filters the lists of rows."""
     total = add_totals(by_day.values())
     clicks_url, conversions_url, commissions_url = (
-        build_changelist_url(name, period, **of, **filters)
-        for name, filters in (
-            ("tracking_click", {}),
-            ("tracking_conversion", {"deleted_at__isnull": True}),
-            ("payouts_commission", {"deleted_at__isnull": True}),
-        )
+        build_list_url(name, period, **of)
+        for name in ("clicks", "conversions", "commissions")
     )
     return [
         build_count_card("Clicks", total.clicks, clicks_url, by_day),

@@ -1,10 +1,11 @@
 """What the page of a balance shows: the commissions and payments that make it up."""
 
-from django.db.models import Count
-from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.http import urlencode
+from typing import Any
 
+from django.db.models import Count
+from django.utils.html import format_html
+
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
@@ -156,14 +157,12 @@ def build_payments_section(ledger_account) -> Section:
     )
 
 
-def build_list_url(model_name: str, ledger_account, **filters: str) -> str:
+def build_list_url(model_name: str, ledger_account, **filters: Any) -> str:
     """The list of what the affiliate has in this currency."""
-    query = {
-        "affiliate": ledger_account.affiliate.slug,
-        "currency": ledger_account.currency,
-        **filters,
-    }
-    return f"{reverse(f'admin:{model_name}_changelist')}?{urlencode(query)}"
+    affiliate, currency = ledger_account.affiliate.slug, ledger_account.currency
+    return build_changelist_url(
+        model_name, affiliate=affiliate, currency=currency, **filters
+    )
 
 
 def link_to_more(url: str, number: int) -> str:

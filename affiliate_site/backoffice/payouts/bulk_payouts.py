@@ -2,13 +2,11 @@
 
 from datetime import date, datetime, time, timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 
 from affiliate_site.backoffice.actions import (
@@ -19,6 +17,7 @@ from affiliate_site.backoffice.actions import (
     format_confirmed_amount,
     partition_rows,
 )
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import format_affiliate, format_money
 from affiliate_site.backoffice.forms import DecimalField
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
@@ -164,8 +163,8 @@ def build_bulk_payout(account, criteria):
 
 def build_payments_url(since: datetime, before: datetime) -> str:
     """The list of the payments that were made between two times."""
-    query = {
-        "created_at__gte": since.isoformat(),
-        "created_at__lt": before.isoformat(),
-    }
-    return f"{reverse('admin:payouts_payment_changelist')}?{urlencode(query)}"
+    return build_changelist_url(
+        "payouts_payment",
+        created_at__gte=since.isoformat(),
+        created_at__lt=before.isoformat(),
+    )

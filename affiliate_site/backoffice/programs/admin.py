@@ -6,12 +6,12 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Count, Q
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.dashboard.context import list_top_affiliates
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.dashboard.number_cards import build_number_cards
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
@@ -197,12 +197,11 @@ def list_affiliate_counts(program: Program) -> list[tuple[str, int, str]]:
         waiting=Count("pk", filter=Q(approved=None)),
         disapproved=Count("pk", filter=Q(approved=False)),
     )
-    url = reverse("admin:tracking_enrollment_changelist")
-    of_program = f"{url}?program={program.slug}"
+    url = build_changelist_url("tracking_enrollment", program=program.slug)
     return [
-        ("affiliates", numbers["active"], f"{of_program}&approved=approved"),
-        ("to review", numbers["waiting"], f"{of_program}&approved=pending"),
-        ("disapproved", numbers["disapproved"], f"{of_program}&approved=disapproved"),
+        ("affiliates", numbers["active"], f"{url}&approved=approved"),
+        ("to review", numbers["waiting"], f"{url}&approved=pending"),
+        ("disapproved", numbers["disapproved"], f"{url}&approved=disapproved"),
     ]
 
 

@@ -15,12 +15,12 @@ from payouts.services.conversion_updates import (
     update_commission,
 )
 from payouts.services.day_counts import count_day
+from payouts.services.payables import get_balance_due
 from payouts.services.payments import cancel_payment
 from payouts.services.statistics import (
     AffiliatePerformance,
     calculate_performance,
     count_to_review,
-    get_balance_due,
     load_statistics,
 )
 from payouts.services.stored_days import (
