@@ -1,7 +1,7 @@
 """TenantAdmin: a ModelAdmin restricted to the rows of the signed-in user's account.
 
-The rows of other accounts are inaccessible everywhere in the admin: lists, forms,
-forged IDs, choices, autocompletes, actions, delete pages and history.
+The rows of other accounts are inaccessible everywhere in the admin: lists, forged IDs,
+autocompletes, actions and history.
 """
 
 from dataclasses import dataclass
@@ -56,58 +56,11 @@ def filter_for_user(rows: models.QuerySet[Row], user: User) -> models.QuerySet[R
     raise TypeError(f"{rows.model._meta.label} belongs to no account")
 
 
-class TenantScopeMixin:
-    """Restrict the rows and choices of pages and inlines to the user's account."""
+class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """The page of a model of an account, which only shows rows.
 
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        """Return the rows of every list, form, action and autocomplete."""
-        return filter_for_user(super().get_queryset(request), get_user(request))  # type: ignore[misc]
-
-    def formfield_for_foreignkey(
-        self, db_field: Any, request: HttpRequest, **kwargs: Any
-    ) -> Any:
-        """Restrict the choices of a form field, which also rejects forged values."""
-        kwargs["queryset"] = self._get_choices(db_field, request)
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
-
-    def formfield_for_manytomany(
-        self, db_field: Any, request: HttpRequest, **kwargs: Any
-    ) -> Any:
-        """Restrict the choices of a form field of several values."""
-        kwargs["queryset"] = self._get_choices(db_field, request)
-        return super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._is_own_row(request, obj) and super().has_view_permission(  # type: ignore[misc]
-            request, obj
-        )
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._is_own_row(request, obj) and super().has_change_permission(  # type: ignore[misc]
-            request, obj
-        )
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._is_own_row(request, obj) and super().has_delete_permission(  # type: ignore[misc]
-            request, obj
-        )
-
-    @staticmethod
-    def _get_choices(db_field: Any, request: HttpRequest) -> models.QuerySet[Any]:
-        model: Any = db_field.remote_field.model
-        return filter_for_user(model._base_manager.all(), get_user(request))
-
-    @staticmethod
-    def _is_own_row(request: HttpRequest, obj: Any) -> bool:
-        user = get_user(request)
-        if obj is None or user.is_superuser:
-            return True
-        account = obj.pk if isinstance(obj, Account) else obj.account_id
-        return bool(account == user.account_id)
-
-
-class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
-    """The admin of a model of an account; the account is never a form field."""
+    Rows change through actions and pages that call services.
+    """
 
     # Lookups allowed in the URL of a list in addition to its filters. Others could
     # reveal a hidden column letter by letter.
@@ -115,6 +68,33 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
     show_full_result_count = False
     list_per_page = 50
     list_max_show_all = 0
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        """Return the rows of every list, page, action and autocomplete."""
+        return filter_for_user(super().get_queryset(request), get_user(request))
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        user = get_user(request)
+        is_own = obj is None or user.is_superuser or obj.account_id == user.account_id
+        return is_own and super().has_view_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Refuse a POST: with `_saveasnew`, Django's own form would store a new row,
+        past the services and the audit log."""
+        if request.method == "POST":
+            raise PermissionDenied
+        return super().change_view(request, object_id, *args, **kwargs)
 
     def lookup_allowed(
         self, lookup: str, value: str, request: HttpRequest | None = None
@@ -146,20 +126,6 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_exclude(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return ["account", *(super().get_exclude(request, obj) or [])]
-
-    def save_model(
-        self, request: HttpRequest, obj: Any, form: Any, change: Any
-    ) -> None:
-        """Assign a new row to the user's account."""
-        if not change:
-            obj.account = get_user(request).account
-        super().save_model(request, obj, form, change)
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Exclude objects of other accounts from a delete page."""
-        return super().get_deleted_objects(
-            [obj for obj in objs if self._is_own_row(request, obj)], request
-        )
 
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
@@ -196,34 +162,6 @@ class TenantAdmin(TenantScopeMixin, admin.ModelAdmin):  # type: ignore[type-arg]
     ) -> list[str]:
         """Return what to look up in a field; subclasses may add other spellings."""
         return [term]
-
-
-class ReadOnlyTenantAdmin(TenantAdmin):
-    """A read-only admin; its actions change rows through services."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
-    ) -> Any:
-        """Refuse a POST: with `_saveasnew`, Django's own form would store a new row,
-        past the services and the audit log."""
-        if request.method == "POST":
-            raise PermissionDenied
-        return super().change_view(request, object_id, *args, **kwargs)
-
-
-class TenantInline(TenantScopeMixin, admin.TabularInline):  # type: ignore[type-arg]
-    """An inline for related rows of the same account."""
-
-    extra = 0
 
 
 def find_match(model: Any, name: str, term: str, user: User) -> SearchMatch | None:

@@ -16,13 +16,13 @@ from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.text import capfirst
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import ModelAdmin
 from unfold.decorators import action, display
 from unfold.paginator import InfinitePaginator
 from unfold.templatetags import unfold_list
 from unfold.views import ChangeList
 
-from accounts.tenant_admin import ReadOnlyTenantAdmin, TenantInline
+from accounts.tenant_admin import TenantAdmin
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
@@ -40,7 +40,6 @@ from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
 
 __all__ = [
-    "BackOfficeInline",
     "ReadOnlyBackOfficeAdmin",
     "action",
     "display",
@@ -285,9 +284,5 @@ def remove_empty_values(query) -> str:
     return urlencode([(name, value) for name, value in query.items() if value])
 
 
-class ReadOnlyBackOfficeAdmin(ReadOnlyTenantAdmin, ThemedModelAdmin):
+class ReadOnlyBackOfficeAdmin(TenantAdmin, ThemedModelAdmin):
     """A page without forms; rows change through actions only."""
-
-
-class BackOfficeInline(TenantInline, TabularInline):
-    """Related rows of the same account, shown on the page of another row."""
