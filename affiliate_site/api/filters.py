@@ -133,6 +133,9 @@ class EmailFilter(TextFilter):
 
     field_class = EmailParameterField
 
+    def filter(self, qs, value):
+        return qs.with_email(value) if value else qs
+
 
 class BooleanFilter(django_filters.Filter):
     """`true` or `false`."""

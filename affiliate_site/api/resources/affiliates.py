@@ -49,7 +49,7 @@ class AffiliateFilterSet(BaseFilterSet):
 
     click_id = TextFilter(method="filter_by_click")
     source_id = TextFilter(method="filter_by_source")
-    email = EmailFilter(method="filter_by_email")
+    email = EmailFilter()
     referral_code = TextFilter(method="filter_by_referral_code")
     parent_id = TextFilter(field_name="parent__slug")
     affiliate_group_id = TextFilter(field_name="group__public_id")
@@ -66,9 +66,6 @@ class AffiliateFilterSet(BaseFilterSet):
     def filter_by_referral_code(self, rows, name, value):
         codes = self.account.referral_codes.filter(code=value)
         return rows.filter(pk__in=codes.values("enrollment__affiliate"))
-
-    def filter_by_email(self, rows, name, value):
-        return rows.with_email(value)
 
 
 class AffiliateViewSet(TenantViewSet):

@@ -119,7 +119,7 @@ class EnrollmentFilterSet(BaseFilterSet):
     aliases = {"parentId": "parent_id"}
 
     source_id = TextFilter(method="filter_by_source")
-    email = EmailFilter(method="filter_by_email")
+    email = EmailFilter()
     parent_id = TextFilter(field_name="affiliate__parent__slug")
     affiliate_group_id = TextFilter(field_name="affiliate__group__public_id")
     approved = ChoiceFilter(
@@ -130,9 +130,6 @@ class EnrollmentFilterSet(BaseFilterSet):
         source_pk, hex_digits = parse_numbered_id(value) or (0, "")
         sources = self.account.sources.filter(pk=source_pk, hex=hex_digits)
         return rows.filter(affiliate__in=sources.values("affiliate"))
-
-    def filter_by_email(self, rows, name, value):
-        return rows.with_email(value)
 
     def filter_by_approval(self, rows, name, value):
         return rows.filter(approved=APPROVAL_VALUES[value])

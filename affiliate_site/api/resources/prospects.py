@@ -37,13 +37,10 @@ class ProspectFilterSet(BaseFilterSet):
 
     aliases = {"affiliate_group_id": "group_id"}
 
-    email = EmailFilter(method="filter_by_email")
+    email = EmailFilter()
     referral_code = TextFilter(method="filter_by_referral_code")
     program_id = TextFilter(field_name="program__slug")
     group_id = TextFilter(field_name="group__public_id")
-
-    def filter_by_email(self, rows, name, value):
-        return rows.with_email(value)
 
     def filter_by_referral_code(self, rows, name, value):
         codes = self.account.referral_codes.filter(code=value, prospect__isnull=False)
