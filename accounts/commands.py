@@ -114,6 +114,18 @@ class AccountCommand(JsonCommand):
         """Call one service for this account and write its result."""
 
 
+def add_events_argument(parser: CommandParser) -> None:
+    """Add `--event`, which names the events that a new endpoint receives."""
+    parser.add_argument(
+        "--event",
+        action="append",
+        default=[],
+        dest="events",
+        metavar="NAME",
+        help="only this event, e.g. conversion.created (repeatable)",
+    )
+
+
 def escape_controls(text: str) -> str:
     """Write control characters as `\\u001b`: stored texts must not control a terminal.
 

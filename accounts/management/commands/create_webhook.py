@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, add_events_argument
 from accounts.models.accounts import Account
 from accounts.services.webhooks import create_webhook
 
@@ -18,14 +18,7 @@ class Command(AccountCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("url", metavar="URL", help="https, port 443")
-        parser.add_argument(
-            "--event",
-            action="append",
-            default=[],
-            dest="events",
-            metavar="NAME",
-            help="only this event, e.g. conversion.created (repeatable)",
-        )
+        add_events_argument(parser)
 
     def run_for_account(
         self,

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, add_events_argument
 from accounts.models.accounts import Account
 from accounts.models.webhooks import PostbackMethod
 from tracking.services.postbacks import create_postback
@@ -28,14 +28,7 @@ class Command(AccountCommand):
         parser.add_argument(
             "--method", choices=PostbackMethod.values, default=PostbackMethod.GET.value
         )
-        parser.add_argument(
-            "--event",
-            action="append",
-            default=[],
-            dest="events",
-            metavar="NAME",
-            help="only this event, e.g. conversion.created (repeatable)",
-        )
+        add_events_argument(parser)
 
     def run_for_account(
         self,
