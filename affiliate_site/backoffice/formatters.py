@@ -113,8 +113,13 @@ def keep_amounts_together(text: str) -> str:
     return SafeString(kept) if isinstance(text, SafeString) else kept
 
 
-def format_datetime(at: datetime, *, timespec: str = "minutes") -> str:
-    """`2026-11-21 00:54 CET`, in the time zone of the account; also with seconds."""
+def format_datetime(at: datetime | None, *, timespec: str = "minutes") -> str:
+    """`2026-11-21 00:54 CET`, in the time zone of the account; also with seconds.
+
+    Empty without a time.
+    """
+    if at is None:
+        return ""
     local = timezone.localtime(at)
     text = local.replace(tzinfo=None).isoformat(" ", timespec)
     return f"{text} {local.tzname()}"

@@ -160,6 +160,13 @@ def link_to(row, text: Any = "") -> str:
     return format_html(LINK_TEMPLATE, get_object_url(row), text or row)
 
 
+def link_to_sale(commission) -> str:
+    """A link to the conversion of a commission, named after the order; empty for a
+    bonus."""
+    conversion = commission.conversion
+    return link_to(conversion, conversion.external_id) if conversion else ""
+
+
 def label_status(status: str) -> tuple[str, str]:
     """A coloured label."""
     return status, STATUS_COLORS.get(status, "")

@@ -24,6 +24,7 @@ from affiliate_site.backoffice.object_pages import (
     build_history,
     label_status,
     link_to,
+    link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
 from payouts.explanation import explain_initial_status
@@ -67,10 +68,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                 "Commission",
                 facts=[
                     ("Affiliate", link_to(commission.affiliate)),
-                    (
-                        "Conversion",
-                        link_to(conversion, conversion and conversion.external_id),
-                    ),
+                    ("Conversion", link_to_sale(commission)),
                     (
                         "Sale",
                         conversion
@@ -91,11 +89,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Goal", commission.bonus and describe_goal(commission)),
                     ("Comment", format_comment(commission)),
                     ("Created", format_datetime(commission.created_at)),
-                    (
-                        "Final since",
-                        commission.finalized_at
-                        and format_datetime(commission.finalized_at),
-                    ),
+                    ("Final since", format_datetime(commission.finalized_at)),
                 ],
             ),
             Section(

@@ -105,7 +105,7 @@ def list_conversion_facts(request, conversion) -> list[tuple[str, Any]]:
         ("Customer", link_to(conversion.customer, get_customer_label(conversion))),
         ("Click", link_to(conversion.click)),
         ("Created", format_datetime(conversion.created_at)),
-        ("Removed", conversion.deleted_at and format_datetime(conversion.deleted_at)),
+        ("Removed", format_datetime(conversion.deleted_at)),
         ("Reported by", describe_reporter(request, conversion)),
         ("Risk indicators", list_risk_indicators(conversion)),
         ("Metadata", conversion.meta_data and format_key_values(conversion.meta_data)),

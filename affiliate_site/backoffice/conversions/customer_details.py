@@ -186,10 +186,7 @@ def get_customer_details(customer) -> Details:
                     ("Program", link_to(customer.program, customer.program.title)),
                     ("Click", link_to(customer.click)),
                     ("Created", format_datetime(customer.created_at)),
-                    (
-                        "Removed",
-                        customer.deleted_at and format_datetime(customer.deleted_at),
-                    ),
+                    ("Removed", format_datetime(customer.deleted_at)),
                     (
                         "Reported by",
                         "" if customer.is_confirmed else "a page, not confirmed yet",

@@ -17,6 +17,7 @@ from affiliate_site.backoffice.object_pages import (
     Section,
     label_status,
     link_to,
+    link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.models.commissions import CommissionStatus
@@ -106,10 +107,7 @@ def build_commissions_section(ledger_account, unpaid, number: int) -> Section:
         rows=[
             (
                 link_to(each),
-                link_to(
-                    each.conversion, each.conversion and each.conversion.external_id
-                )
-                or "bonus",
+                link_to_sale(each) or "bonus",
                 format_datetime(each.created_at),
                 format_money(each.amount, each.currency),
             )

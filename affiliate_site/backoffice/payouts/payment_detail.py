@@ -12,6 +12,7 @@ from affiliate_site.backoffice.object_pages import (
     build_history,
     label_status,
     link_to,
+    link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
 from payouts.services.commission_history import list_paid_amounts
@@ -37,10 +38,7 @@ def get_payment_details(request, payment) -> Details:
                     ("Reference", payment.public_id),
                     ("Affiliate", link_to(payment.affiliate)),
                     ("Paid on", format_datetime(payment.created_at)),
-                    (
-                        "Canceled on",
-                        is_canceled and format_datetime(payment.canceled_at),
-                    ),
+                    ("Canceled on", format_datetime(payment.canceled_at)),
                     ("Reason", payment.cancel_reason),
                     ("Paid to", format_payment_method(payment)),
                 ],
@@ -62,12 +60,7 @@ def get_payment_details(request, payment) -> Details:
                 rows=[
                     (
                         link_to(each.commission),
-                        link_to(
-                            each.commission.conversion,
-                            each.commission.conversion
-                            and each.commission.conversion.external_id,
-                        )
-                        or "Bonus",
+                        link_to_sale(each.commission) or "Bonus",
                         format_money(amounts[each.commission_id], payment.currency),
                         describe_allocation(each, amounts[each.commission_id]),
                     )
