@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
+from django.http import QueryDict
 from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
 
@@ -71,16 +72,22 @@ def build_settings_item() -> dict:
     }
 
 
-def build_tabs(model_name: str, queries: dict[str, str]) -> dict:
-    """Tabs above a list: their titles and the filters they link to."""
+def build_tabs(request, model_name: str, queries: dict[str, str]) -> dict:
+    """Tabs above a list: their titles and the filters they link to, with the others
+    that are set."""
+    url = reverse_changelist(model_name)
     parameters = {name for query in queries.values() for name, _ in parse_qsl(query)}
+    kept = request.GET.copy() if request.path == url else QueryDict(mutable=True)
+    for name in (*parameters, "p", "e"):
+        kept.pop(name, None)
+    others = kept.urlencode()
     parameters.discard("deleted_at__isnull")
     return {
         "models": [model_name.replace("_", ".", 1)],
         "items": [
             {
                 "title": title,
-                "link": f"{reverse_changelist(model_name)}?{query}",
+                "link": f"{url}?{'&'.join(filter(None, [query, others]))}",
                 "active": build_active_check(parameters, query),
             }
             for title, query in queries.items()
@@ -103,6 +110,7 @@ def list_tabs(request) -> list[dict]:
     """The tabs above the lists of commissions, program affiliates and staff."""
     return [
         build_tabs(
+            request,
             "payouts_commission",
             {
                 "All": "",
@@ -113,10 +121,12 @@ def list_tabs(request) -> list[dict]:
             },
         ),
         build_tabs(
+            request,
             "tracking_conversion",
             {"All": "", "To check": f"to_check=yes&{NOT_REMOVED}"},
         ),
         build_tabs(
+            request,
             "tracking_enrollment",
             {
                 "All": "",

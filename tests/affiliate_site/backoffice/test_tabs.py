@@ -85,6 +85,28 @@ def test_stays_active_with_other_filters(staff_client, rows):
     assert parse_tabs(response)["Pending"][1] == "active"
 
 
+def test_keeps_the_other_filters_but_not_the_page(staff_client, rows):
+    query = f"{COMMISSIONS['Pending']}&affiliate=mina&q=x&p=2"
+    tabs = parse_tabs(get_changelist(staff_client(), "payouts_commission", query))
+
+    url = reverse("admin:payouts_commission_changelist")
+    assert {title: unescape(link) for title, (link, _) in tabs.items()} == {
+        title: f"{url}?{query}{query and '&'}affiliate=mina&q=x"
+        for title, query in COMMISSIONS.items()
+    }
+
+
+def test_leads_to_other_lists_without_the_filters_of_this_one(staff_client):
+    response = get_changelist(staff_client(), "tracking_enrollment", "q=x")
+
+    links = [
+        tab["link"]
+        for group in response.context["tab_list"][:2]
+        for tab in group["items"]
+    ]
+    assert not any("q=x" in link for link in links)
+
+
 def test_no_tab_is_active_if_the_list_has_removed_rows_too(staff_client, rows):
     response = get_changelist(
         staff_client(), "payouts_commission", "status__exact=pending"
