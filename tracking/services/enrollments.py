@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models.functions import Lower
 
 from accounts.errors import InvalidInput, raise_errors
 from accounts.ids import generate_random_text
@@ -24,6 +25,7 @@ from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.late_changes import record_late_change
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
+from tracking.models.sources import Coupon
 from tracking.services.affiliates import get_affiliate
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.programs import ensure_not_archived
@@ -187,6 +189,18 @@ def ensure_codes_available(
     if code is not None and codes.filter(code=code).exists():
         errors.append(DuplicateReferralCode())
     raise_errors(errors)
+
+
+def find_similar_coupon(
+    account: Account, code: str, *, enrollment: Enrollment | None
+) -> Coupon | None:
+    """Find a coupon of another enrollment that differs from a code only in case.
+
+    The API takes both; with both, a page that sends a third spelling finds neither.
+    """
+    coupons = account.coupons.exclude(enrollment=enrollment).exclude(code=code)
+    similar = coupons.alias(lowered=Lower("code")).filter(lowered=code.lower())
+    return similar.first()
 
 
 def get_enrollment(

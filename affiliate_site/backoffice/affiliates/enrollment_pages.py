@@ -18,7 +18,11 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
 from tracking.errors import DuplicateCoupon, DuplicateReferralCode
 from tracking.models.enrollments import Enrollment
-from tracking.services.enrollments import create_enrollment, update_enrollment
+from tracking.services.enrollments import (
+    create_enrollment,
+    find_similar_coupon,
+    update_enrollment,
+)
 
 APPROVAL_CHOICES = (
     ("", "As the program's settings say"),
@@ -29,7 +33,25 @@ APPROVALS = {"approved": True, "pending": None}
 
 
 class CodeOwnerForm(ServiceForm):
-    """A form with codes; it says who in the account has one that is taken."""
+    """A form with codes; it says who in the account has one that is taken.
+
+    A coupon must differ from others in more than its case: pages find it in any case.
+    """
+
+    def clean(self):
+        values = super().clean()
+        code = values.get("coupon")
+        if code and "coupon" in self.changed_data:
+            own = self.row if isinstance(self.row, Enrollment) else None
+            similar = find_similar_coupon(self.account, code, enrollment=own)
+            if similar:
+                owner = similar.enrollment
+                self.add_error(
+                    "coupon",
+                    f"{similar} is a coupon of {owner.affiliate} in"
+                    f" {owner.program.title}; pages find coupons in any case.",
+                )
+        return values
 
     def add_error_at(self, path, text):
         codes: Any = {
@@ -60,7 +82,7 @@ class EnrollmentForm(CodeOwnerForm):
     approval = forms.ChoiceField(required=False, choices=APPROVAL_CHOICES)
     coupon = forms.CharField(
         required=False,
-        help_text="Customers who enter it count for the affiliate. Case matters.",
+        help_text="Customers who enter it count for the affiliate.",
     )
 
     def __init__(self, *args, **kwargs):
@@ -226,7 +248,7 @@ class CodesForm(CodeOwnerForm):
 
     coupon = forms.CharField(
         required=False,
-        help_text="1 to 64 characters; case matters. Empty: no coupon.",
+        help_text="1 to 64 characters. Empty: no coupon.",
     )
     referral_code = forms.CharField(
         help_text="3 to 64 letters, digits, dashes and underscores."

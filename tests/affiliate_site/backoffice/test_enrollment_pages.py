@@ -6,6 +6,7 @@ from django.urls import reverse
 from accounts.services.webhooks import create_webhook
 from tests.affiliate_site.backoffice.form_values import get_form_values
 from tests.conftest import NOW
+from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import (
     AffiliateFactory,
     CouponFactory,
@@ -99,6 +100,7 @@ def test_offers_programs_that_the_affiliate_can_enter(
     [
         ({"coupon": "x" * 65}, "coupon", "64 characters at most"),
         ({"coupon": "TAKEN"}, "coupon", "is already in use: {owner} has it"),
+        ({"coupon": "taken"}, "coupon", "TAKEN is a coupon of {owner}; pages find"),
         ({"approval": "forged"}, "approval", "valid choice"),
         ({"program": ""}, "program", "required"),
         ({"program": "x"}, "program", "valid choice"),
@@ -179,6 +181,7 @@ def test_changes_coupon_and_referral_code(account, staff_client, enrollment):
     [
         ({"coupon": "x" * 65}, "coupon", "64 characters at most"),
         ({"coupon": "TAKEN"}, "coupon", "is already in use: {owner} has it"),
+        ({"coupon": "taken"}, "coupon", "TAKEN is a coupon of {owner}; pages find"),
         ({"referral_code": "taken"}, "referral_code", "in use: {owner} has it"),
         ({"referral_code": "pia"}, "referral_code", "the prospect Pia Lang has it"),
         ({"referral_code": "a b c"}, "referral_code", "not valid"),
@@ -203,6 +206,18 @@ def test_refuses_codes_and_keeps_the_present_ones(
     assert text in str(response.context["form"].errors[field])
     assert not account.coupons.filter(enrollment=enrollment).exists()
     assert account.referral_codes.get(enrollment=enrollment).code == "hana-1"
+
+
+def test_a_coupon_can_change_its_case_or_be_that_of_another_account(
+    account, staff_client, enrollment
+):
+    CouponFactory(account=account, enrollment=enrollment, code="HANA10")
+    CouponFactory(account=AccountFactory(), code="HANA11")
+    client, url = staff_client(), page_url("codes", enrollment)
+    for coupon in ("hana10", "hana11"):
+        client.post(url, {"coupon": coupon, "referral_code": "hana-1"})
+
+        assert account.coupons.get().code == coupon
 
 
 def test_archived_programs_and_removed_affiliates_change_nothing(
