@@ -13,7 +13,11 @@ from payouts.errors import SameAffiliate, SettledCommission
 from payouts.models.refunds import Correction
 from payouts.services.calculation_input import drop_unknown_types, list_rates
 from payouts.services.conversion_creation import write_commissions
-from payouts.services.conversion_updates import lock_conversion, update_conversion
+from payouts.services.conversion_updates import (
+    delete_conversion,
+    lock_conversion,
+    update_conversion,
+)
 from payouts.services.refunds import list_lines, list_refundable_commissions
 from tracking.attribution import STAFF, TRACKING_SOURCE_NAMES
 from tracking.claims import ClaimStatus
@@ -114,6 +118,17 @@ def reattribute_conversion(
             )
         except DuplicateConversion:
             raise SettledCommission from None
+        _record_reason(conversion, reason, at=at)
+    return conversion
+
+
+def remove_conversion(
+    account: Account, *, conversion_id: int, reason: str, at: datetime
+) -> Conversion:
+    """Remove a conversion as `delete_conversion` does, and record the reason."""
+    with transaction.atomic():
+        conversion = lock_conversion(account, conversion_id)
+        delete_conversion(account, conversion_id=conversion_id, at=at)
         _record_reason(conversion, reason, at=at)
     return conversion
 

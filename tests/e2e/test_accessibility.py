@@ -145,6 +145,7 @@ class PageVisits:
 
     def open_effects(self):
         self.back_office.open(self.paths["removing a conversion"])
+        self.page.fill("#id_reason", "A test")
         self.back_office.click("button[name=_save]")
         self.page.wait_for_selector("#effects")
 

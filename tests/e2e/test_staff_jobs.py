@@ -549,7 +549,9 @@ def test_corrects_sales_and_pays(walk):
 
     walk.go("Conversions")
     walk.follow(str(find_conversion(walk, "A-1").pk))
-    text = walk.press("Remove")
+    walk.follow("Remove")
+    walk.fill({"Reason": "A test"})
+    text = walk.press("Continue")
     assert "Balance due of hanakim becomes negative: -16.00 EUR." in text
     assert walk.main.locator("#effects .negative").count()
     text = walk.press("Remove conversion")

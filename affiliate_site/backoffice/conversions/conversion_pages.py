@@ -39,10 +39,13 @@ from payouts.models.commissions import (
 from payouts.models.refunds import MAX_REASON_LENGTH
 from payouts.services.conversion_updates import (
     add_commissions,
-    delete_conversion,
     lock_conversion,
 )
-from payouts.services.corrections import correct_conversion, reattribute_conversion
+from payouts.services.corrections import (
+    correct_conversion,
+    reattribute_conversion,
+    remove_conversion,
+)
 from payouts.services.refunds import (
     list_lines,
     list_refundable_commissions,
@@ -172,6 +175,7 @@ class EditConversionPage(ConversionPage):
             ("Order ID", format_change(self.row.external_id, conversion.external_id)),
             ("Commissions", "keep their amounts" if is_kept else ""),
             *([] if is_kept else self.list_parents_without_commission()),
+            ("Reason", form.cleaned_data["reason"]),
         ]
 
 
@@ -336,6 +340,8 @@ class RefundPage(ConversionPage):
 class RemoveConversionPage(ConversionPage, RemovePage):
     """Remove a conversion with its commissions."""
 
+    form_class = ReasonForm
+    begins_with_preview = False  # it asks for the reason
     confirm_button = "Remove conversion"
     permission = "tracking.delete_conversion"
     explanation = (
@@ -344,8 +350,18 @@ class RemoveConversionPage(ConversionPage, RemovePage):
         " and its order ID can be used again. This cannot be undone. If the customer"
         " got money back, use Refund."
     )
-    service = staticmethod(delete_conversion)
+    service = staticmethod(remove_conversion)
     done_message = "Conversion {row} was removed."
+
+    def must_be_confirmed(self, form):
+        """The sale is removed even if no money moves."""
+        return True
+
+    def get_values(self, form):
+        return {"reason": form.cleaned_data["reason"]}
+
+    def list_facts(self, form, result):
+        return [("Reason", form.cleaned_data["reason"])]
 
 
 class NewCommissionForm(MoneyForm):

@@ -87,6 +87,7 @@ def test_an_amount_can_change_without_the_commissions(
         "Sale after": "150.00 EUR",
         "Order ID": "",
         "Commissions": "keep their amounts",
+        "Reason": "It was wrong.",
     }
     assert account.conversions.get().amount == 200
 
@@ -244,13 +245,15 @@ def test_removing_a_paid_sale_says_that_the_balance_becomes_negative(
     pay(scenario, "20")
     client, url = staff_client(), page_url(conversion, "remove")
 
-    shown = client.post(url)
+    sent, shown = submit(client, url, reason="A test.")
     page = " ".join(shown.content.decode().split())
     assert "Balance due of minakessler becomes negative: -20.00 EUR." in page
+    assert dict(shown.context["effect_facts"]) == {"Reason": "A test."}
     assert account.conversions.get().deleted_at is None
 
-    response = confirm(client, url, {}, shown)
+    response = confirm(client, url, sent, shown)
     assert list_messages(response) == [f"Conversion {conversion} was removed."]
+    assert "Reason: A test." in response.content.decode()
     assert account.conversions.get().deleted_at
     assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": -20}}
 
@@ -259,14 +262,14 @@ def test_nothing_is_stored_if_the_effects_changed_meanwhile(
     staff_client, account, conversion, commission
 ):
     client, url = staff_client(), page_url(conversion, "remove")
-    shown = client.post(url)
+    sent, shown = submit(client, url)
     approve_commission(account, commission_id=commission.pk, at=NOW)
 
-    again = confirm(client, url, {}, shown)
+    again = confirm(client, url, sent, shown)
 
     assert "Something changed since this page was opened" in again.content.decode()
     assert account.conversions.get().deleted_at is None
-    assert confirm(client, url, {}, again).status_code == 200
+    assert confirm(client, url, sent, again).status_code == 200
     assert account.conversions.get().deleted_at
 
 
@@ -331,7 +334,7 @@ def test_final_commissions_refuse_the_removal(staff_client, account, scenario):
     assert form.non_field_errors() == [
         "The payout balance does not cover this commission."
     ]
-    assert "effects" in client.post(url).context
+    assert "effects" in client.post(url, {"reason": "A test."}).context
     type(account).objects.filter(pk=account.pk).update(uses_payouts=False)
 
 

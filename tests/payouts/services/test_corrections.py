@@ -15,6 +15,7 @@ from payouts.services.corrections import (
     correct_conversion,
     list_corrections,
     reattribute_conversion,
+    remove_conversion,
 )
 from payouts.services.explanation import explain_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
@@ -90,6 +91,26 @@ def test_a_correction_records_the_reason(account, conversion):
     assert (row.reason, row.actor) == ("The shop sent the wrong amount.", "staff 7")
     assert row.created_at == LATER
     assert "wrong amount" not in str(list(account.audit_log.values()))
+
+
+def test_a_removal_records_the_reason(account, conversion):
+    remove_conversion(account, conversion_id=conversion.pk, reason="A test.", at=LATER)
+
+    assert account.conversions.get().deleted_at == LATER
+    assert list_earned(account) == []
+    assert [row.reason for row in list_corrections(conversion)] == ["A test."]
+    with pytest.raises(ConversionNotFound):
+        remove_conversion(
+            account, conversion_id=conversion.pk, reason="Again.", at=LATER
+        )
+
+
+def test_a_removal_refuses_those_of_another_account(account, conversion):
+    with pytest.raises(ConversionNotFound):
+        remove_conversion(
+            AccountFactory(), conversion_id=conversion.pk, reason="No.", at=LATER
+        )
+    assert account.conversions.get().deleted_at is None
 
 
 def test_the_new_affiliate_earns_by_the_rules_in_force(account, scenario, otto):
