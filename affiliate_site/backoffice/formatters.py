@@ -22,6 +22,8 @@ STATUS_COLORS = {
     "paid": "info",
     "disapproved": "danger",
     "removed": "danger",
+    "refunded": "danger",
+    "partly refunded": "warning",
     "canceled": "danger",
     "contested": "danger",
     "overpaid": "danger",
@@ -89,6 +91,15 @@ def get_status_text(row) -> str:
     if row.deleted_at:
         return "removed"
     return "paid" if getattr(row, "payment_id", None) else row.status
+
+
+def get_refund_text(conversion, refunds) -> str:
+    """The status of a sale that was removed, or of which money was refunded."""
+    if any(refund.is_full for refund in refunds):
+        return "refunded"
+    if conversion.deleted_at:
+        return "removed"
+    return "partly refunded" if refunds else ""
 
 
 def format_totals(totals_by_currency) -> Money:

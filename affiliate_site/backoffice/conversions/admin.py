@@ -21,9 +21,9 @@ from affiliate_site.backoffice.conversions.reviews import (
 )
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
-    REMOVED_LABEL,
     STATUS_COLORS,
     format_labels,
+    get_refund_text,
     get_status_text,
 )
 from affiliate_site.backoffice.lists.columns import (
@@ -50,6 +50,7 @@ from affiliate_site.backoffice.lists.search import (
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from payouts.models.commissions import Commission
+from payouts.models.refunds import Refund
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
@@ -62,11 +63,17 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
 
 
 def label_conversion(conversion) -> str:
-    """The statuses of its commissions, and what to check."""
-    if conversion.deleted_at:
-        return REMOVED_LABEL
-    labels = [(STATUS_COLORS[each], capfirst(each)) for each in conversion.statuses]
-    return format_labels(dict.fromkeys([*labels, *list_review_labels(conversion)]))
+    """The statuses of its commissions, its refunds, and what to check."""
+    refund_text = get_refund_text(conversion, conversion.known_refunds)
+    statuses = [] if conversion.deleted_at else conversion.statuses
+    labels = [
+        (STATUS_COLORS[each], capfirst(each))
+        for each in (*statuses, refund_text)
+        if each
+    ]
+    if not conversion.deleted_at:
+        labels += list_review_labels(conversion)
+    return format_labels(dict.fromkeys(labels))
 
 
 CONVERSION_ID = ListColumn("conversion_id", "ID", lambda row: row.pk, export="pk")
@@ -167,9 +174,13 @@ class ConversionAdmin(
     row_pages = CONVERSION_PAGES
 
     def prepare_rows(self, request, rows):
-        """Look up the statuses of the commissions of all rows at once."""
+        """Look up the statuses of the commissions, and the refunds, of all rows."""
+        accounts = {row.account_id for row in rows}
+        refunds = defaultdict(list)
+        for refund in Refund.objects.filter(account__in=accounts, conversion__in=rows):
+            refunds[refund.conversion_id].append(refund)
         commissions = Commission.objects.not_deleted().filter(
-            account__in={row.account_id for row in rows}, conversion__in=rows
+            account__in=accounts, conversion__in=rows
         )
         statuses = defaultdict(list)
         columns = ("conversion", "status", "payment", "deleted_at")
@@ -177,6 +188,7 @@ class ConversionAdmin(
             statuses[commission.conversion_id].append(get_status_text(commission))
         for row in rows:
             row.statuses = sorted(set(statuses[row.pk]))
+            row.known_refunds = refunds[row.pk]
 
     def get_object_title(self, row):
         return get_conversion_text(row.external_id, row.pk)

@@ -18,6 +18,7 @@ from affiliate_site.backoffice.formatters import (
     format_key_values,
     format_labels,
     format_money,
+    get_refund_text,
 )
 from affiliate_site.backoffice.object_pages import (
     Column,
@@ -38,6 +39,7 @@ from tracking.claims import (
     ClaimStatus,
     Trust,
 )
+from tracking.money import ZERO
 
 PARAMETER_NAMES = {
     "customer": "Customer",
@@ -66,19 +68,20 @@ def get_conversion_details(request, conversion) -> Details:
     by_id = {commission.pk: commission for commission in commissions}
     labels = [label_status(each.status) for each in commissions if not each.deleted_at]
     labels += [label_status("paid") for each in commissions if each.payment_id]
-    if conversion.deleted_at:
-        labels = [label_status("removed")]
-    elif conversion.is_contested:
+    refunds = list(conversion.account.refunds.filter(conversion=conversion))
+    if refund_text := get_refund_text(conversion, refunds):
+        labels = [*([] if conversion.deleted_at else labels), label_status(refund_text)]
+    if conversion.is_contested and not conversion.deleted_at:
         labels.append(label_status("contested"))
     return Details(
         headline=format_money(conversion.amount, conversion.currency),
         labels=list(dict.fromkeys(labels)),
         is_removed=conversion.deleted_at is not None,
         sections=[
-            Section("Sale", facts=list_conversion_facts(request, conversion)),
+            Section("Sale", facts=list_conversion_facts(request, conversion, refunds)),
             build_attribution_section(explanation.attribution, conversion),
             *list_claim_sections(conversion),
-            *list_refund_sections(request, conversion, by_id),
+            *list_refund_sections(request, refunds, by_id),
             build_calculation_section(explanation, by_id, conversion),
             build_history(
                 request,
@@ -96,9 +99,12 @@ def get_conversion_details(request, conversion) -> Details:
     )
 
 
-def list_conversion_facts(request, conversion) -> list[tuple[str, Any]]:
+def list_conversion_facts(request, conversion, refunds) -> list[tuple[str, Any]]:
     """What a conversion says about itself; empty values are left out by the page."""
+    left = ZERO if conversion.deleted_at else conversion.amount
+    before = left + sum(each.amount for each in refunds)
     return [
+        ("Before refunds", refunds and format_money(before, conversion.currency)),
         ("Order ID", conversion.external_id),
         ("Affiliate", link_to(conversion.affiliate)),
         ("Program", link_to(conversion.program, conversion.program.title)),
@@ -217,9 +223,8 @@ def list_claim_sections(conversion) -> list[Section]:
     return [Section("Claims of this order", columns=columns, rows=rows)]
 
 
-def list_refund_sections(request, conversion, commissions) -> list[Section]:
+def list_refund_sections(request, refunds, commissions) -> list[Section]:
     """The refunds of a sale: when, how much, of which lines, why, and by whom."""
-    refunds = list(conversion.account.refunds.filter(conversion=conversion))
     if not refunds:
         return []
     names = find_names(request.user, [], [each.actor for each in refunds])

@@ -1,5 +1,6 @@
 """The page of a customer and its timeline."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -46,11 +47,17 @@ def list_timeline_entries(customer) -> list[TimelineEntry]:
     histories = list_histories(account, commissions)
     allocations = list_allocations(account, commissions)
     entries = [*list_click_entries(customer), *list_status_entries(customer)]
+    refunds = defaultdict(dict)  # of each conversion, by their times
+    for refund in account.refunds.filter(conversion__in=conversions).order_by("id"):
+        refunds[refund.conversion_id][refund.created_at] = refund
     for conversion in conversions:
-        entries += list_conversion_entries(conversion)
+        entries += list_conversion_entries(conversion, refunds[conversion.pk])
     for commission in commissions:
         entries += list_commission_entries(
-            commission, histories[commission.pk], allocations[commission.pk]
+            commission,
+            histories[commission.pk],
+            allocations[commission.pk],
+            refunds[commission.conversion_id],
         )
     entries.sort(key=lambda entry: entry.at)
     if has_more:
@@ -88,20 +95,29 @@ def list_status_entries(customer) -> list[TimelineEntry]:
     ]
 
 
-def list_conversion_entries(conversion) -> list[TimelineEntry]:
-    """The creation of a conversion, and its deletion if it is deleted."""
+def list_conversion_entries(conversion, refunds) -> list[TimelineEntry]:
+    """The creation of a conversion, its refunds, and its deletion if it is deleted."""
     link = render_link(conversion, f"conversion {conversion}")
     amount = format_money(conversion.amount, conversion.currency)
     entries = [TimelineEntry(conversion.created_at, format_html("{} {}", link, amount))]
-    if conversion.deleted_at:
+    for refund in refunds.values():
+        refunded = format_money(refund.amount, refund.currency)
+        text = format_html("refunded {} of {}", refunded, link)
+        entries.append(TimelineEntry(refund.created_at, text))
+    if conversion.deleted_at and conversion.deleted_at not in refunds:
         entries.append(
             TimelineEntry(conversion.deleted_at, format_html("removed {}", link))
         )
     return entries
 
 
-def list_commission_entries(commission, history, allocations) -> list[TimelineEntry]:
-    """The creation of a commission, its changes, its payments and its deletion."""
+def list_commission_entries(
+    commission, history, allocations, refunds
+) -> list[TimelineEntry]:
+    """The creation of a commission, its changes, its payments and its deletion.
+
+    One of which a refund leaves nothing reads as disapproved in the ledger.
+    """
     link = render_link(commission, f"commission {commission.pk}")
     first, *_ = history
     created = format_html(
@@ -115,7 +131,8 @@ def list_commission_entries(commission, history, allocations) -> list[TimelineEn
     for previous, state in pairwise(history):
         changes = []
         if state.status != previous.status:
-            changes.append(str(state.status))
+            is_refunded = state.at in refunds and state.status == "disapproved"
+            changes.append("refunded" if is_refunded else str(state.status))
         if state.amount != previous.amount:
             changes.append(format_money(state.amount, commission.currency))
         entries.append(

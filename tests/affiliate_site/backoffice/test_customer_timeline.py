@@ -13,6 +13,7 @@ from affiliate_site.backoffice.conversions import customer_details
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import update_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.refunds import refund_conversion
 from tests.program_scenario import (
     CLICK_CREATED_AT,
     CONVERSION_CREATED_AT,
@@ -87,6 +88,31 @@ def test_shows_all_events_in_order(staff_client, scenario, conversion, account):
         f"{at[6]} commission {number} paid by {second.public_id}",
     ]
     assert lines.index(status_lines[0]) == 1
+
+
+def test_a_refund_does_not_read_as_a_disapproval(staff_client, scenario, account):
+    scenario.create_customer("anna")
+    conversion = scenario.create_conversion("100", "40", customer_id="anna")
+    line, other = account.commissions.order_by("id")
+    for hours, amounts in ((1, {line.pk: Decimal(100)}), (2, None)):
+        refund_conversion(
+            account,
+            conversion_id=conversion.pk,
+            line_amounts=amounts,
+            reason="Returned.",
+            at=CONVERSION_CREATED_AT + hours * HOUR,
+        )
+
+    lines = list_timeline_texts(staff_client(), conversion.customer)
+
+    texts = [text.partition(" UTC ")[2] for text in lines]
+    assert texts[-5:] == [
+        f"refunded 100.00 EUR of conversion {conversion}",
+        f"commission {line} refunded",
+        f"refunded 40.00 EUR of conversion {conversion}",
+        f"commission {line} removed with its conversion",
+        f"commission {other} removed with its conversion",
+    ]
 
 
 def test_shows_no_cancellation_after_a_status_change(

@@ -92,6 +92,29 @@ def test_everything_is_chosen_first(staff_client, account, conversion):
     assert row[2] == "Everything that was left"
 
 
+@pytest.mark.parametrize(
+    ("amount", "text"), [("100", "partly refunded"), ("140", "refunded")]
+)
+def test_a_refunded_sale_says_so(staff_client, account, conversion, amount, text):
+    refund_conversion(
+        account,
+        conversion_id=conversion.pk,
+        amount=Decimal(amount),
+        reason="Returned.",
+        at=NOW,
+    )
+    client = staff_client()
+
+    details = client.get(page_url(conversion, "change")).context["details"]
+    page = client.get("/admin/tracking/conversion/").content.decode()
+
+    pending = ["pending"] if text == "partly refunded" else []
+    assert [label for label, _ in details.labels] == [*pending, text]
+    assert ("Before refunds", "140.00 EUR") in details.sections[0].facts
+    assert f">{text.capitalize()}</span>" in page
+    assert ">Removed</span>" not in page
+
+
 def test_an_amount_is_spread(staff_client, account, conversion):
     client, url = staff_client(), page_url(conversion, "refund")
 
