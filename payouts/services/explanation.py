@@ -21,7 +21,7 @@ from tracking.errors import ConversionNotFound
 from tracking.models.conversions import AttributionRecord, Conversion
 from tracking.money import round_amount
 from tracking.services.attribution import (
-    get_attribution_record,
+    list_attribution_records,
     verify_attribution_record,
 )
 
@@ -68,11 +68,15 @@ def _compare(
 
 @dataclass(frozen=True)
 class Explanation:
-    """A conversion as plain data, and the differences that its verification found."""
+    """A conversion as plain data, and the differences that its verification found.
+
+    `earlier_attributions` are those before staff moved it or confirmed a claim.
+    """
 
     conversion: dict[str, Any]
     attribution: dict[str, Any]
     commissions: list[dict[str, Any]]
+    earlier_attributions: list[dict[str, Any]] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
 
 
@@ -84,7 +88,7 @@ def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
     """
     rows = account.conversions.select_related("program", "affiliate")
     conversion = get_or_raise(rows, ConversionNotFound, pk=conversion_id)
-    record = get_attribution_record(conversion)
+    record, *earlier_records = list_attribution_records(conversion)
     commissions = list(
         account.commissions.select_related("affiliate", "payment")
         .filter(conversion=conversion)
@@ -93,6 +97,7 @@ def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
     return Explanation(
         conversion=_serialize_conversion(conversion),
         attribution=_serialize_attribution(record),
+        earlier_attributions=[_serialize_attribution(each) for each in earlier_records],
         commissions=[
             _serialize_commission(account, commission) for commission in commissions
         ],

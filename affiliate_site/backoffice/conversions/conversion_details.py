@@ -80,6 +80,10 @@ def get_conversion_details(request, conversion) -> Details:
         sections=[
             Section("Sale", facts=list_conversion_facts(request, conversion, refunds)),
             build_attribution_section(explanation.attribution, conversion),
+            *(
+                build_attribution_section(each, conversion, "Earlier attribution")
+                for each in explanation.earlier_attributions
+            ),
             *list_claim_sections(conversion),
             *list_refund_sections(request, refunds, by_id),
             build_calculation_section(explanation, by_id, conversion),
@@ -157,7 +161,7 @@ def format_warnings(warnings) -> str:
     return " ".join(WARNING_TEXTS.get(each, each) for each in warnings or ())
 
 
-def build_attribution_section(attribution, conversion) -> Section:
+def build_attribution_section(attribution, conversion, title="Attribution") -> Section:
     """All candidates: the winner, and why the others lost."""
     winner = attribution["winner"]
     reasons = {
@@ -191,7 +195,7 @@ def build_attribution_section(attribution, conversion) -> Section:
         )
     columns = ("Sent", "Value", "Affiliate", "Result")
     return Section(
-        "Attribution",
+        title,
         notes=notes,
         columns=[Column(title) for title in columns],
         rows=rows,

@@ -259,6 +259,8 @@ def test_gives_a_sale_to_another_affiliate(staff_client, account, scenario, conv
         "ottobrandt",
         "<strong>Wins</strong>",
     ]
+    [earlier] = sections["Earlier attribution"].rows
+    assert (str(earlier[0]), str(earlier[2])) == ("Coupon", "minakessler")
     history = str(sections["History"].rows)
     assert "Attributed" in history
     assert "minakessler → ottobrandt" in history
