@@ -93,15 +93,6 @@ def get_status_text(row) -> str:
     return "paid" if getattr(row, "payment_id", None) else row.status
 
 
-def get_refund_text(conversion, refunds) -> str:
-    """The status of a sale that was removed, or of which money was refunded."""
-    if any(refund.is_full for refund in refunds):
-        return "refunded"
-    if conversion.deleted_at:
-        return "removed"
-    return "partly refunded" if refunds else ""
-
-
 def format_totals(totals_by_currency) -> Money:
     """`249.90 EUR, 20.00 USD`; `0` without any."""
     totals = [

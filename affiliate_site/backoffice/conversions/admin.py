@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import Case, CharField, F, Q, Value, When
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
@@ -23,7 +23,6 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
     format_labels,
-    get_refund_text,
     get_status_text,
 )
 from affiliate_site.backoffice.lists.columns import (
@@ -55,6 +54,17 @@ from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
 REMOVED = ("removed", "deleted_at", Q(deleted_at=None))
+# What labels say of a commission and of a refund, as one statement reads both.
+STATUS = Case(
+    When(payment=None, then=F("status")),
+    default=Value("paid"),
+    output_field=CharField(),
+)
+REFUND_STATUS = Case(
+    When(is_full=True, then=Value("refunded")),
+    default=Value("partly refunded"),
+    output_field=CharField(),
+)
 
 
 def get_conversion_text(external_id: str | None, pk: int | None) -> str:
@@ -64,13 +74,10 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
 
 def label_conversion(conversion) -> str:
     """The statuses of its commissions, its refunds, and what to check."""
-    refund_text = get_refund_text(conversion, conversion.known_refunds)
-    statuses = [] if conversion.deleted_at else conversion.statuses
-    labels = [
-        (STATUS_COLORS[each], capfirst(each))
-        for each in (*statuses, refund_text)
-        if each
-    ]
+    statuses = conversion.statuses
+    if conversion.deleted_at:
+        statuses = ["refunded" if "refunded" in statuses else "removed"]
+    labels = [(STATUS_COLORS[each], capfirst(each)) for each in statuses]
     if not conversion.deleted_at:
         labels += list_review_labels(conversion)
     return format_labels(dict.fromkeys(labels))
@@ -174,21 +181,22 @@ class ConversionAdmin(
     row_pages = CONVERSION_PAGES
 
     def prepare_rows(self, request, rows):
-        """Look up the statuses of the commissions, and the refunds, of all rows."""
-        accounts = {row.account_id for row in rows}
-        refunds = defaultdict(list)
-        for refund in Refund.objects.filter(account__in=accounts, conversion__in=rows):
-            refunds[refund.conversion_id].append(refund)
-        commissions = Commission.objects.not_deleted().filter(
-            account__in=accounts, conversion__in=rows
+        """Look up the statuses of the commissions, and the refunds, of all rows at
+        once."""
+        of_rows = {
+            "account__in": {it.account_id for it in rows},
+            "conversion__in": rows,
+        }
+        commissions = Commission.objects.not_deleted().filter(**of_rows)
+        refunds = Refund.objects.filter(**of_rows)
+        texts = commissions.values_list("conversion", STATUS).union(
+            refunds.values_list("conversion", REFUND_STATUS)
         )
         statuses = defaultdict(list)
-        columns = ("conversion", "status", "payment", "deleted_at")
-        for commission in commissions.only(*columns):
-            statuses[commission.conversion_id].append(get_status_text(commission))
+        for conversion_id, text in texts:
+            statuses[conversion_id].append(text)
         for row in rows:
-            row.statuses = sorted(set(statuses[row.pk]))
-            row.known_refunds = refunds[row.pk]
+            row.statuses = sorted(statuses[row.pk])
 
     def get_object_title(self, row):
         return get_conversion_text(row.external_id, row.pk)

@@ -18,7 +18,6 @@ from affiliate_site.backoffice.formatters import (
     format_key_values,
     format_labels,
     format_money,
-    get_refund_text,
 )
 from affiliate_site.backoffice.object_pages import (
     Column,
@@ -69,8 +68,11 @@ def get_conversion_details(request, conversion) -> Details:
     labels = [label_status(each.status) for each in commissions if not each.deleted_at]
     labels += [label_status("paid") for each in commissions if each.payment_id]
     refunds = list(conversion.account.refunds.filter(conversion=conversion))
-    if refund_text := get_refund_text(conversion, refunds):
-        labels = [*([] if conversion.deleted_at else labels), label_status(refund_text)]
+    if conversion.deleted_at:
+        is_refunded = any(refund.is_full for refund in refunds)
+        labels = [label_status("refunded" if is_refunded else "removed")]
+    elif refunds:
+        labels.append(label_status("partly refunded"))
     if conversion.is_contested and not conversion.deleted_at:
         labels.append(label_status("contested"))
     return Details(
