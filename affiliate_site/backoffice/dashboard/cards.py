@@ -45,7 +45,7 @@ Number = int | Decimal | Sums | None  # a count, a rate, or amounts by currency
 
 @dataclass(frozen=True)
 class Change:
-    """The relative change since the previous period, and whether that is good."""
+    """The change since the previous period, and whether that is good."""
 
     text: str
     tone: str  # better, worse or empty
@@ -130,7 +130,7 @@ def build_cost_ratio_card(
         format_ratios(ratios),
         format_ratios(before),
         build_list_url("commissions", period),
-        changes=tuple(list_changes(ratios, before, BAD)),
+        changes=tuple(list_changes(ratios, before, BAD, unit="points")),
     )
 
 
@@ -147,12 +147,13 @@ def build_card(
     title: str, current: Number, previous: Number, url: str, meaning: int = GOOD
 ) -> DashboardCard:
     """A card with a number; `meaning` says whether growth is good."""
+    unit = "points" if isinstance(current, Decimal) else "%"
     return DashboardCard(
         title,
         format_number(current),
         format_number(previous),
         url,
-        changes=tuple(list_changes(current, previous, meaning)),
+        changes=tuple(list_changes(current, previous, meaning, unit)),
     )
 
 
@@ -229,26 +230,31 @@ def format_number(number: Number) -> str:
     return f"{number:,}" if isinstance(number, int) else format_percentage(number)
 
 
-def list_changes(current: Number, previous: Number, meaning: int) -> Iterator[Change]:
+def list_changes(
+    current: Number, previous: Number, meaning: int, unit: str
+) -> Iterator[Change]:
     """How much a number changed; of amounts, that of each currency."""
     now, before = (
         number if isinstance(number, Mapping) else {"": number or 0}
         for number in (current, previous)
     )
     for currency in sorted({*now, *before}):
-        for change in compare(now.get(currency, 0), before.get(currency, 0), meaning):
+        numbers = (now.get(currency, 0), before.get(currency, 0))
+        for change in compare(*numbers, meaning, unit):
             yield replace(change, currency=currency)
 
 
 def compare(
-    current: int | Decimal, previous: int | Decimal, meaning: int = GOOD
+    current: int | Decimal, previous: int | Decimal, meaning: int, unit: str
 ) -> tuple[Change, ...]:
-    """The relative change of a number; nothing if it was zero."""
+    """How much a number changed, in points or percent; nothing if it was zero."""
     if not previous:
         return ()
-    percentage = round((current - previous) * 100 / previous)
-    direction = (percentage > 0) - (percentage < 0)
-    return (Change(f"{percentage:+d} %", TONES[direction * meaning]),)
+    change = current - previous
+    if unit == "%":
+        change = round(change * 100 / previous)
+    tone = TONES[((change > 0) - (change < 0)) * meaning]
+    return (Change(f"{change:+} {unit}", tone),) if change else ()
 
 
 def format_percentage(rate: Decimal | None) -> str:
