@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from django.contrib import admin
-from django.db.models import Case, CharField, F, Q, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
@@ -55,15 +55,9 @@ from tracking.models.customers import Customer
 
 REMOVED = ("removed", "deleted_at", Q(deleted_at=None))
 # What labels say of a commission and of a refund, as one statement reads both.
-STATUS = Case(
-    When(payment=None, then=F("status")),
-    default=Value("paid"),
-    output_field=CharField(),
-)
+STATUS = Case(When(payment=None, then=F("status")), default=Value("paid"))
 REFUND_STATUS = Case(
-    When(is_full=True, then=Value("refunded")),
-    default=Value("partly refunded"),
-    output_field=CharField(),
+    When(is_full=True, then=Value("refunded")), default=Value("partly refunded")
 )
 
 
