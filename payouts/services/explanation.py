@@ -68,10 +68,7 @@ def _compare(
 
 @dataclass(frozen=True)
 class Explanation:
-    """A conversion as plain data, and the differences that its verification found.
-
-    `earlier_attributions` are those before staff moved it or confirmed a claim.
-    """
+    """A conversion as plain data, and the differences that its verification found."""
 
     conversion: dict[str, Any]
     attribution: dict[str, Any]

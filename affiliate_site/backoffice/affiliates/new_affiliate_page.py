@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.contrib.admin.utils import flatten
 from django.utils.functional import cached_property
 
 from affiliate_site.api.person_serializers import build_person_data
@@ -69,6 +70,10 @@ class NewAffiliateForm(CodeOwnerForm, PersonForm):
             for name in names:
                 self.fields[name].required = False
                 self.fields[name].widget.is_required = False
+        details = self.fields["details"]  # of a method that exists, too
+        details.help_text = details.help_text.replace(
+            " They replace those of the method.", ""
+        )
         kind: Any = self.fields["kind"]
         kind.choices = [NO_CHOICE, *kind.choices]
 
@@ -83,12 +88,17 @@ class NewAffiliateForm(CodeOwnerForm, PersonForm):
         }
 
     def get_fieldsets(self):
+        """What few affiliates need comes last, folded while it is empty."""
         person, *more = super().get_fieldsets()
         parts = [
-            (title, {"fields": names, "classes": ("collapse",)})
+            (title, {"fields": names})
             for title, form_class, names in PARTS
             if form_class in self.parts
         ]
+        opened = {*self.errors, *self.changed_data, *self.custom_fields}
+        for _, options in more:
+            if opened.isdisjoint(flatten(options["fields"])):
+                options["classes"] = ("collapse",)
         return [person, *parts, *more]
 
     def build_body(self):

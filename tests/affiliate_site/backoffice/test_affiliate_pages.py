@@ -119,6 +119,25 @@ def parts(account, scenario):
     }
 
 
+def list_folded(response):
+    """The titles of the field sets, and those of the folded ones."""
+    fieldsets = [each for each in response.context["adminform"] if each.name]
+    folded = [each.name for each in fieldsets if each.is_collapsible]
+    return [each.name for each in fieldsets], folded
+
+
+def test_few_parts_of_a_new_affiliate_are_folded_while_they_are_empty(staff_client):
+    client = staff_client()
+
+    shown = client.get(ADD_URL)
+    titles, folded = list_folded(shown)
+    assert titles[-4:] == ["Payout method", *folded]
+    assert folded == ["Company", "Address", "Your own data"]
+    assert "They replace" not in shown.content.decode()
+    sent = {"firstname": "Hana", "address__city": "Koper", "meta_data": "no colon"}
+    assert list_folded(client.post(ADD_URL, sent))[1] == ["Company"]
+
+
 def test_creates_an_affiliate_who_is_ready_on_one_page(account, staff_client, parts):
     response = staff_client("manager").post(ADD_URL, HANA | parts)
 
