@@ -115,10 +115,13 @@ class AddMembersPage(GroupPage):
     service = staticmethod(add_to_group)
 
     def get_values(self, form):
-        return {"affiliate_ids": [row.slug for row in form.values["affiliates"]]}
+        rows = form.values["affiliates"].select_related("group")
+        self.left = {row: f" (out of {row.group.title})" for row in rows if row.group}
+        return {"affiliate_ids": [row.slug for row in rows]}
 
     def get_done_message(self, moved):
-        names = ", ".join(map(str, moved)) or "nobody, as they were in it before"
+        texts = [f"{row}{self.left.get(row, '')}" for row in moved]
+        names = ", ".join(texts) or "nobody, as they were in it before"
         return f"Added to {self.row.title}: {names}."
 
 

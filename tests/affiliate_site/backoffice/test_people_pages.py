@@ -286,9 +286,15 @@ class TestGroups:
 
         response = client.post(url, {"affiliates": [hana.pk, mina.pk]}, follow=True)
 
-        assert "Added to Top affiliates: hanakim, mina." in response.content.decode()
+        text = "Added to Top affiliates: hanakim, mina (out of Others)."
+        assert text in response.content.decode()
+        assert f'href="{page_url("affiliate", "group", hana)}"' in (
+            response.content.decode()
+        )
         assert set(account.affiliates.filter(group=group)) == {hana, mina}
         assert list_kinds(account)[-2:] == ["affiliate.added_to_group"] * 2
+        page = staff_client("viewer").get(page_url("affiliategroup", "change", group))
+        assert "Change group" not in page.content.decode()
 
     @pytest.mark.parametrize("keys", [[], ["0"], ["9" * 40], ["x"]])
     def test_refuses_affiliates_that_do_not_exist(
