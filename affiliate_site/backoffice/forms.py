@@ -63,7 +63,8 @@ def read_number(text: str) -> str:
         thousands = re.sub("[.,]", "", number)
         decimals = write_decimals(number.replace(",", "."))
         raise forms.ValidationError(
-            f"{number} can be read in two ways: enter {thousands} or {decimals}."
+            f"{number} can be read in two ways: enter {thousands}, without a separator,"
+            f" or {decimals}, if the separator begins the decimals."
         )
     if grouped := GROUPED_NUMBER.fullmatch(number):
         number = number.replace(grouped[1], "")
@@ -88,15 +89,16 @@ class DecimalInput(widgets.UnfoldAdminTextInputWidget):
 
 
 class DecimalField(forms.DecimalField):
-    """A number, as people of many countries write it."""
+    """A number, as people of many countries write it, also with its unit behind."""
 
     widget = DecimalInput
+    unit = ""  # such as EUR
     default_error_messages = {"invalid": "Enter a number, such as 1234.50."}
 
     def to_python(self, value):
-        return super().to_python(
-            read_number(value) if isinstance(value, str) else value
-        )
+        if isinstance(value, str):
+            value = read_number(value.strip().removesuffix(self.unit))
+        return super().to_python(value)
 
     def prepare_value(self, value):
         return write_decimals(f"{value:f}") if isinstance(value, Decimal) else value

@@ -115,6 +115,12 @@ class MoneyForm(ServiceForm):
 
     amount_fields: tuple[str, ...] = ("amount",)
 
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        for name in self.amount_fields if self.row else ():
+            field: Any = self.fields[name]
+            field.unit = self.row.currency
+
     def get_currency(self) -> str | None:
         """The currency of the amounts; None if it is not known yet."""
         return self.row.currency if self.row else None

@@ -124,6 +124,8 @@ class NewProgramForm(ProgramForm):
     def __init__(self, *args, **kwargs):
         """Ask for the currency, unless the account has a default."""
         super().__init__(*args, **kwargs)
+        rate: Any = self.fields["rate"]
+        rate.unit = "%" if self.data.get("rate_kind") == RateKind.PERCENTAGE else ""
         if not self.initial["currency"]:
             currency: Any = self.fields["currency"]
             currency.choices = [("", "Choose a currency"), *currency.choices]

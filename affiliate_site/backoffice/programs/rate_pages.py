@@ -24,7 +24,7 @@ from affiliate_site.backoffice.forms import (
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
-from payouts.models.commission_types import CommissionType, GroupRate, Level
+from payouts.models.commission_types import CommissionType, GroupRate, Level, RateKind
 from payouts.services import bonus_rules, rates
 
 GOAL_CHOICES = (
@@ -51,6 +51,11 @@ class RateForm(ServiceForm):
     value = DecimalField(
         label="Rate", help_text="10 is 10 percent, or 10 units of the currency."
     )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        value: Any = self.fields["value"]
+        value.unit = "%" if self.data.get("kind") == RateKind.PERCENTAGE else ""
 
 
 class TitledRateForm(RateForm):
@@ -124,6 +129,9 @@ class NewGroupRateForm(RateForm):
 class BonusForm(TitledRateForm):
     """What a bonus asks for and pays."""
 
+    kind = forms.ChoiceField(
+        label="Reward", choices=RATE_CHOICES, initial=RateKind.FIXED
+    )
     goal_type = forms.ChoiceField(label="Goal", choices=GOAL_CHOICES)
     goal = DecimalField(
         label="At least", help_text="Conversions, or their amount in the currency."

@@ -62,7 +62,8 @@ def test_asks_what_an_ambiguous_number_means(text):
         DecimalField().clean(text)
 
     assert refusal.value.messages == [
-        f"{text} can be read in two ways: enter {thousands} or {decimals}."
+        f"{text} can be read in two ways: enter {thousands}, without a separator,"
+        f" or {decimals}, if the separator begins the decimals."
     ]
     assert DecimalField().clean(decimals) == Decimal(text.replace(",", "."))
 
@@ -100,3 +101,23 @@ def test_says_after_saving_how_a_number_was_read(staff_client, account, scenario
 
     assert "Rate: 1 234,50, read as 1234.50." in list_messages(response)
     assert account.commission_types.latest("pk").value == Decimal("1234.50")
+
+
+def test_an_amount_may_name_its_own_currency(staff_client, scenario):
+    conversion = scenario.create_conversion("200")
+    client, url = staff_client(), page_url(conversion, "edit")
+
+    _, shown = submit(client, url, amount="1.234,50 EUR")
+    assert dict(shown.context["effect_facts"])["Sale after"] == "1,234.50 EUR"
+    _, refused = submit(client, url, amount="1.234,50 USD")
+    assert "Enter a number" in str(refused.context["form"].errors["amount"])
+
+
+@pytest.mark.parametrize(("kind", "is_read"), [("percentage", True), ("fixed", False)])
+def test_a_percentage_may_have_its_sign(staff_client, account, scenario, kind, is_read):
+    url = page_url(scenario.program, "add-commission-type")
+
+    staff_client().post(url, {"title": "Large", "kind": kind, "value": "12 %"})
+
+    types = account.commission_types.filter(title="Large")
+    assert [row.value for row in types] == ([12] if is_read else [])
