@@ -455,7 +455,7 @@ def test_corrects_sales_and_pays(walk):
             assert "10.00 EUR, pending" in walk.press("Continue")
             text = walk.press("Confirm new affiliate")
             assert (
-                f"Conversion {find_conversion(walk, 'A-2')} belongs to {name}" in text
+                f"Sale A-2 ({find_conversion(walk, 'A-2')}) belongs to {name}" in text
             )
             assert "Attributed by staff." in text
     with walk.job("add a sale of a known customer", clicks=4):
@@ -476,7 +476,7 @@ def test_corrects_sales_and_pays(walk):
         walk.fill({"Reason": "A scratch"})
         assert "4.00 EUR, pending" in walk.press("Continue")
         text = walk.press("Confirm refund")
-    assert "10.00 EUR of conversion A-3 was refunded." in text
+    assert f"10.00 EUR of sale A-3 ({find_conversion(walk, 'A-3')}) was" in text
     assert "A scratch" in text
     with walk.job("refund a sale", clicks=3):
         walk.follow("Refund")

@@ -265,6 +265,12 @@ def describe_refund(refund, commissions) -> str:
     )
 
 
+def name_sale(conversion) -> str:
+    """`sale ORDER-1 (291)`: by the shop's order ID and ours, which the page shows."""
+    order, pk = conversion.external_id, conversion.pk
+    return f"sale {order} ({pk})" if order else f"sale {pk}"
+
+
 def name_line(commission) -> str:
     """`Standard: lamp`: the type of a line, and what was sent as its comment."""
     return ": ".join(filter(None, (commission.name, commission.comment)))

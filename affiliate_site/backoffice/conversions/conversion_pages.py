@@ -1,6 +1,9 @@
 """Forms of a conversion: refund, correct or remove it, add a commission."""
 
+from typing import Any
+
 from django import forms
+from django.utils.text import capfirst
 
 from affiliate_site.api.resources.conversions import (
     CommissionInputSerializer,
@@ -12,7 +15,10 @@ from affiliate_site.backoffice.conversions.commission_pages import (
     list_amount_change,
     warn_of_payments,
 )
-from affiliate_site.backoffice.conversions.conversion_details import name_line
+from affiliate_site.backoffice.conversions.conversion_details import (
+    name_line,
+    name_sale,
+)
 from affiliate_site.backoffice.conversions.new_conversion_page import (
     MAX_ID_LENGTH,
     explain_approval,
@@ -109,10 +115,19 @@ class ConversionPage(MoneyFormPage):
     row_argument = ("conversion_id", "pk")
 
     def get_subject(self):
-        return f"conversion {self.row.external_id or self.row}"
+        return name_sale(self.row)
+
+    def get_done_message(self, result):
+        return self.done_message.format(
+            sale=capfirst(name_sale(self.row)), result=result
+        )
 
     def lock_row(self, at):
         return lock_conversion(self.account, self.row.pk)
+
+    def must_be_confirmed(self, form):
+        """The sale changes even if no money moves."""
+        return True
 
     def list_alerts(self):
         return warn_of_payments(self.account.commissions.filter(conversion=self.row))
@@ -135,7 +150,6 @@ class EditConversionPage(ConversionPage):
         " Refund; if another affiliate led to the sale, Change affiliate."
     )
     service = staticmethod(correct_conversion)
-    done_message = "Conversion {result} was saved."
 
     def get_unlocked_initial(self, conversion):
         return {
@@ -166,6 +180,14 @@ class EditConversionPage(ConversionPage):
             "should_recalculate": recalculates,
             "reason": form.cleaned_data["reason"],
         }
+
+    def get_done_message(self, conversion):
+        amounts = (
+            format_money(it.amount, it.currency) for it in (self.row, conversion)
+        )
+        change = format_change(*amounts)
+        saved = f"{capfirst(name_sale(conversion))} was saved"
+        return f"{saved}: amount {change}." if change else f"{saved}."
 
     def list_facts(self, form, conversion):
         has_new_amount = "amount" in form.changed_data
@@ -211,11 +233,7 @@ class ChangeAffiliatePage(ConversionPage):
         " with its affiliate: this sale is an exception."
     )
     service = staticmethod(reattribute_conversion)
-    done_message = "Conversion {result} belongs to {result.affiliate} now."
-
-    def must_be_confirmed(self, form):
-        """Who earns changes even if no money moves."""
-        return True
+    done_message = "{sale} belongs to {result.affiliate} now."
 
     def get_values(self, form):
         affiliate = form.cleaned_data["affiliate"].slug
@@ -277,10 +295,13 @@ class RefundForm(ReasonForm, MoneyForm):
         """Amounts, and only those, for what was chosen."""
         values = super().clean()
         chosen = values.get("refunded")
+        field: Any = self.fields["refunded"]
         for name in self.amount_fields:
             expected = AMOUNT if name == "amount" else LINES
-            if values.get(name) is not None and chosen != expected:
-                self.add_error(name, "Leave this empty, or choose it above.")
+            if values.get(name) is not None and chosen not in (None, expected):
+                choices = dict(field.choices)
+                question = f"{choices[chosen]}, or this: {choices[expected]}?"
+                self.add_error(name, f"{question} Choose it above, or empty this.")
         if chosen == LINES and not self.list_line_amounts() and not self.errors:
             self.add_error("refunded", "Enter the amount of one line or more.")
         if chosen == AMOUNT and values.get("amount") is None and not self.errors:
@@ -309,10 +330,6 @@ class RefundPage(ConversionPage):
         " any more. This cannot be undone."
     )
     service = staticmethod(refund_conversion)
-
-    def must_be_confirmed(self, form):
-        """The sale changes even if no money moves."""
-        return True
 
     def get_values(self, form):
         chosen, values = form.cleaned_data["refunded"], {}
@@ -351,14 +368,7 @@ class RemoveConversionPage(ConversionPage, RemovePage):
         " got money back, use Refund."
     )
     service = staticmethod(remove_conversion)
-    done_message = "Conversion {row} was removed."
-
-    def must_be_confirmed(self, form):
-        """The sale is removed even if no money moves."""
-        return True
-
-    def get_values(self, form):
-        return {"reason": form.cleaned_data["reason"]}
+    done_message = "{sale} was removed."
 
     def list_facts(self, form, result):
         return [("Reason", form.cleaned_data["reason"])]
@@ -404,7 +414,7 @@ class AddCommissionPage(ConversionPage):
         return {"line_items": build_added_line_items([form.values], is_array=False)}
 
     def get_done_message(self, commissions):
-        return f"Added to conversion {self.row}: " + ", ".join(
+        return f"Added to {name_sale(self.row)}: " + ", ".join(
             f"commission {each} of {format_money(each.amount, each.currency)}"
             for each in commissions
         )

@@ -5,6 +5,7 @@ from itertools import groupby
 from django import forms
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.text import capfirst
 
 from accounts.errors import InvalidInput
 from accounts.exact_json import format_decimal
@@ -13,6 +14,7 @@ from affiliate_site.api.conversion_serializers import (
     ConversionInputSerializer,
     build_conversion_data,
 )
+from affiliate_site.backoffice.conversions.conversion_details import name_sale
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import (
     DecimalField,
@@ -297,7 +299,7 @@ class AddConversionPage(MoneyFormPage):
 
     def get_done_message(self, conversion):
         amount = format_money(conversion.amount, conversion.currency)
-        return f"Conversion {conversion} of {amount} was added."
+        return f"{capfirst(name_sale(conversion))} of {amount} was added."
 
 
 def describe_calculation(commission) -> str:

@@ -69,7 +69,9 @@ def test_corrects_an_amount_after_showing_what_moves(staff_client, account, conv
     assert snapshot_account(account) == before
 
     response = confirm(client, url, sent, shown)
-    assert list_messages(response) == [f"Conversion {conversion} was saved."]
+    assert list_messages(response) == [
+        f"Sale order-1 ({conversion}) was saved: amount 200.00 EUR → 150.50 EUR."
+    ]
     assert account.conversions.get().amount == Decimal("150.50")
     assert account.commissions.get().amount == Decimal("15.05")
 
@@ -252,7 +254,7 @@ def test_removing_a_paid_sale_says_that_the_balance_becomes_negative(
     assert account.conversions.get().deleted_at is None
 
     response = confirm(client, url, sent, shown)
-    assert list_messages(response) == [f"Conversion {conversion} was removed."]
+    assert list_messages(response) == [f"Sale order-1 ({conversion}) was removed."]
     assert "Reason: A test." in response.content.decode()
     assert account.conversions.get().deleted_at
     assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": -20}}

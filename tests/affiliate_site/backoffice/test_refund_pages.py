@@ -68,7 +68,9 @@ def test_refunds_one_line_after_showing_what_moves(staff_client, account, conver
     assert snapshot_account(account) == before
 
     response = confirm(client, url, sent, shown)
-    assert list_messages(response) == ["40.00 EUR of conversion order-1 was refunded."]
+    assert list_messages(response) == [
+        f"40.00 EUR of sale order-1 ({conversion}) was refunded."
+    ]
     assert account.conversions.get().amount == 100
     [row] = get_sections(client, conversion)["Refunds"].rows
     assert list(map(str, row[1:])) == [
@@ -141,12 +143,16 @@ def test_a_sale_of_one_line_offers_no_lines(staff_client, scenario):
     [
         ({"reason": ""}, "reason", "required"),
         ({"refunded": "lines"}, "refunded", "one line or more"),
-        ({"refunded": "lines", "amount": "3"}, "amount", "Leave this empty"),
+        ({"refunded": "lines", "amount": "3"}, "amount", "or this: An amount?"),
         ({"refunded": "amount"}, "amount", "Enter an amount"),
         ({"refunded": "amount", "amount": "0"}, "amount", "above 0"),
         ({"refunded": "amount", "amount": "140.01"}, "amount", "Only 140 EUR is left"),
         ({"refunded": "amount", "amount": "1.0012"}, "amount", "at most 2 decimals"),
-        ({"refunded": "everything", "line": "3"}, "line", "Leave this empty"),
+        (
+            {"refunded": "everything", "line": "3"},
+            "line",
+            "or this: Lines of the sale?",
+        ),
         ({"refunded": "lines", "line": "100.5"}, "line", "Only 100 EUR is left"),
         ({"refunded": "lines", "line": "-5"}, "line", "cannot be negative"),
     ],
@@ -246,7 +252,7 @@ def test_gives_a_sale_to_another_affiliate(staff_client, account, scenario, conv
     response = confirm(client, url, sent, shown)
 
     assert list_messages(response) == [
-        f"Conversion {conversion} belongs to ottobrandt now."
+        f"Sale order-1 ({conversion}) belongs to ottobrandt now."
     ]
     assert account.conversions.get().affiliate == otto
     sections = get_sections(client, conversion)
