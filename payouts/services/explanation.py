@@ -20,10 +20,7 @@ from tracking.claims import Trust
 from tracking.errors import ConversionNotFound
 from tracking.models.conversions import AttributionRecord, Conversion
 from tracking.money import round_amount
-from tracking.services.attribution import (
-    list_attribution_records,
-    verify_attribution_record,
-)
+from tracking.services.attribution import verify_attribution_record
 
 Difference = tuple[str, object, object]  # what, stored, calculated
 
@@ -85,7 +82,8 @@ def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
     """
     rows = account.conversions.select_related("program", "affiliate")
     conversion = get_or_raise(rows, ConversionNotFound, pk=conversion_id)
-    record, *earlier_records = list_attribution_records(conversion)
+    records = account.attribution_records.filter(conversion=conversion)
+    record, *earlier_records = records.order_by("-id")
     commissions = list(
         account.commissions.select_related("affiliate", "payment")
         .filter(conversion=conversion)

@@ -264,12 +264,6 @@ def get_attribution_record(conversion: Conversion) -> AttributionRecord:
     return rows.latest("id")
 
 
-def list_attribution_records(conversion: Conversion) -> list[AttributionRecord]:
-    """Return the attribution records of a conversion, the latest first."""
-    rows = conversion.account.attribution_records.filter(conversion=conversion)
-    return list(rows.order_by("-id"))
-
-
 def verify_attribution_record(record: AttributionRecord) -> bool:
     """Replay the stored inputs; return whether the outcome is the same to the byte."""
     result = replay_attribution(json.loads(record.inputs))

@@ -33,10 +33,7 @@ APPROVALS = {"approved": True, "pending": None}
 
 
 class CodeOwnerForm(ServiceForm):
-    """A form with codes; it says who in the account has one that is taken.
-
-    A coupon must differ from others in more than its case: pages find it in any case.
-    """
+    """A form with codes; it says who in the account has one that is taken."""
 
     def clean(self):
         values = super().clean()

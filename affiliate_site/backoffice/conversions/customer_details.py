@@ -47,7 +47,7 @@ def list_timeline_entries(customer) -> list[TimelineEntry]:
     histories = list_histories(account, commissions)
     allocations = list_allocations(account, commissions)
     entries = [*list_click_entries(customer), *list_status_entries(customer)]
-    refunds = defaultdict(dict)  # of each conversion, by their times
+    refunds: dict[int, dict] = defaultdict(dict)  # of each conversion, by their times
     for refund in account.refunds.filter(conversion__in=conversions).order_by("id"):
         refunds[refund.conversion_id][refund.created_at] = refund
     for conversion in conversions:
@@ -114,10 +114,7 @@ def list_conversion_entries(conversion, refunds) -> list[TimelineEntry]:
 def list_commission_entries(
     commission, history, allocations, refunds
 ) -> list[TimelineEntry]:
-    """The creation of a commission, its changes, its payments and its deletion.
-
-    One of which a refund leaves nothing reads as disapproved in the ledger.
-    """
+    """The creation of a commission, its changes, its payments and its deletion."""
     link = render_link(commission, f"commission {commission.pk}")
     first, *_ = history
     created = format_html(
