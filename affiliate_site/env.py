@@ -11,12 +11,14 @@ import os
 import re
 import secrets
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import environ
+from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -152,13 +154,13 @@ def get_list(name: str, default: str = "") -> list[str]:
     return [item.strip() for item in get_text(name, default).split(",") if item.strip()]
 
 
-def get_or_create_secret_key() -> str:
-    """Return the secret key of the embedded database, stored in `var/` (mode 0600)."""
-    path = VAR_DIR / "secret_key"
+def get_or_create_key(file_name: str, generate: Callable[[], str]) -> str:
+    """Return a key of the embedded database, stored in `var/` (mode 0600)."""
+    path = VAR_DIR / file_name
     VAR_DIR.mkdir(mode=0o700, exist_ok=True)
     try:
         with open(path, "x", opener=open_private_file) as file:
-            file.write(secrets.token_urlsafe(50))
+            file.write(generate())
     except FileExistsError:
         pass
     return path.read_text().strip()
@@ -231,10 +233,36 @@ def get_secret_key() -> str:
     if value:
         return value
     if DATABASE_IS_EMBEDDED or DEBUG:
-        return get_or_create_secret_key()
+        return get_or_create_key("secret_key", lambda: secrets.token_urlsafe(50))
     raise ImproperlyConfigured(
         "SECRET_KEY is empty: it is required when DATABASE_URL is set"
     )
+
+
+def get_encryption_keys() -> list[str]:
+    """Return the keys of encrypted columns: the first encrypts, all decrypt."""
+    keys = [key.strip() for key in get_secret("ENCRYPTION_KEYS").split(",")]
+    keys = [key for key in keys if key]
+    if not keys and (DATABASE_IS_EMBEDDED or DEBUG):
+        keys = [get_or_create_key("encryption_key", generate_encryption_key)]
+    if not keys:
+        raise ImproperlyConfigured(
+            "ENCRYPTION_KEYS is empty: it is required when DATABASE_URL is set."
+            " Make one with: openssl rand -base64 32"
+        )
+    for key in keys:
+        try:
+            Fernet(key.replace("+", "-").replace("/", "_"))
+        except ValueError:
+            raise ImproperlyConfigured(
+                "ENCRYPTION_KEYS must list base64 texts of 32 random bytes each"
+            ) from None
+    return [key.replace("+", "-").replace("/", "_") for key in keys]
+
+
+def generate_encryption_key() -> str:
+    """Return a new key of encrypted columns."""
+    return Fernet.generate_key().decode()
 
 
 def get_allowed_hosts() -> list[str]:
@@ -292,6 +320,7 @@ DATABASE_IS_EMBEDDED = not get_secret("DATABASE_URL")
 DATABASE_URL = get_secret("DATABASE_URL") or f"sqlite:///{VAR_DIR / 'db.sqlite3'}"
 SECRET_KEY = get_secret_key()
 SECRET_KEY_FALLBACKS = get_list("SECRET_KEY_FALLBACKS")
+ENCRYPTION_KEYS = get_encryption_keys()
 ALLOWED_HOSTS = get_allowed_hosts()
 PUBLIC_URL = get_public_url()
 CSRF_TRUSTED_ORIGINS = get_trusted_origins()

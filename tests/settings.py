@@ -6,6 +6,7 @@ import shutil
 import tempfile
 
 os.environ.setdefault("SECRET_KEY", "a-secret-for-tests-only-that-signs-nothing-real")
+os.environ.setdefault("ENCRYPTION_KEYS", "dGVzdHMtb25seS10ZXN0cy1vbmx5LXRlc3RzLW9ubHk=")
 os.environ.setdefault("LOG_FORMAT", "json")
 # Users without a device are not affected.
 os.environ.setdefault("STAFF_OTP", "on")
