@@ -7,6 +7,7 @@ from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.refunds import Correction, Refund
+from payouts.models.runs import PayoutLine, PayoutMinimum, PayoutRun, PayoutSettings
 
 __all__ = [
     "Bonus",
@@ -21,7 +22,11 @@ __all__ = [
     "Level",
     "Payment",
     "PaymentAllocation",
+    "PayoutLine",
     "PayoutMethod",
+    "PayoutMinimum",
+    "PayoutRun",
+    "PayoutSettings",
     "Refund",
     "Transfer",
 ]

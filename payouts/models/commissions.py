@@ -120,6 +120,8 @@ class Commission(DailyCountedRow):
     )
     period_start = models.DateField(null=True)
     goal_missed_at = models.DateTimeField(null=True)
+    # The sale's time plus the hold of that day. Null: due at once, from before holds.
+    due_at = models.DateTimeField(null=True)
 
     objects: ClassVar = CommissionQuerySet.as_manager()
 

@@ -20,6 +20,7 @@ class PayoutMethodKind(models.TextChoices):
     PAYPAL = "paypal", "PayPal"
     WIRE_TRANSFER = "wire_transfer", "Wire transfer"
     BANK = "bank", "Bank account"
+    WISE = "wise", "Wise"
     OTHER = "other", "Other"
 
 

@@ -75,6 +75,7 @@ class AffiliateGroup(TenantModel):
 
     public_id = models.CharField("ID", max_length=32)
     title = models.CharField(max_length=255)
+    hold_days = models.PositiveSmallIntegerField(null=True)  # null: as the program
     created_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar = AffiliateGroupQuerySet.as_manager()

@@ -25,6 +25,8 @@ class Program(TenantModel):
     auto_approve_browser_sales = models.BooleanField(default=False, db_default=False)
     # Off by default, too: customers that only a page has named are unconfirmed.
     trust_browser_customers = models.BooleanField(default=False, db_default=False)
+    # Days from a sale until its commissions are due.
+    hold_days = models.PositiveSmallIntegerField(default=0, db_default=0)
     recurring = models.BooleanField(default=True)
     recurring_cap = models.PositiveIntegerField(null=True)
     recurring_period_days = models.PositiveIntegerField(null=True)

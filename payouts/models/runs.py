@@ -1,0 +1,209 @@
+"""PayoutRun: affiliates paid together; PayoutLine: one affiliate and currency of it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.encryption import EncryptedJSONField
+from accounts.models.accounts import TenantModel, TenantQuerySet
+from payouts.models.payments import Payment, PayoutMethodKind
+from tracking.amounts import AmountField
+from tracking.models.affiliates import Affiliate
+
+MAX_NOTE_LENGTH = 500
+
+
+class PayoutSettings(TenantModel):
+    """Who pays, of an account, and by which rules."""
+
+    payer_name = models.CharField(max_length=70, blank=True)
+    payer_iban = models.CharField("payer IBAN", max_length=34, blank=True)
+    payer_bic = models.CharField("payer BIC", max_length=11, blank=True)
+    payer_street = models.CharField(max_length=70, blank=True)
+    payer_building = models.CharField(max_length=16, blank=True)
+    payer_postal_code = models.CharField(max_length=16, blank=True)
+    payer_city = models.CharField(max_length=35, blank=True)
+    payer_country = models.CharField(max_length=2, blank=True)
+    # Whoever confirms a run is not who drafted it.
+    requires_second_person = models.BooleanField(default=False)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "payout_settings"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account"], name="one_payout_settings_per_account"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return "payout settings"
+
+
+class PayoutMinimum(TenantModel):
+    """What a payout run pays at least, of all affiliates or of one."""
+
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    currency = models.CharField(max_length=3)
+    amount = AmountField()
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "payout_minimums"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "affiliate", "currency"],
+                name="one_payout_minimum_per_affiliate",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "currency"],
+                condition=Q(affiliate=None),
+                name="one_payout_minimum_per_currency",
+            ),
+            models.CheckConstraint(
+                condition=Q(amount__gt=0), name="payout_minimum_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.currency}"
+
+
+class PayoutRunState(models.TextChoices):
+    """How far a payout run is."""
+
+    DRAFT = "draft"
+    CONFIRMED = "confirmed"
+    EXPORTED = "exported"
+    SETTLED = "settled"
+    PARTLY_FAILED = "partly_failed"
+    DISCARDED = "discarded"
+
+
+class PayoutRun(TenantModel):
+    """Affiliates paid together. Its basis says who is in the draft.
+
+    `basis` is JSON: `programs`, `groups`, `methods` and `currencies`, empty lists for
+    all, and `minimums` by currency over those of the account. `due_before` is the end
+    of the day up to which commissions are due.
+    """
+
+    public_id = models.CharField("ID", max_length=32)
+    state = models.CharField(
+        max_length=16, choices=PayoutRunState, default=PayoutRunState.DRAFT
+    )
+    due_before = models.DateTimeField()
+    basis = models.JSONField(default=dict)
+    note = models.CharField(max_length=MAX_NOTE_LENGTH, blank=True)
+    created_by = models.CharField(max_length=255)
+    created_at = models.DateTimeField(default=timezone.now)
+    confirmed_by = models.CharField(max_length=255, blank=True)
+    confirmed_at = models.DateTimeField(null=True)
+    exported_at = models.DateTimeField(null=True)
+    # The payer of the confirmation, so that files are the same each time.
+    payer = EncryptedJSONField(default=dict)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "payout_runs"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "public_id"], name="one_payout_run_per_id"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "-created_at", "-id"],
+                name="payout_runs_newest_first",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class PayoutLineState(models.TextChoices):
+    """What happens, or has happened, to a line."""
+
+    INCLUDED = "included"
+    LEFT_OUT = "left_out"  # by a rule: `reason`
+    TAKEN_OUT = "taken_out"  # by staff: `note`
+    UNKNOWN = "unknown", "no answer yet"  # confirmed; nobody has said that it arrived
+    SETTLED = "settled"
+    RETURNED = "returned", "refused or returned"
+    CANCELED = "canceled"
+
+
+class LeftOutReason(models.TextChoices):
+    """Why a payout run leaves an affiliate out. The values are public: `payout_run`."""
+
+    BELOW_MINIMUM = "below_minimum", "below the minimum"
+    ON_HOLD = "on_hold", "on hold"
+    NO_METHOD = "no_method", "no payout method"
+    METHOD_INCOMPLETE = "method_incomplete", "payout method incomplete"
+    METHOD_ON_HOLD = "method_on_hold", "payout method to check"
+    NEGATIVE_BALANCE = "negative_balance", "negative balance"
+    WITHHELD = "withheld", "taken out by staff"
+
+
+class PayoutLine(TenantModel):
+    """One affiliate and currency of a payout run, paid or left out.
+
+    `fingerprint` is a digest of the commissions in the draft: it differs when they have
+    changed since. `receiver` is the name, the address and the payout method of the
+    confirmation.
+    """
+
+    run = models.ForeignKey(
+        PayoutRun, models.PROTECT, related_name="lines", db_index=False
+    )
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+    currency = models.CharField(max_length=3)
+    amount = AmountField()
+    method = models.CharField(
+        max_length=16, choices=PayoutMethodKind, blank=True, default=""
+    )
+    commission_count = models.PositiveIntegerField(default=0)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    state = models.CharField(max_length=16, choices=PayoutLineState)
+    reason = models.CharField(max_length=32, choices=LeftOutReason, blank=True)
+    note = models.CharField(max_length=MAX_NOTE_LENGTH, blank=True)
+    receiver = EncryptedJSONField(default=dict)
+    payment = models.ForeignKey(
+        Payment, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    # What the bank has said.
+    bank_reference = models.CharField(max_length=255, blank=True)
+    bank_reason = models.CharField(max_length=500, blank=True)
+    answered_on = models.DateField(null=True)
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "payout_lines"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "run", "affiliate", "currency"],
+                name="one_payout_line_per_balance",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "payment"], name="one_payout_line_per_payment"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "affiliate", "-id"], name="payout_lines_by_affiliate"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.affiliate_id}/{self.currency}"
