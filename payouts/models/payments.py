@@ -97,6 +97,12 @@ class PayoutMethod(TenantModel):
     kind = models.CharField(max_length=16, choices=PayoutMethodKind)
     details = models.JSONField(default=dict)
     is_primary = models.BooleanField(default=False)
+    # When the details changed; null: before the column.
+    details_changed_at = models.DateTimeField(null=True)
+    # Why payout runs leave it out until staff have looked at it: the bank returned it.
+    on_hold_reason = models.CharField(max_length=500, default="", db_default="")
+    # Of the IBAN or the address: equal ones are found without being decrypted.
+    blind_index = models.CharField(max_length=64, null=True)  # noqa: DJ001
 
     objects: ClassVar = PayoutMethodQuerySet.as_manager()
 
@@ -112,6 +118,13 @@ class PayoutMethod(TenantModel):
                 condition=Q(is_primary=True),
                 name="unique_primary_payout_method",
             ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "blind_index"],
+                condition=Q(blind_index__isnull=False),
+                name="payout_methods_by_index",
+            )
         ]
 
     def __str__(self) -> str:
