@@ -99,6 +99,7 @@ migrations: setup  ## check that migrations are complete and do not block writer
 
 deployment: setup  ## run Django's deployment check
 	@PUBLIC_URL=https://aff.example.net SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))') \
+		ENCRYPTION_KEYS=$$(openssl rand -base64 32) \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
 script-difference: setup  ## fail if the minified browser script is outdated

@@ -1,5 +1,6 @@
 """Start the service and the servers it is compared with; measure their processes."""
 
+import base64
 import os
 import secrets
 import socket
@@ -26,6 +27,7 @@ TEXTBOOK_DRF = (
 )
 FASTAPI = (sys.executable, "-m", "uvicorn", "benchmarks.fastapi_server:app")
 FASTAPI_OPTIONS = ("--workers", str(WORKERS), "--no-access-log", "--log-level=warning")
+ENCRYPTION_KEY = base64.b64encode(secrets.token_bytes(32)).decode()
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -56,7 +58,7 @@ def get_cpu_seconds(process_id: int) -> float:
 
 def build_environment(database: Database) -> dict[str, str]:
     """Return the environment of processes that use the database."""
-    return os.environ | {
+    return {"ENCRYPTION_KEYS": ENCRYPTION_KEY} | os.environ | {
         "DATABASE_URL": database.url,
         "DJANGO_SETTINGS_MODULE": "affiliate_site.settings",
         "SECRET_KEY": secrets.token_urlsafe(50),

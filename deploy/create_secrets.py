@@ -1,6 +1,7 @@
 """Create the secrets of compose.yaml in a directory, once: database_password,
-database_url and secret_key. Files that exist are kept."""
+database_url, secret_key and encryption_keys. Files that exist are kept."""
 
+import base64
 import os
 import secrets
 import sys
@@ -15,6 +16,8 @@ def main(directory: Path) -> None:
         f"postgres://affiliate_site:{password}@database:5432/affiliate_site",
     )
     create(directory / "secret_key", secrets.token_urlsafe(50))
+    encryption_key = base64.b64encode(secrets.token_bytes(32)).decode()
+    create(directory / "encryption_keys", encryption_key)
 
 
 def create(path: Path, value: str) -> str:

@@ -92,6 +92,7 @@ def build_environment() -> dict[str, str]:
         "DATABASE_URL": get_database_url(),
         "DJANGO_SETTINGS_MODULE": "affiliate_site.settings",
         "SECRET_KEY": settings.SECRET_KEY,
+        "ENCRYPTION_KEYS": ",".join(settings.ENCRYPTION_KEYS),
         "LOG_FORMAT": "json",
     }
 

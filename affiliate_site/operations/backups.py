@@ -282,6 +282,8 @@ def check_ledger(file: Path) -> str:
             "DATABASE_URL_FILE": "",
             "SECRET_KEY": settings.SECRET_KEY,
             "SECRET_KEY_FILE": "",
+            "ENCRYPTION_KEYS": ",".join(settings.ENCRYPTION_KEYS),
+            "ENCRYPTION_KEYS_FILE": "",
         },
         capture_output=True,
         text=True,

@@ -14,6 +14,10 @@ from affiliate_site import env
 
 POSTGRES = "postgres://merchant:pw@db.example.net:5433/affiliates"
 SECRET = "a-secret-that-is-long-enough-to-be-believed-in"
+KEY = "dGVzdHMtb25seS10ZXN0cy1vbmx5LXRlc3RzLW9ubHk="
+PLUS = "++++" * 10 + "//8="
+PLUS_IN_URLS = "----" * 10 + "__8="
+REQUIRED = {"SECRET_KEY": SECRET, "ENCRYPTION_KEYS": KEY}
 
 
 @pytest.fixture
@@ -24,7 +28,7 @@ def load_env(monkeypatch):
         for name in list(os.environ):
             if name not in ("PATH", "HOME", "TMPDIR", "LANG"):
                 monkeypatch.delenv(name)
-        for name, value in ({"SECRET_KEY": SECRET} | variables).items():
+        for name, value in (REQUIRED | variables).items():
             if value is not None:
                 monkeypatch.setenv(name, value)
         loaded = SimpleNamespace(**runpy.run_path(env.__file__))
@@ -80,6 +84,9 @@ INVALID = [
     ("SECRET_KEY", "Change-Me"),
     ("SECRET_KEY", "secret"),
     ("SECRET_KEY", "example"),
+    ("ENCRYPTION_KEYS", "changeme"),
+    ("ENCRYPTION_KEYS", f"{KEY},short"),
+    ("ENCRYPTION_KEYS", KEY[:-8]),
     ("DATABASE_URL", "affiliates"),
     ("DATABASE_URL", "postgres//db/affiliates"),
     ("DATABASE_URL", "cassandra://db/affiliates"),
@@ -108,7 +115,7 @@ def test_rejects_invalid_value_and_names_the_variable(load_env, name, value):
     assert name in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL"])
+@pytest.mark.parametrize("name", ["SECRET_KEY", "ENCRYPTION_KEYS", "DATABASE_URL"])
 def test_does_not_repeat_secrets_in_the_error(load_env, name):
     with pytest.raises(ImproperlyConfigured) as error:
         load_env(**{name: "example", "DATABASE_URL": "odd://merchant:canary@db"})
@@ -177,6 +184,7 @@ VALID = [
         ["older", "oldest"],
     ),
     ("SECRET_KEY", f" {SECRET} ", "SECRET_KEY", SECRET),
+    ("ENCRYPTION_KEYS", f" {KEY}, {PLUS},", "ENCRYPTION_KEYS", [KEY, PLUS_IN_URLS]),
     (
         "WEBHOOK_ALLOWED_HOSTS",
         "127.0.0.1:9000, [::1]:80, Hooks.internal:8443",
@@ -290,15 +298,31 @@ def test_requires_secret_key_with_database_url(load_env, value):
         load_env(DATABASE_URL=POSTGRES, SECRET_KEY=value)
 
 
-def test_creates_secret_key_once_for_sqlite(monkeypatch, tmp_path):
-    monkeypatch.setattr(env, "VAR_DIR", tmp_path / "var")
+@pytest.mark.parametrize("value", [None, " , "], ids=["unset", "blank"])
+def test_requires_encryption_keys_with_database_url(load_env, value):
+    with pytest.raises(ImproperlyConfigured, match="openssl rand -base64 32"):
+        load_env(DATABASE_URL=POSTGRES, ENCRYPTION_KEYS=value)
 
-    first, second = env.get_or_create_secret_key(), env.get_or_create_secret_key()
+
+@pytest.mark.parametrize(
+    ("name", "get_key"),
+    [
+        ("secret_key", env.get_secret_key),
+        ("encryption_key", lambda: env.get_encryption_keys()[0]),
+    ],
+)
+def test_creates_keys_once_for_sqlite(monkeypatch, tmp_path, name, get_key):
+    monkeypatch.setattr(env, "VAR_DIR", tmp_path / "var")
+    monkeypatch.setattr(env, "DATABASE_IS_EMBEDDED", True)
+    for variable in REQUIRED:
+        monkeypatch.delenv(variable)
+
+    first, second = get_key(), get_key()
 
     assert first == second
-    assert len(first) >= 50
+    assert len(first) >= 44
     assert stat.S_IMODE((tmp_path / "var").stat().st_mode) == 0o700
-    assert stat.S_IMODE((tmp_path / "var" / "secret_key").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "var" / name).stat().st_mode) == 0o600
 
 
 # NAME_FILE
@@ -308,6 +332,7 @@ def test_creates_secret_key_once_for_sqlite(monkeypatch, tmp_path):
     ("name", "content", "expected"),
     [
         ("SECRET_KEY", f"{SECRET}\n", SECRET),
+        ("ENCRYPTION_KEYS", f"{KEY}\n", [KEY]),
         ("DATABASE_URL", f"{POSTGRES}\n", POSTGRES),
     ],
 )
@@ -315,12 +340,12 @@ def test_reads_secret_from_file(load_env, tmp_path, name, content, expected):
     file = tmp_path / "secret"
     file.write_text(content)
 
-    loaded = load_env(**{f"{name}_FILE": str(file), "SECRET_KEY": SECRET, name: None})
+    loaded = load_env(**{f"{name}_FILE": str(file), name: None})
 
     assert vars(loaded)[name] == expected
 
 
-@pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL"])
+@pytest.mark.parametrize("name", ["SECRET_KEY", "ENCRYPTION_KEYS", "DATABASE_URL"])
 @pytest.mark.parametrize(
     "get_path",
     [
@@ -335,7 +360,7 @@ def test_rejects_unreadable_secret_file(load_env, tmp_path, name, get_path):
         load_env(**{f"{name}_FILE": str(get_path(tmp_path))})
 
 
-@pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL"])
+@pytest.mark.parametrize("name", ["SECRET_KEY", "ENCRYPTION_KEYS", "DATABASE_URL"])
 def test_rejects_binary_secret_file(load_env, tmp_path, name):
     file = tmp_path / "secret"
     file.write_bytes(b"\xff\xfe\x00")

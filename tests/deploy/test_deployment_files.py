@@ -6,6 +6,7 @@ import runpy
 import shlex
 import shutil
 import subprocess
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -63,15 +64,18 @@ def test_the_printed_commands_write_the_environment(tmp_path):
         HOST_NAME=a.example.org PASSWORD='p$q;r'
         {command} | sed 's/^DATABASE_URL=.*[^/]site/&?a=b\\&c=d/' > {tmp_path}/env
         set -a; . {tmp_path}/env
-        printf '%s\\n' "$DATABASE_URL" "$PUBLIC_URL" "$ALLOWED_HOSTS" "$SECRET_KEY"
+        printf '%s\\n' "$DATABASE_URL" "$PUBLIC_URL" "$ALLOWED_HOSTS" \
+            "$SECRET_KEY" "$ENCRYPTION_KEYS"
     """
-    database, url, hosts, key = run("sh", "-ec", f"cd {ROOT}; {script}").split()
+    output = run("sh", "-ec", f"cd {ROOT}; {script}")
+    database, url, hosts, key, encryption_key = output.split()
 
     assert database == (
         "postgres://affiliate_site:p$q;r@127.0.0.1:5432/affiliate_site?a=b&c=d"
     )
     assert (url, hosts) == ("https://a.example.org", "a.example.org")
     assert re.fullmatch("[0-9a-f]{64}", key)
+    assert len(b64decode(encryption_key)) == 32
 
 
 def test_the_first_affiliate_earns(db, client):
@@ -181,7 +185,10 @@ def test_secrets_of_the_compose_file_are_created_once(tmp_path):
     main(tmp_path)
     second = {path.name: path.read_text() for path in tmp_path.iterdir()}
 
-    assert set(first) == {"database_password", "database_url", "secret_key"}
+    assert set(first) == {
+        *("database_password", "database_url", "secret_key", "encryption_keys")
+    }
+    assert len(b64decode(first["encryption_keys"])) == 32
     assert first["database_password"] in first["database_url"]
     assert len(first["secret_key"]) > 50
     assert second == first

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from cryptography.fernet import Fernet
 from playwright.sync_api import sync_playwright
 
 from tests.e2e.browser import CHROMIUM_FLAGS, CHROMIUM_PATH
@@ -56,6 +57,7 @@ def main() -> None:
         env = os.environ | {
             "DATABASE_URL": f"sqlite:///{folder}/demo.sqlite3",
             "SECRET_KEY": "screenshots-need-no-real-secret",
+            "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
             "BIND": f"fd://{listener.fileno()}",
             "DJANGO_SETTINGS_MODULE": "affiliate_site.settings",
         }
