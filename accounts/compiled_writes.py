@@ -28,6 +28,7 @@ from accounts.compiled_queries import (
     set_parameter_fields,
 )
 from accounts.db_compat import BATCH_SIZE
+from accounts.encryption import EncryptedTextField
 
 PLAIN_TYPES = {
     BooleanField: bool,
@@ -126,6 +127,8 @@ def get_insert_fields(model: type[Model], *, has_key: bool) -> dict[Any, type | 
             (plain for kind, plain in PLAIN_TYPES.items() if isinstance(field, kind)),
             None,
         )
+        if not isinstance(field, EncryptedTextField)
+        else None
         for field in model._meta.concrete_fields
         if has_key or not field.primary_key
     }

@@ -74,6 +74,7 @@ EVENT_SENTENCES = {
     "payment.canceled": "canceled {}",
     "payment.created": "paid {}",
     "payout_balance.topped_up": "topped up the payout balance by {amount} {currency}",
+    "payout_method.released": "ended the hold of the payout method {method} of {}",
     "payout_method.set": "set the payout method {method} of {}",
     "program.archived": "archived {}",
     "program.created": "created {}",

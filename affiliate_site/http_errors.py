@@ -13,6 +13,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import render
 
+from accounts.encryption import WrongEncryptionKey
 from accounts.exact_json import serialize_exact_json
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 
@@ -46,6 +47,10 @@ EXPLANATIONS = {
     " support the trace ID.",
     503: "The service is busy or its database is away. Try again in a minute.",
 }
+WRONG_ENCRYPTION_KEY = (
+    "The service lacks the key of what is stored encrypted. Nothing is lost: tell your"
+    " operator, to whom the command doctor says what to do."
+)
 EXPIRED_FORM = (
     "The form is too old, or cookies are blocked. Open the page again and send the form"
     " once more."
@@ -124,13 +129,16 @@ def server_error(request):
     """handler500: an unexpected exception, or the database is unavailable."""
     failure = sys.exception() or getattr(request, "failure", None)
     request.failure = failure
-    return error_response(request, get_status_code(failure))
+    is_key_wrong = isinstance(failure, WrongEncryptionKey)
+    explanation = WRONG_ENCRYPTION_KEY if is_key_wrong else ""
+    return error_response(request, get_status_code(failure), explanation)
 
 
 def get_status_code(exception: BaseException | None) -> int:
-    """Return 503 for an unavailable database, a lock timeout and repeated concurrent
-    updates, else 500."""
-    return 503 if isinstance(exception, UNAVAILABLE_ERRORS) else 500
+    """Return 503 for an unavailable database, a lock timeout, repeated concurrent
+    updates and a missing encryption key, else 500."""
+    unavailable = (*UNAVAILABLE_ERRORS, WrongEncryptionKey)
+    return 503 if isinstance(exception, unavailable) else 500
 
 
 def allow_methods(*methods: str):

@@ -58,14 +58,18 @@ def get_cpu_seconds(process_id: int) -> float:
 
 def build_environment(database: Database) -> dict[str, str]:
     """Return the environment of processes that use the database."""
-    return {"ENCRYPTION_KEYS": ENCRYPTION_KEY} | os.environ | {
-        "DATABASE_URL": database.url,
-        "DJANGO_SETTINGS_MODULE": "affiliate_site.settings",
-        "SECRET_KEY": secrets.token_urlsafe(50),
-        "LOG_FORMAT": "json",
-        "WEB_CONCURRENCY": str(WORKERS),
-        "WEB_THREADS": str(THREADS),
-    }
+    return (
+        {"ENCRYPTION_KEYS": ENCRYPTION_KEY}
+        | os.environ
+        | {
+            "DATABASE_URL": database.url,
+            "DJANGO_SETTINGS_MODULE": "affiliate_site.settings",
+            "SECRET_KEY": secrets.token_urlsafe(50),
+            "LOG_FORMAT": "json",
+            "WEB_CONCURRENCY": str(WORKERS),
+            "WEB_THREADS": str(THREADS),
+        }
+    )
 
 
 def run_manage_py(database: Database, *command: str) -> str:

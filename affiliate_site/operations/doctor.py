@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from accounts.append_only import list_invalid_triggers, try_forbidden_changes
 from accounts.db_compat import get_database_time
+from accounts.encryption import WrongEncryptionKey
 from accounts.models.accounts import Account
 from accounts.replica import REPLICA, UnusableReplica, get_lag_bytes
 from accounts.services.command_runs import (
@@ -38,6 +39,7 @@ from affiliate_site.operations.health import (
     check_migrations,
 )
 from affiliate_site.operations.probe import HEADER, sign_probe
+from payouts.services.encryption import has_values_to_rotate
 from payouts.services.reconciliation import APPEND_ONLY_MODELS
 
 OK = "ok"
@@ -52,6 +54,7 @@ MAX_REPLICA_LAG_BYTES = 16 << 20  # one file of the log
 LOW_DISK_SHARE = 0.15
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PROBE_TIMEOUT_SECONDS = 5
+MAX_DECRYPTED_VALUES = 500  # the oldest and the newest of each column
 FORGED_ADDRESS = "192.0.2.1"  # of nobody (RFC 5737)
 SECRET_KEY_CHECKS = ("security.W009", "security.W025")
 
@@ -131,6 +134,26 @@ def check_secret_key(_at: datetime) -> Finding:
             " 'import secrets; print(secrets.token_urlsafe(50))'",
         )
     return Finding(OK, "long and random")
+
+
+def check_encryption_keys(_at: datetime) -> Finding:
+    """ENCRYPTION_KEYS must decrypt what is stored; the first should have encrypted."""
+    try:
+        is_rotation_due = has_values_to_rotate(MAX_DECRYPTED_VALUES)
+    except WrongEncryptionKey as error:
+        return Finding(
+            FAILURE,
+            str(error),
+            "add it after the first of ENCRYPTION_KEYS, or restore var/encryption_key;"
+            " without it, payout methods have to be entered again",
+        )
+    if is_rotation_due:
+        return Finding(
+            WARNING,
+            "payout methods are not encrypted by the first of ENCRYPTION_KEYS",
+            "run manage.py rotate_encryption",
+        )
+    return Finding(OK, "decrypt what is stored")
 
 
 def check_debug(_at: datetime) -> Finding:
@@ -504,6 +527,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "time_limits": check_time_limits,
     "replica": check_replica,
     "redis": check_redis,
+    "encryption_keys": check_encryption_keys,
     "triggers": check_triggers,
     "clock": check_clock,
     "ledger": check_ledger_result,
@@ -523,6 +547,7 @@ REQUIRED_CHECKS = {
         ("durability", "migrations", "time_limits", "replica", "clock"), "database"
     ),
     **dict.fromkeys(
-        ("triggers", "ledger", "webhook_worker", *NIGHTLY_COMMANDS), "migrations"
+        ("encryption_keys", "triggers", "ledger", "webhook_worker", *NIGHTLY_COMMANDS),
+        "migrations",
     ),
 }

@@ -32,6 +32,7 @@ from tracking.models.prospects import Prospect
 from tracking.services.erasure import find_clicks
 
 VISITOR_DATA = ("ip", "user_agent")
+PAYOUT_LINE_TEXTS = ("receiver", "note", "bank_reason")
 
 
 def export_person(account: Account, *, identifier: str, at: datetime) -> dict[str, Any]:
@@ -79,6 +80,11 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             account,
             account.payments.filter(**own),
             ("canceled_at", "cancel_reason", "payout_kind", "payout_details"),
+        ),
+        "payout_lines": list(
+            account.payout_lines.filter(**own)
+            .order_by("pk")
+            .values("amount", "currency", *PAYOUT_LINE_TEXTS)
         ),
         "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }

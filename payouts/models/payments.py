@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.encryption import EncryptedJSONField, EncryptedTextField
 from accounts.models.accounts import TenantModel, TenantQuerySet
 from accounts.models.row_counts import DailyCountedRow
 from tracking.amounts import AmountField
@@ -53,7 +54,7 @@ class Payment(DailyCountedRow):
     payout_kind = models.CharField(  # noqa: DJ001 - null: not recorded
         max_length=16, null=True, choices=[("", "none"), *PayoutMethodKind.choices]
     )
-    payout_details = models.TextField(default="", db_default="")
+    payout_details = EncryptedTextField(default="", db_default="")
 
     objects: ClassVar = PaymentQuerySet.as_manager()
 
@@ -95,7 +96,7 @@ class PayoutMethod(TenantModel):
         Affiliate, models.PROTECT, related_name="payout_methods", db_index=False
     )
     kind = models.CharField(max_length=16, choices=PayoutMethodKind)
-    details = models.JSONField(default=dict)
+    details = EncryptedJSONField(default=dict)
     is_primary = models.BooleanField(default=False)
     # When the details changed; null: before the column.
     details_changed_at = models.DateTimeField(null=True)

@@ -196,6 +196,12 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
 
     return (
         account.payout_methods.filter(affiliate=affiliate).delete()[0]
+        + update_other_values(
+            account.payout_lines.filter(affiliate=affiliate),
+            receiver={},
+            note="",
+            bank_reason="",
+        )
         + update_other_values(own, comment=None)
         + update_other_values(payments, cancel_reason="", payout_details="")
         + _erase_reasons(account, own.values("conversion"))

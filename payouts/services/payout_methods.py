@@ -1,22 +1,26 @@
 """Payout methods: how an affiliate is paid."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
 
+from accounts.encryption import calculate_blind_index
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import PayoutMethodNotFound
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
+from payouts.payout_details import get_identifier
 from tracking.services.affiliates import get_affiliate
 
 # Names of details that the audit log has: nobody can erase it, and other names, which
 # anybody chooses, may say something of a person.
 LOGGED_DETAILS = {
     *("account_holder", "account_number", "address", "bank", "bank_name", "bic"),
-    *("email", "iban", "name", "paypal_address", "routing_number", "swift"),
+    *("country", "email", "iban", "name", "paypal_address", "recipient"),
+    *("routing_number", "swift"),
 }
+MAX_EQUAL_METHODS = 20  # shown
 
 
 def validate_payout_method_kind(kind: str) -> None:
@@ -36,8 +40,9 @@ def set_payout_method(
 ) -> PayoutMethod:
     """Create a payout method or replace its details; None leaves the details.
 
-    The first payout method of an affiliate becomes the primary one. The audit log gets
-    the names of what changed, never values: bank details are personal data.
+    The first payout method of an affiliate becomes the primary one. Other details end
+    the hold of a method. The audit log gets the names of what changed, never values:
+    bank details are personal data.
     """
     validate_payout_method_kind(kind)
     with transaction.atomic():
@@ -47,12 +52,17 @@ def set_payout_method(
         method = methods.filter(kind=kind).first()
         before = dict(method.details) if method else {}
         was_primary = method is not None and method.is_primary
+        is_new = method is None
         if method is None:
-            method = account.payout_methods.create(
-                affiliate=affiliate, kind=kind, details=dict(details or {})
+            method = account.payout_methods.create(affiliate=affiliate, kind=kind)
+            details = details or {}
+        if details is not None and (is_new or details != before):
+            method.update_row(
+                details=dict(details),
+                details_changed_at=at,
+                blind_index=calculate_method_index(kind, details),
+                on_hold_reason="",
             )
-        elif details is not None:
-            method.update_row(details=dict(details))
         if is_first or is_primary:
             methods.exclude(pk=method.pk).update(is_primary=False)
             method.update_row(is_primary=True)
@@ -63,6 +73,47 @@ def set_payout_method(
             account, "payout_method.set", affiliate, at=at, method=kind, fields=fields
         )
     return method
+
+
+def release_payout_method(
+    account: Account, *, affiliate_id: str, kind: str, at: datetime
+) -> PayoutMethod:
+    """End the hold of a payout method: payout runs use it again.
+
+    Raises `PayoutMethodNotFound` if the affiliate has none of this kind on hold.
+    """
+    with transaction.atomic():
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        methods = account.payout_methods.filter(affiliate=affiliate, kind=kind)
+        method = methods.exclude(on_hold_reason="").first()
+        if method is None:
+            raise PayoutMethodNotFound
+        method.update_row(on_hold_reason="")
+        log_event(account, "payout_method.released", affiliate, at=at, method=kind)
+    return method
+
+
+def calculate_method_index(kind: str, details: Mapping[str, str]) -> str | None:
+    """Return the blind index of a method; None if its details name no account."""
+    identifier = get_identifier(kind, details)
+    return calculate_blind_index(identifier) if identifier else None
+
+
+def list_equal_methods(
+    account: Account, methods: Sequence[PayoutMethod]
+) -> list[PayoutMethod]:
+    """Return methods of other affiliates, unless removed, that name the same accounts.
+
+    `methods` are of one affiliate.
+    """
+    indexes = [row.blind_index for row in methods if row.blind_index]
+    if not indexes:
+        return []
+    rows = account.payout_methods.filter(
+        blind_index__in=indexes, affiliate__deleted_at=None
+    )
+    rows = rows.exclude(affiliate=methods[0].affiliate_id).select_related("affiliate")
+    return list(rows.order_by("affiliate", "id")[:MAX_EQUAL_METHODS])
 
 
 def _list_changed_fields(

@@ -59,6 +59,7 @@ DOCUMENTED = {
     "import_account": "ACCOUNT --from BASE_URL [--dry-run] [--mirror]",
     "deliver_webhooks": "[--once]",
     "prune": "[--dry-run]",
+    "rotate_encryption": "[--dry-run]",
     "export_openapi": "[FILE]",
     "export_person": "ACCOUNT ID",
     "erase_person": "ACCOUNT ID",

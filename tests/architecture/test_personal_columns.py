@@ -50,6 +50,12 @@ OTHER_COLUMNS = {
     "payouts.DailyLandingPageClicks": "landing_page",
     "payouts.LedgerDigest": "previous segments digest",
     "payouts.Level": "title",
+    "payouts.PayoutLine": "fingerprint bank_reference",
+    "payouts.PayoutRun": "basis note created_by confirmed_by payer",
+    "payouts.PayoutSettings": (
+        "payer_name payer_iban payer_bic payer_street payer_building"
+        " payer_postal_code payer_city payer_country"
+    ),
     "payouts.Correction": "actor",
     "payouts.Refund": "actor lines",
     "payouts.Transfer": "actor",

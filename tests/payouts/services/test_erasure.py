@@ -14,6 +14,7 @@ from django.apps import apps
 from django.db import connection
 from django.utils import timezone
 
+from accounts.encryption import TOKEN_PREFIX, decrypt
 from accounts.services.saved_views import create_saved_view
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
@@ -65,6 +66,7 @@ NOT_MARKED = {
     ("tracking.Affiliate", "country"),
     ("tracking.Prospect", "country"),
     ("tracking.Click", "dedup_key"),
+    ("payouts.PayoutMethod", "blind_index"),
     ("accounts.RateWindow", "subject"),
 }
 
@@ -88,6 +90,8 @@ def find_marked_columns(*marks):
                 for name, value in zip(names, row, strict=True):
                     if isinstance(value, bytes | memoryview):
                         value = bytes(value).decode(errors="replace")
+                    if str(value).strip('"').startswith(TOKEN_PREFIX):
+                        value = decrypt(value.strip('"'))
                     if any(mark in str(value).casefold() for mark in marks):
                         found.add((table, name))
     return found
@@ -97,6 +101,19 @@ def read_statistics(account):
     at = timezone.now()
     days = [at.date() - timedelta(days=1), at.date()]
     return load_statistics(account, days, at=at).totals_by_day(days)
+
+
+def fill_payout_line(account, slug):
+    run = account.payout_runs.create(public_id="pr_1", due_before=NOW, created_by="x")
+    account.payout_lines.create(
+        run=run,
+        affiliate=account.affiliates.get(slug=slug),
+        currency="EUR",
+        amount=1,
+        receiver={"name": MARK},
+        note=MARK,
+        bank_reason=MARK,
+    )
 
 
 class MarkedPerson:
@@ -215,6 +232,9 @@ class MarkedPerson:
             reason=MARK,
             at=NOW,
         )
+        method = account.payout_methods.filter(affiliate__slug=self.slug)
+        method.update(on_hold_reason=MARK)
+        fill_payout_line(account, self.slug)
         canceled = account.payments.get(amount=1).public_id
         cancel_payment(account, payment_id=canceled, reason=MARK, at=NOW)
         # As a parent that is not approved, it is skipped by Mina's commissions.

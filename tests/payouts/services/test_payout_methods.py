@@ -3,7 +3,11 @@
 import pytest
 
 from payouts.errors import PayoutMethodNotFound
-from payouts.services.payout_methods import set_payout_method
+from payouts.services.payout_methods import (
+    list_equal_methods,
+    release_payout_method,
+    set_payout_method,
+)
 from tests.ledger_checks import assert_atomic, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.errors import AffiliateNotFound
@@ -87,3 +91,74 @@ def test_rejects_unknown_kinds_and_affiliates(
         == list_stored_payout_methods(other_account)
         == []
     )
+
+
+IBAN = {"iban": "SI56 1910 0000 0123 438"}
+
+
+def test_knows_when_details_changed(account, scenario):
+    method = put(account, "bank", IBAN)
+    account.payout_methods.update(details_changed_at=None)
+
+    put(account, "bank", dict(IBAN))
+    put(account, "bank", primary=True)
+    assert account.payout_methods.get().details_changed_at is None
+
+    put(account, "bank", {"iban": "SI56"})
+    assert account.payout_methods.get().details_changed_at == CONVERSION_CREATED_AT
+    assert account.payout_methods.get().blind_index != method.blind_index
+
+
+def test_other_details_end_the_hold(account, scenario):
+    put(account, "bank", IBAN)
+    account.payout_methods.update(on_hold_reason="Account closed")
+
+    put(account, "bank", IBAN, primary=True)
+    assert account.payout_methods.get().on_hold_reason == "Account closed"
+
+    put(account, "bank", {"iban": "SI56"})
+    assert account.payout_methods.get().on_hold_reason == ""
+
+
+def test_staff_end_the_hold(account, other_account, scenario):
+    foreign = ProgramScenario(other_account, prefix="other-")
+    put(account, "bank", IBAN)
+    put(other_account, "bank", IBAN, affiliate=foreign.mina.affiliate.slug)
+    for each in (account, other_account):
+        each.payout_methods.update(on_hold_reason="Account closed")
+
+    def release(kind="bank"):
+        return release_payout_method(
+            account, affiliate_id="minakessler", kind=kind, at=CONVERSION_CREATED_AT
+        )
+
+    release()
+
+    assert account.payout_methods.get().on_hold_reason == ""
+    assert other_account.payout_methods.get().on_hold_reason == "Account closed"
+    event = account.audit_log.latest("id")
+    assert (event.kind, event.details) == ("payout_method.released", {"method": "bank"})
+    for kind in ("bank", "paypal"):
+        with pytest.raises(PayoutMethodNotFound):
+            release(kind)
+
+
+def test_finds_equal_accounts_of_others(account, other_account, scenario):
+    foreign = ProgramScenario(other_account, prefix="other-")
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga").affiliate
+    removed = scenario.create_enrolled_affiliate("Otto", "Varga").affiliate
+    put(other_account, "bank", IBAN, affiliate=foreign.mina.affiliate.slug)
+    mine = [put(account, "bank", IBAN), put(account, "other", {"how": "cash"})]
+    same = put(
+        account,
+        "wire_transfer",
+        {"Konto": "SI56191000000123438"},
+        affiliate=odette.slug,
+    )
+    put(account, "other", {"how": "cash"}, affiliate=odette.slug)
+    put(account, "bank", IBAN, affiliate=removed.slug)
+    removed.update_row(deleted_at=CONVERSION_CREATED_AT)
+
+    assert list_equal_methods(account, mine) == [same]
+    assert list_equal_methods(account, mine[1:]) == []
+    assert list_equal_methods(account, []) == []
