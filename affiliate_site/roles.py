@@ -1,4 +1,4 @@
-"""The roles viewer, manager and owner as sets of Django permissions.
+"""The roles viewer, manager, finance and owner as sets of Django permissions.
 
 The API and the back office both check these sets; the permission names are Django's own
 (`tracking.change_program`).
@@ -14,9 +14,11 @@ from accounts.models.users import User
 from payouts.services.reviews import count_to_check
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
-# Payments, keys and staff; webhooks too, as they send out what a key could read.
+# What finance writes, with payments; managers write the last two, too.
+FINANCE_ONLY_MODELS = {"payment", "payoutsettings", "payoutrun", "payoutline"}
+FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod"}
+# Keys and staff; webhooks too, as they send out what a key could read.
 OWNER_ONLY_MODELS = {
-    "payment",
     "apikey",
     "signingsecret",
     "account",
@@ -41,11 +43,7 @@ def get_permissions(role: str) -> frozenset[str]:
     names = {get_permission_name("view", model) for model in models}
     if role == Role.VIEWER:
         return frozenset(names)
-    writable = [
-        model
-        for model in models
-        if role == Role.OWNER or model._meta.model_name not in OWNER_ONLY_MODELS
-    ]
+    writable = [model for model in models if can_write(role, model._meta.model_name)]
     return frozenset(
         names
         | {
@@ -53,6 +51,15 @@ def get_permissions(role: str) -> frozenset[str]:
             for model in writable
             for action in WRITE_ACTIONS
         }
+    )
+
+
+def can_write(role: str, model_name: str) -> bool:
+    """Whether a role that writes adds, changes and deletes rows of a model."""
+    if role == Role.FINANCE:
+        return model_name in FINANCE_MODELS
+    return role == Role.OWNER or model_name not in (
+        OWNER_ONLY_MODELS | FINANCE_ONLY_MODELS
     )
 
 

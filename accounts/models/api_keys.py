@@ -9,11 +9,18 @@ from accounts.models.accounts import TenantModel
 
 
 class Role(models.TextChoices):
-    """A role: viewers read, managers also track, approve and edit, owners do all."""
+    """A role: viewers read, managers also track, approve and edit, finance also pays,
+    owners do all. API keys have no finance."""
 
     VIEWER = "viewer"
     MANAGER = "manager"
+    FINANCE = "finance"
     OWNER = "owner"
+
+
+API_KEY_ROLES = [
+    (role.value, role.label) for role in (Role.VIEWER, Role.MANAGER, Role.OWNER)
+]
 
 
 class ApiKey(TenantModel):
@@ -22,7 +29,7 @@ class ApiKey(TenantModel):
     digest = models.CharField(max_length=64)
     prefix = models.CharField(max_length=12)
     name = models.CharField(max_length=255, blank=True)
-    role = models.CharField(max_length=16, choices=Role, default=Role.VIEWER)
+    role = models.CharField(max_length=16, choices=API_KEY_ROLES, default=Role.VIEWER)
     created_at = models.DateTimeField(default=timezone.now)
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)

@@ -207,7 +207,7 @@ class DemoHistory:
         account, at = self.account, self.midnight
         update_settings(account, changes={"time_zone": "Europe/Berlin"}, at=at)
         create_staff_user(
-            account, email=COLLEAGUE, role=Role.OWNER, password=None, at=at
+            account, email=COLLEAGUE, role=Role.FINANCE, password=None, at=at
         )
         create_signing_secret(account, at=at)
         program = create_program(

@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from accounts.models.api_keys import Role
+from accounts.models.api_keys import API_KEY_ROLES, Role
 from accounts.services.accounts import validate_name
 from accounts.services.api_keys import create_api_key
 
@@ -19,7 +19,7 @@ class Command(AccountCommand):
         role = parser.add_mutually_exclusive_group()
         role.add_argument(
             "--role",
-            choices=Role.values,
+            choices=[role for role, _ in API_KEY_ROLES],
             default=Role.VIEWER.value,
             help="the default, viewer, only reads",
         )

@@ -97,6 +97,7 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     add_page = AddStaffUserPage
     actions = (
         "make_owner",
+        "make_finance",
         "make_manager",
         "make_viewer",
         "reset_password",
@@ -108,6 +109,10 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     @action(description="Make owner", permissions=["manage"])
     def make_owner(self, request, rows):
         return self._change_role(request, rows, Role.OWNER)
+
+    @action(description="Make finance", permissions=["manage"])
+    def make_finance(self, request, rows):
+        return self._change_role(request, rows, Role.FINANCE)
 
     @action(description="Make manager", permissions=["manage"])
     def make_manager(self, request, rows):

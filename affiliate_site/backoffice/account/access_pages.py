@@ -22,11 +22,13 @@ NOT_SENT_MESSAGE = (
     "The mail server did not accept the invitation. Check the address and invite again;"
     " if it happens again, tell your operator."
 )
-ROLE_CHOICES = (
+KEY_ROLE_CHOICES = (
     (Role.VIEWER, "Viewer: reads everything"),
     (Role.MANAGER, "Manager: also tracks, creates, edits and approves"),
     (Role.OWNER, "Owner: also pays, and manages keys, webhooks and staff"),
 )
+FINANCE_CHOICE = (Role.FINANCE, "Finance: reads everything, pays, edits payout methods")
+ROLE_CHOICES = (*KEY_ROLE_CHOICES[:-1], FINANCE_CHOICE, KEY_ROLE_CHOICES[-1])
 
 
 class ApiKeyForm(ServiceForm):
@@ -35,7 +37,7 @@ class ApiKeyForm(ServiceForm):
     name = forms.CharField(
         label="Label", required=False, help_text="Where the key is used, e.g. shop."
     )
-    role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.VIEWER)
+    role = forms.ChoiceField(choices=KEY_ROLE_CHOICES, initial=Role.VIEWER)
 
 
 class AddApiKeyPage(FormPage):

@@ -47,11 +47,11 @@ def test_prints_json(account, set_stdin, from_stdin):
     option = ["--password-stdin"] if from_stdin else []
 
     output = run_json_command(
-        "create_staff", EMAIL, "--account", "harbor", "--role", "viewer", *option
+        "create_staff", EMAIL, "--account", "harbor", "--role", "finance", *option
     )
 
     password = output.pop("password")
-    assert output == {"email": EMAIL, "account": "harbor", "role": "viewer"}
+    assert output == {"email": EMAIL, "account": "harbor", "role": "finance"}
     assert (password is None) is from_stdin
 
 

@@ -3,7 +3,9 @@
 import pytest
 from django.apps import apps
 
+from accounts.models.api_keys import API_KEY_ROLES, Role
 from affiliate_site.roles import TENANT_APPS, get_permission_name, get_permissions
+from tests.command_line import is_usage_error
 from tests.conftest import ApiClient
 
 pytestmark = pytest.mark.urls("tests.dummy_endpoints")
@@ -97,7 +99,7 @@ def list_models():
     ]
 
 
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", Role.values)
 def test_every_role_may_view_everything(role):
     assert {
         get_permission_name("view", model) for model in list_models()
@@ -118,7 +120,25 @@ def test_owners_may_do_everything():
     }
 
 
-def test_only_owners_may_change_payments_keys_staff_and_webhooks():
+def test_finance_pays_and_edits_payout_methods():
+    written = get_permissions("finance") - get_permissions("viewer")
+
+    assert written == {
+        f"payouts.{operation}_{name}"
+        for operation in ("add", "change", "delete")
+        for name in (
+            *("payment", "payoutmethod", "payoutminimum"),
+            *("payoutline", "payoutrun", "payoutsettings"),
+        )
+    }
+
+
+def test_api_keys_have_no_role_finance():
+    assert [role for role, _ in API_KEY_ROLES] == ROLES
+    assert is_usage_error("create_api_key", "harbor", "--role", "finance")
+
+
+def test_managers_may_not_change_payments_keys_staff_and_webhooks():
     owner_only = get_permissions("owner") - get_permissions("manager")
 
     models = {name.partition("_")[2] for name in owner_only}
@@ -126,6 +146,7 @@ def test_only_owners_may_change_payments_keys_staff_and_webhooks():
     assert models == {
         *("apikey", "signingsecret", "account", "payment", "user"),
         *("invitation", "webhookendpoint"),
+        *("payoutline", "payoutrun", "payoutsettings"),
     }
     assert operations == {"add", "change", "delete"}
 

@@ -57,6 +57,7 @@ OWNER_PAGES = {
     "PayBalancePage",
     "SendTestEventPage",
 }
+FINANCE_PAGES = {"CancelPaymentPage", "PayBalancePage", "SetPayoutMethodPage"}
 UNKNOWN_ID = "00000000-1111-4222-8333-444444444444"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
@@ -242,6 +243,7 @@ def test_opens_for_the_roles_that_may(shared, submit):
             expected[case.name, role] = {
                 Role.VIEWER: False,
                 Role.MANAGER: not is_for_owners,
+                Role.FINANCE: case.name in FINANCE_PAGES,
                 Role.OWNER: True,
                 "operator": case.row is not None,
             }[role]
@@ -281,6 +283,7 @@ def test_shows_buttons_to_those_who_may_press_them(shared, db):
         expected = {
             Role.VIEWER: set(),
             Role.MANAGER: {url for url in names if names[url] not in OWNER_PAGES},
+            Role.FINANCE: {url for url in names if names[url] in FINANCE_PAGES},
             Role.OWNER: set(names),
         }
         for role, client in clients.items():

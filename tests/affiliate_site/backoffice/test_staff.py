@@ -16,7 +16,8 @@ LIST = "admin:accounts_user_changelist"
 ADD = "admin:accounts_user_add"
 EMAIL = "zoe@harbor.example.org"
 ACTIONS = {
-    *("make_owner", "make_manager", "make_viewer", "reset_password"),
+    *("make_owner", "make_manager", "make_finance", "make_viewer"),
+    *("reset_password",),
     *("deactivate_selected", "activate_selected"),
 }
 
